@@ -1,0 +1,62 @@
+# Two commands do all the set-up on a machine with git, make and Python 3.11 or newer:
+#   make demo    the embedded graph: its statistics and three facts
+#   make test    every check: ruff, mypy, pytest
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+EXTRAS := dev,rdf,plot
+TYPED := src $(wildcard benchmarks builders)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types unit test-slow test-gpu docs clean
+
+help:
+	@echo "make demo       set up, then show the embedded graph"
+	@echo "make test       set up, then run every check (ruff, mypy, pytest)"
+	@echo "make test-slow  the long fuzz and crash tests"
+	@echo "make test-gpu   the tests that need CUDA"
+	@echo "make docs       build the documentation into site/"
+	@echo "make clean      remove the environment and everything built"
+
+setup: $(STAMP)
+
+# Installed again whenever the dependencies or their pins change. hatchling comes first, so that it is pinned like the rest.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "hynt needs Python 3.11 or newer, but '$(PYTHON)' is" "$$($(PYTHON) --version 2>&1)."; \
+		echo "Name a newer one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+		echo "Python could not make a virtual environment. On Debian and Ubuntu: apt install python3-venv"; exit 2; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[$(EXTRAS)]'
+	@touch $@
+
+demo: setup
+	$(BIN)/hynt data stats world
+	$(BIN)/hynt data show world "Japan" --limit 3
+
+test: lint types unit
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy $(TYPED)
+
+unit: setup
+	$(BIN)/python -m pytest -n 2 -q
+
+test-slow: setup
+	$(BIN)/python -m pytest -n 2 -q -m slow --timeout 3600
+
+test-gpu: setup
+	$(BIN)/python -m pytest -q -m gpu
+
+docs: setup
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,114 @@
+"""The `hynt` command: finds the verb, runs it, and turns every failure into a clear word and a documented exit code.
+
+The codes stand in `docs/exit-codes.md`. Verbs live in their own files and are imported when asked for; they keep
+heavy imports inside their functions, so that `hynt --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from hynt import __version__
+from hynt.cli.failures import EXIT_BUG, EXIT_INTERRUPTED, EXIT_READER_GONE, report_bug, report_error, silence_output
+from hynt.errors import HyntError
+
+VERBS = {
+    "data": "hynt.cli.data",
+}
+"""Each verb and the module whose `app` runs it, in the order that `hynt --help` lists them."""
+
+
+class ReaderGoneError(Exception):
+    """Whoever read our output closed it (`hynt … | head`): not an error of anybody's."""
+
+
+class Verbs(TyperGroup):
+    """A group that imports a verb's module only when the verb is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The verbs, in the order of the table."""
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The verb's command; None for an unknown verb, which typer then reports with the nearest ones."""
+        module = VERBS.get(cmd_name)
+        return None if module is None else typer.main.get_command(import_module(module).app)
+
+    def invoke(self, ctx: Any) -> Any:
+        """As usual, but a closed pipe is told apart from a failure, which typer would not do."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderGoneError from error
+
+
+app = typer.Typer(
+    name="hynt",
+    cls=Verbs,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"hynt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def hynt(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Knowledge graphs whose facts carry qualifiers and numbers."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line and returns its exit code. Never raises: whatever goes wrong is told and has a code."""
+    wants_json = "--json" in arguments
+    try:
+        typer.main.get_command(app).main(args=list(arguments), prog_name="hynt")
+    except SystemExit as leaving:
+        return _code(leaving)
+    except HyntError as error:
+        report_error(error, wants_json=wants_json)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except (ReaderGoneError, BrokenPipeError):
+        silence_output()
+        return EXIT_READER_GONE
+    except Exception as error:  # noqa: BLE001 - the last line of defence: a bug is told in one line, not as a traceback
+        if os.environ.get("HYNT_DEBUG") == "1":
+            raise
+        report_bug(error, wants_json=wants_json)
+        return EXIT_BUG
+    return 0
+
+
+def _code(leaving: SystemExit) -> int:
+    if leaving.code is None:
+        return 0
+    return leaving.code if isinstance(leaving.code, int) else 1
+
+
+def main() -> None:
+    """The entry point of the `hynt` script."""
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence_output()
+        code = EXIT_READER_GONE
+    sys.exit(code)

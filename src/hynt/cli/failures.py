@@ -1,0 +1,45 @@
+"""How a failure is told: to a person on standard error, and with `--json` to a program on standard output as well."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from hynt.errors import HyntError
+
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+EXIT_READER_GONE = 141
+
+
+def report_error(error: HyntError, *, wants_json: bool) -> None:
+    """Says what happened, where, and what to do, each on its own line."""
+    lines = [f"error: {error.what}"]
+    if error.where:
+        lines.append(f"  where: {error.where}")
+    if error.advice:
+        lines.append(f"  what to do: {error.advice}")
+    print("\n".join(lines), file=sys.stderr)
+    if wants_json:
+        _print_json(error.what, error.where, error.advice, error.exit_code)
+
+
+def report_bug(error: Exception, *, wants_json: bool) -> None:
+    """One line for a failure that hynt did not foresee."""
+    what = f"this is a bug in hynt: {type(error).__name__}: {error}".splitlines()[0]
+    advice = "Please report it with the output of the same command run with HYNT_DEBUG=1."
+    print(f"error: {what} ({advice})", file=sys.stderr)
+    if wants_json:
+        _print_json(what, "", advice, EXIT_BUG)
+
+
+def _print_json(what: str, where: str, advice: str, exit_code: int) -> None:
+    print(json.dumps({"error": {"what": what, "where": where, "advice": advice, "exit_code": exit_code}}))
+
+
+def silence_output() -> None:
+    """Points standard output nowhere, so that Python's own flush at the end does not complain about a closed pipe."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
