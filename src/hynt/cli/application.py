@@ -16,8 +16,16 @@ import typer
 from typer.core import TyperGroup
 
 from hynt import __version__
-from hynt.cli.failures import EXIT_BUG, EXIT_INTERRUPTED, EXIT_READER_GONE, report_bug, report_error, silence_output
-from hynt.errors import HyntError
+from hynt.cli.failures import (
+    EXIT_BUG,
+    EXIT_INTERRUPTED,
+    EXIT_READER_GONE,
+    report_bug,
+    report_error,
+    report_wrong_use,
+    silence_output,
+)
+from hynt.errors import HyntError, UsageError
 
 VERBS = {
     "data": "hynt.cli.data",
@@ -25,28 +33,17 @@ VERBS = {
 """Each verb and the module whose `app` runs it, in the order that `hynt --help` lists them."""
 
 
-class ReaderGoneError(Exception):
-    """Whoever read our output closed it (`hynt … | head`): not an error of anybody's."""
-
-
 class Verbs(TyperGroup):
     """A group that imports a verb's module only when the verb is asked for."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
         """The verbs, in the order of the table."""
         return list(VERBS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - typer's signature
         """The verb's command; None for an unknown verb, which typer then reports with the nearest ones."""
         module = VERBS.get(cmd_name)
         return None if module is None else typer.main.get_command(import_module(module).app)
-
-    def invoke(self, ctx: Any) -> Any:
-        """As usual, but a closed pipe is told apart from a failure, which typer would not do."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError as error:
-            raise ReaderGoneError from error
 
 
 app = typer.Typer(
@@ -79,17 +76,14 @@ def run(arguments: Sequence[str]) -> int:
     try:
         typer.main.get_command(app).main(args=list(arguments), prog_name="hynt")
     except SystemExit as leaving:
-        return _code(leaving)
+        return _left(leaving, wants_json=wants_json)
     except HyntError as error:
         report_error(error, wants_json=wants_json)
         return error.exit_code
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
-    except (ReaderGoneError, BrokenPipeError):
-        silence_output()
-        return EXIT_READER_GONE
-    except Exception as error:  # noqa: BLE001 - the last line of defence: a bug is told in one line, not as a traceback
+    except Exception as error:  # the last line of defence: a bug is told in one line, not as a traceback
         if os.environ.get("HYNT_DEBUG") == "1":
             raise
         report_bug(error, wants_json=wants_json)
@@ -97,10 +91,18 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _code(leaving: SystemExit) -> int:
-    if leaving.code is None:
-        return 0
-    return leaving.code if isinstance(leaving.code, int) else 1
+def _left(leaving: SystemExit, *, wants_json: bool) -> int:
+    """The exit code typer, or a verb, left with; what made typer leave is the context of its `SystemExit`."""
+    cause = leaving.__context__
+    if isinstance(cause, BrokenPipeError):  # typer answers a closed pipe with 1, as if the job had failed
+        silence_output()
+        return EXIT_READER_GONE
+    if leaving.code == UsageError.exit_code and wants_json and hasattr(cause, "format_message"):
+        report_wrong_use(cause.format_message())
+    if isinstance(leaving.code, str):
+        print(leaving.code, file=sys.stderr)
+        return 1
+    return leaving.code or 0
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-from hynt.errors import HyntError
+from hynt.errors import HyntError, UsageError
 
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
@@ -23,6 +23,11 @@ def report_error(error: HyntError, *, wants_json: bool) -> None:
     print("\n".join(lines), file=sys.stderr)
     if wants_json:
         _print_json(error.what, error.where, error.advice, error.exit_code)
+
+
+def report_wrong_use(what: str) -> None:
+    """A wrong command line as JSON; typer has told the person already."""
+    _print_json(what, "", "Run the command with --help.", UsageError.exit_code)
 
 
 def report_bug(error: Exception, *, wants_json: bool) -> None:

@@ -1,0 +1,23 @@
+"""Settings as frozen dataclasses: typed, checked, and named in every error by their full path.
+
+    @dataclass(frozen=True)
+    class Optimizer:
+        learning_rate: Annotated[float, Range(0, above_minimum=True)] = 4e-4
+
+    @dataclass(frozen=True)
+    class Training:
+        optimizer: Optimizer = Optimizer()
+        device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    settings = load_toml(Path("training.toml"), Training)
+    settings = with_overrides(settings, ["optimizer.learning_rate=1e-3"])
+
+Why not a string-keyed dictionary or a validation library: see docs/decisions/0001-frozen-config.md.
+"""
+
+from hynt.config.building import from_mapping, to_mapping
+from hynt.config.constraints import Constraint, Range
+from hynt.config.overrides import with_overrides
+from hynt.config.toml_files import dump_toml, load_toml, to_toml
+
+__all__ = ["Constraint", "Range", "dump_toml", "from_mapping", "load_toml", "to_mapping", "to_toml", "with_overrides"]

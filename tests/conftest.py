@@ -1,0 +1,39 @@
+"""What every test may use: the rule for missing system parts, and the benchmark graphs beside the checkout."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Machines differ in speed: a property test fails for a wrong answer, never for a slow one.
+# Examples are the same on every run, so a red test stays red until it is mended.
+settings.register_profile(
+    "hynt", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("hynt")
+
+
+def require(what: str, present: bool, how: str) -> None:
+    """Goes on when a system part is present; else skips with a clear word, or fails in CI, where it must be there.
+
+    `what` names the part ("Java 17"), `how` says how to get it ("apt install openjdk-17-jre-headless").
+    """
+    if present:
+        return
+    if os.environ.get("CI", "") not in ("", "0", "false"):
+        pytest.fail(f"{what} is missing, and in CI it must be there: {how}")
+    pytest.skip(f"{what} is missing: {how}")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The published benchmark graphs beside the checkout. They are not part of hynt, so CI may lack them too."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("benchmark graphs are not beside this checkout: expected ../shared/data")
+    return folder

@@ -1,0 +1,193 @@
+"""The package from outside: what it loads, how fast it answers, and how the command tells its failures."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from importlib import import_module
+
+import pytest
+import typer
+
+import hynt
+from hynt.cli import application
+from hynt.cli.application import VERBS, run
+from hynt.errors import DataError, UsageError
+
+HEAVY = ["torch", "pyarrow", "numpy", "pandas", "polars", "duckdb", "matplotlib", "pyoxigraph"]
+
+
+def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "HYNT_DEBUG": "", **environment},
+        check=False,
+    )
+
+
+def best_of(times: int, *arguments: str) -> float:
+    """Seconds of the quickest of several fresh processes: the one least disturbed by the rest of the machine."""
+    seconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        assert python(*arguments).returncode == 0
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["-c", "import hynt"], ["-m", "hynt", "--help"], ["-m", "hynt", "data", "--help"]]
+)
+def test_loads_nothing_heavy(arguments):
+    done = python("-X", "importtime", *arguments)
+    assert done.returncode == 0, done.stderr
+    loaded = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line}
+    assert "hynt" in loaded
+    assert loaded.isdisjoint(HEAVY), sorted(loaded.intersection(HEAVY))
+
+
+@pytest.mark.parametrize("arguments", [["-c", "import hynt"], ["-m", "hynt", "--help"]])
+def test_answers_within_half_a_second(arguments):
+    bare = best_of(3, "-c", "pass")
+    # The promise is half a second; on a machine where bare Python needs long already, the rest is what counts.
+    assert best_of(3, *arguments) < max(0.5, bare * 10)
+
+
+def test_public_names_load_from_their_homes():
+    for name in hynt.__all__:
+        assert getattr(hynt, name) is not None
+        assert name in dir(hynt)
+    assert hynt.fact("a", "b", 3) == hynt.Fact("a", "b", hynt.Number(3.0, "3"))
+    with pytest.raises(AttributeError, match="module 'hynt' has no attribute 'facts'"):
+        _ = hynt.facts
+
+
+def test_version_is_the_installed_one():
+    from importlib.metadata import version
+
+    assert hynt.__version__ == version("hynt")
+    assert python("-m", "hynt", "--version").stdout == f"hynt {hynt.__version__}\n"
+
+
+def test_every_verb_is_there_and_explains_itself(capsys):
+    assert run(["--help"]) == 0
+    text = capsys.readouterr().out
+    for verb, module in VERBS.items():
+        assert isinstance(import_module(module).app, typer.Typer)
+        assert verb in text
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [(["dta"], "No such command 'dta'"), (["--nonsense"], "No such option"), (["data", "nonsense"], "No such command")],
+)
+def test_wrong_use_leaves_with_2(arguments, words, capsys):
+    assert run(arguments) == 2
+    told = capsys.readouterr()
+    assert words in told.err
+    assert told.out == ""
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Makes the command line hold one verb, `fail`, which raises what it is given."""
+
+    def prepare(problem: BaseException) -> None:
+        app = typer.Typer()
+
+        @app.command()
+        def fail(as_json: bool = typer.Option(False, "--json")) -> None:
+            """Fails."""
+            raise problem
+
+        module = type(sys)("hynt_failing_verb")
+        module.app = app  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "hynt_failing_verb", module)
+        monkeypatch.setattr(application, "VERBS", {"fail": "hynt_failing_verb"})
+
+    monkeypatch.delenv("HYNT_DEBUG", raising=False)
+    return prepare
+
+
+def test_an_error_is_told_in_one_block(failing, capsys):
+    failing(DataError("a number as head", where="facts.tsv:3", advice="Write an entity there."))
+    assert run(["fail"]) == 1
+    told = capsys.readouterr()
+    assert told.err == "error: a number as head\n  where: facts.tsv:3\n  what to do: Write an entity there.\n"
+    assert told.out == ""
+
+
+def test_an_error_is_told_to_programs_too(failing, capsys):
+    failing(UsageError("unknown format 'x'"))
+    assert run(["fail", "--json"]) == 2
+    told = capsys.readouterr()
+    assert told.err == "error: unknown format 'x'\n"
+    assert json.loads(told.out) == {"error": {"what": "unknown format 'x'", "where": "", "advice": "", "exit_code": 2}}
+
+
+def test_wrong_use_is_told_to_programs_too(failing, capsys):
+    failing(RuntimeError("never reached"))
+    assert run(["fail", "--json", "--nonsense"]) == 2
+    told = json.loads(capsys.readouterr().out)["error"]
+    assert told["what"].startswith("No such option: --nonsense")
+    assert (told["advice"], told["exit_code"]) == ("Run the command with --help.", 2)
+
+
+def test_a_bug_is_one_line_unless_debugging(failing, capsys, monkeypatch):
+    failing(RuntimeError("left is right\nand more"))
+    assert run(["fail", "--json"]) == 70
+    told = capsys.readouterr()
+    assert told.err.startswith("error: this is a bug in hynt: RuntimeError: left is right (Please report it")
+    assert told.err.count("\n") == 1
+    assert json.loads(told.out)["error"]["exit_code"] == 70
+    monkeypatch.setenv("HYNT_DEBUG", "1")
+    with pytest.raises(RuntimeError, match="left is right"):
+        run(["fail"])
+
+
+def test_interruption_leaves_with_130(failing, capsys):
+    failing(KeyboardInterrupt())
+    assert run(["fail"]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_closed_pipe_is_silent():
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run(
+        [sys.executable, "-m", "hynt", "--version"], stdout=write_end, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(write_end)
+    assert done.returncode == 141
+    assert done.stderr == ""
+
+
+def test_a_pipe_closed_inside_a_verb_is_silent(failing, monkeypatch, capsys):
+    silenced = []
+    monkeypatch.setattr(application, "silence_output", lambda: silenced.append(True))
+    failing(BrokenPipeError(32, "Broken pipe"))
+    assert run(["fail"]) == 141
+    assert silenced == [True]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "in_ci, outcome, words",
+    [
+        ("", pytest.skip.Exception, "Java 17 is missing: apt install it"),
+        ("true", pytest.fail.Exception, "Java 17 is missing, and in CI it must be there: apt install it"),
+    ],
+)
+def test_a_missing_system_part_skips_at_home_and_fails_in_ci(in_ci, outcome, words, monkeypatch):
+    from tests.conftest import require
+
+    monkeypatch.setenv("CI", in_ci)
+    require("Java 17", True, "apt install it")
+    with pytest.raises(outcome, match=words):
+        require("Java 17", False, "apt install it")
