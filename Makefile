@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 EXTRAS := dev,rdf,plot
-TYPED := src $(wildcard benchmarks builders)
+TYPED := src $(wildcard benchmarks tools)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint types unit test-slow test-gpu docs clean
@@ -56,7 +56,7 @@ test-gpu: setup
 	$(BIN)/python -m pytest -q -m gpu
 
 docs: setup
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
 	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -97,7 +97,7 @@ def _left(leaving: SystemExit, *, wants_json: bool) -> int:
     if isinstance(cause, BrokenPipeError):  # typer answers a closed pipe with 1, as if the job had failed
         silence_output()
         return EXIT_READER_GONE
-    if leaving.code == UsageError.exit_code and wants_json and hasattr(cause, "format_message"):
+    if cause is not None and wants_json and hasattr(cause, "format_message"):
         report_wrong_use(cause.format_message())
     if isinstance(leaving.code, str):
         print(leaving.code, file=sys.stderr)
