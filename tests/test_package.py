@@ -80,7 +80,9 @@ def test_every_verb_is_there_and_explains_itself(capsys):
     text = capsys.readouterr().out
     for verb, module in VERBS.items():
         assert isinstance(import_module(module).app, typer.Typer)
-        assert verb in text
+        assert f"│ {verb} " in text
+        assert run([verb, "--help"]) == 0
+        assert "--install-completion" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

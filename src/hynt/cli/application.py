@@ -32,6 +32,8 @@ VERBS = {
 }
 """Each verb and the module whose `app` runs it, in the order that `hynt --help` lists them."""
 
+_COMPLETION_OPTIONS = ("install_completion", "show_completion")
+
 
 class Verbs(TyperGroup):
     """A group that imports a verb's module only when the verb is asked for."""
@@ -43,7 +45,13 @@ class Verbs(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - typer's signature
         """The verb's command; None for an unknown verb, which typer then reports with the nearest ones."""
         module = VERBS.get(cmd_name)
-        return None if module is None else typer.main.get_command(import_module(module).app)
+        if module is None:
+            return None
+        command = typer.main.get_command(import_module(module).app)
+        command.name = cmd_name
+        # typer takes each verb for a program of its own and offers to install its shell completion: `hynt` does that.
+        command.params = [option for option in command.params if option.name not in _COMPLETION_OPTIONS]
+        return command
 
 
 app = typer.Typer(
