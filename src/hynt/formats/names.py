@@ -1,0 +1,62 @@
+"""What the name of an entity or a relation may be, in every format.
+
+A name is any text that is not empty and holds no control characters; tab, line feed and carriage return are allowed
+where the format can write them. Control characters are signs of a broken file, and could command a terminal that
+prints them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hynt.errors import DataError, RecordProblem
+from hynt.graph.fact import Fact, Number
+
+CONTROL_CHARACTERS = "".join(map(chr, (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F)))
+"""C0 and delete, without tab, line feed and carriage return."""
+
+_UNUSABLE = re.compile(f"[{re.escape(CONTROL_CHARACTERS)}\ud800-\udfff]")
+
+
+def check_name(name: str, what: str) -> str:
+    """The name, or a `RecordProblem`: "empty-name", "control-character", "not-unicode". `what` is "head", "tail" …"""
+    if not name:
+        raise empty_name(what)
+    found = _UNUSABLE.search(name)
+    if found is not None:
+        raise _unusable(found[0], what)
+    return name
+
+
+def empty_name(what: str) -> RecordProblem:
+    """The problem of a name that is missing between its separators."""
+    return RecordProblem("empty-name", f"the {what} is empty.", "Give it a name, or remove the record.")
+
+
+def check_writable(fact: Fact, *, where: str) -> None:
+    """A `DataError` for a fact with a name that no text file may hold, before it is written."""
+    try:
+        check_name(fact.head, "head")
+        check_name(fact.relation, "relation")
+        if not isinstance(fact.tail, Number):
+            check_name(fact.tail, "tail")
+        for relation, value in fact.qualifiers:
+            check_name(relation, "qualifier relation")
+            if not isinstance(value, Number):
+                check_name(value, "qualifier value")
+    except RecordProblem as problem:
+        raise DataError(f"cannot write {fact!r}: {problem.what}", where=where, advice=problem.advice) from None
+
+
+def _unusable(character: str, what: str) -> RecordProblem:
+    if "\ud800" <= character <= "\udfff":
+        return RecordProblem(
+            "not-unicode",
+            f"the {what} holds half a character (U+{ord(character):04X}, a lone surrogate).",
+            "Write the file as UTF-8 again from its source.",
+        )
+    return RecordProblem(
+        "control-character",
+        f"the {what} holds the control character U+{ord(character):04X}.",
+        "Remove it: names are printable text.",
+    )
