@@ -25,7 +25,7 @@ from hynt.cli.failures import (
     report_wrong_use,
     silence_output,
 )
-from hynt.errors import HyntError, UsageError
+from hynt.errors import HyntError
 
 VERBS = {
     "data": "hynt.cli.data",
