@@ -1,0 +1,73 @@
+"""Dependencies point one way, files stay short, and the graph part knows no torch: held for every source file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+SOURCE = ROOT / "src" / "hynt"
+FILES = sorted(SOURCE.rglob("*.py"))
+
+# A room imports from rooms of its own level or below. Files outside any room (errors, config, registry) are below all.
+LEVELS = {
+    "config": 0,
+    "graph": 1,
+    "formats": 2,
+    "creation": 2,
+    "batches": 2,
+    "world": 2,
+    "models": 3,
+    "training": 4,
+    "evaluation": 4,
+    "prediction": 5,
+    "reporting": 6,
+    "service": 6,
+    "cli": 6,
+}
+WITHOUT_TORCH = ("config", "graph", "formats", "creation", "world")
+DOORS = ("__init__.py", "__main__.py")
+"""The package's own entry files open every room."""
+
+LONGEST_FILE = 350
+VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
+
+
+def room_of(path: Path) -> str | None:
+    parts = path.relative_to(SOURCE).parts
+    return parts[0] if len(parts) > 1 else None
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module a file imports, inside functions too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_source_file_keeps_to_its_room(path):
+    room = room_of(path)
+    if room is None and path.name in DOORS:
+        return
+    assert room is None or room in LEVELS, f"{room} is a new room: give it a level"
+    level = 0 if room is None else LEVELS[room]
+    for module in imported(path):
+        parts = module.split(".")
+        assert not (parts[0] == "torch" and (room is None or room in WITHOUT_TORCH)), f"{room} must not need torch"
+        if parts[0] == "hynt" and len(parts) > 1 and parts[1] in LEVELS:
+            assert LEVELS[parts[1]] <= level, f"{path.name} in {room} imports {module}, which stands above it"
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "tools"])
+def test_files_are_short_and_well_named(folder):
+    for path in (ROOT / folder).rglob("*.py"):
+        assert path.stem not in VAGUE_NAMES, f"{path}: name the file after what it does"
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        assert lines <= LONGEST_FILE, f"{path} has {lines} lines: split it by idea"
