@@ -1,0 +1,225 @@
+"""From encoded facts to a graph: duplicates out, splits kept or made, unused names gone.
+
+with Assembler(policy) as assembler:
+    for fact in facts: assembler.add(fact)
+    assembly = assembler.finish()
+    graph = assembly.to_graph()          # or storage.save_assembly(assembly, folder) for more facts than fit in memory
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.errors import DataError, UsageError
+from hynt.graph.chunk_store import ChunkStore
+from hynt.graph.content_hash import Fingerprints, Hashes, repeats
+from hynt.graph.encoding import FactEncoder
+from hynt.graph.fact import Fact
+from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.leakage import find_leakage
+from hynt.graph.manifest import Manifest
+from hynt.graph.splitting import SPLITS, AcrossSplits, SplitRule, bring_into_train, draw
+from hynt.graph.vocabulary import Entity, Relation, Vocabulary
+
+DROPPED = np.int8(-2)  # the row's place in the split column when it is not part of the graph
+
+
+@dataclass(frozen=True)
+class AssemblyPolicy:
+    """What to do with facts once they are read."""
+
+    split: SplitRule | None = None  # None: keep given splits, or make the default one where none is given
+    across_splits: AcrossSplits = "keep"
+    remove_leakage: bool = False
+    leakage_threshold: float = 0.97
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """A graph whose facts may still be on disk."""
+
+    vocabulary: Vocabulary
+    entities: tuple[Entity, ...]
+    split_names: tuple[str, ...]
+    report: Mapping[str, Any]
+    _chunks: ChunkStore
+    _split: NDArray[np.int8]  # (n,) index into SPLITS, or DROPPED
+    _entity_ids: NDArray[np.int32]  # (entities met,) new id of each
+    _relation_ids: NDArray[np.int32]  # (relations met,) new id of each
+
+    def tables(self, split: str) -> Iterator[FactTable]:
+        """The facts of a split in chunks, with the final ids."""
+        wanted, start = SPLITS.index(split), 0
+        for chunk in self._chunks:
+            table = chunk.where(self._split[start : start + len(chunk)] == wanted)
+            start += len(chunk)
+            if len(table):
+                yield self._renumbered(table)
+
+    def to_graph(self, manifest: Manifest | None = None) -> KnowledgeGraph:
+        """The whole graph in memory."""
+        splits = {name: concatenate(list(self.tables(name))) for name in self.split_names}
+        return KnowledgeGraph(self.vocabulary, splits, self.entities, manifest or Manifest(importing=self.report))
+
+    def _renumbered(self, table: FactTable) -> FactTable:
+        is_number = self.vocabulary.relation_is_number
+        relation, qualifier = self._relation_ids[table.relation], self._relation_ids[table.qualifier_relation]
+        return FactTable(
+            self._entity_ids[table.head],
+            relation,
+            np.where(is_number[relation], 0, self._entity_ids[table.tail_entity]).astype(np.int32),
+            table.tail_number,
+            table.tail_literal,
+            table.offsets,
+            qualifier,
+            np.where(is_number[qualifier], 0, self._entity_ids[table.qualifier_entity]).astype(np.int32),
+            table.qualifier_number,
+            table.qualifier_literal,
+        )
+
+
+@dataclass
+class Assembler:
+    """Collects facts, then settles the graph. A context manager, because what it collects may lie in temporary files.
+    """
+
+    policy: AssemblyPolicy = field(default_factory=AssemblyPolicy)
+    encoder_options: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Entity] = field(default_factory=dict)  # names and types of entities, by id as written
+
+    def __post_init__(self) -> None:
+        self.store = ChunkStore()
+        self.encoder = FactEncoder(self.store, **self.encoder_options)
+
+    def __enter__(self) -> Assembler:
+        return self
+
+    def __exit__(self, *problem: Any) -> None:
+        self.store.__exit__(*problem)
+
+    def add(self, fact: Fact, split: str | None = None) -> None:
+        """One more fact; raises RecordProblem, and adds nothing, when it does not fit the others."""
+        self.encoder.add(fact, -1 if split is None else SPLITS.index(split))
+
+    def finish(self, progress: Callable[[str], None] = lambda step: None) -> Assembly:
+        """Settle duplicates and splits. The assembly reads from this assembler: use it before leaving the context."""
+        relations = self.encoder.finish()
+        entities = tuple(self.encoder.entity_ids)
+        split = np.concatenate([*self.encoder.split_of, np.zeros(0, dtype=np.int8)])
+        if not len(split):
+            raise DataError("there are no facts.", advice="Check the source and its format with: hynt data check.")
+        is_number = np.array([relation.kind == "number" for relation in relations], dtype=np.bool_)
+        report: dict[str, Any] = {}
+        progress("finding duplicates")
+        given = bool((split >= 0).all())
+        if not given and bool((split >= 0).any()):
+            raise UsageError("some files belong to a split and others do not.", advice="Name all or none of them.")
+        if self.policy.remove_leakage:
+            leaks = find_leakage(self.store, is_number, len(entities), threshold=self.policy.leakage_threshold)
+            removed = np.isin(self._column("relation"), [leak.removed for leak in leaks])
+            report["leakage"] = {
+                "removed_facts": int(removed.sum()),
+                "relations": [leak.to_mapping([relation.name for relation in relations]) for leak in leaks],
+            }
+            split[removed] = DROPPED
+        fingerprints = Fingerprints(entities, [relation.name for relation in relations], is_number)
+        remake = self.policy.split is not None or not given
+        rule = self.policy.split or SplitRule()
+        hashes, groups = self._hashes(fingerprints, rule.group_by if remake else ())
+        if remake:
+            split = np.where(split == DROPPED, DROPPED, np.int8(0))
+        twice = repeats(split, hashes) & (split != DROPPED)
+        split[twice] = DROPPED
+        report["duplicates"] = int(twice.sum())
+        progress("splitting")
+        if remake:
+            split = np.where(split == DROPPED, DROPPED, draw(rule, groups)).astype(np.int8)
+            split, moved = bring_into_train(
+                split, groups, lambda: iter(self.store), len(entities), len(relations), is_number
+            )
+            report["split"] = {
+                "rule": "made by content", "shares": list(rule.shares), "seed": rule.seed,
+                "group_by": list(rule.group_by), "brought_into_train": moved,
+            }  # fmt: skip
+        else:
+            report["split"] = {"rule": "given"}
+            report["across_splits"] = self._across(split, hashes)
+        return self._settled(split, entities, relations, report)
+
+    def _hashes(self, fingerprints: Fingerprints, group_by: tuple[str, ...]) -> tuple[Hashes, Hashes]:
+        """(n, 2) of each fact and (n, 2) of the group it is split with; the same array without grouping."""
+        hashes = np.empty((self.store.fact_count, 2), dtype=np.uint64)
+        groups = np.empty_like(hashes) if group_by else hashes
+        start = 0
+        for chunk in self.store:
+            rows = slice(start, start + len(chunk))
+            hashes[rows] = fingerprints.facts(chunk)
+            if group_by:
+                groups[rows] = fingerprints.parts(chunk, group_by)
+            start += len(chunk)
+        return hashes, groups
+
+    def _column(self, name: str) -> NDArray[np.int32]:
+        return np.concatenate([getattr(chunk, name) for chunk in self.store])
+
+    def _across(self, split: NDArray[np.int8], hashes: Hashes) -> dict[str, Any]:
+        """Facts that stand in two given splits: counted, and by policy kept, dropped from the later one, or refused."""
+        counts: dict[str, Any] = {}
+        later_twin = np.zeros(len(split), dtype=np.bool_)
+        for first, second in ((0, 1), (0, 2), (1, 2)):
+            rows = np.flatnonzero((split == first) | (split == second))
+            rows = rows[np.argsort(split[rows], kind="stable")]
+            twin = repeats(np.zeros(len(rows), dtype=np.int8), hashes[rows])
+            counts[f"{SPLITS[first]}_and_{SPLITS[second]}"] = int(twin.sum())
+            later_twin[rows[twin]] = True
+        if self.policy.across_splits == "error" and later_twin.any():
+            raise DataError(
+                f"{int(later_twin.sum())} facts stand in two splits: {counts}.",
+                advice="Keep them with --across-splits keep, or drop the later ones with --across-splits drop.",
+            )
+        if self.policy.across_splits == "drop":
+            split[later_twin] = DROPPED
+            counts["dropped"] = int(later_twin.sum())
+        return {"rule": self.policy.across_splits, **counts}
+
+    def _settled(
+        self,
+        split: NDArray[np.int8],
+        entities: tuple[str, ...],
+        relations: tuple[Relation, ...],
+        report: dict[str, Any],
+    ) -> Assembly:
+        """Give final ids to the names that are still used."""
+        used_entities = np.zeros(len(entities), dtype=np.bool_)
+        used_relations = np.zeros(len(relations), dtype=np.bool_)
+        is_number = np.array([relation.kind == "number" for relation in relations], dtype=np.bool_)
+        start = 0
+        for chunk in self.store:
+            table = chunk.where(split[start : start + len(chunk)] >= 0)
+            start += len(chunk)
+            used_relations[table.relation] = True
+            used_relations[table.qualifier_relation] = True
+            used_entities[table.head] = True
+            used_entities[table.tail_entity[~is_number[table.relation]]] = True
+            used_entities[table.qualifier_entity[~is_number[table.qualifier_relation]]] = True
+        report["unused_entities"] = int((~used_entities).sum())
+        report["unused_relations"] = int((~used_relations).sum())
+        names = tuple(name for name, used in zip(entities, used_entities.tolist(), strict=True) if used)
+        kept = tuple(relation for relation, used in zip(relations, used_relations.tolist(), strict=True) if used)
+        present = [name for index, name in enumerate(SPLITS) if bool((split == index).any())]
+        return Assembly(
+            Vocabulary(names, kept),
+            tuple(self.details.get(name, Entity(name)) for name in names),
+            tuple(present),
+            report,
+            self.store,
+            split,
+            (np.cumsum(used_entities) - 1).astype(np.int32),
+            (np.cumsum(used_relations) - 1).astype(np.int32),
+        )

@@ -1,0 +1,118 @@
+"""Facts as Parquet columns with names, as any tool reads them, and back to ids.
+
+| column | type | meaning |
+|---|---|---|
+| head | string | entity id |
+| relation | string | relation id |
+| tail_entity | string, null for a number | entity id |
+| tail_number | double, null for an entity | value, in the relation's unit |
+| tail_literal | string, null for an entity | the number as it was written |
+| qualifiers | list of struct (relation, entity, number, literal) | as above |
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hynt.errors import DataError
+from hynt.graph.fact_table import FactTable
+from hynt.graph.vocabulary import Vocabulary
+
+_QUALIFIER = pa.struct(
+    [("relation", pa.string()), ("entity", pa.string()), ("number", pa.float64()), ("literal", pa.string())]
+)
+FACT_SCHEMA = pa.schema(
+    [
+        pa.field("head", pa.string(), nullable=False),
+        pa.field("relation", pa.string(), nullable=False),
+        ("tail_entity", pa.string()),
+        ("tail_number", pa.float64()),
+        ("tail_literal", pa.string()),
+        ("qualifiers", pa.list_(_QUALIFIER)),
+    ]
+)
+
+
+class Names:
+    """The names of a vocabulary as Arrow arrays, to turn whole columns of ids into names and back."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.entities = pa.array(vocabulary.entities, type=pa.string())
+        self.relations = pa.array([relation.name for relation in vocabulary.relations], type=pa.string())
+        self.is_number = vocabulary.relation_is_number
+
+    def to_columns(self, table: FactTable) -> pa.RecordBatch:
+        """A batch of `FACT_SCHEMA` with the facts of a table."""
+        tail = self._values(table.relation, table.tail_entity, table.tail_number, table.tail_literal)
+        values = self._values(
+            table.qualifier_relation, table.qualifier_entity, table.qualifier_number, table.qualifier_literal
+        )
+        qualifiers = pa.ListArray.from_arrays(
+            pa.array(table.offsets.astype(np.int32)),
+            pa.StructArray.from_arrays(
+                [self.relations.take(pa.array(table.qualifier_relation)), *values], fields=list(_QUALIFIER)
+            ),
+        )
+        head, relation = self.entities.take(pa.array(table.head)), self.relations.take(pa.array(table.relation))
+        return pa.record_batch([head, relation, *tail, qualifiers], schema=FACT_SCHEMA)
+
+    def _values(
+        self,
+        relation: NDArray[np.int32],
+        entity: NDArray[np.int32],
+        number: NDArray[np.float64],
+        literal: pa.StringArray,
+    ) -> tuple[pa.Array, pa.Array, pa.Array]:
+        is_number = self.is_number[relation]
+        return self.entities.take(pa.array(entity, mask=is_number)), pa.array(number, mask=~is_number), literal
+
+    def from_columns(self, columns: pa.RecordBatch, where: str) -> FactTable:
+        """The facts of a batch of `FACT_SCHEMA`; anything the vocabulary does not explain is an error."""
+        head = self._ids(columns["head"], self.entities, "head", where)
+        relation = self._ids(columns["relation"], self.relations, "relation", where)
+        tail = self._parsed(
+            relation, columns["tail_entity"], columns["tail_number"], columns["tail_literal"], "tail", where
+        )
+        lists = columns["qualifiers"]
+        if lists.null_count:
+            raise _damaged(where, "a fact has null for its list of qualifiers")
+        offsets = lists.offsets.to_numpy().astype(np.int64)
+        pairs = lists.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+        if pairs.null_count:
+            raise _damaged(where, "a qualifier is null")
+        name, entity, number, literal = pairs.flatten()
+        qualifier_relation = self._ids(name, self.relations, "qualifier relation", where)
+        values = self._parsed(qualifier_relation, entity, number, literal, "qualifier", where)
+        return FactTable(head, relation, *tail, offsets - offsets[0], qualifier_relation, *values)
+
+    def _parsed(
+        self, relation: NDArray[np.int32], entity: pa.Array, number: pa.Array, literal: pa.Array, what: str, where: str
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64], pa.StringArray]:
+        is_number = self.is_number[relation]
+        has_entity, has_number = _valid(entity), _valid(number)
+        if bool((has_number != is_number).any() or (has_entity == is_number).any()):
+            raise _damaged(where, f"a {what} is not of the kind that its relation carries")
+        entities = np.zeros(len(relation), dtype=np.int32)
+        entities[has_entity] = self._ids(entity.drop_null(), self.entities, what, where)
+        numbers = np.asarray(number.fill_null(0.0).to_numpy(zero_copy_only=False), dtype=np.float64)
+        if not bool(np.isfinite(numbers).all()):
+            raise _damaged(where, f"a {what} is not a finite number")
+        return entities, numbers, literal
+
+    def _ids(self, column: pa.Array, names: pa.Array, what: str, where: str) -> NDArray[np.int32]:
+        found = pc.index_in(column, value_set=names)
+        if found.null_count:
+            first = next(value for value, index in zip(column, found, strict=True) if not index.is_valid)
+            raise _damaged(where, f"the {what} {first.as_py()!r} is not in the vocabulary")
+        return np.asarray(found.to_numpy(), dtype=np.int32)
+
+
+def _valid(column: pa.Array) -> NDArray[np.bool_]:
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _damaged(where: str, what: str) -> DataError:
+    return DataError(f"{what}.", where=where, advice="The file was made or changed by hand; import the graph again.")

@@ -1,0 +1,145 @@
+"""Many facts as columns: what a graph holds in memory, and what becomes tensors.
+
+Qualifiers are stored end to end; `offsets` says which belong to which fact. Whether a value is an entity or a number
+is said by its relation (`Vocabulary.relation_is_number`); the slot of the other kind holds a filler that nobody
+reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hynt.graph.fact import Fact, Number, Qualifier, Value
+from hynt.graph.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class FactTable:
+    """`n` facts with `m` qualifiers in all."""
+
+    head: NDArray[np.int32]  # (n,) entity id
+    relation: NDArray[np.int32]  # (n,) relation id
+    tail_entity: NDArray[np.int32]  # (n,) entity id where the relation carries entities, else filler 0
+    tail_number: NDArray[np.float64]  # (n,) value where the relation carries numbers, else filler 0
+    tail_literal: pa.StringArray  # (n,) the number as written, null where the tail is an entity
+    offsets: NDArray[np.int64]  # (n + 1,) qualifiers of fact i are offsets[i] … offsets[i + 1]
+    qualifier_relation: NDArray[np.int32]  # (m,) relation id
+    qualifier_entity: NDArray[np.int32]  # (m,) as tail_entity
+    qualifier_number: NDArray[np.float64]  # (m,) as tail_number
+    qualifier_literal: pa.StringArray  # (m,) as tail_literal
+
+    def __len__(self) -> int:
+        return len(self.head)
+
+    @property
+    def qualifier_total(self) -> int:
+        """How many qualifiers all facts have together."""
+        return len(self.qualifier_relation)
+
+    def qualifier_counts(self) -> NDArray[np.int64]:
+        """(n,) how many qualifiers each fact has."""
+        return np.diff(self.offsets)
+
+    def qualifier_owner(self) -> NDArray[np.int64]:
+        """(m,) the row of the fact that each qualifier belongs to."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), self.qualifier_counts())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FactTable):
+            return NotImplemented
+        arrays = all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in (
+                "head", "relation", "tail_entity", "tail_number", "offsets",
+                "qualifier_relation", "qualifier_entity", "qualifier_number",
+            )
+        )  # fmt: skip
+        return bool(
+            arrays
+            and self.tail_literal.equals(other.tail_literal)
+            and self.qualifier_literal.equals(other.qualifier_literal)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def take(self, rows: NDArray[np.int64]) -> FactTable:
+        """The facts at these rows, in this order."""
+        counts = self.qualifier_counts()[rows]
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum(counts, out=offsets[1:])
+        starts = self.offsets[:-1][rows]
+        within = np.arange(offsets[-1], dtype=np.int64) - np.repeat(offsets[:-1], counts)
+        slots = np.repeat(starts, counts) + within
+        return FactTable(
+            self.head[rows], self.relation[rows], self.tail_entity[rows], self.tail_number[rows],
+            self.tail_literal.take(pa.array(rows)),
+            offsets,
+            self.qualifier_relation[slots], self.qualifier_entity[slots], self.qualifier_number[slots],
+            self.qualifier_literal.take(pa.array(slots)),
+        )  # fmt: skip
+
+    def where(self, keep: NDArray[np.bool_]) -> FactTable:
+        """The facts where `keep`, (n,), is true."""
+        return self if bool(keep.all()) else self.take(np.flatnonzero(keep).astype(np.int64))
+
+    def facts(self, vocabulary: Vocabulary) -> Iterator[Fact]:
+        """The facts one by one, with names and units: for people and files, not for hot loops."""
+        entities, relations = vocabulary.entities, vocabulary.relations
+
+        def value(relation: int, entity: int, number: float, literal: str | None) -> Value:
+            if relations[relation].kind == "entity":
+                return entities[entity]
+            return Number(number, literal or repr(number), relations[relation].unit)
+
+        owners = self.offsets.tolist()
+        pairs = [
+            Qualifier(relations[relation].name, value(relation, entity, number, literal))
+            for relation, entity, number, literal in zip(
+                self.qualifier_relation.tolist(), self.qualifier_entity.tolist(),
+                self.qualifier_number.tolist(), self.qualifier_literal.to_pylist(), strict=True,
+            )
+        ]  # fmt: skip
+        columns = zip(
+            self.head.tolist(), self.relation.tolist(), self.tail_entity.tolist(), self.tail_number.tolist(),
+            self.tail_literal.to_pylist(), strict=True,
+        )  # fmt: skip
+        for row, (head, relation, entity, number, literal) in enumerate(columns):
+            tail = value(relation, entity, number, literal)
+            yield Fact(entities[head], relations[relation].name, tail, tuple(pairs[owners[row] : owners[row + 1]]))
+
+
+def concatenate(tables: Sequence[FactTable]) -> FactTable:
+    """One table of all the facts, in order."""
+    if len(tables) == 1:
+        return tables[0]
+    if not tables:
+        return empty_table()
+    shifts = np.cumsum([0] + [table.qualifier_total for table in tables[:-1]])
+    offsets = [table.offsets[:-1] + shift for table, shift in zip(tables, shifts, strict=True)]
+    end = np.array([sum(table.qualifier_total for table in tables)], dtype=np.int64)
+
+    def joined(name: str) -> NDArray[np.int32]:
+        return np.concatenate([getattr(table, name) for table in tables])
+
+    def literals(name: str) -> pa.StringArray:
+        return pa.concat_arrays([getattr(table, name) for table in tables])
+
+    return FactTable(
+        joined("head"), joined("relation"), joined("tail_entity"),
+        np.concatenate([table.tail_number for table in tables]), literals("tail_literal"),
+        np.concatenate([*offsets, end]),
+        joined("qualifier_relation"), joined("qualifier_entity"),
+        np.concatenate([table.qualifier_number for table in tables]), literals("qualifier_literal"),
+    )  # fmt: skip
+
+
+def empty_table() -> FactTable:
+    """A table of no facts."""
+    ids, numbers = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float64)
+    literals = pa.array([], type=pa.string())
+    return FactTable(ids, ids, ids, numbers, literals, np.zeros(1, dtype=np.int64), ids, ids, numbers, literals)

@@ -1,0 +1,225 @@
+"""A graph as a folder: Parquet for facts and names, a manifest with the hash of each file.
+
+    GRAPH/manifest.json  entities.parquet  relations.parquet  train.parquet  valid.parquet  test.parquet
+
+Written whole or not at all (a new folder beside the target, flushed to disk, then renamed). On load every file is
+checked against its hash, so a changed byte is found and named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hynt.errors import DataError, UsageError
+from hynt.graph.assembly import Assembly
+from hynt.graph.columns import FACT_SCHEMA, Names
+from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
+from hynt.graph.splitting import SPLITS
+from hynt.graph.vocabulary import Entity, Relation, RelationKind, Scale, Vocabulary
+
+BUILT_IN = ("world",)
+_ENTITIES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("entity", "label", "type")])
+_RELATIONS = pa.schema(
+    [pa.field(name, pa.string(), nullable=False) for name in ("relation", "label", "kind", "unit", "scale")]
+)
+
+
+def save_graph(graph: KnowledgeGraph, folder: Path, *, overwrite: bool = False) -> Manifest:
+    """Write a graph that is in memory."""
+    tables = {name: [table] for name, table in graph.splits.items()}
+    return _save(graph.vocabulary, graph.entities, tables, graph.manifest, folder, overwrite)
+
+
+def save_assembly(assembly: Assembly, manifest: Manifest, folder: Path, *, overwrite: bool = False) -> Manifest:
+    """Write a graph that may be larger than memory, chunk by chunk."""
+    tables = {name: assembly.tables(name) for name in assembly.split_names}
+    return _save(assembly.vocabulary, assembly.entities, tables, manifest, folder, overwrite)
+
+
+def load_graph(source: str | os.PathLike[str]) -> KnowledgeGraph:
+    """A graph from its folder, or a built-in one by name (`world`; write `./world` for a folder of that name)."""
+    folder = graph_folder(source)
+    manifest = read_manifest(folder)
+    needed = {"entities.parquet", "relations.parquet"}
+    names = [split for split in SPLITS if f"{split}.parquet" in manifest.files]
+    unknown = set(manifest.files) - needed - {f"{split}.parquet" for split in SPLITS}
+    if not needed <= set(manifest.files) or not names or unknown:
+        raise DataError("the manifest does not list the files of a graph.", where=str(folder / MANIFEST_NAME))
+    files = {name: _checked(folder, name, record) for name, record in manifest.files.items()}
+    entities = [Entity(*row) for row in _rows(files["entities.parquet"], _ENTITIES, folder / "entities.parquet")]
+    rows = _rows(files["relations.parquet"], _RELATIONS, folder / "relations.parquet")
+    relations = tuple(_relation(row, folder / "relations.parquet") for row in rows)
+    vocabulary = Vocabulary(tuple(entity.name for entity in entities), relations)
+    _ = vocabulary.entity_ids, vocabulary.relation_ids  # refuses a name that is listed twice
+    lookup = Names(vocabulary)
+    splits = {split: _facts(files[f"{split}.parquet"], lookup, folder / f"{split}.parquet") for split in names}
+    return KnowledgeGraph(vocabulary, splits, tuple(entities), manifest)
+
+
+def graph_folder(source: str | os.PathLike[str]) -> Path:
+    """Where a graph lies: the package's own folder for a built-in name, else the path itself."""
+    if str(source) in BUILT_IN:
+        return Path(str(resources.files("hynt") / "world" / "graph"))
+    folder = Path(source)
+    if not folder.is_dir():
+        raise UsageError(
+            f"there is no graph at {str(source)!r}.",
+            advice=f"Give a folder made by `hynt data import`, or a built-in name: {', '.join(BUILT_IN)}.",
+        )
+    return folder
+
+
+def _save(
+    vocabulary: Vocabulary,
+    entities: Iterable[Entity],
+    tables: Mapping[str, Iterable[FactTable]],
+    manifest: Manifest,
+    folder: Path,
+    overwrite: bool,
+) -> Manifest:
+    folder = Path(folder)
+    if folder.exists() and not overwrite:
+        raise UsageError(f"{folder} exists already.", advice="Choose another folder, or say --overwrite to replace it.")
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / MANIFEST_NAME).exists())):
+        raise UsageError(f"{folder} is not a saved graph, so it is not replaced.", advice="Choose another folder.")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.partial-", dir=folder.parent))
+    try:
+        names = Names(vocabulary)
+        counts = {"entities": vocabulary.entity_count, "relations": vocabulary.relation_count}
+        counts["number_relations"] = int(vocabulary.relation_is_number.sum())
+        rows: dict[str, int] = {
+            "entities.parquet": _write(staging / "entities.parquet", _ENTITIES, [_batch(_ENTITIES, entities)]),
+            "relations.parquet": _write(
+                staging / "relations.parquet",
+                _RELATIONS,
+                [_batch(_RELATIONS, ((r.name, r.label, r.kind, r.unit, r.scale) for r in vocabulary.relations))],
+            ),
+        }
+        for split, chunks in tables.items():
+            batches = (names.to_columns(chunk) for chunk in chunks)
+            rows[f"{split}.parquet"] = counts[split] = _write(staging / f"{split}.parquet", FACT_SCHEMA, batches)
+        files = {name: _record(staging / name, count) for name, count in rows.items()}
+        manifest = replace(manifest, counts=counts, files=files)
+        _write_text(staging / MANIFEST_NAME, manifest.to_json())
+        staging.chmod(0o755)
+        _publish(staging, folder)
+    except OSError as problem:
+        raise DataError(f"the graph cannot be written: {problem.strerror or problem}.", where=str(folder)) from None
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return manifest
+
+
+def _publish(staging: Path, folder: Path) -> None:
+    """Put the finished folder in place of what may be there, by renames alone."""
+    _flush_folder(staging)
+    if folder.exists():
+        old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old-", dir=folder.parent))
+        folder.replace(old / "graph")
+        staging.replace(folder)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        staging.replace(folder)
+    _flush_folder(folder.parent)
+
+
+def _write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+    rows = 0
+    with path.open("xb") as file:
+        with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+                rows += batch.num_rows
+        file.flush()
+        os.fsync(file.fileno())
+    return rows
+
+
+def _write_text(path: Path, text: str) -> None:
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _batch(schema: pa.Schema, rows: Iterable[tuple[str, ...]]) -> pa.RecordBatch:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    return pa.record_batch([pa.array(column, type=pa.string()) for column in columns], schema=schema)
+
+
+def _record(path: Path, rows: int) -> FileRecord:
+    with path.open("rb") as file:
+        return FileRecord(hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size, rows)
+
+
+def _checked(folder: Path, name: str, record: FileRecord) -> pa.Buffer:
+    """A file's bytes, mapped into memory, once they are known to be the ones that were written."""
+    path = folder / name
+    again = "Restore the file from a copy, or import the graph again."
+    try:
+        if path.stat().st_size != record.bytes:
+            raise DataError(
+                f"the file has {path.stat().st_size} bytes, not the {record.bytes} that were written.",
+                where=str(path), advice=again,
+            )  # fmt: skip
+        with pa.memory_map(str(path)) as mapped:
+            buffer = mapped.read_buffer()
+    except FileNotFoundError:
+        raise DataError("the file is missing.", where=str(path), advice=again) from None
+    except OSError as problem:
+        raise DataError(f"the file cannot be read: {problem}.", where=str(path), advice=again) from None
+    if hashlib.sha256(buffer).hexdigest() != record.sha256:
+        raise DataError("the file was changed: its hash is not the manifest's.", where=str(path), advice=again)
+    return buffer
+
+
+def _read(buffer: pa.Buffer, schema: pa.Schema, path: Path) -> pa.Table:
+    try:
+        table = pq.read_table(pa.BufferReader(buffer), columns=schema.names)
+        return table.cast(schema)
+    except (pa.ArrowException, ValueError, KeyError) as problem:
+        raise DataError(
+            f"the file is not one that hynt wrote: {str(problem).splitlines()[0]}.", where=str(path),
+            advice="Import the graph again.",
+        ) from None  # fmt: skip
+
+
+def _rows(buffer: pa.Buffer, schema: pa.Schema, path: Path) -> Iterable[tuple[Any, ...]]:
+    columns = [column.to_pylist() for column in _read(buffer, schema, path).columns]
+    if any(value is None for column in columns for value in column):
+        raise DataError("a name is missing.", where=str(path), advice="Import the graph again.")
+    return zip(*columns, strict=True)
+
+
+def _relation(row: tuple[str, str, str, str, str], path: Path) -> Relation:
+    name, label, kind, unit, scale = row
+    if kind not in get_args(RelationKind) or scale not in get_args(Scale):
+        raise DataError(f"the relation {name!r} has the kind {kind!r} and scale {scale!r}.", where=str(path))
+    return Relation(name, cast(RelationKind, kind), unit, cast(Scale, scale), label)
+
+
+def _facts(buffer: pa.Buffer, names: Names, path: Path) -> FactTable:
+    table = _read(buffer, FACT_SCHEMA, path)
+    return concatenate([names.from_columns(batch, str(path)) for batch in table.to_batches()])

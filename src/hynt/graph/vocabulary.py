@@ -1,0 +1,80 @@
+"""Names and ids: the only place that knows id spaces.
+
+Entities and relations have dense ids of their own, 0 … count − 1, in the order they were first met. Numbers have no
+ids: they are values. Which relations carry numbers is known here, so a value's kind is never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.errors import DataError
+
+RelationKind: TypeAlias = Literal["entity", "number"]
+Scale: TypeAlias = Literal["linear", "log"]
+
+
+class Relation(NamedTuple):
+    """A relation: its id as written, what its values are, and for numbers the unit and the scale that suits them."""
+
+    name: str
+    kind: RelationKind
+    unit: str = ""
+    scale: Scale = "linear"
+    label: str = ""
+
+
+class Entity(NamedTuple):
+    """An entity: its id as written, a name for people (several entities may share one), and its type, "" where
+    unknown.
+    """
+
+    name: str
+    label: str = ""
+    type: str = ""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Entities and relations with their ids."""
+
+    entities: tuple[str, ...]
+    relations: tuple[Relation, ...]
+
+    @cached_property
+    def entity_ids(self) -> Mapping[str, int]:
+        """From an entity's name to its id."""
+        return _index(self.entities, "entity")
+
+    @cached_property
+    def relation_ids(self) -> Mapping[str, int]:
+        """From a relation's name to its id."""
+        return _index([relation.name for relation in self.relations], "relation")
+
+    @cached_property
+    def relation_is_number(self) -> NDArray[np.bool_]:
+        """(relations,) true where a relation's values are numbers."""
+        return np.array([relation.kind == "number" for relation in self.relations], dtype=np.bool_)
+
+    @property
+    def entity_count(self) -> int:
+        return len(self.entities)
+
+    @property
+    def relation_count(self) -> int:
+        return len(self.relations)
+
+
+def _index(names: Iterable[str], what: str) -> dict[str, int]:
+    ids: dict[str, int] = {}
+    for name in names:
+        if name in ids:
+            raise DataError(f"the {what} {name!r} is listed twice in the vocabulary.", advice="Import the graph again.")
+        ids[name] = len(ids)
+    return ids
