@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -38,7 +39,14 @@ class Manifest:
     schema_version: int = SCHEMA_VERSION
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+        """The file's whole text. It holds its own hash, so that a changed byte shows here too."""
+        content = asdict(self)
+        digest = hashlib.sha256(_text(content).encode()).hexdigest()
+        return _text({**content, "manifest_sha256": digest})
+
+
+def _text(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -48,7 +56,8 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise DataError("the manifest is larger than any manifest.", where=str(path), advice=again)
-        content = json.loads(path.read_bytes())
+        text = path.read_bytes()
+        content = json.loads(text)
         version = content["schema_version"]
         if version != SCHEMA_VERSION:
             word = "newer" if isinstance(version, int) and version > SCHEMA_VERSION else "unknown"
@@ -56,8 +65,12 @@ def read_manifest(folder: Path) -> Manifest:
                 f"the graph has schema version {version!r}, {word} to this hynt, which reads version {SCHEMA_VERSION}.",
                 where=str(path), advice="Upgrade hynt, or import the graph again from its source.",
             )  # fmt: skip
+        del content["manifest_sha256"]
         files = {name: FileRecord(**record) for name, record in content.pop("files").items()}
-        return Manifest(**content, files=files)
+        manifest = Manifest(**content, files=files)
+        if manifest.to_json().encode() != text:
+            raise DataError("the manifest was changed: its hash is not its own.", where=str(path), advice=again)
+        return manifest
     except FileNotFoundError:
         raise DataError(
             "this folder is not a saved graph: it has no manifest.json.", where=str(folder),
