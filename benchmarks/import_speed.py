@@ -65,7 +65,7 @@ def main() -> None:
             sources["generated"] = (path, "tsv")
         for name, (source, format_name) in sources.items():
             command = [sys.executable, __file__, "--one", str(source), format_name]
-            figures[name] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            figures[name] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
             print(f"{name}: {figures[name]} (goal: {GOALS[name]})", flush=True)
     if arguments.save:
         arguments.save.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
