@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from hynt.errors import DataError, RecordProblem
-from hynt.graph.fact import Fact, Number
+from hynt.graph.fact import Fact, Number, Value
 
 CONTROL_CHARACTERS = "".join(map(chr, (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F)))
 """C0 and delete, without tab, line feed and carriage return."""
@@ -28,6 +28,17 @@ def check_name(name: str, what: str) -> str:
     return name
 
 
+def check_value(value: Value, what: str) -> None:
+    """A value's name, or a number's literal and unit, which may be empty, held to the same rule."""
+    if not isinstance(value, Number):
+        check_name(value, what)
+        return
+    for text in (value.literal, value.unit):
+        found = _UNUSABLE.search(text)
+        if found is not None:
+            raise _unusable(found[0], what)
+
+
 def empty_name(what: str) -> RecordProblem:
     """The problem of a name that is missing between its separators."""
     return RecordProblem("empty-name", f"the {what} is empty.", "Give it a name, or remove the record.")
@@ -38,12 +49,10 @@ def check_writable(fact: Fact, *, where: str) -> None:
     try:
         check_name(fact.head, "head")
         check_name(fact.relation, "relation")
-        if not isinstance(fact.tail, Number):
-            check_name(fact.tail, "tail")
+        check_value(fact.tail, "tail")
         for relation, value in fact.qualifiers:
             check_name(relation, "qualifier relation")
-            if not isinstance(value, Number):
-                check_name(value, "qualifier value")
+            check_value(value, "qualifier value")
     except RecordProblem as problem:
         raise DataError(f"cannot write {fact!r}: {problem.what}", where=where, advice=problem.advice) from None
 

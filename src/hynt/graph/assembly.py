@@ -24,6 +24,7 @@ from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.leakage import find_leakage
 from hynt.graph.manifest import Manifest
+from hynt.graph.outlier_rules import OutlierFilter, OutlierRules
 from hynt.graph.splitting import SPLITS, AcrossSplits, SplitRule, bring_into_train, draw
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 
@@ -38,6 +39,7 @@ class AssemblyPolicy:
     across_splits: AcrossSplits = "keep"
     remove_leakage: bool = False
     leakage_threshold: float = 0.97
+    outlier_rules: OutlierRules | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,8 @@ class Assembler:
         given = bool((split >= 0).all())
         if not given and bool((split >= 0).any()):
             raise UsageError("some files belong to a split and others do not.", advice="Name all or none of them.")
+        if self.policy.outlier_rules is not None:
+            report["outliers"] = self._drop_outliers(self.policy.outlier_rules, relations, split)
         if self.policy.remove_leakage:
             leaks = find_leakage(self.store, is_number, len(entities), threshold=self.policy.leakage_threshold)
             removed = np.isin(self._column("relation"), [leak.removed for leak in leaks])
@@ -165,6 +169,18 @@ class Assembler:
             start += len(chunk)
         return hashes, groups
 
+    def _drop_outliers(
+        self, rules: OutlierRules, relations: tuple[Relation, ...], split: NDArray[np.int8]
+    ) -> dict[str, Any]:
+        """Take facts that break a rule out of `split`; what went, by rule."""
+        labels = ((entity.name, entity.label) for entity in self.details.values())
+        outliers = OutlierFilter(rules, relations, self.encoder.entity_ids, labels)
+        start = 0
+        for chunk in self.store:
+            split[start : start + len(chunk)][outliers.breaking(chunk)] = DROPPED
+            start += len(chunk)
+        return outliers.to_mapping()
+
     def _column(self, name: str) -> NDArray[np.int32]:
         return np.concatenate([getattr(chunk, name) for chunk in self.store])
 
@@ -195,19 +211,30 @@ class Assembler:
         relations: tuple[Relation, ...],
         report: dict[str, Any],
     ) -> Assembly:
-        """Give final ids to the names that are still used."""
-        used_entities = np.zeros(len(entities), dtype=np.bool_)
-        used_relations = np.zeros(len(relations), dtype=np.bool_)
+        """Give final ids to the names that are still used, and count those that train lacks."""
+        if not bool((split >= 0).any()):
+            raise DataError("no fact is left: every one was removed.", advice="Loosen the rules that remove facts.")
+        entities_of = np.zeros((len(SPLITS), len(entities)), dtype=np.bool_)  # by split, whether a name is used there
+        relations_of = np.zeros((len(SPLITS), len(relations)), dtype=np.bool_)
         is_number = np.array([relation.kind == "number" for relation in relations], dtype=np.bool_)
         start = 0
         for chunk in self.store:
-            table = chunk.where(split[start : start + len(chunk)] >= 0)
+            place = split[start : start + len(chunk)]
             start += len(chunk)
-            used_relations[table.relation] = True
-            used_relations[table.qualifier_relation] = True
-            used_entities[table.head] = True
-            used_entities[table.tail_entity[~is_number[table.relation]]] = True
-            used_entities[table.qualifier_entity[~is_number[table.qualifier_relation]]] = True
+            owner = place[chunk.qualifier_owner()]
+            tails, values = ~is_number[chunk.relation], ~is_number[chunk.qualifier_relation]
+            for index in range(len(SPLITS)):
+                here, there = place == index, owner == index
+                relations_of[index, chunk.relation[here]] = True
+                relations_of[index, chunk.qualifier_relation[there]] = True
+                entities_of[index, chunk.head[here]] = True
+                entities_of[index, chunk.tail_entity[here & tails]] = True
+                entities_of[index, chunk.qualifier_entity[there & values]] = True
+        used_entities, used_relations = entities_of.any(axis=0), relations_of.any(axis=0)
+        report["missing_from_train"] = {
+            "entities": int((used_entities & ~entities_of[0]).sum()),
+            "relations": int((used_relations & ~relations_of[0]).sum()),
+        }
         report["unused_entities"] = int((~used_entities).sum())
         report["unused_relations"] = int((~used_relations).sum())
         names = tuple(name for name, used in zip(entities, used_entities.tolist(), strict=True) if used)
