@@ -1,0 +1,77 @@
+"""From ranks and errors to the numbers of a table.
+
+Every metric is a ratio of sums over questions (for RMSE, the root of one). So it can be resampled by fact: sums per
+fact are all that a bootstrap needs.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Metrics: TypeAlias = dict[str, float | int | None]
+
+Ties: TypeAlias = Literal["realistic", "hynt"]
+TIES: tuple[Ties, ...] = get_args(Ties)
+
+RANKING_METRICS: tuple[str, ...] = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "amri")
+NUMBER_METRICS: tuple[str, ...] = ("rmse", "mae")
+LOWER_IS_BETTER = frozenset({"mean_rank", "rmse", "mae"})
+
+
+def ranks(better: NDArray[np.int64], ties: NDArray[np.int64], rule: Ties = "realistic") -> Floats:
+    """(n,) 1 + better + ties / 2 over the other candidates; `hynt` floors the half, as the published script does."""
+    half = ties // 2 if rule == "hynt" else ties / 2
+    return np.asarray(1.0 + better + half, dtype=np.float64)
+
+
+def ranking_sums(rank: Floats, candidates: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """(n, metrics) numerators and denominators, question by question, of RANKING_METRICS.
+
+    AMRI, the adjusted mean rank index (Berrendorf et al.), is 1 for perfect ranks, 0 for chance and negative for
+    worse. Chance puts the answer in the middle of its `candidates` (n,), which the filter makes differ from question
+    to question.
+    """
+    one = np.ones_like(rank)
+    tops = [(rank <= top).astype(np.float64) for top in (1, 3, 10)]
+    above = np.stack([1.0 / rank, *tops, rank, rank - 1.0], axis=1)
+    below = np.stack([one, one, one, one, one, (candidates - 1) / 2], axis=1)
+    return above, below
+
+
+def number_sums(error: Floats) -> tuple[Floats, Floats]:
+    """(n, metrics) numerators and denominators, question by question, of NUMBER_METRICS."""
+    return np.stack([error**2, np.abs(error)], axis=1), np.ones((len(error), 2))
+
+
+def finish(names: tuple[str, ...], above: Floats, below: Floats) -> Floats:
+    """(…, metrics) from summed numerators and denominators; NaN where there is nothing to divide by."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = np.where(below > 0, above / below, np.nan)
+    for index, name in enumerate(names):
+        if name == "rmse":
+            values[..., index] = np.sqrt(values[..., index])
+        if name == "amri":
+            values[..., index] = 1.0 - values[..., index]
+    return values
+
+
+def ranking_metrics(rank: Floats, candidates: NDArray[np.int64]) -> Metrics:
+    """RANKING_METRICS and the count of questions."""
+    return _named(RANKING_METRICS, *ranking_sums(rank, candidates))
+
+
+def number_metrics(error: Floats) -> Metrics:
+    """NUMBER_METRICS and the count of questions."""
+    return _named(NUMBER_METRICS, *number_sums(error))
+
+
+def _named(names: tuple[str, ...], above: Floats, below: Floats) -> Metrics:
+    """Metrics by name; None, JSON's null, where no question gives a value."""
+    values = finish(names, above.sum(axis=0), below.sum(axis=0))
+    pairs = zip(names, values.tolist(), strict=True)
+    found: Metrics = {name: None if np.isnan(value) else value for name, value in pairs}
+    return {**found, "count": len(above)}
