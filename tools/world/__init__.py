@@ -1,0 +1,1 @@
+"""Builds the embedded graph `world` from five pinned source packages. Not part of the installed package."""
