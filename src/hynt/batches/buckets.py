@@ -1,0 +1,119 @@
+"""Facts of like length go together: buckets whose capacities are powers of two, so cost follows real tokens, not the
+longest fact.
+
+A batch is laid out as segments: n rows whose facts have at most c qualifiers each, for rising c. Shapes follow from
+the layout alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Segment(NamedTuple):
+    """Rows of a batch whose facts have at most `capacity` qualifiers."""
+
+    rows: int
+    capacity: int
+
+
+class Span(NamedTuple):
+    """A segment with its place in a batch."""
+
+    rows: slice  # its rows among the batch's rows
+    slots: slice  # its qualifier slots among the batch's slots, rows × capacity
+    tokens: slice  # its tokens among the batch's tokens, rows × (1 + capacity): the triplet, then the qualifiers
+    size: int  # rows
+    capacity: int
+
+
+class Layout(NamedTuple):
+    """The segments of a batch. Hashable: two batches of one layout have the same shapes, so a compiled step serves
+    both.
+    """
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows a batch has."""
+        return sum(segment.rows for segment in self.segments)
+
+    @property
+    def slots(self) -> int:
+        """How many qualifier slots a batch has, filled or not."""
+        return sum(segment.rows * segment.capacity for segment in self.segments)
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens a batch has: a triplet or a qualifier slot is one."""
+        return self.rows + self.slots
+
+    def spans(self) -> Iterator[Span]:
+        """The segments with their places."""
+        row = slot = 0
+        for count, capacity in self.segments:
+            slots = count * capacity
+            token = row + slot
+            yield Span(
+                slice(row, row + count), slice(slot, slot + slots), slice(token, token + count + slots), count, capacity
+            )
+            row, slot = row + count, slot + slots
+
+
+class Places(NamedTuple):
+    """Index tensors that follow from a layout alone."""
+
+    slot_row: Tensor  # (slots,) int64 the row each slot belongs to
+    slot_within: Tensor  # (slots,) int64 which of its row's slots it is, from 0
+    row_slot: Tensor  # (rows,) int64 the first slot of each row
+    row_token: Tensor  # (rows,) int64 the token of each row's triplet; its qualifiers follow
+
+
+@lru_cache(maxsize=64)
+def places(layout: Layout, device: torch.device) -> Places:
+    """The index tensors of a layout on a device; made once, so that making a batch needs no arithmetic on shapes."""
+    capacity = torch.tensor([c for n, c in layout.segments for _ in range(n)], dtype=torch.int64)
+    row_slot = capacity.cumsum(0) - capacity
+    slot_row = torch.repeat_interleave(torch.arange(layout.rows), capacity)
+    slot_within = torch.arange(layout.slots) - row_slot[slot_row]
+    row_token = row_slot + torch.arange(layout.rows)
+    return Places(*(column.to(device) for column in (slot_row, slot_within, row_slot, row_token)))
+
+
+def bucket_capacity(qualifiers: int) -> int:
+    """The capacity of the bucket for a fact with so many qualifiers: 0, 1, 2, 4, 8, …"""
+    return 0 if qualifiers == 0 else 1 << (qualifiers - 1).bit_length()
+
+
+def bucket_capacities(qualifier_counts: Tensor) -> Tensor:
+    """(n,) int64: `bucket_capacity` of each count in (n,)."""
+    capacity = torch.zeros_like(qualifier_counts)
+    longest = int(qualifier_counts.max()) if len(qualifier_counts) else 0
+    step = 1
+    while longest:
+        capacity = torch.where(qualifier_counts > step // 2, step, capacity)
+        if step >= longest:
+            break
+        step *= 2
+    return capacity
+
+
+def rows_by_bucket(qualifier_counts: Tensor) -> list[tuple[int, Tensor]]:
+    """(capacity, row numbers in rising order) for each bucket that has rows, shortest first."""
+    capacity = bucket_capacities(qualifier_counts)
+    return [(c, torch.nonzero(capacity == c).squeeze(1)) for c in torch.unique(capacity).tolist()]
+
+
+def layout_of(segments: Iterable[tuple[int, int]]) -> Layout:
+    """A layout from (rows, capacity) pairs; capacities must rise."""
+    made = tuple(Segment(rows, capacity) for rows, capacity in segments if rows)
+    if any(one.capacity >= other.capacity for one, other in pairwise(made)):
+        raise ValueError(f"capacities must rise, but are {[segment.capacity for segment in made]}")
+    return Layout(made)

@@ -1,0 +1,86 @@
+"""Hiding: from facts and the positions asked for to a batch without the answers, and the answers. No loop, no
+data-dependent shape.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from hynt.batches.buckets import Layout, Places, places
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.masked_batch import HEAD, RELATION, TAIL, Answers, MaskedBatch, Task
+
+
+def hide(
+    facts: FactTensors, rows: Tensor, asked: Tensor, layout: Layout, at: Places | None = None
+) -> tuple[MaskedBatch, Answers]:
+    """Hides the component at position `asked` (rows,) of each fact in `rows` (rows,), both int64 on the facts' device.
+
+    Rows must come in the layout's order, and no fact may have more qualifiers than its segment's capacity: what is
+    over would not be read. That is the caller's to see to (`rows_by_bucket`, `check_fit`), because looking here
+    would make the device wait.
+    """
+    sizes = facts.sizes
+    at = places(layout, facts.device) if at is None else at
+    start = facts.offsets[rows]
+    count = facts.offsets[rows + 1] - start
+    nowhere = facts.qualifier_total  # the filler behind the last qualifier
+
+    present = at.slot_within < count[at.slot_row]
+    slot = torch.where(present, start[at.slot_row] + at.slot_within, nowhere)
+    slot_asked = asked[at.slot_row] - 2 * at.slot_within  # 3 or 4 where this very qualifier is asked
+    slot_is_number = facts.qualifier_is_number[slot]
+    value_hidden = slot_asked == 4
+    tail_is_number = facts.tail_is_number[rows]
+    tail_hidden = asked == TAIL
+
+    batch = MaskedBatch(
+        sizes=sizes,
+        layout=layout,
+        places=at,
+        head=torch.where(asked == HEAD, sizes.hidden_entity, facts.head[rows].long()),
+        relation=torch.where(asked == RELATION, sizes.hidden_relation, facts.relation[rows].long()),
+        tail_entity=torch.where(tail_hidden, sizes.hidden_entity, facts.tail_entity[rows].long()),
+        tail_number=torch.where(tail_hidden, 0.0, facts.tail_number[rows]),
+        tail_is_number=tail_is_number,
+        tail_number_hidden=tail_hidden & tail_is_number,
+        qualifier_relation=torch.where(slot_asked == 3, sizes.hidden_relation, facts.qualifier_relation[slot].long()),
+        qualifier_entity=torch.where(value_hidden, sizes.hidden_entity, facts.qualifier_entity[slot].long()),
+        qualifier_number=torch.where(value_hidden, 0.0, facts.qualifier_number[slot]),
+        qualifier_is_number=slot_is_number,
+        qualifier_number_hidden=value_hidden & slot_is_number,
+        qualifier_present=present,
+        asked=asked,
+    )
+    return batch, _answers(facts, rows, asked, start, tail_is_number)
+
+
+def _answers(facts: FactTensors, rows: Tensor, asked: Tensor, start: Tensor, tail_is_number: Tensor) -> Answers:
+    in_qualifier = asked > TAIL
+    slot = torch.where(in_qualifier, start + (asked - 3) // 2, facts.qualifier_total)
+    number = torch.where(in_qualifier, facts.qualifier_is_number[slot], tail_is_number & (asked == TAIL))
+    task = torch.where(asked % 2 == 1, int(Task.RELATION), torch.where(number, int(Task.NUMBER), int(Task.LINK)))
+    of_triplet = torch.where(asked == HEAD, facts.head[rows], facts.tail_entity[rows])
+    return Answers(
+        task=task,
+        entity=torch.where(in_qualifier, facts.qualifier_entity[slot], of_triplet).long(),
+        relation=torch.where(in_qualifier, facts.qualifier_relation[slot], facts.relation[rows]).long(),
+        number=torch.where(in_qualifier, facts.qualifier_number[slot], facts.tail_number[rows]),
+        value=torch.where(in_qualifier, facts.qualifier_value[slot], facts.tail_value[rows]),
+    )
+
+
+def check_fit(facts: FactTensors, rows: Tensor, asked: Tensor, layout: Layout) -> None:
+    """Raises ValueError where `hide` could not be exact: wrong lengths, a fact longer than its place, a position it
+    lacks.
+    """
+    if len(rows) != layout.rows or len(asked) != layout.rows:
+        given = f"{len(rows)} facts and {len(asked)} positions were given"
+        raise ValueError(f"the layout has {layout.rows} rows, but {given}")
+    count = facts.qualifier_counts()[rows]
+    for span in layout.spans():
+        if bool((count[span.rows] > span.capacity).any()):
+            raise ValueError(f"a fact has more qualifiers than the {span.capacity} its segment has places for")
+    if bool(((asked < 0) | (asked >= 3 + 2 * count)).any()):
+        raise ValueError("a position was asked for that its fact does not have")

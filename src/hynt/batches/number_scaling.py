@@ -1,0 +1,174 @@
+"""Numbers to the unit range and back, one min–max scale a relation.
+
+A graph keeps numbers as they are; the scaling belongs to a run, because it depends on the splits it was fitted on.
+Values outside the fitted range are legal and are not clamped: they land outside [0, 1].
+
+A relation whose values in the fitted splits are all the same gets that value as offset and width 1; one that has no
+value there gets offset 0 and width 1, so its numbers pass unchanged. A relation may have a log scale besides:
+`scale` then works on logarithms, while `linear` always gives the plain min–max scale, on which errors are reported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.errors import DataError, UsageError
+from hynt.graph.fact_table import FactTable
+from hynt.graph.vocabulary import Vocabulary
+from hynt.nearest import advice_on
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class NumberScaling:
+    """The scales of all relations, by relation id; those that carry entities have offset 0 and width 1 and are never
+    asked.
+    """
+
+    offset: Floats  # (relations,) the least value met
+    width: Floats  # (relations,) greatest minus least value met; above 0
+    is_log: NDArray[np.bool_]  # (relations,) true where `scale` works on logarithms
+    log_offset: Floats  # (relations,) as offset, of the logarithms; 0 where is_log is false
+    log_width: Floats  # (relations,) as width, of the logarithms; 1 where is_log is false
+
+    @classmethod
+    def fit(
+        cls,
+        tables: Sequence[FactTable],
+        vocabulary: Vocabulary,
+        log_relations: Iterable[str] = (),
+        checked: Sequence[FactTable] = (),
+    ) -> NumberScaling:
+        """Fitted on `tables`. `checked` are further splits: a value no log scale can take is refused there too, not at
+        test time.
+        """
+        is_log = _log_flags(vocabulary, log_relations)
+        _refuse_non_positive([*tables, *checked], vocabulary, is_log)
+        offset, width = _range(tables, vocabulary)
+        log_offset, log_width = _range(tables, vocabulary, is_log)
+        return cls(offset, width, is_log, log_offset, log_width)
+
+    def scale(self, relation: Ids, value: Floats) -> Floats:
+        """(n,) values as a model sees them; `relation` (n,) holds their relation ids."""
+        logs = np.log(np.where(self.is_log[relation], value, 1.0))
+        scaled = (logs - self.log_offset[relation]) / self.log_width[relation]
+        return np.where(self.is_log[relation], scaled, self.linear(relation, value))
+
+    def unscale(self, relation: Ids, scaled: Floats) -> Floats:
+        """(n,) scaled values back in the units of the graph."""
+        logs = np.where(self.is_log[relation], scaled, 0.0) * self.log_width[relation] + self.log_offset[relation]
+        plain = scaled * self.width[relation] + self.offset[relation]
+        return np.where(self.is_log[relation], np.exp(logs), plain)
+
+    def linear(self, relation: Ids, value: Floats) -> Floats:
+        """(n,) values on the plain min–max scale, whatever scale the model sees."""
+        result: Floats = (value - self.offset[relation]) / self.width[relation]
+        return result
+
+    def to_mapping(self, vocabulary: Vocabulary) -> dict[str, dict[str, float]]:
+        """By relation name, for JSON. Python writes floats in JSON so that they read back bit for bit."""
+        found: dict[str, dict[str, float]] = {}
+        for index in np.flatnonzero(vocabulary.relation_is_number).tolist():
+            entry = {"offset": float(self.offset[index]), "width": float(self.width[index])}
+            if self.is_log[index]:
+                entry |= {"log_offset": float(self.log_offset[index]), "log_width": float(self.log_width[index])}
+            found[vocabulary.relations[index].name] = entry
+        return found
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], vocabulary: Vocabulary, where: str = "scaling") -> NumberScaling:
+        """What `to_mapping` wrote. A relation that is missing or unknown, or a number that cannot be one, is a
+        `DataError`.
+        """
+        names = [relation.name for relation in vocabulary.relations if relation.kind == "number"]
+        if set(names) != set(mapping):
+            odd = sorted(set(names) ^ set(mapping))[0]
+            raise DataError(
+                f"the scaling and the vocabulary disagree about the number relation {odd!r}.",
+                where=where, advice="They belong to different runs; take both from one run folder.",
+            )  # fmt: skip
+        count = vocabulary.relation_count
+        scaling = cls(np.zeros(count), np.ones(count), np.zeros(count, np.bool_), np.zeros(count), np.ones(count))
+        for name in names:
+            index, entry = vocabulary.relation_ids[name], mapping[name]
+            keys = {"offset", "width"} if "log_width" not in entry else {"offset", "width", "log_offset", "log_width"}
+            if set(entry) != keys or not all(_is_fine(key, entry[key]) for key in keys):
+                raise DataError(
+                    f"expected finite numbers {', '.join(sorted(keys))} with widths above 0, found {entry!r}.",
+                    where=f"{where}.{name}", advice="Take the file from the run again.",
+                )  # fmt: skip
+            for key in keys:
+                getattr(scaling, key)[index] = float(entry[key])
+            scaling.is_log[index] = len(keys) == 4
+        return scaling
+
+
+def declared_log_relations(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The number relations for which the graph itself suggests a log scale."""
+    return tuple(r.name for r in vocabulary.relations if r.kind == "number" and r.scale == "log")
+
+
+def _is_fine(key: str, value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return is_number and (not key.endswith("width") or value > 0)  # type: ignore[operator]
+
+
+def _log_flags(vocabulary: Vocabulary, names: Iterable[str]) -> NDArray[np.bool_]:
+    flags = np.zeros(vocabulary.relation_count, dtype=np.bool_)
+    numeric = [relation.name for relation in vocabulary.relations if relation.kind == "number"]
+    for name in names:
+        if name not in numeric:
+            what = f"{name!r} is no relation with numbers, so it has no log scale."
+            raise UsageError(what, advice=advice_on(name, numeric))
+        flags[vocabulary.relation_ids[name]] = True
+    return flags
+
+
+def _numbers(table: FactTable, vocabulary: Vocabulary) -> tuple[Ids, Floats]:
+    """Relation ids and values of all numbers of a table: tails, then qualifier values."""
+    relation = np.concatenate([table.relation, table.qualifier_relation])
+    value = np.concatenate([table.tail_number, table.qualifier_number])
+    keep = vocabulary.relation_is_number[relation]
+    return relation[keep], value[keep]
+
+
+def _refuse_non_positive(tables: Sequence[FactTable], vocabulary: Vocabulary, is_log: NDArray[np.bool_]) -> None:
+    for table in tables if is_log.any() else ():
+        relation, value = _numbers(table, vocabulary)
+        wrong = np.flatnonzero(is_log[relation] & (value <= 0))
+        if len(wrong):
+            name = vocabulary.relations[relation[wrong[0]]].name
+            raise DataError(
+                f"the relation {name!r} cannot have a log scale: it has the value {float(value[wrong[0]])!r}.",
+                advice="Leave it on the linear scale.",
+            )
+
+
+def _range(
+    tables: Sequence[FactTable], vocabulary: Vocabulary, is_log: NDArray[np.bool_] | None = None
+) -> tuple[Floats, Floats]:
+    """Offset and width by relation, (relations,) each. With `is_log`, of logarithms, and 0 and 1 where it is false."""
+    low = np.full(vocabulary.relation_count, np.inf)
+    high = np.full(vocabulary.relation_count, -np.inf)
+    for table in tables:
+        relation, value = _numbers(table, vocabulary)
+        if is_log is not None:
+            relation, value = relation[is_log[relation]], np.log(value[is_log[relation]])
+        np.minimum.at(low, relation, value)
+        np.maximum.at(high, relation, value)
+    met = low <= high
+    offset = np.where(met, low, 0.0)
+    with np.errstate(over="ignore"):
+        width = np.where(met, high, 1.0) - offset
+    if not np.isfinite(width).all():
+        name = vocabulary.relations[int(np.flatnonzero(~np.isfinite(width))[0])].name
+        raise DataError(f"the values of {name!r} lie too far apart to scale.", advice="Correct its extreme values.")
+    return offset, np.where(width > 0, width, 1.0)
