@@ -1,4 +1,4 @@
-"""Ranks equal the slow oracle on thousands of small graphs, whatever the chunk; properties that hold for all of them."""
+"""Ranks equal the slow oracle on thousands of small graphs, whatever the chunk; properties hold for all of them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def ranked_graph(seed: int, chunk: int | None = None, ties: str = "realistic"):
 @pytest.mark.parametrize("block", range(10))
 def test_ranks_equal_the_oracle_on_thousands_of_graphs(block):
     for seed in range(300 * block, 300 * (block + 1)):
-        got, expected = ranked_graph(seed, chunk=None if seed % 3 else 1 + seed % 5, ties=("realistic", "hynt")[seed % 2])
+        chunk = None if seed % 3 else 1 + seed % 5
+        got, expected = ranked_graph(seed, chunk, ties=("realistic", "hynt")[seed % 2])
         assert got == expected, f"seed {seed}"
 
 
@@ -100,12 +101,14 @@ def test_chunk_order_and_filter_behave(scores, data):
     whole = simple(scores, answer, known)[0]
     assert simple(scores, answer, known, chunk)[0] == whole
     better, ties, candidates = whole
-    assert 0 <= better and 0 <= ties and better + ties < candidates <= len(scores)
+    assert min(better, ties) >= 0
+    assert better + ties < candidates <= len(scores)
     assert simple([3 * one + 1 for one in scores], answer, known)[0] == whole  # only the order of scores matters
     assert simple(scores, answer, known | {answer})[0] == whole
     for other in range(len(scores)):  # one more known answer never makes a rank worse
         filtered = simple(scores, answer, known | {other})[0]
-        assert filtered[0] <= better and filtered[1] <= ties
+        assert filtered[0] <= better
+        assert filtered[1] <= ties
     order = data.draw(st.permutations(range(len(scores))))
     moved = [scores[place] for place in order]
     assert simple(moved, order.index(answer), {order.index(one) for one in known})[0] == whole
@@ -116,7 +119,8 @@ def test_a_score_that_is_no_number_is_seen(bad):
     for place in range(4):
         scores = torch.zeros(2, 4)
         scores[1, place] = bad
-        slots = KnownSlots(torch.zeros(0, dtype=torch.int32), torch.zeros(2, dtype=torch.int64), torch.zeros(2).long(), 0)
+        none = torch.zeros(2, dtype=torch.int64)
+        slots = KnownSlots(torch.zeros(0, dtype=torch.int32), none, none, 0)
         found, _ = tally(lambda a, b, s=scores: s[:, a:b], 4, torch.tensor([0, 1]), slots, 3)
         assert found.finite.tolist() == [True, False]
 
