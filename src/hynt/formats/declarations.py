@@ -6,8 +6,8 @@ In a folder, next to the files of facts:
     relations.jsonl or relations.tsv    id, label, kind (entity or number), unit, scale (linear or log)
     entity2id.txt, relation2id.txt      the paper's id maps: name TAB id; they fix the order of ids
 
-and, given by the caller, label files: id TAB label. A mistake in one of these is a `DataError`: they are small and made by
-hand.
+and, given by the caller, label files: id TAB label. A mistake in one of these is a `DataError`: they are small,
+and made by hand.
 """
 
 from __future__ import annotations

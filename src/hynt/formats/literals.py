@@ -15,6 +15,7 @@ Everything else is an entity, apart from broken numbers (`nan`, `１２`, `"abc"
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from hynt.errors import RecordProblem
 from hynt.formats.numbers import looks_like_number, parse_number
@@ -80,11 +81,12 @@ def read_token(token: str) -> Value:
     return token
 
 
+@lru_cache(maxsize=100_000)
 def write_token(value: Value) -> str | None:
     """How a value is written: as it came, where that says the same; None where no spelling reads back as it.
 
-    A literal with the right value and no unit says the same too: the unit is declared for its relation, beside the facts.
-    So does one with a unit where the graph has none, because its relation mixes units.
+    A literal with the right value and no unit says the same too: its relation's unit is declared beside the facts. So
+    does one with a unit where the graph has none, because its relation mixes units.
     """
     if not isinstance(value, Number):
         return value if _read_back(value) == value else None
