@@ -1,9 +1,8 @@
-"""The builder of `world`: its readers on short texts typed here; no source package is needed."""
+"""The builder of `world`: its readers of the Factbook on short texts typed here; no source package is needed."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the builder lives outside the installed package
 
-from tools.world import elements, factbook, factbook_geography, factbook_government, factbook_lists, gapminder
+from tools.world import factbook, factbook_geography, factbook_government, factbook_lists
 from tools.world.audit import row
 from tools.world.countries import Countries, Country, read_countries
 from tools.world.geonames import Cities, City
@@ -97,6 +96,19 @@ def test_only_countries_of_a_million_people_are_read(tmp_path: Path) -> None:
     assert [found.name for found in read_countries(tmp_path)] == ["Japan"]
 
 
+def test_entries_for_two_territories_together_are_set_aside(tmp_path: Path) -> None:
+    record = {
+        "People and Society": {"Population": {"total": {"text": "3,310,554 (2025 est.)"}}},
+        "Economy": {"Exports": {"note": "entry includes West Bank and Gaza Strip"}, "Imports": {"note": "in dollars"}},
+        "Government": {"Country name": {"conventional short form": {"text": "West Bank"}}},
+    }
+    (tmp_path / "asia").mkdir()
+    (tmp_path / "asia" / "we.json").write_text(json.dumps(record), encoding="utf-8")
+    countries = read_countries(tmp_path)
+    assert list(countries.by_code["we"].record["Economy"]) == ["Imports"]
+    assert [item.origin for item in countries.set_aside] == ["Factbook, West Bank: Economy > Exports"]
+
+
 def test_a_number_takes_the_year_of_its_total() -> None:
     ages = {"total population": {"text": "85.2 years (2024 est.)"}, "female": {"text": "88.2 years"}}
     found = facts(factbook.read_numbers(world(**{"People and Society": {"Life expectancy at birth": ages}})))
@@ -161,9 +173,9 @@ def test_goods_that_are_elements_are_linked_to_them() -> None:
 
 
 def test_hedged_resources_are_left_out() -> None:
-    text = {"text": "iron ore, small deposits of gold, and zinc, fish (Lake Chad)"}
+    text = {"text": "iron ore, and zinc, fish (Lake Chad); small deposits of gold, copper; some marble; timber"}
     found = factbook_lists.read_resources(world(Geography={"Natural resources": text}), frozenset({"Zinc"}))
-    assert [line.split("\t")[2] for line in facts(found)] == ["product/iron_ore", "element/Zinc"]
+    assert [line.split("\t")[2] for line in facts(found)] == ["product/iron_ore", "element/Zinc", "product/timber"]
 
 
 def test_groups_keep_names_and_plain_shares() -> None:
@@ -200,9 +212,7 @@ def test_a_border_is_told_by_the_first_country_only() -> None:
 
 
 def test_rivers_take_their_english_name_and_their_ends() -> None:
-    text = {
-        "text": "Rhein (Rhine) river source and mouth (shared with Germany) - 1,233 km; Río Negro - 2,250 km; Odd - 5"
-    }
+    text = {"text": "Rhein (Rhine) river source and mouth (shared with Germany) - 1,233 km; Río Negro - 2,250 km; Odd"}
     record = {"Geography": {"Major rivers (by length in km)": text}}
     assert facts(factbook_geography.read_rivers(world(**record))) == [
         "country/Senegal\triver\triver/Rhine\tlength: 1233; "
@@ -240,6 +250,24 @@ def test_a_capital_is_found_under_its_other_name() -> None:
         "city/Dakar_Senegal\tlatitude\t14.733\t",
         "city/Dakar_Senegal\tlongitude\t-17.633\t",
         "city/Dakar_Senegal\tUTC offset\t5.75\t",
+    ]
+
+
+def test_one_of_several_capitals_is_none() -> None:
+    name = {"text": "La Paz (administrative capital); Sucre (constitutional [legislative and judicial] capital)"}
+    found = list(
+        factbook_geography.read_capitals(
+            Countries([country("bl", "B", Government={"Capital": {"name": name}})]), Cities([])
+        )
+    )
+    assert reasons(iter(found)) == ["no single capital"]
+
+
+def test_a_kind_of_government_without_its_remarks() -> None:
+    text = {"text": "parliamentary democracy (Parliament) under a constitutional monarchy; a Commonwealth realm"}
+    countries = Countries([country("jm", "Jamaica", Government={"Government type": text})])
+    assert facts(factbook_government.read_government_types(countries)) == [
+        "country/Jamaica\tgovernment type\tgovernment_type/parliamentary_democracy_under_a_constitutional_monarchy\t"
     ]
 
 
@@ -303,89 +331,3 @@ def test_chambers_carry_up_to_four_qualifiers() -> None:
         "country/Senegal\tlegislature seats\t596\tchamber: chamber/lower_chamber; "
         "electoral system: electoral_system/mixed_system; term of office: 5; last election: 2020-10-24",
     ]
-
-
-def test_discoverers_are_people_or_laboratories() -> None:
-    found = elements.discoverers("Sir H. Davy, J.L. Gay-Lussac, Joint Institute for Nuclear Research, et al")
-    assert [entity.id for entity in found] == [
-        "person/Humphrey_Davy",
-        "person/J.L._Gay-Lussac",
-        "organization/Joint_Institute_for_Nuclear_Research",
-    ]
-    assert [entity.label for entity in elements.discoverers("Pierre and Marie Curie")] == [
-        "Pierre Curie",
-        "Marie Curie",
-    ]
-    assert elements.discoverers("Known to the ancients.") == []
-
-
-def test_elements_from_a_small_database(tmp_path: Path) -> None:
-    database = tmp_path / "elements.db"
-    columns = [
-        *elements._NUMBERS,
-        "name",
-        "block",
-        "period",
-        "group_id",
-        "series_id",
-        "lattice_structure",
-        "goldschmidt_class",
-    ]
-    columns += ["discoverers", "discovery_year", "discovery_location", "top_3_producers", "top_3_reserve_holders"]
-    values = {"atomic_number": 26, "name": "Iron", "density": 7.874, "block": "d", "period": 4, "series_id": 1}
-    values |= {"goldschmidt_class": "litophile", "top_3_producers": "1) China  2) USA  3) Atlantis"}
-    connection = sqlite3.connect(database)
-    connection.execute(f"CREATE TABLE elements ({', '.join(columns)})")
-    connection.execute("CREATE TABLE series (id, name)")
-    connection.execute("INSERT INTO series VALUES (1, 'Transition metals')")
-    connection.execute(
-        f"INSERT INTO elements ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})", list(values.values())
-    )
-    connection.execute(
-        "CREATE TABLE phasetransitions "
-        "(id, atomic_number, melting_point, boiling_point, allotrope, is_sublimation_point, is_transition)"
-    )
-    connection.execute("INSERT INTO phasetransitions VALUES (1, 26, 1811.1499999999999, 3134.15, NULL, NULL, NULL)")
-    connection.execute("CREATE TABLE ionicradii (id, atomic_number, charge, coordination, spin, ionic_radius)")
-    connection.execute("INSERT INTO ionicradii VALUES (1, 26, 2, 'VI', 'HS', 78.0), (2, 26, 2, 'IVSQ', 'HS', 64.0)")
-    connection.execute(
-        "CREATE TABLE ionizationenergies (id, atomic_number, species_name, ion_charge, ionization_energy)"
-    )
-    connection.execute("INSERT INTO ionizationenergies VALUES (1, 26, 'Fe I', 0, 7.9024681), (2, 26, 'Fe V', 4, 75.0)")
-    connection.execute(
-        "CREATE TABLE isotopes (id, atomic_number, mass_number, abundance, spin, parity, discovery_year)"
-    )
-    connection.execute(
-        "INSERT INTO isotopes VALUES (1, 26, 57, 2.119, '1/2', '-', 1935), (2, 26, 60, NULL, '0', '+', 1957)"
-    )
-    connection.commit()
-    connection.close()
-    found = list(elements.read(database, world()))
-    assert facts(iter(found)) == [
-        "element/Iron\tatomic number\t26\t",
-        "element/Iron\tdensity\t7.874\t",
-        "element/Iron\tblock\tblock/d\t",
-        "element/Iron\tperiod\tperiod/period_4\t",
-        "element/Iron\telement series\tseries/Transition_metals\t",
-        "element/Iron\tGoldschmidt class\tclass/lithophile\t",
-        "element/Iron\ttop producer\tcountry/China\trank: 1",
-        "element/Iron\ttop producer\tcountry/United_States\trank: 2",
-        "element/Iron\tmelting point\t1811.15\t",
-        "element/Iron\tboiling point\t3134.15\t",
-        "element/Iron\tionic radius\t78\tion charge: 2; coordination number: 6; spin state: spin_state/high_spin",
-        "element/Iron\tionization energy\t7.9024681\tionization degree: 1",
-        "element/Iron\tisotopic abundance\t2.119\tmass number: 57; nuclear spin: 0.5; "
-        "parity: parity/odd; discovery year: 1935",
-    ]
-    assert reasons(iter(found)) == ["place is no country of the graph", "coordination with a shape beside the number"]
-
-
-def test_gapminder_rows(tmp_path: Path) -> None:
-    rows = [
-        {"year": 1955, "country": "China", "pop": 609, "life_expect": 48.5, "fertility": 5.6},
-        {"country": "Iceland", "year": 1},
-    ]
-    (tmp_path / "gapminder.json").write_text(json.dumps(rows), encoding="utf-8")
-    found = list(gapminder.read(tmp_path / "gapminder.json", world()))
-    assert facts(iter(found))[1] == "country/China\tlife expectancy\t48.5\tpoint in time: 1955"
-    assert reasons(iter(found)) == ["country below a million people"] * 3

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools.world.statement import Entity
+from tools.world.statement import Entity, Rejected
 from tools.world.text import comparable, measure, plain
 
 SMALLEST_POPULATION = 1_000_000
@@ -27,6 +28,9 @@ _OTHER_NAMES = {
     "Bosnia": "bk", "Bosnia & Herzegovina": "bk", "Gambia": "ga", "Trinidad & Tobago": "td", "Hong Kong, China": "hk",
     "CAR": "ct", "East Timor": "tt", "PNG": "pp", "Russian Federation": "rs", "Viet Nam": "vm", "Austrailia": "as",
 }  # fmt: skip
+
+
+_JOINT = re.compile(r"\bincludes\b.*?(\bGaza\b|\bthe West Bank\b|\bWest Bank and\b)")
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,8 @@ class Country:
 class Countries:
     """The countries in the graph by code, and a lookup by any name that a source uses."""
 
-    def __init__(self, countries: Iterable[Country]) -> None:
+    def __init__(self, countries: Iterable[Country], set_aside: Iterable[Rejected] = ()) -> None:
+        self.set_aside = list(set_aside)
         self.by_code = {country.code: country for country in countries}
         self._by_name = {comparable(country.name): country for country in self}
         for name, code in _OTHER_NAMES.items():
@@ -72,7 +77,8 @@ class Countries:
 
 def read_countries(factbook: Path) -> Countries:
     """All countries of at least a million people, in the order of their codes."""
-    found = []
+    found: list[Country] = []
+    set_aside: list[Rejected] = []
     for path in sorted(factbook.glob("*/*.json"), key=lambda path: path.stem):
         record = json.loads(path.read_text(encoding="utf-8"))
         country = Country(path.stem, _NAMES.get(path.stem, ""), record)
@@ -80,5 +86,21 @@ def read_countries(factbook: Path) -> Countries:
         if path.stem in _NOT_COUNTRIES or population is None or population[0] < SMALLEST_POPULATION:
             continue
         name = country.name or plain(country.text("Government", "Country name", "conventional short form") or "")
+        if path.stem in ("gz", "we"):
+            set_aside += _remove_joint_entries(name, record)
         found.append(Country(path.stem, name, record))
-    return Countries(found)
+    return Countries(found, set_aside)
+
+
+def _remove_joint_entries(name: str, record: dict[str, Any]) -> list[Rejected]:
+    """Takes out the fields whose note says that they cover the West Bank and the Gaza Strip together."""
+    removed = []
+    for section, fields in record.items():
+        for field, content in list(fields.items()):
+            note = str(content.get("note", "")) if isinstance(content, dict) else ""
+            if _JOINT.search(note):
+                removed.append(
+                    Rejected("covers two territories together", f"Factbook, {name}: {section} > {field}", note)
+                )
+                del fields[field]
+    return removed

@@ -103,10 +103,13 @@ def _discovery(row: sqlite3.Row, countries: Countries) -> Reading:
         return
     year = Date(f"{row['discovery_year']:04}")
     yield Statement(head, "discovery year", year, (), SOURCE, where, passage)
+    places = row["discovery_location"].split("/")
     credited: tuple[tuple[str, Value], ...] = tuple(
         ("discoverer", person) for person in discoverers(row["discoverers"])
     )
-    for place in row["discovery_location"].split("/"):
+    if len(places) > 1:  # the source does not say who worked where
+        credited = ()
+    for place in places:
         country = countries.named(place)
         if country is None:
             yield Rejected("place is no country of the graph", where, passage)

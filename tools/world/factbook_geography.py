@@ -140,7 +140,8 @@ def read_capitals(countries: Countries, cities: Cities) -> Reading:
         path = ("Government", "Capital", "name")
         text = country.text(*path) or ""
         name = re.sub(r"( in Romanian)? \(.*$", "", plain(text).split(";")[0])
-        if not name or re.search(r"[:,]|none|claimed|capital", name.replace(_WASHINGTON, "")):
+        is_one_of_several = len(re.findall(r"[a-z\]] capital\)", plain(text))) > 1
+        if not name or is_one_of_several or re.search(r"[:,]|none|claimed|capital", name.replace(_WASHINGTON, "")):
             yield Rejected("no single capital", origin(country, path), text)
             continue
         city = city_entity(name, country, cities)

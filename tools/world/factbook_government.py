@@ -52,11 +52,11 @@ def read_leaders(countries: Countries) -> Reading:
 
 
 def read_government_types(countries: Countries) -> Reading:
-    """The kind of government in the Factbook's words, up to the first semicolon or parenthesis."""
+    """The kind of government in the Factbook's words, up to the first semicolon and without parentheses."""
     for country in countries:
         path = ("Government", "Government type")
         text = country.text(*path) or ""
-        label = re.split(r"[;(,]| note", plain(text))[0].strip()
+        label = " ".join(re.sub(r"\([^()]*\)", "", re.split(r"[;,]| note", plain(text))[0]).split())
         if not label:
             yield Rejected("entry not in the expected words", origin(country, path), text)
             continue

@@ -90,12 +90,23 @@ def read_resources(countries: Countries, elements: frozenset[str]) -> Reading:
         if text is None:
             continue
         where = origin(country, ("Geography", "Natural resources"))
-        for entry in split_outside_parentheses(plain(text), ",;"):
+        clauses = split_outside_parentheses(plain(text), ";")
+        entries = [entry for clause in clauses for entry in _until_the_list_narrows(clause)]
+        for entry in entries:
             name = re.sub(r"^and ", "", entry).lower()
             if HEDGED.search(name) or re.search(r"[():\d]", name) or len(name.split()) > 3:
                 yield Rejected("entry hedged or not in the expected words", where, entry)
                 continue
             yield Statement(country.entity, "natural resource", product(name, elements), (), SOURCE, where, text)
+
+
+def _until_the_list_narrows(clause: str) -> list[str]:
+    """The entries of a clause; 'small reserves of iron ore, copper, zinc' is one entry, for its words cover the rest."""
+    entries = split_outside_parentheses(clause, ",")
+    for position, entry in enumerate(entries):
+        if re.search(r"\b(reserves|deposits|quantities|amounts) of\b", entry):
+            return [*entries[:position], ", ".join(entries[position:])]
+    return entries
 
 
 def read_groups(countries: Countries) -> Reading:

@@ -81,7 +81,7 @@ water type | qualifier: fresh or salt water
 _DATES = """
 discovery year | year of the discovery of an element or, as a qualifier, of an isotope
 end time | qualifier: when it ended
-independence date | the first date given by the Factbook
+independence date | the first date that the Factbook gives, for some countries their founding
 last election | qualifier: day the latest election of the chamber began
 point in time | qualifier: the year the statement speaks of; a span of years is dated by its first
 start time | qualifier: when it began

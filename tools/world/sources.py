@@ -77,6 +77,7 @@ def read_everything(places: Places) -> tuple[list[Statement], list[Rejected]]:
         factbook_government.read_legislatures(countries),
         gapminder.read(places.gapminder, countries),
         chemistry,
+        countries.set_aside,
         cldr.read_currencies(by_iso_code),
         cldr.read_languages(by_iso_code),
     ]
