@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hynt.errors import DataError
 from hynt.formats.cells import number_as_head, wrong_shape
-from hynt.formats.format import Format, ReadOptions
+from hynt.formats.format import ReadOptions
 from hynt.formats.literals import TokenValues, write_token
 from hynt.formats.opening import facts_from_lines
 from hynt.formats.report import ReadReport
@@ -98,13 +98,3 @@ def _cell(value: Value, fact: Fact, *, is_relation: bool = False) -> str:
             advice="Export to tsv or jsonl, which can write every fact.",
         )
     return token
-
-
-FORMAT = Format(
-    name="hynt",
-    summary="the folders of the HyNT paper, raw or normalised: tab-separated, numbers known by their spelling",
-    suffixes=(".txt",),
-    read=read_facts,
-    write=write_graph,
-    units="keep",
-)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hynt.errors import RecordProblem
 from hynt.formats.cells import number_as_head
-from hynt.formats.format import Format, ReadOptions
+from hynt.formats.format import ReadOptions
 from hynt.formats.json_records import kind_of, read_object, shown
 from hynt.formats.names import check_name, check_value, empty_name
 from hynt.formats.opening import facts_from_lines
@@ -181,12 +181,3 @@ def _json(value: Value) -> str:
 
 def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
-
-
-FORMAT = Format(
-    name="jsonl",
-    summary="our own JSON lines: numbers as JSON numbers or with a unit, dates as objects",
-    suffixes=(".jsonl", ".ndjson"),
-    read=read_facts,
-    write=write_graph,
-)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from hynt.errors import RecordProblem
 from hynt.formats.cells import number_as_head
-from hynt.formats.format import Format, ReadOptions
+from hynt.formats.format import ReadOptions
 from hynt.formats.json_records import kind_of, read_object, shown
 from hynt.formats.names import check_name
 from hynt.formats.numbers import parse_number
@@ -164,12 +164,3 @@ def _numbered(roles: list[str]) -> tuple[tuple[int, int], str] | None:
     if relation and all(role == f"{relation}{index}" for index, role in enumerate(roles)):
         return (0, 1), relation
     return None
-
-
-FORMAT = Format(
-    name="nary-json",
-    summary="JF17K and WikiPeople as the NaLP paper has them: a JSON object of roles and values a line",
-    suffixes=(".json", ".jsonl"),
-    read=read_facts,
-    units="keep",
-)

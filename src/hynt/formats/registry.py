@@ -1,21 +1,75 @@
-"""Every format by its name, in one place. Their modules are light: what is heavy is imported when a file is read."""
+"""Every format by its name, in one place.
+
+A format's module is imported when the format is first used, so that listing the formats costs nothing. Each module has
+`read_facts(path, options, report)` and, where the format can be written, `write_graph(graph, path)`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
 from hynt.errors import UsageError
-from hynt.formats import csv_edges, hynt, jsonl, nary_json, rdf, stare, tsv
-from hynt.formats.format import Format
+from hynt.formats.format import Format, Reader, ReadOptions, Writer
+from hynt.formats.report import ReadReport
+from hynt.graph.fact import Fact
 from hynt.nearest import advice_on
 
-FORMATS: dict[str, Format] = {
-    "hynt": hynt.FORMAT,
-    "stare": stare.FORMAT,
-    "nary-json": nary_json.FORMAT,
-    "tsv": tsv.FORMAT,
-    "jsonl": jsonl.FORMAT,
-    "csv-edges": csv_edges.FORMAT,
-    "rdf": rdf.FORMAT,
-}
+if TYPE_CHECKING:
+    from hynt.graph.knowledge_graph import KnowledgeGraph
+
+
+def _reader(module: str) -> Reader:
+    def read(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
+        return cast(Iterator[Fact], import_module(f"hynt.formats.{module}").read_facts(path, options, report))
+
+    return read
+
+
+def _writer(module: str) -> Writer:
+    def write(graph: KnowledgeGraph, path: Path) -> Iterable[Path]:
+        return cast(Iterable[Path], import_module(f"hynt.formats.{module}").write_graph(graph, path))
+
+    return write
+
+
+_ALL = (
+    Format(
+        "hynt", "the folders of the HyNT paper, raw or normalised: tab-separated, numbers by their spelling",
+        (".txt",), _reader("hynt"), _writer("hynt"), units="keep",
+    ),
+    Format(
+        "stare", "the folders of the StarE paper, such as WD50K: comma-separated, entities only",
+        (".txt", ".csv"), _reader("stare"), _writer("stare"),
+    ),
+    Format(
+        "nary-json", "JF17K and WikiPeople as the NaLP paper has them: one JSON object of roles a line",
+        (".json", ".jsonl"), _reader("nary_json"), units="keep",
+    ),
+    Format(
+        "tsv", "our own table: tab-separated, numbers as =80 kg, dates as @1922-01-28",
+        (".tsv",), _reader("tsv"), _writer("tsv"),
+    ),
+    Format(
+        "jsonl", "our own JSON lines: numbers as JSON numbers or with a unit, dates as objects",
+        (".jsonl", ".ndjson"), _reader("jsonl"), _writer("jsonl"),
+    ),
+    Format("parquet", "Parquet tables of facts", (".parquet",), _reader("parquet"), _writer("parquet")),
+    Format(
+        "csv-edges", "edge lists with a header, and property graphs exported by Neo4j; other columns become qualifiers",
+        (".csv", ".tsv"), _reader("csv_edges"),
+        options=frozenset({"numeric", "dates", "head", "relation", "tail", "delimiter"}),
+    ),
+    Format(
+        "rdf", "N-Triples, N-Quads, Turtle, TriG, RDF/XML; RDF 1.2 annotations, RDF-star, Wikidata statements",
+        (".nt", ".nq", ".ttl", ".trig", ".rdf", ".ntx", ".nts", ".ttls"), _reader("rdf"), _writer("rdf"),
+        options=frozenset({"string_literals"}), extra="rdf",
+    ),
+)  # fmt: skip
+
+FORMATS: dict[str, Format] = {known.name: known for known in _ALL}
 
 
 def get_format(name: str) -> Format:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hynt.errors import DataError
 from hynt.formats.cells import wrong_shape
-from hynt.formats.format import Format, ReadOptions
+from hynt.formats.format import ReadOptions
 from hynt.formats.opening import facts_from_lines
 from hynt.formats.report import ReadReport
 from hynt.formats.writing import write_folder
@@ -57,12 +57,3 @@ def _written(fact: Fact) -> str:
                 advice="Export to tsv or jsonl, which can write every fact.",
             )
     return ",".join(cell for cell in cells if isinstance(cell, str))
-
-
-FORMAT = Format(
-    name="stare",
-    summary="the folders of the StarE paper, such as WD50K: comma-separated, entities only",
-    suffixes=(".txt", ".csv"),
-    read=read_facts,
-    write=write_graph,
-)

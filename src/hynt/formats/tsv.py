@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from hynt.errors import RecordProblem
 from hynt.formats.cells import number_as_head, wrong_shape
-from hynt.formats.format import Format, ReadOptions
+from hynt.formats.format import ReadOptions
 from hynt.formats.numbers import parse_number
 from hynt.formats.opening import facts_from_lines
 from hynt.formats.report import ReadReport
@@ -160,12 +160,3 @@ def _name(name: str) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
-
-
-FORMAT = Format(
-    name="tsv",
-    summary="our own table: tab-separated, numbers as =80 kg, dates as @1922-01-28",
-    suffixes=(".tsv",),
-    read=read_facts,
-    write=write_graph,
-)
