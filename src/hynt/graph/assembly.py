@@ -88,8 +88,7 @@ class Assembly:
 
 @dataclass
 class Assembler:
-    """Collects facts, then settles the graph. A context manager, because what it collects may lie in temporary files.
-    """
+    """Collects facts, then settles the graph. A context manager, because what it collects may lie in files."""
 
     policy: AssemblyPolicy = field(default_factory=AssemblyPolicy)
     encoder_options: Mapping[str, Any] = field(default_factory=dict)
@@ -230,7 +229,7 @@ class Assembler:
                 entities_of[index, chunk.head[here]] = True
                 entities_of[index, chunk.tail_entity[here & tails]] = True
                 entities_of[index, chunk.qualifier_entity[there & values]] = True
-        used_entities, used_relations = entities_of.any(axis=0), relations_of.any(axis=0)
+        used_entities, used_relations = np.any(entities_of, axis=0), np.any(relations_of, axis=0)
         report["missing_from_train"] = {
             "entities": int((used_entities & ~entities_of[0]).sum()),
             "relations": int((used_relations & ~relations_of[0]).sum()),

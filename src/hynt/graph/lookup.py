@@ -1,0 +1,185 @@
+"""From what a person writes to an id: an id as it stands, a name, or a name in another case.
+
+A name that several entities carry is settled by the position asked for (which of them stand there in some fact), else
+refused with the list of ids. An unknown one is refused with the nearest names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import Literal, NoReturn, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hynt.errors import UsageError
+from hynt.graph.knowledge_graph import KnowledgeGraph
+
+Position: TypeAlias = Literal["head", "tail", "value"]
+POSITIONS: tuple[Position, ...] = ("head", "tail", "value")
+"""Where an entity can stand in a fact; `value` is the value of a qualifier."""
+
+_IDS_SHOWN = 10
+_LONGEST_NAME = 200
+_CANDIDATES = 100
+
+
+class NameLookup:
+    """Finds the entities and relations of one graph by what people call them."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+
+    def entity(self, name: str, position: Position | None = None, relation: int | None = None) -> int:
+        """The id of an entity, by its id as written or its name.
+
+        Where a name is shared, only entities seen at `position` count (under `relation`, if one is given: the fact's
+        relation for a head or tail, the qualifier's for a value).
+        """
+        known = self._graph.vocabulary.entity_ids.get(name)
+        if known is not None:
+            return known
+        found = self._entities.carrying(name)
+        if not found:
+            _refuse_unknown("entity", name, self._graph.entity_labels, self._graph.vocabulary.entities)
+        if len(found) > 1 and position is not None:
+            seen = self.seen_at(position, relation)
+            found = [identity for identity in found if seen[identity]] or found
+        if len(found) > 1:
+            self._refuse_shared("entity", name, found, position)
+        return found[0]
+
+    def relation(self, name: str) -> int:
+        """The id of a relation, by its id as written or its name."""
+        known = self._graph.vocabulary.relation_ids.get(name)
+        if known is not None:
+            return known
+        found = self._relations.carrying(name)
+        if not found:
+            names = [relation.name for relation in self._graph.relations]
+            _refuse_unknown("relation", name, self._graph.relation_labels, names)
+        if len(found) > 1:
+            self._refuse_shared("relation", name, found, None)
+        return found[0]
+
+    def seen_at(self, position: Position, relation: int | None = None) -> NDArray[np.bool_]:
+        """(entities,) true for those that stand at a position of some fact."""
+        is_number = self._graph.vocabulary.relation_is_number
+        seen = np.zeros(self._graph.vocabulary.entity_count, dtype=np.bool_)
+        for table in self._graph.splits.values():
+            relations = table.qualifier_relation if position == "value" else table.relation
+            entities = {"head": table.head, "tail": table.tail_entity, "value": table.qualifier_entity}[position]
+            wanted = np.ones(len(relations), dtype=np.bool_) if position == "head" else ~is_number[relations]
+            if relation is not None:
+                wanted &= relations == relation
+            seen[entities[wanted]] = True
+        return seen
+
+    def positions_of(self, entity: int) -> tuple[Position, ...]:
+        """Where an entity stands in the graph."""
+        return tuple(position for position in POSITIONS if self.seen_at(position)[entity])
+
+    @cached_property
+    def _entities(self) -> _Names:
+        return _Names(self._graph.entity_labels)
+
+    @cached_property
+    def _relations(self) -> _Names:
+        return _Names(self._graph.relation_labels)
+
+    def _refuse_shared(self, what: str, name: str, found: Sequence[int], position: Position | None) -> NoReturn:
+        vocabulary = self._graph.vocabulary
+        named: Callable[[int], str] = (
+            (lambda identity: self._described(identity))
+            if what == "entity"
+            else (lambda identity: vocabulary.relations[identity].name)
+        )
+        listed = ", ".join(named(identity) for identity in found[:_IDS_SHOWN])
+        more = f" and {len(found) - _IDS_SHOWN} more" if len(found) > _IDS_SHOWN else ""
+        place = f" at the position {position}" if position else ""
+        plural = "entities" if what == "entity" else "relations"
+        raise UsageError(
+            f"{len(found)} {plural}{place} are called {_shown(name)}: {listed}{more}.", advice="Give the id of one."
+        )
+
+    def _described(self, identity: int) -> str:
+        """An entity's id, with its type and where it stands, to tell it from others of the same name."""
+        entity = self._graph.entities[identity]
+        parts = [entity.type] if entity.type else []
+        return f"{entity.name} ({', '.join([*parts, *self.positions_of(identity)])})"
+
+
+class _Names:
+    """Names to ids, exactly and then in any case."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def carrying(self, name: str) -> list[int]:
+        return self._exact.get(name) or self._folded.get(name.casefold(), [])
+
+    @cached_property
+    def _exact(self) -> dict[str, list[int]]:
+        return _grouped(self._names)
+
+    @cached_property
+    def _folded(self) -> dict[str, list[int]]:
+        return _grouped(name.casefold() for name in self._names)
+
+
+def _grouped(names: Iterable[str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for identity, name in enumerate(names):
+        found.setdefault(name, []).append(identity)
+    return found
+
+
+def nearest_names(name: str, names: Sequence[str], count: int = 5) -> list[str]:
+    """The names most like one, most alike first.
+
+    A quick pass over all names (how many pieces of three letters they share, counted in compiled code) leaves a hundred
+    that are compared letter by letter: a fraction of a second for a million names.
+    """
+    wanted = name.casefold()[:_LONGEST_NAME]
+    if not wanted or not names:
+        return []
+    column = pc.utf8_lower(pa.array(names, type=pa.string()))
+    pieces = _pieces(wanted)
+    shared = np.zeros(len(names), dtype=np.int32)
+    for piece in pieces:
+        shared += pc.match_substring(column, piece).to_numpy(zero_copy_only=False)
+    lengths = pc.utf8_length(column).to_numpy()
+    likeness = shared / len(pieces) - np.abs(lengths - len(wanted)) / (lengths + len(wanted))
+    few = np.argpartition(-likeness, min(_CANDIDATES, len(names)) - 1)[:_CANDIDATES]
+    few = few[shared[few] > 0]
+    matcher = SequenceMatcher(b=wanted, autojunk=False)
+    scored = {}
+    for index in few.tolist():
+        matcher.set_seq1(names[index].casefold()[:_LONGEST_NAME])
+        scored[names[index]] = -matcher.ratio()
+    return sorted(scored, key=lambda found: (scored[found], found))[:count]
+
+
+def _pieces(text: str, most: int = 16) -> list[str]:
+    """Pieces of three letters (two of a short text), evenly chosen where there are many."""
+    size = 3 if len(text) > 4 else min(2, len(text))
+    pieces = list(dict.fromkeys(text[at : at + size] for at in range(len(text) - size + 1)))
+    return [pieces[at * len(pieces) // most] for at in range(most)] if len(pieces) > most else pieces
+
+
+def _refuse_unknown(what: str, name: str, labels: Sequence[str], ids: Sequence[str]) -> NoReturn:
+    near = nearest_names(name, labels) or nearest_names(name, ids)
+    shown = ", ".join(repr(found) for found in near)
+    advice = f"The nearest are {shown}." if near else "`hynt data stats` says what the graph holds."
+    article = "an" if what == "entity" else "a"
+    raise UsageError(
+        f"the graph has no {what} called {_shown(name)}.", advice=f"Give {article} {what}'s id or name. {advice}"
+    )
+
+
+def _shown(name: str) -> str:
+    return repr(name if len(name) <= 80 else name[:77] + "…")

@@ -1,0 +1,104 @@
+"""Facts as people read them: names, numbers with units, dates as dates.
+
+Japan · life expectancy · 88.2 years (point in time 2024; sex female)
+"""
+
+from __future__ import annotations
+
+import math
+
+from hynt.graph.dates import format_date, to_calendar
+from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
+from hynt.graph.knowledge_graph import KnowledgeGraph
+
+_SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_COUNTED = {"year": "years", "degree": "degrees", "byte": "bytes", "day": "days", "month": "months"}
+_CLOSE_TO_A_YEAR = 1e-9
+
+
+class Sentences:
+    """Tells the facts of one graph."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+
+    def fact(self, fact: Fact) -> str:
+        """A whole fact on one line."""
+        line = f"{self.entity(fact.head)} · {self.relation(fact.relation)} · {self.value(fact.tail)}"
+        if not fact.qualifiers:
+            return line
+        pairs = "; ".join(f"{self.relation(relation)} {self.value(value)}" for relation, value in fact.qualifiers)
+        return f"{line} ({pairs})"
+
+    def entity(self, name: str) -> str:
+        """The name of an entity, for its id as written."""
+        return self._graph.entity_labels[self._graph.vocabulary.entity_ids[name]]
+
+    def relation(self, name: str) -> str:
+        """The name of a relation, for its id as written."""
+        return self._graph.relation_labels[self._graph.vocabulary.relation_ids[name]]
+
+    def value(self, value: Value) -> str:
+        """An entity's name, or a number with its unit."""
+        return format_quantity(value.value, value.unit) if isinstance(value, Number) else self.entity(value)
+
+
+def format_quantity(value: float, unit: str = "") -> str:
+    """A number with its unit: `1,990`, `88.2 years`, `12.5 %`, `1922-01-28`."""
+    if unit == DATE_UNIT:
+        return format_moment(value)
+    text = format_number(value)
+    if unit in ("", "1"):
+        return text
+    if unit == "percent":
+        return f"{text} %"
+    if text != "1":
+        unit = _COUNTED.get(unit, unit)
+    return f"{text} {_raised(unit)}"
+
+
+def format_number(value: float) -> str:
+    """A number with thousands separators and six significant digits, or two after the point where those are more."""
+    value += 0.0  # -0.0 is 0
+    size = abs(value)
+    if not math.isfinite(value):
+        return str(value)
+    if size and (size >= 1e15 or size < 1e-4):
+        mantissa, exponent = f"{value:.5e}".split("e")
+        power = str(int(exponent)).translate(_SUPERSCRIPTS)
+        return f"{_trimmed(mantissa)} × 10{power}".replace("-", "−", 1)
+    if value == round(value):
+        return f"{value:,.0f}".replace("-", "−")
+    decimals = max(2, 5 - math.floor(math.log10(size)))
+    return _trimmed(f"{value:,.{decimals}f}").replace("-", "−")
+
+
+def format_moment(value: float) -> str:
+    """A decimal year as a date; as a year alone where it is a whole one: that is how a year alone is kept."""
+    try:
+        year, month, day, _ = to_calendar(value)
+    except OverflowError:
+        return format_number(value)
+    if abs(value - round(value)) < _CLOSE_TO_A_YEAR:
+        year, month, day = round(value), None, None
+    if year < 1:  # astronomical year 0 is 1 BCE
+        return f"{1 - year:,} BCE" if month is None else f"{1 - year}-{month:02d}-{day:02d} BCE"
+    if month is None:
+        return str(year)
+    return format_date(value)
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _raised(unit: str) -> str:
+    """m2 as m², m/s2 as m/s²: powers as people write them."""
+    shown = []
+    for index, character in enumerate(unit):
+        after_letter = index > 0 and unit[index - 1].isalpha()
+        ends = index + 1 == len(unit) or not unit[index + 1].isalnum()
+        shown.append(
+            character.translate(_SUPERSCRIPTS) if character in "23456" and after_letter and ends else character
+        )
+    return "".join(shown)

@@ -1,0 +1,92 @@
+"""Names to ids: exact, by name, in any case; shared names by position; unknown ones with the nearest."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from hynt.errors import UsageError
+from hynt.graph.assembly import Assembler
+from hynt.graph.fact import fact
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.lookup import NameLookup, nearest_names
+from hynt.graph.vocabulary import Entity
+
+ENTITIES = [
+    Entity("Q148", "China", "country"), Entity("Q29520", "China", "region"), Entity("Q17", "Japan", "country"),
+    Entity("Q1490", "Tokyo", "city"), Entity("Q183", "Germany"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def graph() -> KnowledgeGraph:
+    facts = [
+        fact("Q148", "P36", "Q1490"),
+        fact("Q17", "P36", "Q1490", [("P17", "Q29520")]),
+        fact("Q183", "P1082", 83),
+    ]
+    with Assembler(details={entity.name: entity for entity in ENTITIES}) as assembler:
+        assembler.encoder.declare_relation("P36", "entity", label="capital")
+        assembler.encoder.declare_relation("P1082", "number", label="population")
+        for one in facts:
+            assembler.add(one, "train")
+        return assembler.finish().to_graph()
+
+
+@pytest.mark.parametrize("name", ["Q17", "Japan", "japan", "JAPAN"])
+def test_an_entity_is_found_by_id_name_or_any_case(graph, name):
+    assert graph.vocabulary.entities[NameLookup(graph).entity(name)] == "Q17"
+
+
+@pytest.mark.parametrize("name", ["P36", "capital", "Capital"])
+def test_a_relation_is_found_by_id_name_or_any_case(graph, name):
+    assert graph.relations[NameLookup(graph).relation(name)].name == "P36"
+
+
+def test_a_shared_name_is_settled_by_the_position(graph):
+    lookup = NameLookup(graph)
+    assert graph.vocabulary.entities[lookup.entity("China", "head")] == "Q148"
+    assert graph.vocabulary.entities[lookup.entity("china", "value")] == "Q29520"
+    assert graph.vocabulary.entities[lookup.entity("China", "value", lookup.relation("P17"))] == "Q29520"
+
+
+@pytest.mark.parametrize("position", [None, "tail"])
+def test_a_shared_name_that_stays_open_is_refused_with_the_ids(graph, position):
+    with pytest.raises(UsageError) as refused:
+        NameLookup(graph).entity("China", position)
+    place = " at the position tail" if position else ""
+    assert str(refused.value) == (
+        f"2 entities{place} are called 'China': Q148 (country, head), Q29520 (region, value). Give the id of one."
+    )
+
+
+def test_an_unknown_name_is_refused_with_the_nearest(graph):
+    with pytest.raises(UsageError) as refused:
+        NameLookup(graph).entity("Germny")
+    assert str(refused.value).startswith(
+        "the graph has no entity called 'Germny'. Give an entity's id or name. The nearest are 'Germany'"
+    )
+    with pytest.raises(UsageError, match=r"no relation called 'captal'.*'capital'"):
+        NameLookup(graph).relation("captal")
+    with pytest.raises(UsageError, match="no entity called ''"):
+        NameLookup(graph).entity("")
+
+
+def test_positions_of_an_entity(graph):
+    lookup = NameLookup(graph)
+    assert lookup.positions_of(lookup.entity("Q17")) == ("head",)
+    assert lookup.positions_of(lookup.entity("Tokyo")) == ("tail",)
+
+
+def test_nearest_names_are_quick_and_right():
+    letters = random.Random(4)
+    names = ["".join(letters.choices("abcdefghijklmnopqrstuvwxyz ", k=letters.randint(4, 24))) for _ in range(50_000)]
+    names[31_415] = "Harvard Law School"
+    nearest_names("warm", names)
+    start = time.process_time()
+    assert nearest_names("havard law scool", names)[0] == "Harvard Law School"
+    assert time.process_time() - start < 0.25  # a fifth of it on an idle machine
+    assert len(nearest_names("x" * 10_000, names)) <= 5
+    assert nearest_names("anything", []) == []

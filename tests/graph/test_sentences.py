@@ -1,0 +1,64 @@
+"""Facts, numbers and dates as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from hynt.graph.assembly import Assembler
+from hynt.graph.dates import decimal_year
+from hynt.graph.fact import Number, fact
+from hynt.graph.sentences import Sentences, format_moment, format_number, format_quantity
+from hynt.graph.vocabulary import Entity
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (1990, "1,990"), (0, "0"), (-0.0, "0"), (88.2, "88.2"), (1234567.0, "1,234,567"), (0.5570001, "0.557"),
+        (-44.5, "−44.5"),
+        (80.0136940611, "80.0137"), (1_000_000.25, "1,000,000.25"), (299792.458, "299,792.46"), (3.14159265, "3.14159"),
+        (6.02214076e23, "6.02214 × 10²³"), (-1.6e-19, "−1.6 × 10⁻¹⁹"), (0.00012345678, "0.000123457"),
+        (99999.96, "99,999.96"),
+    ],
+)  # fmt: skip
+def test_numbers(value, text):
+    assert format_number(value) == text
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (2024.0, "2024"), (794.0, "794"), (-43.0, "44 BCE"), (0.0, "1 BCE"), (-3_000_000_000.0, "3,000,000,001 BCE"),
+        (decimal_year(1922, 1, 28), "1922-01-28"), (decimal_year(-43, 3, 15), "44-03-15 BCE"),
+        (decimal_year(2024, 12, 31), "2024-12-31"), (decimal_year(794, 5, 2), "0794-05-02"),
+    ],
+)  # fmt: skip
+def test_dates(value, text):
+    assert format_moment(value) == text
+
+
+@pytest.mark.parametrize(
+    "value, unit, text",
+    [
+        (80, "kg", "80 kg"), (12.5, "percent", "12.5 %"), (1, "year", "1 year"), (88.2, "year", "88.2 years"),
+        (377_975e6, "m2", "377,975,000,000 m²"), (9.8, "m/s2", "9.8 m/s²"), (7, "", "7"), (2020, "date", "2020"),
+    ],
+)  # fmt: skip
+def test_quantities(value, unit, text):
+    assert format_quantity(value, unit) == text
+
+
+def test_a_fact_on_one_line():
+    details = {"Q17": Entity("Q17", "Japan"), "Q6581072": Entity("Q6581072", "female")}
+    one = fact(
+        "Q17", "P2250", Number(88.2, "88.2", "year"), [("P585", Number(2024.0, "2024", "date")), ("P21", "Q6581072")]
+    )
+    bare = fact("Q17", "P30", "Asia")
+    with Assembler(details=details) as assembler:
+        for name, label in (("P2250", "life expectancy"), ("P585", "point in time"), ("P21", "sex")):
+            assembler.encoder.declare_relation(name, label=label)
+        assembler.add(one)
+        assembler.add(bare)
+        sentences = Sentences(assembler.finish().to_graph())
+    assert sentences.fact(one) == "Japan · life expectancy · 88.2 years (point in time 2024; sex female)"
+    assert sentences.fact(bare) == "Japan · P30 · Asia"
