@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the builder lives outside the installed package
 
 from tools.world.audit import sample
+from tools.world.card import card
 from tools.world.relations import DATE, ENTITY, NUMBER, RELATIONS
 from tools.world.scales import scale
 from tools.world.selection import Counts, keep_believable, keep_core, keep_first, select
@@ -122,3 +123,22 @@ def test_every_relation_has_a_known_unit() -> None:
         assert relation.kind in (ENTITY, NUMBER, DATE)
         if relation.kind == NUMBER:
             assert units.lookup(relation.unit) is not None, relation.label
+
+
+def test_the_card_counts_a_built_folder(tmp_path: Path) -> None:
+    facts = {
+        "train": [statement("A", "area", quantity(5)), statement("A", "shares border with", Entity("country", "B"))],
+        "valid": [statement("B", "population", quantity(5000), ("point in time", Date("2024")))],
+        "test": [statement("B", "area", quantity(5))],
+    }
+    for name, statements in facts.items():
+        lines = "".join(f"{fact_as_json(item)}\n" for item in statements)
+        (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    (tmp_path / "entities.jsonl").write_text('{"id": "country/A"}\n{"id": "country/B"}\n', encoding="utf-8")
+    row = {"id": "area", "label": "area", "kind": "number", "unit": "km2", "scale": "log", "description": "of the land"}
+    (tmp_path / "relations.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    text = card(tmp_path)
+    assert "| facts (train / valid / test) | 4 (2 / 1 / 1) |" in text
+    assert "| with qualifiers | 1 (25%) |" in text
+    assert "| tails: entities / numbers | 1 / 3 |" in text
+    assert "| area | 2 |  | km2 | log | of the land |" in text

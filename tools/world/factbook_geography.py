@@ -164,22 +164,23 @@ def read_capitals(countries: Countries, cities: Cities) -> Reading:
 
 
 def read_urban_areas(countries: Countries, cities: Cities) -> Reading:
-    """Urban areas with their population; the capital is written in capitals and gets its usual spelling back."""
+    """Urban areas with their population, each dated by the first year that follows it in the text."""
     for country in countries:
         path = ("People and Society", "Major urban areas - population")
         text = country.text(*path)
         if text is None:
             continue
         where, words = origin(country, path), plain(text).replace(_WASHINGTON.upper(), _WASHINGTON.replace(",", ""))
-        year = year_in_parentheses(words)
-        for entry in split_outside_parentheses(re.sub(r" \(\d{4}[^()]*\)", "", words), ",;"):
-            found = _URBAN.match(entry)
+        when: tuple[tuple[str, Value], ...] = ()
+        for entry in reversed(split_outside_parentheses(words, ",;")):
+            if year := year_in_parentheses(entry):
+                when = (("point in time", year),)
+            found = _URBAN.match(re.sub(r" \(\d{4}[^()]*\)", "", entry))
             if found is None or re.search(r"\d", found["name"]):
                 yield Rejected("entry not in the expected words", where, entry)
                 continue
-            name = found["name"].title() if found["name"].isupper() else found["name"]
+            name = found["name"].title() if found["name"].isupper() else found["name"]  # the capital stands in capitals
             count = quantity(number(found["count"], "million" if found["million"] else ""))
             city = city_entity(name, country, cities)
-            when: tuple[tuple[str, Value], ...] = (("point in time", year),) if year else ()
             yield Statement(city, "urban area population", count, when, SOURCE, where, text)
             yield Statement(city, "country", country.entity, (), SOURCE, where, text)

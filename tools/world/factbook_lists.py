@@ -101,7 +101,7 @@ def read_resources(countries: Countries, elements: frozenset[str]) -> Reading:
 
 
 def _until_the_list_narrows(clause: str) -> list[str]:
-    """The entries of a clause; 'small reserves of iron ore, copper, zinc' is one entry, for its words cover the rest."""
+    """The entries of a clause; 'small reserves of iron ore, copper, zinc' is one: its first words cover the rest."""
     entries = split_outside_parentheses(clause, ",")
     for position, entry in enumerate(entries):
         if re.search(r"\b(reserves|deposits|quantities|amounts) of\b", entry):

@@ -106,7 +106,7 @@ death rate | 1/1000/year | 0 | 40 | deaths a year for 1,000 people
 density | g/cm3 | 0 | 45 | at 295 K
 education expenditure | percent | 0 | 30 | of GDP
 electricity consumption | kWh/year | 0 | 20000000000000 | a year
-electricity generation share | percent | 0 | 100 | of the electricity generated, by source
+electricity generation share | percent | 0 | 100 | by source; named so in the field, its text says installed capacity
 electrification rate | percent | 0 | 100 | of the population with access to electricity
 electrified length | km | 0 | 200000 | qualifier: railway under electric power
 electron affinity | eV | -4 | 4 | energy released when an electron is added

@@ -68,7 +68,7 @@ Reading: TypeAlias = Iterator[Statement | Rejected]
 def quantity(value: str | int | float | Decimal) -> Quantity:
     """A quantity without the dust of binary fractions: 286.34999999999997 becomes 286.35."""
     if isinstance(value, float):
-        return Quantity(Decimal(format(value, ".10g")))
+        return Quantity(Decimal(format(value, ".12g")))
     return Quantity(Decimal(value))
 
 
