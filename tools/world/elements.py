@@ -123,7 +123,8 @@ def _top_countries(row: sqlite3.Row, countries: Countries) -> Reading:
     head = Entity("element", row["name"])
     where = f"mendeleev, elements {row['name']}"
     for column, relation in (("top_3_producers", "top producer"), ("top_3_reserve_holders", "top reserve holder")):
-        for rank, place in re.findall(r"(\d)\) ([^)]+?)(?=\s+\d\)|$)", row[column] or ""):
+        _, *parts = re.split(r"\s*(\d)\) ", row[column] or "")
+        for rank, place in zip(parts[::2], parts[1::2], strict=True):
             country = countries.named(place.strip())
             if country is None:
                 yield Rejected("place is no country of the graph", where, _passage(row, column))
