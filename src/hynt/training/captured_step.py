@@ -1,0 +1,104 @@
+"""A training step as one CUDA graph: forward, loss, backward, clipping and Adam replayed with a single launch.
+
+A step of thousands of small kernels is bound by launching them. Steps of one shape are compiled and captured once;
+then a replay costs two or three copies into fixed buffers, a seed and a launch. The learning rate is a tensor that
+the captured kernels read. Randomness stays a function of (seed, epoch, step): CUDA graphs read the seed and offset of
+the device's generator at each replay, and the generator is seeded before each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from hynt.training.optimisation import Optimisation
+from hynt.training.step import autocast, learn, seed_device
+from hynt.training.streams import ItemStream, LossFunction, StepItems, no_loss
+
+WARM_UPS = 3
+"""Runs before the capture: they compile kernels and let libraries take their workspaces."""
+
+
+class _Captured(NamedTuple):
+    graph: torch.cuda.CUDAGraph
+    buffers: tuple[Tensor, ...]
+
+
+class CapturedStep:
+    """Captures one graph a shape. Where compiling fails, the plain step is captured, and `compile_problem` says why."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        stream: ItemStream,
+        optimisation: Optimisation,
+        device: torch.device,
+        *,
+        bf16: bool,
+        compiled: bool = True,
+    ) -> None:
+        self.model, self.stream, self.optimisation = model, stream, optimisation
+        self.device, self.bf16, self.compiled = device, bf16, compiled
+        self.compile_problem = ""
+        self.tally = no_loss(len(stream.parts), device)
+        self._captured: dict[Hashable, _Captured] = {}
+        self._pool = torch.cuda.graph_pool_handle()
+        self._side = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        # Copied to after each step and read whenever the host likes: it may lag, but it never makes anyone wait.
+        self._failed = torch.zeros((), dtype=torch.float32, pin_memory=True)
+
+    def run(self, items: StepItems, seed: int) -> None:
+        """One step; all its randomness comes from `seed`."""
+        captured = self._captured.get(items.shape)
+        if captured is None:
+            captured = self._captured[items.shape] = self._capture(items)
+        for buffer, value in zip(captured.buffers, items.tensors, strict=True):
+            buffer.copy_(value, non_blocking=True)
+        seed_device(self.device, seed)
+        captured.graph.replay()
+        self._failed.copy_(self.optimisation.failed, non_blocking=True)
+
+    def has_failed(self) -> bool:
+        """Whether a finished step was not finite: learnt a step or two late, but the weights stopped moving at once."""
+        return bool(self._failed)
+
+    def _capture(self, items: StepItems) -> _Captured:
+        buffers = tuple(tensor.clone() for tensor in items.tensors)
+        before = self.tally.clone()
+        loss = self._warmed_up(self.stream.loss_for(items.shape), buffers)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool, stream=self._side):
+            self._learn(loss, buffers)
+        self.tally.copy_(before)
+        self.optimisation.failed.zero_()
+        return _Captured(graph, buffers)
+
+    def _warmed_up(self, plain: LossFunction, buffers: tuple[Tensor, ...]) -> LossFunction:
+        """The loss to capture, run a few times. The flag for failure is up meanwhile, so no weight moves."""
+        here = torch.cuda.current_stream(self.device)
+        self.optimisation.failed.fill_(1.0)
+        self._side.wait_stream(here)
+        loss: LossFunction = torch.compile(plain, dynamic=False) if self.compiled else plain
+        with torch.cuda.stream(self._side):
+            try:
+                for _ in range(WARM_UPS):
+                    self._learn(loss, buffers)
+            except torch.cuda.OutOfMemoryError:
+                raise
+            except (RuntimeError, ImportError, NotImplementedError) as problem:
+                if not self.compiled:
+                    raise
+                self.compiled = False
+                self.compile_problem = (str(problem).splitlines() or [type(problem).__name__])[0]
+                loss = plain
+                for _ in range(WARM_UPS):
+                    self._learn(loss, buffers)
+        here.wait_stream(self._side)
+        torch.cuda.synchronize(self.device)
+        return loss
+
+    def _learn(self, loss: LossFunction, buffers: tuple[Tensor, ...]) -> None:
+        learn(self.model, loss, buffers, self.optimisation, self.tally, autocast(self.device, self.bf16))

@@ -1,0 +1,67 @@
+"""The losses of epochs, read back from the device without waiting for it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from hynt.training.progress import EpochRecord
+from hynt.training.streams import Phase
+
+
+class _Closed(NamedTuple):
+    epoch: int
+    rate: float
+    tally: Tensor  # (2, parts) on the host, once `done`
+    done: torch.cuda.Event | None
+    closed_at: float
+
+
+class EpochLedger:
+    """Closes epochs: takes down the tally of losses, clears it for the next epoch, and hands it out once it is here."""
+
+    def __init__(self, phase: Phase, tally: Tensor, clock: Callable[[], float]) -> None:
+        self._phase, self._tally, self._clock = phase, tally, clock
+        self._waiting: deque[_Closed] = deque()
+        self._last = clock()
+
+    def close(self, epoch: int, rate: float) -> None:
+        """Ends an epoch, counted from 1."""
+        done: torch.cuda.Event | None = None
+        if self._tally.is_cuda:
+            here = torch.empty(self._tally.shape, dtype=self._tally.dtype, pin_memory=True)
+            here.copy_(self._tally, non_blocking=True)
+            done = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            done.record()
+        else:
+            here = self._tally.clone()
+        self._tally.zero_()
+        self._waiting.append(_Closed(epoch, rate, here, done, self._clock()))
+
+    def ready(self, *, wait: bool) -> Iterator[EpochRecord]:
+        """Epochs whose losses have arrived, in order; with `wait`, all of them."""
+        while self._waiting:
+            closed = self._waiting[0]
+            if closed.done is not None and not closed.done.query():  # type: ignore[no-untyped-call]
+                if not wait:
+                    return
+                closed.done.synchronize()
+            self._waiting.popleft()
+            yield self._record(closed)
+
+    def _record(self, closed: _Closed) -> EpochRecord:
+        # On a GPU closing an epoch only queues it; it is done when its losses are here.
+        now = closed.closed_at if closed.done is None else self._clock()
+        seconds, self._last = now - self._last, now
+        stream = self._phase.stream
+        sums, counts = closed.tally.tolist()
+        asked = [(name, total, count) for name, total, count in zip(stream.parts, sums, counts, strict=True) if count]
+        return EpochRecord(
+            self._phase.name, closed.epoch, self._phase.epochs, closed.rate,
+            {name: total / count for name, total, count in asked}, {name: round(count) for name, _, count in asked},
+            stream.item_count, seconds,
+        )  # fmt: skip

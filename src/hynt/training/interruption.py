@@ -1,0 +1,39 @@
+"""Ctrl-C asks training to stop after the step at hand, so that what is saved is whole."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Stopper:
+    """Whether someone has asked to stop."""
+
+    asked = False
+
+
+@contextmanager
+def stopping_on_signals() -> Iterator[Stopper]:
+    """Ctrl-C, or a polite kill, sets `asked`; a second one stops at once, without saving.
+
+    Signals can be caught in the main thread alone; elsewhere the stopper is simply never asked.
+    """
+    stopper = Stopper()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopper
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signal module's signature
+        if stopper.asked:
+            raise KeyboardInterrupt
+        stopper.asked = True
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopper
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

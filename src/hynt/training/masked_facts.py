@@ -1,0 +1,67 @@
+"""The stream "masked facts": every fact once an epoch, with one component hidden, drawn anew each epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from hynt.batches.buckets import places
+from hynt.batches.components import Masking
+from hynt.batches.epoch_plan import EpochPlan, EpochPlanner, Step, StepShape
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.masked_batch import Task
+from hynt.batches.masking import hide
+from hynt.models.contract import Model
+from hynt.training.losses import LossSettings, joint_loss, masked_fact_losses
+from hynt.training.streams import Loss, LossFunction, StepItems
+
+
+class MaskedEpoch:
+    """A plan as items of steps."""
+
+    def __init__(self, plan: EpochPlan) -> None:
+        self.plan = plan
+
+    def __len__(self) -> int:
+        return len(self.plan)
+
+    def items(self, index: int) -> StepItems:
+        """The facts, positions and weights of a step."""
+        step = self.plan.step(index)
+        return StepItems(step.shape, (step.indices, step.weights))
+
+
+class MaskedFacts:
+    """Training items of HyNT and of models like it."""
+
+    parts = tuple(task.name.lower() for task in Task)
+
+    def __init__(self, facts: FactTensors, batch_size: int, masking: Masking, losses: LossSettings) -> None:
+        self.facts, self.losses = facts, losses
+        self.item_count = len(facts)
+        self.planner = EpochPlanner(facts, batch_size, masking)
+
+    def epoch(self, seed: int, epoch: int) -> MaskedEpoch:
+        """The plan of an epoch."""
+        return MaskedEpoch(self.planner.plan(seed, epoch))
+
+    def loss_for(self, shape: Hashable) -> LossFunction:
+        """Hides, reads and scores; each part is the mean over its own questions."""
+        assert isinstance(shape, StepShape)
+        facts, losses, layout = self.facts, self.losses, shape.layout
+        at = places(layout, facts.device)
+
+        def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
+            indices, weights = tensors
+            step = Step(shape, indices, weights)
+            batch, answers = hide(facts, step.rows, step.asked, layout, at)
+            parts = masked_fact_losses(cast(Model, model), batch, answers, step, losses.smoothing)
+            none = weights.new_zeros(())
+            sums = [parts[task].total if task in parts else none for task in Task]
+            counts = [parts[task].weight if task in parts else none for task in Task]
+            return Loss(joint_loss(parts, losses), torch.stack(sums), torch.stack(counts))
+
+        return loss

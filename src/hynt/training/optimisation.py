@@ -1,0 +1,63 @@
+"""One update of the weights: bound the gradient's norm, then Adam, all on the device without a look from the host.
+
+Adam's fused kernel divides gradients by a scale and skips the update when a flag is up; mixed-precision training uses
+both for its own ends. Here the scale is the clipping factor, which spares a pass over all gradients, and the flag goes
+up for good at the first loss or gradient that is not finite. So the weights stay as they were before the bad step,
+however late the host learns of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.optim.adam import adam
+
+from hynt.training.settings import Optimiser
+
+
+class Optimisation:
+    """Adam over some parameters, with its state."""
+
+    def __init__(self, parameters: Sequence[nn.Parameter], settings: Optimiser, device: torch.device) -> None:
+        self.parameters = list(parameters)
+        self.settings = settings
+        self.rate = torch.tensor(settings.learning_rate, dtype=torch.float32, device=device)  # ()
+        self.failed = torch.zeros((), dtype=torch.float32, device=device)  # () 1 once a step was not finite
+        self.means = [torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters]
+        self.squares = [torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters]
+        self.steps = [torch.zeros((), dtype=torch.float32, device=device) for _ in self.parameters]
+
+    def set_rate(self, rate: float) -> None:
+        """The learning rate of the steps to come. Filled in place: a captured step reads the same tensor."""
+        self.rate.fill_(rate)
+
+    def forget_gradients(self) -> None:
+        """Drops gradients, so that the next backward pass writes them instead of adding to them."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def update(self, total: Tensor) -> None:
+        """Moves the parameters along their gradients, unless the loss `total`, (), or a gradient is not finite."""
+        moved = [index for index, parameter in enumerate(self.parameters) if parameter.grad is not None]
+        gradients = [gradient for gradient in (self.parameters[i].grad for i in moved) if gradient is not None]
+        if not gradients:
+            return
+        norm = torch.linalg.vector_norm(torch.stack(list(torch._foreach_norm(gradients))))
+        self.failed.copy_(torch.maximum(self.failed, (~torch.isfinite(norm + total.detach())).float()))
+        clip = self.settings.clip
+        scale = None if clip is None else ((norm + 1e-6) / clip).clamp(min=1.0)
+        adam(
+            [self.parameters[i] for i in moved], gradients, [self.means[i] for i in moved],
+            [self.squares[i] for i in moved], [], [self.steps[i] for i in moved],
+            fused=True, grad_scale=scale, found_inf=self.failed, capturable=self.rate.is_cuda,
+            amsgrad=False, beta1=self.settings.beta1, beta2=self.settings.beta2, lr=self.rate, weight_decay=0.0,
+            eps=self.settings.epsilon, maximize=False,
+        )  # fmt: skip
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The state by name, for a checkpoint."""
+        kinds = {"mean": self.means, "square": self.squares, "step": self.steps}
+        return {f"{kind}.{index}": value for kind, values in kinds.items() for index, value in enumerate(values)}

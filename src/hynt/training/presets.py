@@ -1,0 +1,121 @@
+"""Settings worth a name: the authors' for each graph and task, and sensible ones for anybody's graph by its size.
+
+Presets are plain mappings over the defaults, the same that a `config.toml` holds, so they can be read, printed and
+changed by `--set`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.registry import Registry
+
+AUTHORS_CLIP = 0.1
+
+PRESETS: Registry[Mapping[str, Any]] = Registry("preset")
+
+
+def _authors(
+    *,
+    rate: float = 1e-3,
+    epochs: int,
+    layers: tuple[int, int] = (2, 2),
+    heads: int = 16,
+    feedforward: int = 1024,
+    dropout: float,
+    smoothing: float,
+    batch: int = 2048,
+    period: int = 50,
+    metric: str = "link.all.mrr",
+    tied: bool = False,
+) -> Mapping[str, Any]:
+    """A row of the authors' table: width 256, both transformers alike but for their depth."""
+    return {
+        "batch_size": batch,
+        "optimiser": {"learning_rate": rate, "clip": AUTHORS_CLIP},
+        "schedule": {"epochs": epochs, "period": period},
+        "losses": {"smoothing": smoothing},
+        "validation": {"metric": metric},
+        "model": {
+            "dimension": 256, "context_layers": layers[0], "prediction_layers": layers[1],
+            "context_heads": heads, "prediction_heads": heads,
+            "context_feedforward": feedforward, "prediction_feedforward": feedforward,
+            "dropout": dropout, "tied_output": tied,
+        },
+    }  # fmt: skip
+
+
+RELATION, NUMBER = "relation.all.mrr", "number.all.rmse"
+
+for _name, _preset in {
+    "hn-yg-link": _authors(epochs=700, heads=64, feedforward=1536, dropout=0.4, smoothing=0.7, period=100),
+    "hn-yg-relation": _authors(epochs=50, dropout=0.1, smoothing=0.5, metric=RELATION),
+    "hn-yg-number": _authors(epochs=350, dropout=0.1, smoothing=0.5, metric=NUMBER),
+    "wd50k-link": _authors(epochs=350, layers=(3, 3), heads=4, dropout=0.2, smoothing=0.7),
+    "wikipeople-link": _authors(epochs=350, layers=(3, 3), dropout=0.2, smoothing=0.4),
+    "hn-wk-link": _authors(
+        rate=4e-4, epochs=1050, layers=(4, 4), heads=8, feedforward=2048, dropout=0.15, smoothing=0.4, batch=1024,
+        period=150,
+    ),
+    "hn-wk-relation": _authors(
+        rate=4e-4, epochs=1050, layers=(4, 4), heads=8, feedforward=2048, dropout=0.15, smoothing=0.4, batch=1024,
+        period=150, metric=RELATION,
+    ),
+    "hn-wk-number": _authors(epochs=750, dropout=0.1, smoothing=0.5, batch=1024, metric=NUMBER),
+    "hn-fb-s-link": _authors(
+        rate=3e-4, epochs=1550, layers=(10, 3), heads=8, dropout=0.3, smoothing=0.55, batch=512, tied=True
+    ),
+    "hn-fb-s-relation": _authors(
+        rate=3e-4, epochs=600, layers=(6, 3), heads=4, feedforward=2048, dropout=0.35, smoothing=0.45, batch=512,
+        metric=RELATION,
+    ),
+    "hn-fb-s-number": _authors(epochs=750, dropout=0.2, smoothing=0.7, metric=NUMBER),
+    "hn-fb-link": _authors(epochs=750, dropout=0.1, smoothing=0.3, batch=512),
+    "hn-fb-relation": _authors(epochs=50, dropout=0.1, smoothing=0.3, batch=512, metric=RELATION),
+    "hn-fb-number": _authors(epochs=750, dropout=0.1, smoothing=0.3, batch=512, metric=NUMBER),
+    # The embedded graph, for a first look: about a minute on two CPU cores. Chosen on its validation split.
+    "world": {
+        "batch_size": 512,
+        "optimiser": {"learning_rate": 2e-3, "clip": AUTHORS_CLIP},
+        "schedule": {"epochs": 14, "period": 14},
+        "losses": {"smoothing": 0.2},
+        "model": {
+            "dimension": 96, "context_layers": 1, "prediction_layers": 1, "context_heads": 4, "prediction_heads": 4,
+            "context_feedforward": 192, "prediction_feedforward": 192, "dropout": 0.1,
+        },
+    },
+}.items():  # fmt: skip
+    PRESETS.add(_name, _preset)
+
+
+def defaults_for(graph: KnowledgeGraph, *, on_gpu: bool) -> Mapping[str, Any]:
+    """Settings for a graph nobody has tuned for, by how many facts it trains on.
+
+    Small graphs overfit, so they get more dropout; large ones need fewer epochs to see as many facts. Width follows
+    size; on CPU everything is smaller, because there time is what is short.
+    """
+    facts = len(graph.splits.get("train", ()))
+    width = next(w for limit, w in ((2_000, 64), (20_000, 128), (float("inf"), 256)) if facts <= limit)
+    epochs, period = next(
+        plan for limit, plan in ((200_000, (350, 50)), (2_000_000, (70, 10)), (float("inf"), (14, 2))) if facts <= limit
+    )  # fmt: skip
+    if not on_gpu:
+        width = min(width, 128)
+        epochs, period = next(
+            plan for limit, plan in ((5_000, (140, 20)), (50_000, (35, 5)), (500_000, (14, 2)), (float("inf"), (7, 1)))
+            if facts <= limit
+        )  # fmt: skip
+    heads = max(4, width // 16)
+    return {
+        "batch_size": 256 if facts <= 2_000 else 512 if facts <= 20_000 or not on_gpu else 2048,
+        "optimiser": {"learning_rate": 1e-3, "clip": AUTHORS_CLIP},
+        "schedule": {"epochs": epochs, "period": period},
+        "losses": {"smoothing": 0.4},
+        "model": {
+            "dimension": width, "context_heads": heads, "prediction_heads": heads,
+            "context_feedforward": 4 * width, "prediction_feedforward": 4 * width,
+            "dropout": 0.3 if facts <= 20_000 else 0.2,
+        },
+    }  # fmt: skip

@@ -1,0 +1,99 @@
+"""Where training stands: what a checkpoint remembers besides tensors, and what a progress bar shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hynt.config import from_mapping, to_mapping
+from hynt.errors import DataError, HyntError, UsageError
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best validation so far."""
+
+    phase: int
+    epoch: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The next step to run, and what must be carried over to it."""
+
+    phase: int = 0
+    epoch: int = 0  # epochs of this phase that are done
+    step: int = 0  # steps of the epoch at hand that are done
+    sums: tuple[float, ...] = ()  # of the epoch at hand: each part of the loss
+    counts: tuple[float, ...] = ()
+    best: Best | None = None
+    misses: int = 0  # validations since the best one
+    seconds: float = 0.0  # spent training, over all sittings
+    metrics_bytes: int = 0  # how much of metrics.jsonl belongs to this state
+    finished: bool = False
+
+    def to_mapping(self) -> dict[str, Any]:
+        """For JSON. Python writes floats in JSON so that they read back bit for bit."""
+        return to_mapping(self)
+
+    @classmethod
+    def from_mapping(cls, mapping: Any, where: str) -> Progress:
+        """What `to_mapping` wrote; anything else is a `DataError`."""
+        try:
+            return from_mapping(cls, mapping)
+        except (UsageError, TypeError, AttributeError) as problem:
+            raise DataError(f"the progress is damaged: {problem}.", where=where) from None
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One epoch that is done, for the bar and for metrics.jsonl."""
+
+    phase: str
+    epoch: int  # from 1
+    epochs: int  # of the phase
+    rate: float
+    losses: dict[str, float]  # mean of each part of the loss over its questions
+    counts: dict[str, int]
+    items: int
+    seconds: float  # since the epoch before it was done
+
+    def to_mapping(self) -> dict[str, Any]:
+        """One line of metrics.jsonl."""
+        return {
+            "phase": self.phase, "epoch": self.epoch, "learning_rate": self.rate, "loss": self.losses,
+            "questions": self.counts, "seconds": round(self.seconds, 6),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ValidationRecord:
+    """One validation, for the bar and for metrics.jsonl."""
+
+    phase: str
+    epoch: int
+    metric: str
+    value: float
+    is_best: bool
+    seconds: float  # it took
+    trained_seconds: float  # training time so far, validations left out
+    results: dict[str, Any] = field(default_factory=dict)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """One line of metrics.jsonl."""
+        return {
+            "phase": self.phase, "epoch": self.epoch, "validation": self.results, "metric": self.metric,
+            "value": self.value, "best": self.is_best, "seconds": round(self.seconds, 6),
+            "trained_seconds": round(self.trained_seconds, 6),
+        }  # fmt: skip
+
+
+class NotFinite(HyntError):
+    """The loss, or a gradient, stopped being a finite number."""
+
+
+class Interrupted(HyntError):
+    """Someone asked training to stop; it was saved."""
+
+    exit_code = 130

@@ -1,0 +1,83 @@
+"""A training step run as it is written: the way on CPU, and the fallback on any device."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from hynt.training.optimisation import Optimisation
+from hynt.training.streams import ItemStream, LossFunction, StepItems, no_loss
+
+
+class StepRunner(Protocol):
+    """Runs training steps of one phase."""
+
+    optimisation: Optimisation
+    tally: Tensor  # (2, parts) float64: sums and counts of the loss since the epoch began
+
+    def run(self, items: StepItems, seed: int) -> None:
+        """One step; all its randomness comes from `seed`."""
+        ...
+
+    def has_failed(self) -> bool:
+        """Whether a loss is known not to have been finite. Never waits for the device."""
+        ...
+
+
+class EagerStep:
+    """Forward, loss, backward, update."""
+
+    def __init__(
+        self, model: nn.Module, stream: ItemStream, optimisation: Optimisation, device: torch.device, *, bf16: bool
+    ) -> None:
+        self.model, self.stream, self.optimisation = model, stream, optimisation
+        self.device, self.bf16 = device, bf16
+        self.tally = no_loss(len(stream.parts), device)
+        self._losses: dict[Hashable, LossFunction] = {}
+
+    def run(self, items: StepItems, seed: int) -> None:
+        """One step; all its randomness comes from `seed`."""
+        seed_device(self.device, seed)
+        if items.shape not in self._losses:
+            self._losses[items.shape] = self.stream.loss_for(items.shape)
+        loss = self._losses[items.shape]
+        learn(self.model, loss, items.tensors, self.optimisation, self.tally, autocast(self.device, self.bf16))
+
+    def has_failed(self) -> bool:
+        """On CPU this is known at once; on a GPU asking would make it wait, so the trainer asks at the epoch's end."""
+        return self.device.type == "cpu" and bool(self.optimisation.failed)
+
+
+def learn(
+    model: nn.Module,
+    loss_function: LossFunction,
+    tensors: tuple[Tensor, ...],
+    optimisation: Optimisation,
+    tally: Tensor,
+    precision: AbstractContextManager[None],
+) -> None:
+    """A whole step: what the captured step captures is this very function."""
+    optimisation.forget_gradients()
+    with precision:
+        loss = loss_function(model, tensors)
+    loss.total.backward()  # type: ignore[no-untyped-call]
+    optimisation.update(loss.total)
+    tally += torch.stack([loss.sums.detach(), loss.counts.detach()]).double()
+
+
+def autocast(device: torch.device, bf16: bool) -> AbstractContextManager[None]:
+    """bf16 matrix products where asked for. No cache of casts: weights change between steps of a captured graph."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16, cache_enabled=False)
+
+
+def seed_device(device: torch.device, seed: int) -> None:
+    """Sets the generator that a step on this device draws from. No waiting: seeds live on the host."""
+    if device.type == "cuda":
+        index = torch.cuda.current_device() if device.index is None else device.index
+        torch.cuda.default_generators[index].manual_seed(seed)
+    else:
+        torch.default_generator.manual_seed(seed)

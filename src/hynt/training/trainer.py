@@ -1,0 +1,208 @@
+"""The training loop, one for all models: phases of epochs of steps, validated, saved and stoppable.
+
+What is random in a step follows from (seed, phase, epoch, step), and so does what it trains on. So a run that goes on
+from a checkpoint does what the uninterrupted one would have done. The loop never waits for the device inside an
+epoch; losses are read back when they are ready, at the latest before a validation or a checkpoint.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import torch
+
+from hynt.batches.seeds import derived_seed
+from hynt.errors import UsageError
+from hynt.training.epoch_ledger import EpochLedger
+from hynt.training.epoch_source import EpochSource
+from hynt.training.interruption import Stopper
+from hynt.training.optimisation import Optimisation
+from hynt.training.progress import Best, EpochRecord, Interrupted, NotFinite, Progress, ValidationRecord
+from hynt.training.schedule import learning_rate
+from hynt.training.settings import TrainingSettings
+from hynt.training.step import StepRunner
+from hynt.training.streams import Phase
+
+LOWER_IS_BETTER = frozenset({"rmse", "mae", "mean_rank"})
+
+
+class Keeper(Protocol):
+    """Who keeps what training makes: a run folder, or a test."""
+
+    def epoch_done(self, record: EpochRecord) -> None:
+        """An epoch's losses are known."""
+        ...
+
+    def validated(self, record: ValidationRecord) -> None:
+        """The validation split was tried."""
+        ...
+
+    def save(self, progress: Progress, optimisation: Optimisation, *, best: bool) -> None:
+        """Keep weights, optimiser state and progress; `best` says that these weights are the best so far."""
+        ...
+
+
+@dataclass
+class Trainer:
+    """Trains a model through its phases."""
+
+    phases: Sequence[Phase]
+    settings: TrainingSettings
+    runner_for: Callable[[Phase, Optimisation], StepRunner]
+    validate: Callable[[], Mapping[str, Any]] | None  # metrics by task and scope; None: there is nothing to validate on
+    keeper: Keeper
+    device: torch.device
+    stopper: Stopper
+    clock: Callable[[], float] = time.monotonic
+
+    def train(self, progress: Progress, restore: Callable[[Optimisation], None] | None = None) -> Progress:
+        """Goes on from `progress` to the end; `restore` fills the optimiser state of the phase at hand."""
+        while progress.phase < len(self.phases) and not progress.finished:
+            phase = self.phases[progress.phase]
+            optimisation = Optimisation(phase.parameters, self.settings.optimiser, self.device)
+            if restore is not None:
+                restore(optimisation)
+                restore = None
+            progress = _PhaseLoop(self, phase, optimisation, progress).run()
+        return replace(progress, finished=True)
+
+
+class _PhaseLoop:
+    """One phase. Holds what changes while it runs."""
+
+    def __init__(self, trainer: Trainer, phase: Phase, optimisation: Optimisation, progress: Progress) -> None:
+        self.trainer, self.phase, self.progress = trainer, phase, progress
+        self.settings, self.keeper = trainer.settings, trainer.keeper
+        self.runner = trainer.runner_for(phase, optimisation)
+        self.optimisation = optimisation
+        self.ledger = EpochLedger(phase, self.runner.tally, trainer.clock)
+        self.saved_at = self.counted_from = trainer.clock()
+        if progress.sums:
+            values = torch.tensor([progress.sums, progress.counts], dtype=torch.float64)
+            self.runner.tally.copy_(values)
+
+    def run(self) -> Progress:
+        source = EpochSource(self.phase.stream, self.settings.seed, self.phase.epochs, self.trainer.device)
+        while self.progress.epoch < self.phase.epochs and not self._stops_early():
+            self._epoch(source)
+            self._settle()
+        following = replace(self.progress, phase=self.progress.phase + 1, epoch=0, step=0, misses=0)
+        following = replace(following, finished=following.phase == len(self.trainer.phases))
+        self.progress = following
+        return following
+
+    def _epoch(self, source: EpochSource) -> None:
+        phase_index, epoch = self.progress.phase, self.progress.epoch
+        rate = learning_rate(self.settings.schedule, self.settings.optimiser.learning_rate, epoch)
+        self.optimisation.set_rate(rate)
+        items = source.epoch(epoch)
+        for index in range(self.progress.step, len(items)):
+            self.runner.run(items.items(index), derived_seed(self.settings.seed, phase_index, epoch, index, "step"))
+            if self.runner.has_failed():
+                raise self._not_finite(epoch, index)
+            self.progress = replace(self.progress, step=index + 1)
+            if self.trainer.stopper.asked:
+                self._stop()
+            if index + 1 < len(items) and self._save_is_due():
+                self._save()
+        self.progress = replace(self.progress, epoch=epoch + 1, step=0, sums=(), counts=())
+        self.ledger.close(epoch + 1, rate)
+        source.queued(epoch)
+        self._report(wait=False)
+
+    def _settle(self) -> None:
+        """Validates and saves after an epoch, where that is due."""
+        epoch = self.progress.epoch
+        if self.trainer.validate is not None and epoch in self._validation_epochs():
+            self._validate()
+        elif epoch == self.phase.epochs or self._save_is_due():
+            self._save()
+
+    def _stops_early(self) -> bool:
+        """Asked before each epoch, so that a run that is resumed after its last validation stops as well."""
+        patience = self.settings.validation.patience
+        return patience is not None and self.progress.misses >= patience
+
+    def _validation_epochs(self) -> tuple[int, ...]:
+        if self.phase.epochs == self.settings.schedule.epochs:
+            return self.settings.validation_epochs()
+        return (self.phase.epochs,)
+
+    def _validate(self) -> None:
+        assert self.trainer.validate is not None
+        self._report(wait=True)
+        self._count_time()
+        started = self.trainer.clock()
+        results = self.trainer.validate()
+        metric = self.settings.validation.metric
+        value, progress = chosen_metric(results, metric), self.progress
+        is_best = not math.isnan(value) and (progress.best is None or _is_better(metric, value, progress.best.value))
+        best = Best(progress.phase, progress.epoch, value) if is_best else progress.best
+        self.progress = replace(progress, best=best, misses=0 if is_best else progress.misses + 1)
+        took = self.trainer.clock() - started
+        self.keeper.validated(
+            ValidationRecord(
+                self.phase.name, progress.epoch, metric, value, is_best, took, progress.seconds, dict(results)
+            )
+        )
+        self.counted_from = self.trainer.clock()
+        self._save(best=is_best)
+
+    def _report(self, *, wait: bool) -> None:
+        for record in self.ledger.ready(wait=wait):
+            if any(math.isnan(loss) or math.isinf(loss) for loss in record.losses.values()):
+                raise self._not_finite(record.epoch - 1, None)
+            self.keeper.epoch_done(record)
+
+    def _save_is_due(self) -> bool:
+        return self.trainer.clock() - self.saved_at >= 60 * self.settings.saving.minutes
+
+    def _save(self, *, best: bool = False) -> None:
+        self._report(wait=True)
+        if bool(self.optimisation.failed):
+            raise self._not_finite(self.progress.epoch, self.progress.step)
+        self._count_time()
+        if self.progress.step:
+            sums, counts = self.runner.tally.tolist()
+            self.progress = replace(self.progress, sums=tuple(sums), counts=tuple(counts))
+        self.keeper.save(self.progress, self.optimisation, best=best)
+        self.saved_at = self.trainer.clock()
+
+    def _stop(self) -> None:
+        self._save()
+        where = f"epoch {self.progress.epoch + 1}, step {self.progress.step}"
+        raise Interrupted(f"training was stopped in {where}, and saved.", advice="Go on with --resume.")
+
+    def _count_time(self) -> None:
+        now = self.trainer.clock()
+        self.progress = replace(self.progress, seconds=self.progress.seconds + now - self.counted_from)
+        self.counted_from = now
+
+    def _not_finite(self, epoch: int, index: int | None) -> NotFinite:
+        place = f"epoch {epoch + 1}" + ("" if index is None else f", near step {index + 1}")
+        return NotFinite(
+            f"the loss or its gradient is no longer a finite number in {place}; the last good checkpoint is kept.",
+            advice="Start again with a lower optimiser.learning_rate, or with --set precision=fp32.",
+        )
+
+
+def chosen_metric(results: Mapping[str, Any], path: str) -> float:
+    """One number by its path, `link.all.mrr`; NaN where no question gives it."""
+    found: Any = results
+    for part in path.split("."):
+        if not isinstance(found, Mapping) or part not in found:
+            known = ", ".join(found) if isinstance(found, Mapping) else "nothing"
+            raise UsageError(
+                f"validation has no metric {path!r}.", where="validation.metric",
+                advice=f"At {part!r} there is {known}.",
+            )  # fmt: skip
+        found = found[part]
+    return float("nan") if found is None else float(found)
+
+
+def _is_better(metric: str, value: float, than: float) -> bool:
+    return value < than if metric.rpartition(".")[2] in LOWER_IS_BETTER else value > than

@@ -1,0 +1,55 @@
+"""The fused update equals clipping followed by Adam as torch has them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from hynt.training.optimisation import Optimisation
+from hynt.training.settings import Optimiser
+
+CPU = torch.device("cpu")
+
+
+def gradients(seed, scale):
+    generator = torch.Generator().manual_seed(seed)
+    return [scale * torch.randn(shape, generator=generator) for shape in ((4, 3), (5,))]
+
+
+@pytest.mark.parametrize("clip", [None, 0.1, 100.0])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 50.0])
+def test_equals_torch(clip, scale):
+    mine = [nn.Parameter(torch.ones(4, 3)), nn.Parameter(torch.ones(5))]
+    theirs = [nn.Parameter(torch.ones(4, 3)), nn.Parameter(torch.ones(5))]
+    optimisation = Optimisation(mine, Optimiser(learning_rate=0.01, clip=clip), CPU)
+    adam = torch.optim.Adam(theirs, lr=0.01)
+    for step in range(6):
+        for parameters in (mine, theirs):
+            for parameter, gradient in zip(parameters, gradients(step, scale), strict=True):
+                parameter.grad = gradient.clone()
+        optimisation.set_rate(0.01 / (1 + step))
+        adam.param_groups[0]["lr"] = 0.01 / (1 + step)
+        optimisation.update(torch.tensor(1.0))
+        if clip is not None:
+            nn.utils.clip_grad_norm_(theirs, clip)
+        adam.step()
+        for one, other in zip(mine, theirs, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("spoil", ["loss", "gradient"])
+def test_a_bad_step_and_all_after_it_move_nothing(spoil):
+    parameter = nn.Parameter(torch.ones(3))
+    optimisation = Optimisation([parameter], Optimiser(clip=0.1), CPU)
+    parameter.grad = torch.ones(3)
+    optimisation.update(torch.tensor(1.0))
+    before = parameter.detach().clone()
+    state = {name: value.clone() for name, value in optimisation.tensors().items()}
+    parameter.grad = torch.full((3,), float("inf") if spoil == "gradient" else 1.0)
+    optimisation.update(torch.tensor(float("nan") if spoil == "loss" else 1.0))
+    parameter.grad = torch.ones(3)
+    optimisation.update(torch.tensor(1.0))
+    assert bool(optimisation.failed)
+    assert torch.equal(parameter, before)
+    assert all(torch.equal(state[name], value) for name, value in optimisation.tensors().items())

@@ -1,0 +1,29 @@
+"""The learning rate falls as half a cosine and starts again, each cycle longer; validation follows the cycles."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from hynt.training.schedule import learning_rate
+from hynt.training.settings import Schedule, TrainingSettings, Validation
+
+
+@pytest.mark.parametrize("period,growth", [(5, 2), (3, 1), (1, 2), (7, 3)])
+def test_rates_agree_with_torch(period, growth):
+    schedule = Schedule(epochs=60, period=period, growth=growth, lowest_rate=1e-5)
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    optimiser = torch.optim.SGD([parameter], lr=1e-3)
+    torch_schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimiser, period, growth, eta_min=1e-5)
+    for epoch in range(60):
+        assert learning_rate(schedule, 1e-3, epoch) == pytest.approx(optimiser.param_groups[0]["lr"], rel=1e-9)
+        optimiser.step()
+        torch_schedule.step()
+
+
+def test_authors_validate_at_the_ends_of_cycles():
+    assert Schedule(epochs=700, period=100).cycle_ends() == (100, 300, 700)
+    assert Schedule(epochs=350, period=50).cycle_ends() == (50, 150, 350)
+    assert TrainingSettings(schedule=Schedule(epochs=400, period=50)).validation_epochs() == (50, 150, 350, 400)
+    every = TrainingSettings(schedule=Schedule(epochs=25, period=50), validation=Validation(every=10))
+    assert every.validation_epochs() == (10, 20, 25)
