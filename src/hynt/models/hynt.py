@@ -1,0 +1,233 @@
+"""HyNT (Chung, Lee and Whang, KDD 2023), Section 4, in the paper's order and with its names.
+
+A fact ((h, r, t), {(q_i, v_i)}) becomes one token for the triplet and one for each qualifier. The context
+transformer lets these exchange what they know; the prediction transformer looks at the asked triplet or qualifier,
+part by part; a linear map of the hidden part's final representation scores entities or relations, or is the number.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor, nn
+
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.models.contract import (
+    EVERYWHERE,
+    Candidates,
+    Capability,
+    Entities,
+    EntityIds,
+    EntityRange,
+    ItemStream,
+    Part,
+    Question,
+    Relations,
+    Tokens,
+)
+from hynt.models.contract import Number as TheNumber
+from hynt.models.hynt_settings import HyntSettings
+from hynt.models.layers.attention import Group
+from hynt.models.layers.literal_values import LiteralValues
+from hynt.models.layers.transformer import Transformer
+
+
+class _Parts(NamedTuple):
+    """Embeddings of the components of a batch, (rows, d) for the triplet and (slots, d) for qualifiers."""
+
+    head: Tensor
+    relation: Tensor
+    tail: Tensor
+    qualifier_relation: Tensor
+    qualifier_value: Tensor
+
+
+class Hynt(nn.Module):
+    """Entities and relations as vectors, numbers as points on a line of their relation."""
+
+    item_stream: ClassVar[ItemStream] = ItemStream.MASKED_FACTS
+    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    answers: ClassVar[frozenset[Capability]] = EVERYWHERE
+
+    def __init__(self, sizes: Sizes, settings: HyntSettings, literals: LiteralValues | None = None) -> None:
+        super().__init__()
+        self.sizes, self.settings = sizes, settings
+        d, tokens = settings.dimension, sizes.entities + 1 + sizes.literals
+        if (settings.numbers == "discrete") != (literals is not None):
+            raise ValueError('numbers="discrete" needs the values of the literals, and nothing else does')
+        # Section 4.1. The last relation is the hidden one, m_rel; entity number `entities` is the hidden one, m_ent.
+        self.entity = _table(tokens, d)
+        self.relation = _table(sizes.relations + 1, d)
+        self.number_weight = _table(sizes.relations + 1, d)  # w_r
+        self.number_bias = _table(sizes.relations + 1, d) if settings.number_bias else None  # b_r
+        self.hidden_number = nn.Parameter(torch.tensor(0.5))  # m_num
+        self.encode_triplet = nn.Linear(3 * d, d, bias=settings.encoding_bias)  # W_tri
+        self.encode_qualifier = nn.Linear(2 * d, d, bias=settings.encoding_bias)  # W_qual
+        # Section 4.2 and 4.3. Positions: triplet, qualifier; then z of a triplet, h, r, t, z of a qualifier, q, v.
+        self.context_position = _table(2, d)
+        self.prediction_position = _table(7, d)
+        self.context = Transformer(
+            d, settings.context_layers, settings.context_heads, settings.context_feedforward,
+            settings.dropout, settings.equal_start,
+        )  # fmt: skip
+        self.prediction: Transformer | None = None
+        if settings.prediction == "transformer":
+            self.prediction = Transformer(
+                d, settings.prediction_layers, settings.prediction_heads, settings.prediction_feedforward,
+                settings.dropout, settings.equal_start,
+            )  # fmt: skip
+        else:
+            self.project_triplet, self.project_qualifier = nn.Linear(4 * d, d), nn.Linear(3 * d, d)
+        # Section 4.4: W_ent and b_ent, W_rel and b_rel, w_r and b_r of the answers.
+        self.entity_output = None if settings.tied_output else _table(tokens - 1, d)
+        self.entity_output_bias = nn.Parameter(torch.zeros(tokens - 1))
+        self.relation_output = nn.Linear(d, sizes.relations)
+        self.number_output = _table(sizes.relations, d)
+        self.number_output_bias = nn.Parameter(torch.zeros(sizes.relations))
+        self.literals = literals
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: HyntSettings) -> Hynt:
+        """A new model. Only "discrete" numbers look at the training facts: for which literals each relation has."""
+        discrete = settings.numbers == "discrete"
+        return cls(sizes, settings, LiteralValues.of(train) if discrete else None)
+
+    # ------------------------------------------------------------------ reading
+
+    def read(self, batch: MaskedBatch) -> Question:
+        """The final representation of the hidden component of each row."""
+        parts = self._embed(batch)
+        z = self._context(batch, parts)
+        encoded = self._predict(batch, parts, z)
+        return Question(encoded, batch.asked_relation())
+
+    def _embed(self, batch: MaskedBatch) -> _Parts:
+        """Section 4.1. One look-up a table for the whole batch, so that its gradient is added up once."""
+        rows = len(batch)
+        relation_ids = torch.cat([batch.relation, batch.qualifier_relation])
+        relations = functional.embedding(relation_ids, self.relation)
+        entity_ids = torch.cat([batch.head, batch.tail_entity, batch.qualifier_entity])
+        entities = functional.embedding(entity_ids, self.entity)
+        values = entities[rows:]
+        if self.settings.numbers == "numeric":
+            is_number = torch.cat([batch.tail_is_number, batch.qualifier_is_number])
+            values = torch.where(is_number.unsqueeze(1), self._numbers(batch, relation_ids), values)
+        return _Parts(entities[:rows], relations[:rows], values[:rows], relations[rows:], values[rows:])
+
+    def _numbers(self, batch: MaskedBatch, relation_ids: Tensor) -> Tensor:
+        """(rows + slots, d): v·w_r + b_r, with m_num in the place of a hidden v."""
+        # Padding reads 0, so that whatever stands there reaches neither a score nor a gradient.
+        shown = torch.cat([batch.tail_number, torch.where(batch.qualifier_present, batch.qualifier_number, 0.0)])
+        hidden = torch.cat([batch.tail_number_hidden, batch.qualifier_number_hidden])
+        v = torch.where(hidden, self.hidden_number, shown).unsqueeze(1)
+        numbers = v * functional.embedding(relation_ids, self.number_weight)
+        if self.number_bias is not None:
+            numbers = numbers + functional.embedding(relation_ids, self.number_bias)
+        if self.settings.number_of_hidden_relation == "entity":
+            of_hidden = (relation_ids == self.sizes.hidden_relation).unsqueeze(1)
+            numbers = torch.where(of_hidden, v * self.entity[self.sizes.hidden_entity], numbers)
+        return numbers
+
+    def _context(self, batch: MaskedBatch, parts: _Parts) -> Tensor:
+        """Section 4.2: z, (rows, d), the context transformer's view of the asked triplet or qualifier."""
+        if self.settings.encoding == "hadamard":
+            triplet = parts.head * parts.relation * parts.tail
+            qualifier = parts.qualifier_relation * parts.qualifier_value
+        else:
+            triplet = self.encode_triplet(torch.cat([parts.head, parts.relation, parts.tail], 1))
+            qualifier = self.encode_qualifier(torch.cat([parts.qualifier_relation, parts.qualifier_value], 1))
+        triplet = triplet + self.context_position[0]
+        qualifier = qualifier + self.context_position[1]
+        tokens, groups = [], []
+        for span in batch.layout.spans():
+            of_triplets, of_qualifiers = triplet[span.rows].unsqueeze(1), qualifier[span.slots]
+            if span.capacity == 0:
+                tokens.append(triplet[span.rows])
+                groups.append(Group(span.size, 1, None))
+                continue
+            both = torch.cat([of_triplets, of_qualifiers.view(span.size, span.capacity, -1)], 1)
+            tokens.append(both.flatten(0, 1))
+            present = batch.qualifier_present[span.slots].view(span.size, span.capacity)
+            groups.append(Group(span.size, 1 + span.capacity, functional.pad(present, (1, 0), value=True)))
+        asked_token = batch.places.row_token + torch.where(batch.asks_qualifier, 1 + batch.asked_slot, 0)
+        return self.context(torch.cat(tokens), groups, asked_token)  # type: ignore[no-any-return]
+
+    def _predict(self, batch: MaskedBatch, parts: _Parts, z: Tensor) -> Tensor:
+        """Section 4.3: (rows, d) from [z; h; r; t] where the triplet is asked and [z; q; v] where a qualifier is."""
+        place = list(self.prediction_position)
+        if not self.settings.context_position:
+            place[0] = place[4] = torch.zeros_like(place[0])
+        of_triplet = [x + p for x, p in zip((z, parts.head, parts.relation, parts.tail), place[:4], strict=True)]
+        # Rows without places for qualifiers come first and never ask for one.
+        plain = sum(n for n, capacity in batch.layout.segments if capacity == 0)
+        asks = batch.asks_qualifier
+        if plain == len(batch):
+            sequence = torch.stack(of_triplet, 1)
+        else:
+            slot = batch.slot_of_asked[plain:]
+            of_qualifier = [
+                z[plain:] + place[4], parts.qualifier_relation[slot] + place[5], parts.qualifier_value[slot] + place[6],
+                torch.zeros_like(z[plain:]),
+            ]  # fmt: skip
+            chosen = asks[plain:, None, None]
+            late = torch.where(chosen, torch.stack(of_qualifier, 1), torch.stack([x[plain:] for x in of_triplet], 1))
+            sequence = torch.cat([torch.stack([x[:plain] for x in of_triplet], 1), late])
+        if self.prediction is None:
+            ends = self.project_triplet(sequence.flatten(1)), self.project_qualifier(sequence[:, :3].flatten(1))
+            return torch.where(asks.unsqueeze(1), ends[1], ends[0])
+        present = torch.arange(4, device=asks.device) < torch.where(asks, 3, 4).unsqueeze(1)
+        hidden = torch.where(asks, 1 + (batch.asked - 3) % 2, 1 + batch.asked)
+        asked_token = 4 * torch.arange(len(batch), device=asks.device) + hidden
+        return self.prediction(sequence.flatten(0, 1), [Group(len(batch), 4, present)], asked_token)  # type: ignore[no-any-return]
+
+    # ------------------------------------------------------------------ scoring
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """Section 4.4: logits of entities or relations, or the numbers."""
+        x, entities = question.encoded, self.sizes.entities
+        match candidates:
+            case Entities():
+                return self._logits(x, slice(0, entities))
+            case EntityRange(start, end):
+                return self._logits(x, slice(start, end))
+            case Tokens():
+                return self._logits(x, slice(0, entities + self.sizes.literals))
+            case EntityIds(ids):
+                weight, bias = self._output_weight()[ids], self.entity_output_bias[ids]
+                return (
+                    functional.linear(x, weight, bias) if ids.dim() == 1 else (weight * x.unsqueeze(1)).sum(-1) + bias
+                )
+            case Relations():
+                return self.relation_output(x)  # type: ignore[no-any-return]
+            case TheNumber():
+                return self._number(question)
+
+    def _output_weight(self) -> Tensor:
+        if self.entity_output is not None:
+            return self.entity_output
+        hidden = self.sizes.hidden_entity
+        return (
+            torch.cat([self.entity[:hidden], self.entity[hidden + 1 :]])
+            if self.sizes.literals
+            else self.entity[:hidden]
+        )
+
+    def _logits(self, x: Tensor, which: slice) -> Tensor:
+        return functional.linear(x, self._output_weight()[which], self.entity_output_bias[which])
+
+    def _number(self, question: Question) -> Tensor:
+        """(rows,): w_r·x + b_r in full precision, or the value of the literal that the relation has and the model
+        likes best.
+        """
+        if self.literals is not None:
+            return self.literals.best(self.score(question, Tokens()), question.relation)
+        relation = question.relation.clamp(max=self.sizes.relations - 1)  # no number is asked of a hidden relation
+        weight = functional.embedding(relation, self.number_output)
+        return (weight * question.encoded.float()).sum(-1) + self.number_output_bias[relation]
+
+
+def _table(rows: int, dimension: int) -> nn.Parameter:
+    return nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, dimension)))

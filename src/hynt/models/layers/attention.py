@@ -1,0 +1,58 @@
+"""Multi-head attention inside groups of a few tokens, written out.
+
+Facts are short: most have one to four tokens. At that length a fused attention kernel spends its time on overhead,
+while products and sums written out are merged by the compiler into one or two kernels.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor
+
+SHORT = 16
+"""Groups of at most so many tokens are compared by broadcasting on a GPU; longer ones, and all on a CPU, by matrix
+products.
+"""
+
+
+class Group(NamedTuple):
+    """Consecutive tokens that attend to each other: `size` rows of `length` tokens each."""
+
+    size: int
+    length: int
+    present: Tensor | None  # (size, length) bool, false for padding; None where there is none
+
+    @property
+    def tokens(self) -> int:
+        return self.size * self.length
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, present: Tensor | None, dropout: float) -> Tensor:
+    """(rows, queries, heads, width) from queries of that shape and (rows, keys, heads, width) keys and values.
+
+    `present` (rows, keys) bool says which keys may be looked at; each row has at least one.
+    """
+    broadcast = query.is_cuda and key.shape[1] <= SHORT
+    scale = query.shape[-1] ** -0.5
+    if broadcast:
+        scores = (query.unsqueeze(2) * key.unsqueeze(1)).sum(-1).transpose(2, 3).transpose(1, 2) * scale
+    else:
+        scores = torch.einsum("rqhw,rkhw->rhqk", query, key) * scale  # (rows, heads, queries, keys)
+    if present is not None:
+        scores = scores.masked_fill(~present[:, None, None, :], float("-inf"))
+    weights = functional.dropout(scores.softmax(-1), dropout, dropout > 0).to(value.dtype)
+    if broadcast:
+        return (weights.permute(0, 2, 3, 1).unsqueeze(-1) * value.unsqueeze(1)).sum(2)
+    return torch.einsum("rhqk,rkhw->rqhw", weights, value)
+
+
+def attend_to_itself(value: Tensor, dropout: float) -> Tensor:
+    """What attention gives a token that is alone: its value, (tokens, heads, width). Only dropout of whole heads
+    remains.
+    """
+    if dropout == 0:
+        return value
+    return value * functional.dropout(value.new_ones(value.shape[0], value.shape[1], 1), dropout)

@@ -1,0 +1,99 @@
+"""A transformer over groups of tokens: post-norm, ReLU, multi-head, as in the paper.
+
+Tokens of all groups lie flat in one tensor, so each linear map is one matrix product over all of them. Only one
+output a row is ever needed, so the last layer computes queries, feed-forward and norms for that token alone; keys
+and values still come from all. That is exact, not an approximation.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor, nn
+
+from hynt.models.layers.attention import Group, attend, attend_to_itself
+
+
+class TransformerLayer(nn.Module):
+    """Attention, then a feed-forward net; after each a residual connection and a layer norm."""
+
+    def __init__(self, dimension: int, heads: int, feedforward: int, dropout: float) -> None:
+        super().__init__()
+        self.heads, self.dropout = heads, dropout
+        self.projection = nn.Linear(dimension, 3 * dimension)  # queries, keys and values: Q, K, V of the paper
+        self.output = nn.Linear(dimension, dimension)
+        self.expand = nn.Linear(dimension, feedforward)  # W_1, b_1
+        self.contract = nn.Linear(feedforward, dimension)  # W_2, b_2
+        self.attention_norm = nn.LayerNorm(dimension)
+        self.feedforward_norm = nn.LayerNorm(dimension)
+        nn.init.xavier_uniform_(self.projection.weight)
+        nn.init.zeros_(self.projection.bias)
+        nn.init.zeros_(self.output.bias)
+
+    def forward(self, tokens: Tensor, groups: Sequence[Group], asked: Tensor | None = None) -> Tensor:
+        """(tokens, dimension) from the same; or, with `asked` (rows,) token numbers, one a row, (rows, dimension) of
+        these.
+        """
+        rate = self.dropout if self.training else 0.0
+        weight, bias = self.projection.weight, self.projection.bias
+        width = tokens.shape[-1]
+        # Tokens that are alone lead (`groups` are sorted by length): they need no queries and no keys.
+        alone = groups[0].tokens if groups[0].length == 1 else 0
+        value = self._split(functional.linear(tokens, weight[2 * width :], bias[2 * width :]))
+        source = tokens if asked is None else tokens[asked]
+        mixed = [attend_to_itself(value[:alone], rate)] if alone else []
+        if alone < len(tokens):
+            key = self._split(functional.linear(tokens[alone:], weight[width : 2 * width], bias[width : 2 * width]))
+            # A lone token is its row's only one, so its rows lead among the asked ones too.
+            query = self._split(functional.linear(source[alone:], weight[:width], bias[:width]))
+            mixed += self._attended(query, key, value[alone:], groups[1:] if alone else groups, asked is None, rate)
+        attended = self.output(torch.cat(mixed).flatten(1))
+        middle = self.attention_norm(source + functional.dropout(attended, rate, rate > 0))
+        hidden = functional.dropout(functional.relu(self.expand(middle)), rate, rate > 0)
+        result: Tensor = self.feedforward_norm(middle + functional.dropout(self.contract(hidden), rate, rate > 0))
+        return result
+
+    def _split(self, tokens: Tensor) -> Tensor:
+        return tokens.view(*tokens.shape[:-1], self.heads, -1)  # (tokens, heads, width of a head)
+
+    def _attended(
+        self, query: Tensor, key: Tensor, value: Tensor, groups: Sequence[Group], from_all: bool, rate: float
+    ) -> list[Tensor]:
+        """(tokens or rows, heads, width) of each group; queries come from all tokens or from one a row."""
+        found, at, row = [], 0, 0
+        for group in groups:
+            shape = (group.size, group.length, *key.shape[1:])
+            keys, values = (x[at : at + group.tokens].view(shape) for x in (key, value))
+            per_row = group.length if from_all else 1
+            queries = query[row : row + group.size * per_row].view(group.size, per_row, *key.shape[1:])
+            found.append(attend(queries, keys, values, group.present, rate).flatten(0, 1))
+            at, row = at + group.tokens, row + group.size * per_row
+        return found
+
+
+class Transformer(nn.Module):
+    """Several layers; the outcome is one token a row."""
+
+    def __init__(
+        self, dimension: int, layers: int, heads: int, feedforward: int, dropout: float, equal_start: bool = False
+    ) -> None:
+        """`equal_start` gives all layers the same initial weights, as the released code does."""
+        super().__init__()
+        first = TransformerLayer(dimension, heads, feedforward, dropout)
+        rest = [
+            copy.deepcopy(first) if equal_start else TransformerLayer(dimension, heads, feedforward, dropout)
+            for _ in range(layers - 1)
+        ]
+        self.layers = nn.ModuleList([first, *rest])
+
+    def forward(self, tokens: Tensor, groups: Sequence[Group], asked: Tensor) -> Tensor:
+        """(rows, dimension): the final representations of the `asked` tokens, (rows,) token numbers, one a row in
+        order.
+        """
+        for layer in self.layers[:-1]:
+            tokens = layer(tokens, groups)
+        result: Tensor = self.layers[-1](tokens, groups, asked)
+        return result

@@ -1,0 +1,116 @@
+"""The joint loss of masked facts: entities and relations by label-smoothed cross entropy, numbers by squared error.
+
+Each part is a weighted sum together with the sum of its weights: a part is the mean over its own questions, and
+where several processes share a step the weights are added up across them before dividing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from hynt.batches.epoch_plan import Step
+from hynt.batches.masked_batch import Answers, MaskedBatch, Task
+from hynt.config.constraints import Range
+from hynt.models.contract import Entities, Model, Number, Relations, Tokens
+
+
+class LossPart(NamedTuple):
+    """One part of a loss, still undivided."""
+
+    total: Tensor  # () float32 sum of weight × loss
+    weight: Tensor  # () float32 sum of weights: how many questions there were
+
+    def mean(self) -> Tensor:
+        """() the mean loss of a question; 0 where there was none."""
+        return self.total / self.weight.clamp(min=1)
+
+
+@dataclass(frozen=True)
+class LossSettings:
+    """L = L_ent + λ1·L_rel + λ2·L_num, with smoothing ε in the first two (Section 4.4.4 of the paper)."""
+
+    smoothing: Annotated[float, Range(0, 1, below_maximum=True)] = 0.1
+    relation_weight: Annotated[float, Range(0)] = 1.0  # λ1
+    number_weight: Annotated[float, Range(0)] = 1.0  # λ2
+
+
+def masked_fact_losses(
+    model: Model, batch: MaskedBatch, answers: Answers, step: Step, smoothing: float
+) -> dict[Task, LossPart]:
+    """The loss of each task that the step has places for. Each output is computed only for the rows that ask for it."""
+    question = model.read(batch)
+    parts: dict[Task, LossPart] = {}
+    for task in Task:
+        rows, weights = step.output(task)
+        if len(rows) == 0:
+            continue
+        asked = question.take(rows)
+        if task is Task.RELATION:
+            loss = smoothed_cross_entropy(model.score(asked, Relations()), answers.relation[rows], smoothing)
+        elif task is Task.NUMBER and not model.sizes.literals:
+            loss = (model.score(asked, Number()).float() - answers.number[rows]).square()
+        elif model.sizes.literals:
+            # The id of a hidden entity lies between entities and literals, but is no candidate.
+            column = answers.entity[rows]
+            column = column - (column > model.sizes.hidden_entity).long()
+            column = column.clamp(max=model.sizes.entities + model.sizes.literals - 1)
+            loss = smoothed_cross_entropy(model.score(asked, Tokens()), column, smoothing)
+        else:
+            # A place without a question may hold a row whose answer is no entity; its weight is 0.
+            entity = answers.entity[rows].clamp(max=model.sizes.entities - 1)
+            loss = smoothed_cross_entropy(model.score(asked, Entities()), entity, smoothing)
+        parts[task] = LossPart((loss * weights).sum(), weights.sum())
+    return parts
+
+
+def joint_loss(
+    parts: Mapping[Task, LossPart], settings: LossSettings, weights: Mapping[Task, Tensor] | None = None
+) -> Tensor:
+    """() float32. `weights` are the sums over all processes, where there are several."""
+    factor = {Task.LINK: 1.0, Task.RELATION: settings.relation_weight, Task.NUMBER: settings.number_weight}
+    terms = [
+        factor[task] * part.total / (part.weight if weights is None else weights[task]).clamp(min=1)
+        for task, part in parts.items()
+    ]
+    return torch.stack(terms).sum()
+
+
+def smoothed_cross_entropy(logits: Tensor, answer: Tensor, smoothing: float) -> Tensor:
+    """(k,) float32 from (k, candidates) logits and (k,) int64 answers.
+
+    With target (1 − ε)·[answer] + ε/candidates this is logsumexp − (1 − ε)·logit[answer] − ε·mean(logits).
+    """
+    result: Tensor = _SmoothedCrossEntropy.apply(logits, answer, smoothing)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _SmoothedCrossEntropy(torch.autograd.Function):
+    """Written as one function because the logits are by far the largest tensor of a step.
+
+    The way there reduces them in one sweep, the way back writes their gradient in one; nothing else of that size is
+    kept.
+    """
+
+    @staticmethod
+    def forward(context: Any, logits: Tensor, answer: Tensor, smoothing: float) -> Tensor:
+        wide = logits.float()
+        normaliser = torch.logsumexp(wide, 1)
+        picked = wide.gather(1, answer.unsqueeze(1)).squeeze(1)
+        context.save_for_backward(logits, answer, normaliser)
+        context.smoothing = smoothing
+        return normaliser - (1 - smoothing) * picked - smoothing * wide.mean(1)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        logits, answer, normaliser = context.saved_tensors
+        (outer,) = (gradient.unsqueeze(1) for gradient in gradients)
+        smoothing = context.smoothing
+        probability = torch.exp(logits.float() - normaliser.unsqueeze(1))
+        inner = ((probability - smoothing / logits.shape[1]) * outer).to(logits.dtype)
+        inner.scatter_add_(1, answer.unsqueeze(1), (-(1 - smoothing) * outer).to(logits.dtype))
+        return inner, None, None
