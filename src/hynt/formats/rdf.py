@@ -1,0 +1,73 @@
+"""The format `rdf`: N-Triples, N-Quads, Turtle, TriG and RDF/XML, with annotations and Wikidata's statements.
+
+A record is a candidate fact: an ordinary triple, a reified triple (one for each reifier; the plain triple beside it
+is the same record), or a statement of Wikidata. Names and descriptions for people are no records.
+`docs/formats-tables-and-rdf.md` says more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from hynt.formats.format import ReadOptions
+from hynt.formats.rdf_names import LABEL, entity_name
+from hynt.formats.rdf_parsing import TripleTerm, statements
+from hynt.formats.rdf_statements import StatementJoiner
+from hynt.formats.rdf_writing import write_graph
+from hynt.formats.report import ReadReport
+from hynt.graph.fact import Fact, Number
+
+__all__ = ["labels_from_rdf", "read_facts", "write_graph"]
+
+
+def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
+    """The facts of an RDF file."""
+    joiner = StatementJoiner(report, options)
+    blank_nodes = _BlankNodes(path.name)
+    for statement in statements(path, options, report):
+        if joiner.add(statement):
+            for fact in joiner.release():
+                yield blank_nodes.renamed(fact)
+    for fact in joiner.finish():
+        yield blank_nodes.renamed(fact)
+
+
+def labels_from_rdf(path: Path, options: ReadOptions, language: str = "en") -> Iterator[tuple[str, str]]:
+    """(entity, label) for each rdfs:label in the language, or without one."""
+    for _, subject, predicate, value in statements(path, options, ReadReport()):
+        if predicate == LABEL and not isinstance(value, str | TripleTerm):
+            spoken = getattr(value, "language", None)
+            if spoken is None or spoken.split("-")[0] == language:
+                yield entity_name(subject), str(getattr(value, "value", ""))
+
+
+class _BlankNodes:
+    """Gives blank nodes names that hold: their own are local to a file, and random where the file gives none."""
+
+    def __init__(self, file_name: str) -> None:
+        self._file_name = file_name
+        self._names: dict[str, str] = {}
+
+    def renamed(self, fact: Fact) -> Fact:
+        """The fact, with its blank nodes numbered in the order they are met in facts."""
+        head, _, tail, qualifiers = fact
+        if head[:2] != "_:" and not qualifiers and (tail.__class__ is Number or tail[:2] != "_:"):
+            return fact
+        if head.startswith("_:"):
+            fact = fact._replace(head=self._name(head))
+        if isinstance(tail, str) and tail.startswith("_:"):
+            fact = fact._replace(tail=self._name(tail))
+        if any(isinstance(value, str) and value.startswith("_:") for _, value in qualifiers):
+            fact = fact._replace(
+                qualifiers=tuple(
+                    pair._replace(value=self._name(pair.value))
+                    if isinstance(pair.value, str) and pair.value.startswith("_:")
+                    else pair
+                    for pair in qualifiers
+                )
+            )
+        return fact
+
+    def _name(self, node: str) -> str:
+        return self._names.setdefault(node, f"_:{self._file_name}:{len(self._names) + 1}")
