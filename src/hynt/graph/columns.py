@@ -69,8 +69,11 @@ class Names:
         is_number = self.is_number[relation]
         return self.entities.take(pa.array(entity, mask=is_number)), pa.array(number, mask=~is_number), literal
 
-    def from_columns(self, columns: pa.RecordBatch, where: str) -> FactTable:
-        """The facts of a batch of `FACT_SCHEMA`; anything the vocabulary does not explain is an error."""
+    def from_columns(self, columns: pa.Table, where: str) -> FactTable:
+        """The facts of a table of `FACT_SCHEMA`; anything the vocabulary does not explain is an error.
+
+        Whole columns at once: each look-up hashes the vocabulary anew, so doing it per chunk would grow with both.
+        """
         head = self._ids(columns["head"], self.entities, "head", where)
         relation = self._ids(columns["relation"], self.relations, "relation", where)
         tail = self._parsed(
@@ -79,17 +82,24 @@ class Names:
         lists = columns["qualifiers"]
         if lists.null_count:
             raise _damaged(where, "a fact has null for its list of qualifiers")
-        offsets = lists.offsets.to_numpy().astype(np.int64)
-        pairs = lists.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+        offsets = np.zeros(len(lists) + 1, dtype=np.int64)
+        np.cumsum(pc.list_value_length(lists).to_numpy(), out=offsets[1:])
+        pairs = pc.list_flatten(lists)
         if pairs.null_count:
             raise _damaged(where, "a qualifier is null")
         name, entity, number, literal = pairs.flatten()
         qualifier_relation = self._ids(name, self.relations, "qualifier relation", where)
         values = self._parsed(qualifier_relation, entity, number, literal, "qualifier", where)
-        return FactTable(head, relation, *tail, offsets - offsets[0], qualifier_relation, *values)
+        return FactTable(head, relation, *tail, offsets, qualifier_relation, *values)
 
     def _parsed(
-        self, relation: NDArray[np.int32], entity: pa.Array, number: pa.Array, literal: pa.Array, what: str, where: str
+        self,
+        relation: NDArray[np.int32],
+        entity: pa.ChunkedArray,
+        number: pa.ChunkedArray,
+        literal: pa.ChunkedArray,
+        what: str,
+        where: str,
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], pa.StringArray]:
         is_number = self.is_number[relation]
         has_entity, has_number = _valid(entity), _valid(number)
@@ -97,12 +107,12 @@ class Names:
             raise _damaged(where, f"a {what} is not of the kind that its relation carries")
         entities = np.zeros(len(relation), dtype=np.int32)
         entities[has_entity] = self._ids(entity.drop_null(), self.entities, what, where)
-        numbers = np.asarray(number.fill_null(0.0).to_numpy(zero_copy_only=False), dtype=np.float64)
+        numbers = np.asarray(number.fill_null(0.0).to_numpy(), dtype=np.float64)
         if not bool(np.isfinite(numbers).all()):
             raise _damaged(where, f"a {what} is not a finite number")
-        return entities, numbers, literal
+        return entities, numbers, _joined(literal)
 
-    def _ids(self, column: pa.Array, names: pa.Array, what: str, where: str) -> NDArray[np.int32]:
+    def _ids(self, column: pa.ChunkedArray, names: pa.Array, what: str, where: str) -> NDArray[np.int32]:
         found = pc.index_in(column, value_set=names)
         if found.null_count:
             first = next(value for value, index in zip(column, found, strict=True) if not index.is_valid)
@@ -110,8 +120,13 @@ class Names:
         return np.asarray(found.to_numpy(), dtype=np.int32)
 
 
-def _valid(column: pa.Array) -> NDArray[np.bool_]:
-    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+def _valid(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    return np.asarray(column.is_valid().to_numpy(), dtype=np.bool_)
+
+
+def _joined(literals: pa.ChunkedArray) -> pa.StringArray:
+    """One array of all literals."""
+    return pa.concat_arrays([*literals.chunks, pa.array([], type=pa.string())])
 
 
 def _damaged(where: str, what: str) -> DataError:

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from hynt.errors import DataError, UsageError
 from hynt.graph.assembly import Assembly
 from hynt.graph.columns import FACT_SCHEMA, Names
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
 from hynt.graph.splitting import SPLITS
@@ -221,5 +221,4 @@ def _relation(row: tuple[str, str, str, str, str], path: Path) -> Relation:
 
 
 def _facts(buffer: pa.Buffer, names: Names, path: Path) -> FactTable:
-    table = _read(buffer, FACT_SCHEMA, path)
-    return concatenate([names.from_columns(batch, str(path)) for batch in table.to_batches()])
+    return names.from_columns(_read(buffer, FACT_SCHEMA, path), str(path))
