@@ -1,0 +1,245 @@
+"""`check_model`: what every model must hold, in one function that anyone who writes a model can run.
+
+It asks every question about a few small random facts and compares answers: it needs no training and takes seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from hynt.batches.buckets import Layout, layout_of, rows_by_bucket
+from hynt.batches.components import Components
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch, Task
+from hynt.batches.masking import hide
+from hynt.models.contract import (
+    EVERYWHERE,
+    Entities,
+    EntityIds,
+    EntityRange,
+    ItemStream,
+    Model,
+    Number,
+    Part,
+    Position,
+    Relations,
+    position_of,
+)
+from hynt.models.example_facts import example_facts, exchanged, next_id, next_literal
+
+Build = Callable[[Sizes, FactTensors], nn.Module]
+
+
+class ContractError(AssertionError):
+    """A model does not hold what every model must."""
+
+
+class _Asked(NamedTuple):
+    """Every question that a model claims to answer, about some facts, as one batch."""
+
+    batch: MaskedBatch
+    owner: Tensor  # (rows,) the fact asked about
+    task: Tensor  # (rows,)
+    layout: Layout
+
+
+def check_model(build: Build, *, literals: bool = False, seed: int = 0) -> None:
+    """Runs the whole contract on models that `build` makes from sizes and training facts. Raises ContractError with a
+    reason.
+
+    `literals` gives the facts ids for their literals, for models that need them.
+    """
+    train = example_facts(seed, literals=literals)
+    model = _made(build, train, seed)
+    _check_claims(model)
+    asked = _every_question(model, train)
+    answers = _answers(model, asked.batch)
+    _check_shapes(model, asked, answers)
+    _check_candidates(model, asked, answers)
+    _check_padding(model, train, answers)
+    _check_order(model, train, asked, answers)
+    _check_no_peeking(model, train, asked, answers)
+    _check_looking(model, train, asked, answers)
+    _check_gradients(model, asked)
+    again = _made(build, train, seed)
+    _same(answers, _answers(again, asked.batch), "two models built from the same seed answer differently")
+    other = _made(build, train, seed + 1)
+    other.load_state_dict(load(save(_contiguous(model))))
+    _same(answers, _answers(other, asked.batch), "a model answers differently after saving and loading")
+
+
+def _made(build: Build, train: FactTensors, seed: int) -> Any:
+    torch.manual_seed(seed)
+    return build(train.sizes, train).to(train.device).eval()
+
+
+def _contiguous(model: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.contiguous().clone() for name, tensor in model.state_dict().items()}
+
+
+def _close(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def _require(held: bool, otherwise: str) -> None:
+    if not held:
+        raise ContractError(otherwise)
+
+
+def _check_claims(model: Any) -> None:
+    _require(isinstance(model, nn.Module), "a model must be a torch module")
+    _require(isinstance(model, Model), "a model must have item_stream, sizes, answers, reads, read and score")
+    _require(isinstance(model.item_stream, ItemStream), "item_stream must be an ItemStream")
+    _require(bool(model.answers), "the model answers nothing")
+    _require(model.answers <= EVERYWHERE, f"no fact has {set(model.answers) - EVERYWHERE}")
+    _require(model.reads <= frozenset(Part), "reads must hold Parts")
+
+
+def _every_question(model: Any, facts: FactTensors, wider: int = 1) -> _Asked:
+    """All questions the model claims to answer; `wider` multiplies the places for qualifiers."""
+    components = Components.of(facts)
+    where = position_of(components.position).tolist()
+    pairs = zip(components.task.tolist(), where, strict=True)
+    claimed = torch.tensor([(Task(task), list(Position)[at]) in model.answers for task, at in pairs])
+    owner, asked, task = (x[claimed] for x in (components.owner(), components.position, components.task))
+    found = rows_by_bucket(facts.qualifier_counts()[owner])
+    order = torch.cat([rows for _, rows in found])
+    layout = layout_of([(len(rows), capacity * wider) for capacity, rows in found])
+    batch, _ = hide(facts, owner[order], asked[order], layout)
+    return _Asked(batch, owner[order], task[order], layout)
+
+
+def _answers(model: Any, batch: MaskedBatch) -> dict[Task, Tensor]:
+    """Scores by task, of the rows that ask for it."""
+    kinds = {Task.LINK: Entities(), Task.RELATION: Relations(), Task.NUMBER: Number()}
+    task = batch.task()
+    with torch.no_grad():
+        question = model.read(batch)
+        rows = {kind: torch.nonzero(task == kind).squeeze(1) for kind in Task}
+        return {kind: model.score(question.take(rows[kind]), kinds[kind]) for kind in Task if len(rows[kind])}
+
+
+def _same(one: dict[Task, Tensor], other: dict[Task, Tensor], otherwise: str) -> None:
+    for task, scores in one.items():
+        _require(_close(scores, other[task]), f"{otherwise} ({task.name.lower()})")
+
+
+def _check_shapes(model: Any, asked: _Asked, answers: dict[Task, Tensor]) -> None:
+    claimed = {task for task, _ in model.answers}
+    _require(set(answers) == claimed, f"asked for {claimed}, answered {set(answers)}")
+    for task, scores in answers.items():
+        rows = int((asked.task == task).sum())
+        width = {Task.LINK: (model.sizes.entities,), Task.RELATION: (model.sizes.relations,), Task.NUMBER: ()}[task]
+        expected = (rows, *width)
+        found = tuple(scores.shape)
+        _require(found == expected, f"{task.name.lower()} scores have shape {found}, not {expected}")
+        _require(scores.dtype == torch.float32, f"{task.name.lower()} scores are {scores.dtype}, not float32")
+        _require(bool(torch.isfinite(scores).all()), f"a {task.name.lower()} score is not finite")
+
+
+def _check_candidates(model: Any, asked: _Asked, answers: dict[Task, Tensor]) -> None:
+    if Task.LINK not in answers:
+        return
+    whole, entities = answers[Task.LINK], model.sizes.entities
+    rows = torch.nonzero(asked.task == Task.LINK).squeeze(1)
+    with torch.no_grad():
+        question = model.read(asked.batch).take(rows)
+        middle = entities // 2
+        halves = [model.score(question, EntityRange(a, b)) for a, b in ((0, middle), (middle, entities))]
+        ids = torch.tensor([entities - 1, 0, middle])
+        few = model.score(question, EntityIds(ids))
+        many = torch.stack([ids.roll(int(row)) for row in rows])
+        each = model.score(question, EntityIds(many))
+    _require(_close(torch.cat(halves, 1), whole), "a range of entities is scored differently from all")
+    _require(_close(few, whole[:, ids]), "chosen entities are scored differently from all")
+    _require(_close(each, whole.gather(1, many)), "entities chosen by row are scored differently")
+
+
+def _check_padding(model: Any, facts: FactTensors, answers: dict[Task, Tensor]) -> None:
+    wide = _every_question(model, facts, wider=2)
+    absent = ~wide.batch.qualifier_present
+    generator = torch.Generator().manual_seed(1)
+    noise = torch.randint(0, min(model.sizes.entities, model.sizes.relations), absent.shape, generator=generator)
+    garbage = wide.batch.with_tensors(
+        qualifier_relation=torch.where(absent, noise, wide.batch.qualifier_relation),
+        qualifier_entity=torch.where(absent, noise, wide.batch.qualifier_entity),
+        qualifier_number=torch.where(absent, float("nan"), wide.batch.qualifier_number),
+        qualifier_is_number=wide.batch.qualifier_is_number | (absent & (noise % 2 == 0)),
+    )
+    _same(answers, _answers(model, wide.batch), "more padding changes an answer")
+    _same(answers, _answers(model, garbage), "what stands in the padding changes an answer")
+
+
+def _check_order(model: Any, facts: FactTensors, asked: _Asked, answers: dict[Task, Tensor]) -> None:
+    order = []
+    for span in asked.layout.spans():
+        mixed = torch.randperm(span.size, generator=torch.Generator().manual_seed(2)) + span.rows.start
+        order.append(mixed)
+    rows = torch.cat(order)
+    batch, _ = hide(facts, asked.owner[rows], asked.batch.asked[rows], asked.layout)
+    found = _answers(model, batch)
+    for task, scores in answers.items():
+        place = torch.nonzero(asked.task[rows] == task).squeeze(1)
+        before = torch.nonzero(asked.task == task).squeeze(1)
+        back = torch.searchsorted(before, rows[place])
+        _require(
+            _close(found[task], scores[back]),
+            f"the order of rows changes an answer ({task.name.lower()})",
+        )
+
+
+def _check_no_peeking(model: Any, facts: FactTensors, asked: _Asked, answers: dict[Task, Tensor]) -> None:
+    """Each question is asked again about a fact with another answer in the hidden place."""
+    for position in torch.unique(asked.batch.asked).tolist():
+        changed = exchanged(facts, position)
+        batch, _ = hide(changed, asked.owner, asked.batch.asked, asked.layout)
+        found = _answers(model, batch)
+        mine = asked.batch.asked == position
+        for task, scores in answers.items():
+            rows = mine[asked.task == task]
+            same = _close(found[task][rows], scores[rows])
+            _require(same, f"the hidden answer at position {position} changes its own score: the model peeks")
+
+
+def _check_looking(model: Any, facts: FactTensors, asked: _Asked, answers: dict[Task, Tensor]) -> None:
+    """Changing what a model says it reads must change some answer."""
+
+    def differs(changed: FactTensors) -> bool:
+        batch, _ = hide(changed, asked.owner, asked.batch.asked, asked.layout)
+        found = _answers(model, batch)
+        return any(not _close(found[task], scores) for task, scores in answers.items())
+
+    triplet = exchanged(exchanged(exchanged(facts, 0), 1), 2)
+    _require(differs(triplet), "the model does not look at the triplet")
+    if Part.QUALIFIERS in model.reads:
+        relation = replace(facts, qualifier_relation=next_id(facts.qualifier_relation, facts.sizes.relations))
+        _require(differs(relation), "the model says it reads qualifiers, but no answer depends on their relations")
+        entity = replace(facts, qualifier_entity=next_id(facts.qualifier_entity, facts.sizes.entities))
+        _require(differs(entity), "the model says it reads qualifiers, but no answer depends on their values")
+    if Part.NUMBERS in model.reads:
+        numbers = replace(facts, tail_number=facts.tail_number + 0.5, qualifier_number=facts.qualifier_number + 0.5)
+        numbers = replace(numbers, tail_entity=next_literal(numbers, numbers.tail_entity))
+        _require(differs(numbers), "the model says it reads numbers, but no answer depends on them")
+
+
+def _check_gradients(model: Any, asked: _Asked) -> None:
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    if not parameters:
+        return
+    question = model.read(asked.batch)
+    total = torch.zeros(())
+    for task, kind in ((Task.LINK, Entities()), (Task.RELATION, Relations()), (Task.NUMBER, Number())):
+        rows = torch.nonzero(asked.task == task).squeeze(1)
+        scores = model.score(question.take(rows), kind) if len(rows) else total
+        total = total + (scores.square().sum() if scores.requires_grad else 0)
+    found = torch.autograd.grad(total, parameters, allow_unused=True)
+    gradients = [gradient for gradient in found if gradient is not None]
+    _require(bool(gradients), "no answer depends on any parameter")
+    _require(all(bool(torch.isfinite(g).all()) for g in gradients), "a gradient is not finite")
+    _require(any(bool((g != 0).any()) for g in gradients), "all gradients are zero")

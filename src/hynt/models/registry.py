@@ -1,0 +1,57 @@
+"""All models by name, in one place a reader can see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.config.building import from_mapping
+from hynt.models.contract import Capability, ItemStream, Part
+from hynt.models.hynt import Hynt
+from hynt.models.hynt_settings import HyntSettings
+from hynt.registry import Registry
+
+
+def _never(settings: Any) -> bool:  # noqa: ARG001
+    return False
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """A model's name, what it can do, and how it is made."""
+
+    summary: str
+    settings: type[Any]  # a frozen dataclass, all of whose fields have defaults
+    build: Callable[[Sizes, FactTensors, Any], nn.Module]  # from sizes, training facts and settings
+    item_stream: ItemStream
+    answers: frozenset[Capability]
+    reads: frozenset[Part]
+    needs_literals: Callable[[Any], bool] = _never  # whether, with these settings, facts must carry ids of literals
+
+
+MODELS: Registry[ModelEntry] = Registry("model")
+
+MODELS.add(
+    "hynt",
+    ModelEntry(
+        summary="HyNT: context and prediction transformers over triplets, qualifiers and numbers (KDD 2023)",
+        settings=HyntSettings,
+        build=Hynt.build,
+        item_stream=Hynt.item_stream,
+        answers=Hynt.answers,
+        reads=Hynt.reads,
+        needs_literals=lambda settings: settings.numbers == "discrete",
+    ),
+)
+
+
+def build(name: str, sizes: Sizes, train: FactTensors, settings: Any = None) -> nn.Module:
+    """A new model by name. `settings` is its settings dataclass or a plain mapping; by default its defaults."""
+    entry = MODELS.get(name)
+    if settings is None or isinstance(settings, Mapping):
+        settings = from_mapping(entry.settings, settings or {}, name)
+    return entry.build(sizes, train, settings).to(train.device)

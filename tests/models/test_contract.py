@@ -1,0 +1,128 @@
+"""The contract holds for HyNT in every form, and catches models that break it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from hynt.errors import UsageError
+from hynt.models.checking import ContractError, check_model
+from hynt.models.contract import EVERYWHERE, Model, Number, Part, Position, Question, Task, position_of
+from hynt.models.hynt import Hynt
+from hynt.models.hynt_settings import HyntSettings
+from hynt.models.registry import MODELS, build
+from tests.models.small_models import FORMS, SMALL, facts_of
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_hynt_holds_the_contract(form):
+    check_model(lambda sizes, train: Hynt.build(sizes, train, FORMS[form]))
+
+
+def test_hynt_with_discrete_numbers_holds_the_contract():
+    settings = HyntSettings(**SMALL, numbers="discrete")
+    check_model(lambda sizes, train: Hynt.build(sizes, train, settings), literals=True)
+
+
+class IgnoresNumbers(Hynt):
+    """Says it reads numbers and does not."""
+
+    def read(self, batch):
+        blank = torch.zeros_like(batch.tail_number)
+        return super().read(
+            batch.with_tensors(tail_number=blank, qualifier_number=torch.zeros_like(batch.qualifier_number))
+        )
+
+
+class ReadsPadding(Hynt):
+    """Looks at slots that hold no qualifier."""
+
+    def read(self, batch):
+        return super().read(batch.with_tensors(qualifier_present=torch.ones_like(batch.qualifier_present)))
+
+
+class DependsOnOrder(Hynt):
+    """Gives the first rows other answers than the last."""
+
+    def read(self, batch):
+        question = super().read(batch)
+        return Question(question.encoded + torch.arange(len(batch)).unsqueeze(1) * 0.01, question.relation)
+
+
+class NotFinite(Hynt):
+    """Gives a score that is no number."""
+
+    def score(self, question, candidates):
+        return super().score(question, candidates) / 0.0
+
+
+class OddShape(Hynt):
+    """Gives numbers a dimension too many."""
+
+    def score(self, question, candidates):
+        scores = super().score(question, candidates)
+        return scores.unsqueeze(1) if isinstance(candidates, Number) else scores
+
+
+class ClaimsTooMuch(Hynt):
+    """Claims a task no fact has."""
+
+    answers = EVERYWHERE | {(Task.NUMBER, Position.HEAD)}
+
+
+@pytest.mark.parametrize(
+    "kind, reason",
+    [
+        (IgnoresNumbers, "the model says it reads numbers, but no answer depends on them"),
+        (ReadsPadding, "more padding changes an answer"),
+        (DependsOnOrder, "the order of rows changes an answer"),
+        (NotFinite, "a link score is not finite"),
+        (OddShape, "number scores have shape"),
+        (ClaimsTooMuch, "no fact has"),
+    ],
+)
+def test_a_model_that_breaks_the_contract_is_caught(kind, reason):
+    with pytest.raises(ContractError, match=reason):
+        check_model(lambda sizes, train: kind.build(sizes, train, FORMS["paper"]))
+
+
+def test_a_model_that_peeks_is_caught(monkeypatch):
+    """The answer is nowhere in a batch, so peeking needs a leak in the hiding itself: here it forgets to hide heads."""
+    from hynt.batches import masking
+    from hynt.models import checking
+
+    def forgetful(facts, rows, asked, layout):
+        batch, answers = masking.hide(facts, rows, asked, layout)
+        return batch.with_tensors(head=facts.head[rows].long()), answers
+
+    monkeypatch.setattr(checking, "hide", forgetful)
+    with pytest.raises(ContractError, match="the hidden answer at position 0 changes its own score: the model peeks"):
+        check_model(lambda sizes, train: Hynt.build(sizes, train, FORMS["paper"]))
+
+
+def test_the_registry_builds_models_from_names_and_settings():
+    facts = facts_of([0, 1, 2])
+    model = build("hynt", facts.sizes, facts, {"dimension": 32, "tied_output": True})
+    assert isinstance(model, Model)
+    assert model.settings == HyntSettings(dimension=32, tied_output=True)
+    assert isinstance(build("hynt", facts.sizes, facts), Hynt)
+    entry = MODELS.get("hynt")
+    assert (entry.answers, entry.reads, entry.item_stream) == (EVERYWHERE, frozenset(Part), Hynt.item_stream)
+    assert entry.needs_literals(HyntSettings(numbers="discrete"))
+    assert not entry.needs_literals(HyntSettings())
+
+
+def test_unknown_names_and_settings_are_refused_with_advice():
+    facts = facts_of([0])
+    with pytest.raises(UsageError, match="unknown model 'hint'"):
+        build("hint", facts.sizes, facts)
+    with pytest.raises(UsageError, match=r"hynt\.dimensions: unknown setting"):
+        build("hynt", facts.sizes, facts, {"dimensions": 3})
+    with pytest.raises(UsageError, match="the dimension 30 cannot be shared among 16 heads"):
+        build("hynt", facts.sizes, facts, {"dimension": 30})
+
+
+def test_positions_of_qualifiers_are_alike():
+    names = [list(Position)[index] for index in position_of(torch.arange(9)).tolist()]
+    assert names[:3] == [Position.HEAD, Position.RELATION, Position.TAIL]
+    assert names[3:] == [Position.QUALIFIER_RELATION, Position.QUALIFIER_VALUE] * 3
