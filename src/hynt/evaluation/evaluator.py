@@ -1,0 +1,175 @@
+"""Asks a model every question of a split and keeps the results, by the one protocol of this project.
+
+What does not depend on the model (questions, filter, tiles) is made once, so a trainer can evaluate again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.number_scaling import NumberScaling
+from hynt.errors import UsageError
+from hynt.evaluation.metrics import TIES, Ties
+from hynt.evaluation.questions import (
+    KIND_OF_TASK,
+    POSITION_GROUPS,
+    TASKS,
+    TaskName,
+    checked_tasks,
+    of_task,
+    position_group,
+)
+from hynt.evaluation.results import Evaluation, RankedQuestions, TaskQuestions
+from hynt.evaluation.sitting import Sitting
+from hynt.evaluation.type_constraints import TypeConstraints
+from hynt.graph.components import Components, components
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.known_answers import KnownAnswers
+from hynt.graph.question_keys import question_keys
+from hynt.models.contract import Model
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluator:
+    """The questions of one split, ready to be asked on one device."""
+
+    graph: KnowledgeGraph
+    scaling: NumberScaling
+    split: str = "test"
+    tasks: tuple[TaskName, ...] = TASKS
+    ties: Ties = "realistic"
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    type_constrained: bool = False
+    rows: int | None = None  # questions a tile; None: what suits the device
+    literals: Any = None  # pa.StringArray: ids for literals, for token models
+    described: Mapping[str, Any] = field(default_factory=dict)  # what the caller adds to the protocol: model, seed, …
+
+    def __post_init__(self) -> None:
+        if self.ties not in TIES:
+            raise UsageError(f"unknown tie rule {self.ties!r}.", where="ties", advice=f"Choose {' or '.join(TIES)}.")
+
+    def evaluate(self, model: Model, progress: Callable[[int, int], None] | None = None) -> Evaluation:
+        """Ask `model`, which is on the evaluator's device, everything it can answer.
+
+        `progress` hears how many questions are done, of how many, as they are sent to the device.
+        """
+        found: dict[TaskName, TaskQuestions] = {}
+        constrained: RankedQuestions | None = None
+        chosen = {task: self._answerable(model, task) for task in self.tasks}
+        asked = {task: one for task, one in chosen.items() if len(one)}
+        smaller: list[dict[str, int]] = []
+        sitting = Sitting(self, model, sum(len(one) for one in asked.values()), progress, smaller)
+        with _scoring(model):
+            for task, one in asked.items():
+                if task == "number":
+                    found[task] = sitting.numbers(one)
+                else:
+                    found[task], milder = sitting.ranks(task, one)
+                    constrained = milder or constrained
+        unanswered = {task: len(of_task(self.questions, task)) - len(one) for task, one in chosen.items()}
+        return Evaluation(
+            self.graph.vocabulary, found, constrained, self.ties, self.protocol() | {
+                "unanswered": {task: count for task, count in unanswered.items() if count},
+                "memory_back_off": smaller,
+            },
+        )  # fmt: skip
+
+    def protocol(self) -> dict[str, Any]:
+        """What a number of this evaluation needs beside it to be compared with another."""
+        return {
+            "graph": self.graph.name,
+            "split": self.split,
+            "filter": "+".join(self.graph.splits),
+            "ties": self.ties,
+            "candidates": {"entities": self.graph.vocabulary.entity_count, "relations": len(self.graph.relations)},
+            "number_scale": "linear min-max per relation",
+            "precision": "float32",
+            **self.described,
+        }
+
+    @cached_property
+    def questions(self) -> Components:
+        """Every component of the split."""
+        return components(self.graph.split(self.split), self.graph.vocabulary.relation_is_number)
+
+    @cached_property
+    def known(self) -> KnownAnswers:
+        """What all splits of the graph answer."""
+        return KnownAnswers.build(self.graph.splits, self.graph.vocabulary.relation_is_number)
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """(questions, 2)"""
+        return question_keys(self.graph.split(self.split), self.graph.vocabulary.relation_is_number)
+
+    @cached_property
+    def facts(self) -> FactTensors:
+        """The split's facts on the device."""
+        table = self.graph.split(self.split)
+        return FactTensors.from_table(table, self.graph.vocabulary, self.scaling, self.device, self.literals)
+
+    @cached_property
+    def constraints(self) -> TypeConstraints:
+        """What train holds at each place."""
+        train = components(self.graph.split("train"), self.graph.vocabulary.relation_is_number)
+        return TypeConstraints.build(train, self.graph.vocabulary.entity_count)
+
+    def _answerable(self, model: Model, task: TaskName) -> Ids:
+        """(n,) the questions of a task at positions that the model says it answers."""
+        chosen = of_task(self.questions, task)
+        kind = KIND_OF_TASK[task]
+        answered = [POSITION_GROUPS.index(position) for answer, position in model.answers if int(answer) == kind]
+        return chosen[np.isin(position_group(self.questions.position[chosen]), answered)]
+
+
+@contextmanager
+def _scoring(model: Model) -> Iterator[None]:
+    """No gradients, no dropout, no autocast, and full float32 products: half precision ties scores by the hundreds.
+
+    Not inference mode: tensors made in it, such as cached indices, could not be used for training afterwards.
+    """
+    training = bool(getattr(model, "training", False))
+    precision = torch.get_float32_matmul_precision()
+    if isinstance(model, torch.nn.Module):
+        model.eval()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        with torch.no_grad(), torch.autocast("cuda", enabled=False), torch.autocast("cpu", enabled=False):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(precision)
+        if isinstance(model, torch.nn.Module):
+            model.train(training)
+
+
+def evaluate(
+    model: Model,
+    graph: KnowledgeGraph,
+    scaling: NumberScaling,
+    split: str = "test",
+    tasks: Iterable[str] = TASKS,
+    ties: Ties = "realistic",
+    device: torch.device | str = "cpu",
+    type_constrained: bool = False,
+    rows: int | None = None,
+    literals: Any = None,
+    described: Mapping[str, Any] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Evaluation:
+    """One evaluation, start to end. To evaluate often, make an `Evaluator` once and keep it."""
+    evaluator = Evaluator(
+        graph, scaling, split, checked_tasks(tasks), ties, torch.device(device), type_constrained, rows, literals,
+        described or {},
+    )  # fmt: skip
+    return evaluator.evaluate(model, progress)

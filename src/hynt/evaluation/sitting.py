@@ -1,0 +1,143 @@
+"""One model being asked: tiles in, counts and numbers out. The device is never waited for between tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hynt.batches.masking import hide
+from hynt.evaluation.back_off import for_each_tile
+from hynt.evaluation.non_finite import refuse_non_finite
+from hynt.evaluation.questions import KIND_OF_TASK, TaskName
+from hynt.evaluation.ranks import KnownSlots, Tally, tally
+from hynt.evaluation.results import NumberQuestions, RankedQuestions
+from hynt.evaluation.tiles import Tile, Tiling
+from hynt.evaluation.type_constraints import places
+from hynt.graph.components import Components
+from hynt.models.contract import EntityRange, Model, Number, Question, Relations
+
+if TYPE_CHECKING:
+    from hynt.evaluation.evaluator import Evaluator
+
+SCORES_AT_ONCE = 1 << 26
+"""How many scores a tile may hold: candidates beyond that come in chunks."""
+
+Ids = NDArray[np.int64]
+
+
+class Sitting:
+    """One model being asked."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        model: Model,
+        total: int,
+        progress: Callable[[int, int], None] | None,
+        smaller: list[dict[str, int]],
+    ) -> None:
+        self.evaluator, self.model = evaluator, model
+        self.total, self.done, self.progress, self.smaller = total, 0, progress, smaller
+
+    def ranks(self, task: TaskName, chosen: Ids) -> tuple[RankedQuestions, RankedQuestions | None]:
+        """Rank the answers of link or relation questions; for links also among type-constrained candidates if asked."""
+        evaluator, vocabulary = self.evaluator, self.evaluator.graph.vocabulary
+        parts = evaluator.questions.take(chosen)
+        is_link = task == "link"
+        count = vocabulary.entity_count if is_link else vocabulary.relation_count
+        constrained = is_link and evaluator.type_constrained
+        answer = (parts.entity if is_link else parts.relation).astype(np.int64)
+        index = evaluator.known.of_kind(KIND_OF_TASK[task])
+        start, known_count = index.spans(evaluator.keys[chosen])
+        tiling = self._tiling(parts)
+        known_count = np.where(tiling.is_real, known_count[tiling.question], 0)
+        answers = self._tensor(index.known.answers)
+        starts, targets = self._tensor(start[tiling.question]), self._tensor(answer[tiling.question])
+        counts = self._tensor(known_count)
+        place = places(parts.relation, parts.position)[tiling.question] if constrained else None
+        size = len(tiling.question)
+        results = [[torch.zeros(size, dtype=torch.int64, device=evaluator.device) for _ in range(3)] for _ in range(2)]
+        finite = torch.ones(size, dtype=torch.bool, device=evaluator.device)
+
+        def scored(question: Question) -> Callable[[int, int], Tensor]:
+            if is_link:
+                return lambda first, end: self.model.score(question, EntityRange(first, end))
+            return lambda first, end: self.model.score(question, Relations())[:, first:end]
+
+        def work(tile: Tile, question: Question) -> None:
+            at = tile.places
+            known = KnownSlots(answers, starts[at], counts[at].cumsum(0), int(known_count[at].sum()))
+            allowed = None if place is None else evaluator.constraints.allowed(place[at], evaluator.device)
+            chunk = max(1, SCORES_AT_ONCE // tiling.tiles[0].layout.rows)
+            found = tally(scored(question), count, targets[at], known, chunk, allowed)
+            for kept, one in zip(results, found, strict=True):
+                if one is not None:
+                    _keep(kept, at, one)
+            finite[at] = found[0].finite
+
+        self._ask(tiling, parts, work)
+        refuse_non_finite(tiling.unpacked(finite.cpu().numpy()), parts, evaluator.graph, evaluator.split)
+
+        def ranked(kept: list[Tensor]) -> RankedQuestions:
+            better, ties, candidates = (tiling.unpacked(one.cpu().numpy()).astype(np.int64) for one in kept)
+            relation, qualifiers = parts.relation.astype(np.int64), self._qualifiers(parts)
+            return RankedQuestions(
+                parts.row, parts.position, relation, answer, qualifiers, better, ties, candidates
+            )  # fmt: skip
+
+        return ranked(results[0]), ranked(results[1]) if constrained else None
+
+    def numbers(self, chosen: Ids) -> NumberQuestions:
+        """Predict the hidden numbers."""
+        evaluator = self.evaluator
+        parts = evaluator.questions.take(chosen)
+        tiling = self._tiling(parts)
+        result = torch.zeros(len(tiling.question), dtype=torch.float32, device=evaluator.device)
+
+        def work(tile: Tile, question: Question) -> None:
+            result[tile.places] = self.model.score(question, Number()).float()
+
+        self._ask(tiling, parts, work)
+        scaled = tiling.unpacked(result.cpu().numpy()).astype(np.float64)
+        relation = parts.relation.astype(np.int64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            predicted = evaluator.scaling.unscale(relation, scaled)
+        refuse_non_finite(np.isfinite(predicted), parts, evaluator.graph, evaluator.split)
+        head = evaluator.graph.split(evaluator.split).head[parts.row].astype(np.int64)
+        return NumberQuestions(
+            parts.row, parts.position, relation, head, self._qualifiers(parts), parts.number, predicted,
+            evaluator.scaling.linear(relation, parts.number), evaluator.scaling.linear(relation, predicted),
+        )  # fmt: skip
+
+    def _ask(self, tiling: Tiling, parts: Components, work: Callable[[Tile, Question], None]) -> None:
+        """Hide, read and `work` on every tile, in smaller ones where memory runs out."""
+        rows = self._tensor(parts.row[tiling.question])
+        asked = self._tensor(parts.position[tiling.question])
+
+        def on_tile(tile: Tile) -> None:
+            batch, _ = hide(self.evaluator.facts, rows[tile.places], asked[tile.places], tile.layout)
+            work(tile, self.model.read(batch))
+            self.done += tile.real
+            if self.progress is not None:
+                self.progress(self.done, self.total)
+
+        for_each_tile(tiling.tiles, on_tile, lambda rows, size: self.smaller.append({"rows": rows, "capacity": size}))
+
+    def _tiling(self, parts: Components) -> Tiling:
+        return Tiling.of(self._qualifiers(parts), self.evaluator.device, self.evaluator.rows)
+
+    def _qualifiers(self, parts: Components) -> Ids:
+        return self.evaluator.graph.split(self.evaluator.split).qualifier_counts()[parts.row]
+
+    def _tensor(self, array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.evaluator.device)
+
+
+def _keep(kept: list[Tensor], at: slice, found: Tally) -> None:
+    for target, column in zip(kept, (found.better, found.ties, found.candidates), strict=True):
+        target[at] = column

@@ -1,0 +1,82 @@
+"""Questions in tiles of one fixed shape each.
+
+Floating point rounds a matrix product differently for different shapes, so every tile of a bucket has the same number
+of rows; the last one is filled up with repeats whose results are dropped. Long facts get fewer rows a tile, because
+attention grows with their square.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hynt.batches.buckets import Layout, bucket_capacity, layout_of
+
+ROWS_ON_CUDA = 1024
+ROWS_ON_CPU = 64
+_LONG = 8
+"""From this many qualifiers on, tiles get fewer rows."""
+
+
+def tile_rows(capacity: int, device: torch.device, rows: int | None = None) -> int:
+    """How many questions about facts of a bucket are scored together; `rows` replaces the device's usual number."""
+    base = rows or (ROWS_ON_CUDA if device.type == "cuda" else ROWS_ON_CPU)
+    return max(1, base // max(1, (capacity // _LONG) ** 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """Some questions in one layout."""
+
+    layout: Layout
+    places: slice  # its rows among the rows of all tiles
+    real: int  # how many of its rows are questions; the rest are repeats
+
+    def halves(self) -> tuple[Tile, Tile]:
+        """The same rows in two tiles of half the size."""
+        ((rows, capacity),) = self.layout.segments
+        first, half = self.places.start, rows // 2
+        layouts = (layout_of([(half, capacity)]), layout_of([(rows - half, capacity)]))
+        spans = (slice(first, first + half), slice(first + half, first + rows))
+        return (
+            Tile(layouts[0], spans[0], min(self.real, half)),
+            Tile(layouts[1], spans[1], max(0, self.real - half)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Tiling:
+    """All questions of a task in tiles, end to end."""
+
+    tiles: tuple[Tile, ...]
+    question: NDArray[np.int64]  # (places,) which question stands at each row of each tile
+    is_real: NDArray[np.bool_]  # (places,) false for repeats
+
+    @classmethod
+    def of(cls, qualifiers: NDArray[np.int64], device: torch.device, rows: int | None = None) -> Tiling:
+        """From the qualifier count of each question's fact, (n,)."""
+        counts, inverse = np.unique(qualifiers, return_inverse=True)
+        capacity = np.array([bucket_capacity(count) for count in counts.tolist()], dtype=np.int64)[inverse]
+        tiles, question, is_real, start = [], [], [], 0
+        for each in np.unique(capacity).tolist():
+            found = np.flatnonzero(capacity == each)
+            size = tile_rows(each, device, rows)
+            filled = -(-len(found) // size) * size
+            question.append(np.concatenate([found, np.full(filled - len(found), found[0])]))
+            is_real.append(np.arange(filled) < len(found))
+            layout = layout_of([(size, each)])
+            for first in range(0, filled, size):
+                place = slice(start + first, start + first + size)
+                tiles.append(Tile(layout, place, min(size, len(found) - first)))
+            start += filled
+        none = np.zeros(0, dtype=np.int64)
+        return cls(tuple(tiles), np.concatenate([none, *question]), np.concatenate([none == 1, *is_real]))
+
+    def unpacked(self, results: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Results by question, from (places,) results by row."""
+        found = np.empty(int(self.is_real.sum()), dtype=results.dtype)
+        found[self.question[self.is_real]] = results[self.is_real]
+        return found

@@ -1,0 +1,138 @@
+"""Counts and means of a training split: all that the trivial reference models know."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hynt.batches.fact_tensors import FactTensors
+
+PLACES = 3  # head, tail, qualifier value
+HEAD_PLACE, TAIL_PLACE, QUALIFIER_PLACE = range(PLACES)
+
+
+class Numbers(NamedTuple):
+    """All numbers of some facts: tails, then qualifier values."""
+
+    head: Tensor  # (k,) int64 the head entity of the fact that holds it
+    relation: Tensor  # (k,) int64
+    value: Tensor  # (k,) float64 scaled
+
+
+class NeighbourSums(NamedTuple):
+    """For the pairs of a relation and an entity whose neighbours have numbers of that relation."""
+
+    key: Tensor  # (p,) int64 relation × entities + entity, ascending
+    numbers: Tensor  # (p,) float64 how many numbers the neighbours have
+    total: Tensor  # (p,) float64 their sum
+
+
+class AnswerCounts(NamedTuple):
+    """For each place, relation × PLACES + (head, tail or qualifier value): the entities seen there."""
+
+    offsets: Tensor  # ((relations + 1) × PLACES + 1,) int64
+    entity: Tensor  # (e,) int64
+    times: Tensor  # (e,) float32 how often
+
+
+def numbers_of(facts: FactTensors) -> Numbers:
+    """The numbers of facts, on the CPU."""
+    facts = facts.to("cpu")
+    owner = torch.repeat_interleave(torch.arange(len(facts)), facts.qualifier_counts())
+    tails, values = facts.tail_is_number, facts.qualifier_is_number[:-1]
+    return Numbers(
+        torch.cat([facts.head[tails], facts.head[owner[values]]]).long(),
+        torch.cat([facts.relation[tails], facts.qualifier_relation[:-1][values]]).long(),
+        torch.cat([facts.tail_number[tails], facts.qualifier_number[:-1][values]]).double(),
+    )
+
+
+def relation_means(facts: FactTensors) -> Tensor:
+    """(relations + 1,) float64 mean of each relation's numbers; where it has none, and for the hidden one, of all."""
+    numbers, size = numbers_of(facts), facts.sizes.relations + 1
+    count = torch.bincount(numbers.relation, minlength=size)
+    total = torch.bincount(numbers.relation, numbers.value, minlength=size)
+    overall = numbers.value.mean() if len(numbers.value) else torch.tensor(0.5, dtype=torch.float64)
+    return torch.where(count > 0, total / count.clamp(min=1), overall)
+
+
+def relation_medians(facts: FactTensors) -> Tensor:
+    """(relations + 1,) float64, as `relation_means`, but medians."""
+    numbers = numbers_of(facts)
+    medians = relation_means(facts)
+    for relation in torch.unique(numbers.relation).tolist():
+        medians[relation] = float(np.median(numbers.value[numbers.relation == relation].numpy()))
+    if len(numbers.value):
+        medians[facts.sizes.hidden_relation] = float(np.median(numbers.value.numpy()))
+    return medians
+
+
+def neighbour_sums(facts: FactTensors) -> NeighbourSums:
+    """Numbers of the entities one or two steps away, over distinct edges of the primary triplets in either direction.
+
+    An entity two steps away counts once for each way there. Steps back to the entity itself are taken off: its own
+    numbers are not its neighbours'. One relation at a time, so memory stays at a few columns of entities.
+    """
+    numbers, entities = numbers_of(facts), facts.sizes.entities
+    here, there = _edges(facts)
+    degree = torch.bincount(here, minlength=entities).double()
+
+    def step(column: Tensor) -> Tensor:
+        return torch.zeros_like(column).index_add_(0, here, column[there])
+
+    keys, counts, totals = [], [], []
+    for relation in torch.unique(numbers.relation).tolist():
+        chosen = numbers.relation == relation
+        head, value = numbers.head[chosen], numbers.value[chosen]
+        near = []
+        for own in (
+            torch.bincount(head, minlength=entities).double(),
+            torch.bincount(head, value, minlength=entities),
+        ):
+            once = step(own)
+            near.append(once + step(once) - degree * own)
+        met = torch.nonzero(near[0] > 0).squeeze(1)
+        keys.append(relation * entities + met)
+        counts.append(near[0][met])
+        totals.append(near[1][met])
+    none = torch.zeros(0, dtype=torch.float64)
+    return NeighbourSums(torch.cat([none.long(), *keys]), torch.cat([none, *counts]), torch.cat([none, *totals]))
+
+
+def answer_counts(facts: FactTensors) -> AnswerCounts:
+    """How often train answers each place with each entity."""
+    facts = facts.to("cpu")
+    entities, places = facts.sizes.entities, (facts.sizes.relations + 1) * PLACES
+    tails, values = ~facts.tail_is_number, ~facts.qualifier_is_number[:-1]
+    place = torch.cat([
+        facts.relation.long() * PLACES + HEAD_PLACE,
+        facts.relation[tails].long() * PLACES + TAIL_PLACE,
+        facts.qualifier_relation[:-1][values].long() * PLACES + QUALIFIER_PLACE,
+    ])  # fmt: skip
+    entity = torch.cat([facts.head, facts.tail_entity[tails], facts.qualifier_entity[:-1][values]]).long()
+    key, count = torch.unique(place * entities + entity, return_counts=True)
+    per_place = torch.bincount(key // entities, minlength=places)
+    offsets = torch.cat([per_place.new_zeros(1), per_place.cumsum(0)])
+    return AnswerCounts(offsets, key % entities, count.float())
+
+
+def relation_counts(facts: FactTensors) -> Tensor:
+    """(2, relations) float32 how often each relation stands in a primary triplet, and in a qualifier."""
+    facts = facts.to("cpu")
+    columns = (facts.relation, facts.qualifier_relation[:-1])
+    return torch.stack([torch.bincount(column.long(), minlength=facts.sizes.relations).float() for column in columns])
+
+
+def _edges(facts: FactTensors) -> tuple[Tensor, Tensor]:
+    """Pairs of different entities that a primary triplet joins, each once in either direction."""
+    facts = facts.to("cpu")
+    joined = ~facts.tail_is_number
+    head, tail = facts.head[joined].long(), facts.tail_entity[joined].long()
+    keys = torch.cat([head * facts.sizes.entities + tail, tail * facts.sizes.entities + head])
+    keys = torch.unique(keys)
+    here, there = keys // facts.sizes.entities, keys % facts.sizes.entities
+    different = here != there
+    return here[different], there[different]

@@ -1,0 +1,217 @@
+"""Reference models that learn nothing by steps: what a table must show beside every real model.
+
+`relation-mean`, `relation-median` and `neighbour-mean` answer numbers, `frequency` links and relations. They are made
+from the training facts at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import HEAD, MaskedBatch, Task
+from hynt.models.contract import (
+    EVERYWHERE,
+    Candidates,
+    Capability,
+    Entities,
+    EntityIds,
+    EntityRange,
+    ItemStream,
+    Number,
+    Part,
+    Question,
+    Relations,
+)
+from hynt.models.training_statistics import (
+    HEAD_PLACE,
+    PLACES,
+    QUALIFIER_PLACE,
+    TAIL_PLACE,
+    answer_counts,
+    neighbour_sums,
+    relation_counts,
+    relation_means,
+    relation_medians,
+)
+
+NUMBERS: frozenset[Capability] = frozenset(pair for pair in EVERYWHERE if pair[0] is Task.NUMBER)
+
+
+@dataclass(frozen=True)
+class TrivialSettings:
+    """Nothing can be set."""
+
+
+@dataclass(frozen=True)
+class NeighbourMeanSettings:
+    """How the mean of neighbours is drawn to that of the relation."""
+
+    shrinkage: float = 1.0  # counts as so many neighbours that have the relation's mean
+
+
+@dataclass(frozen=True, eq=False)
+class HeadQuestion(Question):
+    """A question and the head it is about."""
+
+    head: Tensor  # (rows,) int64 entity id, perhaps the hidden one
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceQuestion(Question):
+    """A question and the place of what it asks for."""
+
+    place: Tensor  # (rows,) int64 relation × PLACES + head, tail or qualifier value
+    in_qualifier: Tensor  # (rows,) bool
+
+
+class RelationMean(nn.Module):
+    """A number is the mean of its relation's numbers."""
+
+    item_stream: ClassVar[ItemStream] = ItemStream.NONE
+    answers: ClassVar[frozenset[Capability]] = NUMBERS
+    reads: ClassVar[frozenset[Part]] = frozenset()
+    value: Tensor  # (relations + 1,) float32 scaled
+
+    def __init__(self, sizes: Sizes, value: Tensor) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.register_buffer("value", value.float())
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: TrivialSettings) -> RelationMean:  # noqa: ARG003
+        """From the training facts."""
+        return cls(sizes, relation_means(train))
+
+    def read(self, batch: MaskedBatch) -> Question:
+        """The relation is all it looks at."""
+        return Question(_nothing(batch), batch.asked_relation())
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """(rows,) scaled numbers."""
+        if not isinstance(candidates, Number):
+            raise ValueError(f"this model answers numbers, not {type(candidates).__name__}")
+        return self.value[question.relation]
+
+
+class RelationMedian(RelationMean):
+    """A number is the median of its relation's numbers."""
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: TrivialSettings) -> RelationMedian:  # noqa: ARG003
+        """From the training facts."""
+        return cls(sizes, relation_medians(train))
+
+
+class NeighbourMean(nn.Module):
+    """A number is the mean of the same relation's numbers among the head's neighbours, one or two steps away.
+
+    It is shrunk to the relation's mean: the fewer neighbours have a number, the nearer it stays.
+    """
+
+    item_stream: ClassVar[ItemStream] = ItemStream.NONE
+    answers: ClassVar[frozenset[Capability]] = NUMBERS
+    reads: ClassVar[frozenset[Part]] = frozenset()
+    mean: Tensor  # (relations + 1,) float32 scaled, of the relation
+    key: Tensor  # (p,) int64 relation × entities + entity, ascending
+    estimate: Tensor  # (p,) float32 scaled, the shrunk mean for that relation and entity
+
+    def __init__(self, sizes: Sizes, mean: Tensor, key: Tensor, estimate: Tensor) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.register_buffer("mean", mean.float())
+        self.register_buffer("key", key)
+        self.register_buffer("estimate", estimate.float())
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: NeighbourMeanSettings) -> NeighbourMean:
+        """From the training facts."""
+        mean, near = relation_means(train), neighbour_sums(train)
+        of_relation = mean[near.key // sizes.entities]
+        estimate = (near.total + settings.shrinkage * of_relation) / (near.numbers + settings.shrinkage)
+        return cls(sizes, mean, near.key, estimate)
+
+    def read(self, batch: MaskedBatch) -> HeadQuestion:
+        """The head and the relation are all it looks at."""
+        return HeadQuestion(_nothing(batch), batch.asked_relation(), batch.head)
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """(rows,) scaled numbers."""
+        if not isinstance(candidates, Number) or not isinstance(question, HeadQuestion):
+            raise ValueError(f"this model answers numbers it has read itself, not {type(candidates).__name__}")
+        plain = self.mean[question.relation]
+        if not len(self.key):
+            return plain
+        wanted = question.relation * self.sizes.entities + question.head
+        at = torch.searchsorted(self.key, wanted).clamp(max=len(self.key) - 1)
+        # A hidden head would be taken for the first entity of the next relation.
+        met = (self.key[at] == wanted) & (question.head < self.sizes.entities)
+        return torch.where(met, self.estimate[at], plain)
+
+
+class Frequency(nn.Module):
+    """An entity scores how often it stands at this position of this relation; a relation how often it occurs."""
+
+    item_stream: ClassVar[ItemStream] = ItemStream.NONE
+    answers: ClassVar[frozenset[Capability]] = EVERYWHERE - NUMBERS
+    reads: ClassVar[frozenset[Part]] = frozenset()
+    offsets: Tensor  # ((relations + 1) × PLACES + 1,) int64 entities of place i are offsets[i] … offsets[i + 1]
+    entity: Tensor  # (e,) int64
+    times: Tensor  # (e,) float32 how often
+    relations: Tensor  # (2, relations) float32 how often each is a primary relation, and one of a qualifier
+
+    def __init__(self, sizes: Sizes, offsets: Tensor, entity: Tensor, times: Tensor, relations: Tensor) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.register_buffer("offsets", offsets)
+        self.register_buffer("entity", entity)
+        self.register_buffer("times", times)
+        self.register_buffer("relations", relations)
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: TrivialSettings) -> Frequency:  # noqa: ARG003
+        """From the training facts."""
+        return cls(sizes, *answer_counts(train), relation_counts(train))
+
+    def read(self, batch: MaskedBatch) -> PlaceQuestion:
+        """The relation and the position are all it looks at."""
+        of_triplet = torch.where(batch.asked == HEAD, HEAD_PLACE, TAIL_PLACE)
+        within = torch.where(batch.asks_qualifier, QUALIFIER_PLACE, of_triplet)
+        relation = batch.asked_relation()
+        return PlaceQuestion(_nothing(batch), relation, relation * PLACES + within, batch.asks_qualifier)
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """(rows, candidates) counts."""
+        if not isinstance(question, PlaceQuestion):
+            raise ValueError("this model answers questions it has read itself")
+        match candidates:
+            case Entities():
+                return self._counts(question, 0, self.sizes.entities)
+            case EntityRange(start, end):
+                return self._counts(question, start, end)
+            case EntityIds(ids):
+                chosen = ids.expand(len(question.place), -1)
+                return self._counts(question, 0, self.sizes.entities).gather(1, chosen)
+            case Relations():
+                return self.relations[question.in_qualifier.long()]
+        raise ValueError(f"this model answers entities and relations, not {type(candidates).__name__}")
+
+    def _counts(self, question: PlaceQuestion, start: int, end: int) -> Tensor:
+        first = self.offsets[question.place]
+        counts = self.offsets[question.place + 1] - first
+        row = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
+        slot = torch.arange(len(row), device=counts.device) - (counts.cumsum(0) - counts)[row] + first[row]
+        entity = self.entity[slot]
+        inside = (entity >= start) & (entity < end)
+        scores = self.times.new_zeros(len(counts), end - start)
+        scores[row[inside], entity[inside] - start] = self.times[slot[inside]]
+        return scores
+
+
+def _nothing(batch: MaskedBatch) -> Tensor:
+    """(rows, 0): these models encode nothing."""
+    return torch.zeros(len(batch.asked), 0, device=batch.asked.device)

@@ -1,0 +1,77 @@
+"""Wrong ranks, filters and keys must turn the oracle's test red: each mutant changes one expression of the source."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+import hynt
+from tests.evaluation import test_ranks
+
+SOURCE = Path(hynt.__file__).parent
+
+MUTANTS = [
+    ("evaluation/ranks.py", "scores > target[:, None]", "scores < target[:, None]"),
+    ("evaluation/ranks.py", "scores > target[:, None]", "scores >= target[:, None]"),
+    ("evaluation/ranks.py", "Tally(self.better, self.ties - 1,", "Tally(self.better, self.ties,"),
+    ("evaluation/ranks.py", "(value > target[row])).long(), alpha=-1", "(value > target[row])).long()"),
+    ("evaluation/ranks.py", "(inside & (value == target[row])).long(), alpha=-1", "(inside & (value < 0)).long()"),
+    ("evaluation/ranks.py", " & (candidate != answer[row])", ""),
+    ("evaluation/ranks.py", "range(0, count, chunk)", "range(0, count - 1, chunk)"),
+    ("evaluation/ranks.py", "(candidate >= first) & (candidate < end)", "(candidate > first) & (candidate < end)"),
+    ("evaluation/ranks.py", "right=True", "right=False"),
+    ("evaluation/ranks.py", "+ flat - before]", "+ flat]"),
+    ("evaluation/metrics.py", "1.0 + better + half", "better + half"),
+    ("evaluation/metrics.py", "ties // 2 if", "(ties + 1) // 2 if"),
+    ("graph/question_keys.py", "[table.qualifier_owner()] - pair", "[table.qualifier_owner()]"),
+    ("graph/question_keys.py", "_triplet(hole, relation, tail) + pairs", "_triplet(hole, relation, tail)"),
+    ("graph/question_keys.py", "_triplet(head, relation, hole) + pairs", "_triplet(head, relation, tail) + pairs"),
+    ("graph/question_keys.py", "rest + _pair(qualifier, hole)", "rest + _pair(qualifier, value)"),
+    ("graph/question_keys.py", "lanes[is_number] = number_hashes(number[is_number])", "pass"),
+    ("graph/known_answers.py", "offsets[at + 1], 0) - starts", "offsets[at + 1], 0) - starts - 1"),
+    ("graph/known_answers.py", "distinct[1:] |= answers[1:] != answers[:-1]", "pass"),
+]
+
+USERS = {
+    "evaluation/ranks.py": {"tally": [test_ranks], "KnownSlots": [test_ranks]},
+    "evaluation/metrics.py": {"ranks": [test_ranks]},
+    "graph/question_keys.py": {"question_keys": [test_ranks, sys.modules["hynt.graph.known_answers"]]},
+    "graph/known_answers.py": {"KnownAnswers": [test_ranks]},
+}
+
+
+def agrees() -> bool:
+    """Whether ranks equal the oracle on two hundred graphs; a crash is a disagreement too."""
+    try:
+        for seed in range(200):
+            chunk = None if seed % 3 else 1 + seed % 5
+            got, expected = test_ranks.ranked_graph(seed, chunk, ties=("realistic", "hynt")[seed % 2])
+            if got != expected:
+                return False
+    except (AssertionError, IndexError, RuntimeError, ValueError):
+        return False
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path, right, wrong", MUTANTS)
+def test_a_mutant_is_caught(path, right, wrong, tmp_path, monkeypatch):
+    text = (SOURCE / path).read_text(encoding="utf-8")
+    assert right in text, "the source has changed: mend this mutant"
+    (tmp_path / "mutant.py").write_text(text.replace(right, wrong), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("mutant", tmp_path / "mutant.py")
+    mutant = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "mutant", mutant)
+    spec.loader.exec_module(mutant)
+    for name, modules in USERS[path].items():
+        for module in modules:
+            monkeypatch.setattr(module, name, getattr(mutant, name))
+    assert not agrees()
+
+
+@pytest.mark.slow
+def test_the_source_itself_agrees():
+    assert agrees()

@@ -1,0 +1,163 @@
+"""The trivial reference models by hand on a small graph, and the published figures on HN-YG."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from hynt.batches.buckets import layout_of
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.masking import hide
+from hynt.batches.number_scaling import NumberScaling
+from hynt.evaluation.evaluator import evaluate
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.vocabulary import Entity, Relation, Vocabulary
+from hynt.models.contract import Entities, EntityIds, EntityRange, Number, Relations
+from hynt.models.trivial import (
+    Frequency,
+    NeighbourMean,
+    NeighbourMeanSettings,
+    RelationMean,
+    RelationMedian,
+    TrivialSettings,
+)
+from tests.evaluation.benchmark_graphs import read_benchmark
+from tests.oracle.plain_facts import table_of
+
+KNOWS, HEIGHT, SINCE = 0, 1, 2
+VOCABULARY = Vocabulary(
+    tuple("abcdef"), (Relation("knows", "entity"), Relation("height", "number"), Relation("since", "number"))
+)
+# a – b – c – d, e alone with f; heights of b, c, d and e.
+TRAIN = [
+    (0, KNOWS, 1, [(SINCE, 0.0)]),
+    (1, KNOWS, 2, [(SINCE, 1.0)]),
+    (3, KNOWS, 2, [(KNOWS, 5)]),
+    (4, KNOWS, 5, []),
+    (1, HEIGHT, 0.0, []),
+    (2, HEIGHT, 1.0, []),
+    (3, HEIGHT, 0.5, []),
+    (4, HEIGHT, 0.1, []),
+    (2, KNOWS, 1, []),
+]
+
+
+@pytest.fixture
+def train() -> FactTensors:
+    table = table_of(TRAIN)
+    return FactTensors.from_table(table, VOCABULARY, NumberScaling.fit([table], VOCABULARY))
+
+
+def asked(train, rows, positions, capacity=0):
+    layout = layout_of([(len(rows), capacity)])
+    return hide(train, torch.tensor(rows), torch.tensor(positions), layout)[0]
+
+
+def heights(model, train, rows):
+    return model.score(model.read(asked(train, rows, [2] * len(rows))), Number())
+
+
+def test_relation_mean_and_median(train):
+    mean = RelationMean.build(train.sizes, train, TrivialSettings())
+    median = RelationMedian.build(train.sizes, train, TrivialSettings())
+    assert heights(mean, train, [4, 7]).tolist() == pytest.approx([0.4, 0.4])
+    assert heights(median, train, [4, 7]).tolist() == pytest.approx([0.3, 0.3])
+    since = asked(train, [0, 1], [4, 4], capacity=1)
+    assert mean.score(mean.read(since), Number()).tolist() == pytest.approx([0.5, 0.5])
+
+
+def test_neighbour_mean_looks_one_and_two_steps_away_and_never_at_itself(train):
+    model = NeighbourMean.build(train.sizes, train, NeighbourMeanSettings(shrinkage=1.0))
+    # b: c one step away (1.0), d two steps away (0.5); a and b itself count nothing. Shrunk by one mean of 0.4.
+    # c: b and d one step away (0.0, 0.5), nobody with a height two steps away but itself.
+    # e: only f, which has no height: the mean of the relation.
+    expected = [(1.0 + 0.5 + 0.4) / 3, (0.0 + 0.5 + 0.4) / 3, 0.4]
+    assert heights(model, train, [4, 5, 7]).tolist() == pytest.approx(expected)
+
+
+def test_the_shrinkage_draws_to_the_mean(train):
+    strong = NeighbourMean.build(train.sizes, train, NeighbourMeanSettings(shrinkage=1e6))
+    assert heights(strong, train, [4, 5]).tolist() == pytest.approx([0.4, 0.4], abs=1e-4)
+
+
+def test_a_hidden_head_gets_the_relation_mean(train):
+    model = NeighbourMean.build(train.sizes, train, NeighbourMeanSettings())
+    question = model.read(asked(train, [4, 0], [0, 0], capacity=1))
+    assert model.score(question, Number())[0].item() == pytest.approx(0.4)
+
+
+def test_frequency_counts_the_relation_and_the_position(train):
+    model = Frequency.build(train.sizes, train, TrivialSettings())
+    tails = model.read(asked(train, [0, 3], [2, 2], capacity=1))
+    assert model.score(tails, Entities()).tolist() == [[0, 2, 2, 0, 0, 1]] * 2
+    heads = model.read(asked(train, [0], [0], capacity=1))
+    assert model.score(heads, Entities()).tolist() == [[1, 1, 1, 1, 1, 0]]
+    assert model.score(heads, EntityRange(2, 6)).tolist() == [[1, 1, 1, 0]]
+    assert model.score(heads, EntityIds(torch.tensor([5, 0]))).tolist() == [[0, 1]]
+    values = model.read(asked(train, [2], [4], capacity=1))
+    assert model.score(values, Entities()).tolist() == [[0, 0, 0, 0, 0, 1]]
+    relations = model.read(asked(train, [0, 2], [1, 3], capacity=1))
+    assert model.score(relations, Relations()).tolist() == [[5, 4, 0], [1, 0, 2]]
+
+
+def test_what_a_model_does_not_answer_it_refuses(train):
+    mean = RelationMean.build(train.sizes, train, TrivialSettings())
+    frequency = Frequency.build(train.sizes, train, TrivialSettings())
+    batch = asked(train, [4], [2])
+    with pytest.raises(ValueError, match="answers numbers, not Entities"):
+        mean.score(mean.read(batch), Entities())
+    with pytest.raises(ValueError, match="answers entities and relations, not Number"):
+        frequency.score(frequency.read(batch), Number())
+
+
+def test_the_statistics_survive_saving(train):
+    for made in (
+        RelationMean.build(train.sizes, train, TrivialSettings()),
+        NeighbourMean.build(train.sizes, train, NeighbourMeanSettings()),
+        Frequency.build(train.sizes, train, TrivialSettings()),
+    ):
+        state = {name: tensor.clone() for name, tensor in made.state_dict().items()}
+        for tensor in made.state_dict().values():
+            tensor.zero_()
+        made.load_state_dict(state)
+        assert all(torch.equal(made.state_dict()[name], tensor) for name, tensor in state.items())
+        assert len(state) >= 1
+
+
+def test_numbers_without_any_neighbour_or_number_are_no_error():
+    table = table_of([(0, KNOWS, 1, [])])
+    facts = FactTensors.from_table(table, VOCABULARY, NumberScaling.fit([table], VOCABULARY))
+    model = NeighbourMean.build(facts.sizes, facts, NeighbourMeanSettings())
+    assert np.isfinite(model.mean.numpy()).all()
+    graph = KnowledgeGraph(
+        VOCABULARY, {"train": table, "test": table_of(TRAIN)}, tuple(Entity(name) for name in "abcdef")
+    )
+    found = evaluate(model, graph, NumberScaling.fit([table], VOCABULARY))
+    assert found.to_mapping()["number"]["all"]["count"] == 6
+
+
+def test_the_published_reference_figures_on_hn_yg(shared_data):
+    graph = read_benchmark(shared_data / "HN-YG" / "normalized")
+    scaling = NumberScaling.fit(list(graph.splits.values()), graph.vocabulary)
+    train = FactTensors.from_table(graph.split("train"), graph.vocabulary, scaling)
+
+    def rmse(model):
+        found = evaluate(model, graph, scaling, tasks=["number"]).to_mapping()["number"]
+        assert (found["triplet"]["count"], found["all"]["count"]) == (3319, 4384)
+        return round(found["triplet"]["rmse"], 4), round(found["all"]["rmse"], 4)
+
+    assert rmse(RelationMean.build(train.sizes, train, TrivialSettings())) == (0.1019, 0.1141)
+    assert rmse(RelationMedian.build(train.sizes, train, TrivialSettings())) == (0.1100, 0.1211)
+    assert rmse(NeighbourMean.build(train.sizes, train, NeighbourMeanSettings())) == (0.0787, 0.0956)
+
+
+@pytest.mark.slow
+def test_the_frequency_row_on_hn_yg(shared_data):
+    graph = read_benchmark(shared_data / "HN-YG" / "normalized")
+    scaling = NumberScaling.fit(list(graph.splits.values()), graph.vocabulary)
+    train = FactTensors.from_table(graph.split("train"), graph.vocabulary, scaling)
+    frequency = Frequency.build(train.sizes, train, TrivialSettings())
+    link = evaluate(frequency, graph, scaling, tasks=["link", "relation"])
+    assert sum(len(questions) for questions in link.per_question.values()) == 25_047 - 4_384
+    assert round(link.metric("link.all.mrr"), 4) == 0.1187
