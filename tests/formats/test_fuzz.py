@@ -114,7 +114,7 @@ def check_file(content: bytes, format_name: str, folder: Path) -> tuple[int, int
         assert re.fullmatch(rf"{re.escape(str(path))}:[1-9][0-9]*", where)
         assert _SLUG.fullmatch(reason)
         assert what
-        assert len(what) < 600
+        assert len(what) < 400
         assert advice
     again, _ = read_text("\n".join(map(write_fact, found)), "jsonl", folder)
     assert again == found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hynt.errors import RecordProblem
-from hynt.formats.names import empty_name
+from hynt.formats.names import empty_name, shortened
 
 _MAIN = ("head", "relation", "tail")
 
@@ -21,10 +21,9 @@ def wrong_shape(cells: Sequence[str], separator: str) -> RecordProblem:
             f"Separate them with {separator}.",
         )
     if count % 2 == 0:
-        shown = cells[-1] if len(cells[-1]) <= 40 else cells[-1][:37] + "..."
         return RecordProblem(
             "qualifier-without-value",
-            f"the last qualifier, {shown!r}, has no value.",
+            f"the last qualifier, {shortened(cells[-1])!r}, has no value.",
             "After head, relation and tail come pairs: a qualifier's relation and its value.",
         )
     return empty_name(place(cells.index("")))
@@ -42,6 +41,6 @@ def number_as_head(text: str) -> RecordProblem:
     """The problem of a fact about a number: only entities have facts."""
     return RecordProblem(
         "number-as-head",
-        f"the head is a number: {text if len(text) <= 40 else text[:37] + '...'}",
+        f"the head is a number: {shortened(text)}",
         "A head is an entity: give it a name, or turn the fact around.",
     )

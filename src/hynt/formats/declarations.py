@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hynt.errors import DataError
 from hynt.formats.format import Format
+from hynt.formats.names import shortened
 from hynt.formats.sidecars import find_sidecar, read_id_map, read_labels, read_rows
 from hynt.formats.writing import write_lines
 from hynt.graph.vocabulary import Entity, RelationKind, Scale
@@ -103,9 +104,9 @@ def _relation(row: dict[str, str], where: str) -> RelationDeclaration:
     for column, known in vocabularies:
         if row[column] not in known:
             raise DataError(
-                f"{row[column]!r} is no {column} of a relation.",
+                f"{shortened(row[column])!r} is no {column} of a relation.",
                 where=where,
-                advice=advice_on(row[column], [name for name in known if name]),
+                advice=advice_on(row[column][:100], [name for name in known if name]),
             )
     return RelationDeclaration(row["id"], _KINDS[row["kind"]], row["unit"], _SCALES[row["scale"]], row["label"])
 

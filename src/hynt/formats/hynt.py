@@ -15,6 +15,7 @@ from hynt.errors import DataError
 from hynt.formats.cells import number_as_head, wrong_shape
 from hynt.formats.format import ReadOptions
 from hynt.formats.literals import TokenValues, write_token
+from hynt.formats.names import shortened
 from hynt.formats.opening import facts_from_lines
 from hynt.formats.report import ReadReport
 from hynt.formats.writing import write_folder
@@ -94,7 +95,8 @@ def _cell(value: Value, fact: Fact, *, is_relation: bool = False) -> str:
     token = None if is_relation else write_token(value)
     if token is None:
         raise DataError(
-            f"the format hynt cannot write {value!r} of {fact!r}: it would be read back as something else.",
+            f"the format hynt cannot write {shortened(repr(value))} of {shortened(repr(fact), 300)}: "
+            "it would be read back as something else.",
             advice="Export to tsv or jsonl, which can write every fact.",
         )
     return token

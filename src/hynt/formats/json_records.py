@@ -10,10 +10,9 @@ import json
 from typing import Any, NoReturn
 
 from hynt.errors import RecordProblem
+from hynt.formats.names import shortened
 from hynt.formats.numbers import check_finite, parse_number
 from hynt.graph.fact import Number
-
-LONGEST_NAME_SHOWN = 40
 
 
 def read_object(line: str) -> dict[str, Any]:
@@ -46,7 +45,7 @@ def kind_of(value: object) -> str:
 
 def shown(name: str) -> str:
     """A name for a message, shortened."""
-    return repr(name if len(name) <= LONGEST_NAME_SHOWN else name[: LONGEST_NAME_SHOWN - 3] + "...")
+    return repr(shortened(name))
 
 
 def _number(text: str) -> Number:

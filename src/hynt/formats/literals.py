@@ -18,6 +18,7 @@ import re
 from functools import lru_cache
 
 from hynt.errors import RecordProblem
+from hynt.formats.names import shortened
 from hynt.formats.numbers import looks_like_number, parse_number
 from hynt.formats.report import ReadReport
 from hynt.graph.dates import ImpossibleDate, UnreadableDate, format_date, parse_iso_date, parse_wikidata_time
@@ -131,7 +132,7 @@ def _quoted(token: str) -> Number:
     if found is None:
         raise RecordProblem(
             "bad-literal",
-            f"{_shown(token)} is no literal that this format knows.",
+            f"{shortened(token)} is no literal that this format knows.",
             'Numbers are written as "3.73"^^<km2>, "62" or 62, dates as "1949-12-25"^^xsd:date; text is not read.',
         )
     lexical, iri, prefixed = found.groups()
@@ -143,7 +144,8 @@ def _quoted(token: str) -> Number:
     if name is not None or iri is None:
         raise RecordProblem(
             "unknown-datatype",
-            f"{_shown(token)} has the datatype {iri or prefixed}, which is neither a number nor a date.",
+            f"{shortened(token)} has the datatype {shortened(iri or prefixed or '')}, "
+            "which is neither a number nor a date.",
             "Use a numeric or date type of XML Schema, or a unit such as <km2>.",
         )
     return Number(parse_number(lexical), token, iri)
@@ -163,12 +165,8 @@ def _date(text: str, token: str, *, wikidata: bool) -> Number:
         value, _ = parse_wikidata_time(text) if wikidata else parse_iso_date(text)
     except ImpossibleDate as problem:
         raise _OddDate(
-            f"{_shown(token)} is a date that no calendar has.", Number(problem.lenient_value, token, DATE_UNIT)
+            f"{shortened(token)} is a date that no calendar has.", Number(problem.lenient_value, token, DATE_UNIT)
         ) from None
     except UnreadableDate as problem:
         raise RecordProblem("bad-date", problem.what, problem.advice) from None
     return Number(value, token, DATE_UNIT)
-
-
-def _shown(token: str) -> str:
-    return token if len(token) <= 60 else token[:57] + "..."

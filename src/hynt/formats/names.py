@@ -18,6 +18,11 @@ CONTROL_CHARACTERS = "".join(map(chr, (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x
 _UNUSABLE = re.compile(f"[{re.escape(CONTROL_CHARACTERS)}\ud800-\udfff]")
 
 
+def shortened(text: str, length: int = 60) -> str:
+    """A text for a message: whole if it is short, else its beginning."""
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
 def check_name(name: str, what: str) -> str:
     """The name, or a `RecordProblem`: "empty-name", "control-character", "not-unicode". `what` is "head", "tail" …"""
     if not name:
@@ -54,7 +59,9 @@ def check_writable(fact: Fact, *, where: str) -> None:
             check_name(relation, "qualifier relation")
             check_value(value, "qualifier value")
     except RecordProblem as problem:
-        raise DataError(f"cannot write {fact!r}: {problem.what}", where=where, advice=problem.advice) from None
+        raise DataError(
+            f"cannot write {shortened(repr(fact), 300)}: {problem.what}", where=where, advice=problem.advice
+        ) from None
 
 
 def _unusable(character: str, what: str) -> RecordProblem:

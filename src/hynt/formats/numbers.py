@@ -10,6 +10,7 @@ import math
 import re
 
 from hynt.errors import RecordProblem
+from hynt.formats.names import shortened
 
 NUMBER_PATTERN = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 LONGEST_NUMBER = 400
@@ -28,16 +29,18 @@ def parse_number(text: str) -> float:
         raise RecordProblem("bad-number", _what_is_wrong(text), _ADVICE)
     value = float(text)
     if math.isinf(value):
-        raise RecordProblem("bad-number", f"{text!r} is too large for a double-precision number.", _ADVICE)
+        raise RecordProblem("bad-number", f"{shortened(text)!r} is too large for a double-precision number.", _ADVICE)
     if value == 0.0 and _has_digits(text):
-        raise RecordProblem("bad-number", f"{text!r} is too close to zero for a double-precision number.", _ADVICE)
+        raise RecordProblem(
+            "bad-number", f"{shortened(text)!r} is too close to zero for a double-precision number.", _ADVICE
+        )
     return value
 
 
 def check_finite(value: float, text: str) -> float:
     """A number that came already parsed (from JSON, Parquet), refused where it is not finite."""
     if not math.isfinite(value):
-        raise RecordProblem("bad-number", f"{text!r} is not a finite number.", _ADVICE)
+        raise RecordProblem("bad-number", f"{shortened(text)!r} is not a finite number.", _ADVICE)
     return value
 
 
@@ -58,7 +61,7 @@ def _ascii_digits(text: str) -> str:
 
 
 def _what_is_wrong(text: str) -> str:
-    shown = repr(text if len(text) <= 40 else text[:37] + "...")
+    shown = repr(shortened(text))
     if not text:
         return "a number is empty."
     if _SPECIAL.fullmatch(text):

@@ -8,7 +8,7 @@ from pathlib import Path
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions
 from hynt.formats.json_records import read_object
-from hynt.formats.names import check_name
+from hynt.formats.names import check_name, shortened
 from hynt.formats.opening import text_lines
 from hynt.formats.parts import bare_name
 from hynt.formats.report import ReadReport
@@ -44,7 +44,9 @@ def read_rows(path: Path, columns: tuple[str, ...], ignored: Collection[str]) ->
                 row[known] = text
             elif column not in ignored:
                 raise DataError(
-                    f"the column {column!r} is not known here.", where=where, advice=advice_on(column, columns)
+                    f"the column {shortened(column)!r} is not known here.",
+                    where=where,
+                    advice=advice_on(column[:100], columns),
                 )
         try:
             check_name(row["id"], "id")
@@ -110,7 +112,9 @@ def _json_rows(path: Path) -> Iterator[tuple[dict[str, str], str]]:
             raise DataError(problem.what, where=where, advice=problem.advice) from None
         for key, value in record.items():
             if not isinstance(value, str):
-                raise DataError(f"the value of {key!r} is not a text.", where=where, advice="Write it in quotes.")
+                raise DataError(
+                    f"the value of {shortened(key)!r} is not a text.", where=where, advice="Write it in quotes."
+                )
         yield record, where
 
 
@@ -157,4 +161,4 @@ def _is_id(text: str) -> bool:
 
 
 def _twice(name: str, where: str) -> DataError:
-    return DataError(f"{name!r} is listed twice.", where=where, advice="Keep one of the lines.")
+    return DataError(f"{shortened(name)!r} is listed twice.", where=where, advice="Keep one of the lines.")

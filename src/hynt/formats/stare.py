@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hynt.errors import DataError
 from hynt.formats.cells import wrong_shape
 from hynt.formats.format import ReadOptions
+from hynt.formats.names import shortened
 from hynt.formats.opening import facts_from_lines
 from hynt.formats.report import ReadReport
 from hynt.formats.writing import write_folder
@@ -48,12 +49,12 @@ def _written(fact: Fact) -> str:
     for cell in cells:
         if isinstance(cell, Number):
             raise DataError(
-                f"the format stare cannot write numbers, and {fact!r} has {cell.literal}.",
+                f"the format stare cannot write numbers, and {shortened(repr(fact), 300)} has {shortened(cell.literal)}.",
                 advice="Export to tsv, jsonl or hynt.",
             )
         if any(mark in cell for mark in ",\n\r"):
             raise DataError(
-                f"the format stare cannot write the name {cell!r}: it has no way to write a comma or a line end.",
+                f"the format stare cannot write the name {shortened(cell)!r}: it has no way to write a comma or a line end.",
                 advice="Export to tsv or jsonl, which can write every fact.",
             )
     return ",".join(cell for cell in cells if isinstance(cell, str))

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from hynt.errors import RecordProblem
 from hynt.formats.cells import number_as_head, wrong_shape
 from hynt.formats.format import ReadOptions
+from hynt.formats.names import shortened
 from hynt.formats.numbers import parse_number
 from hynt.formats.opening import facts_from_lines
 from hynt.formats.report import ReadReport
@@ -95,14 +96,14 @@ def read_cell(cell: str) -> Value:
     if first == "=":
         found = _NUMBER.fullmatch(cell)
         if found is None:
-            raise RecordProblem("bad-number", f"{cell[:60]!r} is not a number.", _NUMBER_ADVICE)
+            raise RecordProblem("bad-number", f"{shortened(cell)!r} is not a number.", _NUMBER_ADVICE)
         text, unit, literal = found.groups()
         value = parse_number(text)
         return Number(value, text if literal is None else _unescaped(literal), _unescaped(unit or ""))
     if first == "@":
         found = _DATE.fullmatch(cell)
         if found is None:
-            raise RecordProblem("bad-date", f"{cell[:60]!r} is not a date.", _DATE_ADVICE)
+            raise RecordProblem("bad-date", f"{shortened(cell)!r} is not a date.", _DATE_ADVICE)
         text, literal = found.groups()
         date = read_date(text)
         return date if literal is None else date._replace(literal=_unescaped(literal))
@@ -126,7 +127,7 @@ def _unescape(found: re.Match[str]) -> str:
 def _number_as_relation(cell: str) -> RecordProblem:
     return RecordProblem(
         "number-as-relation",
-        f"a relation is written as a number or a date: {cell[:40]}",
+        f"a relation is written as a number or a date: {shortened(cell)}",
         "A relation is a name; one that starts with = or @ is written with a backslash before it.",
     )
 
