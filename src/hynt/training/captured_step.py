@@ -8,7 +8,7 @@ the device's generator at each replay, and the generator is seeded before each.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 import torch
@@ -28,7 +28,7 @@ class _Captured(NamedTuple):
 
 
 class CapturedStep:
-    """Captures one graph a shape. Where compiling fails, the plain step is captured, and `compile_problem` says why."""
+    """Captures one graph a shape. Where compiling fails, the plain step is captured, and `note` hears why."""
 
     def __init__(
         self,
@@ -39,10 +39,11 @@ class CapturedStep:
         *,
         bf16: bool,
         compiled: bool = True,
+        note: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.model, self.stream, self.optimisation = model, stream, optimisation
         self.device, self.bf16, self.compiled = device, bf16, compiled
-        self.compile_problem = ""
+        self._note = note
         self.tally = no_loss(len(stream.parts), device)
         self._captured: dict[Hashable, _Captured] = {}
         self._pool = torch.cuda.graph_pool_handle()
@@ -92,7 +93,8 @@ class CapturedStep:
                 if not self.compiled:
                     raise
                 self.compiled = False
-                self.compile_problem = (str(problem).splitlines() or [type(problem).__name__])[0]
+                reason = (str(problem).splitlines() or [type(problem).__name__])[0]
+                self._note(f"the step cannot be compiled here and runs as written, more slowly: {reason}")
                 loss = plain
                 for _ in range(WARM_UPS):
                     self._learn(loss, buffers)

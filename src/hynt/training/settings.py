@@ -7,7 +7,6 @@ table `model`, with the settings that every model shares.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, make_dataclass
-from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from hynt.batches.components import Masking
@@ -110,9 +109,18 @@ class RunSettings(TrainingSettings):
     model: Any = None
 
 
-@lru_cache(maxsize=64)
+_MADE: dict[tuple[str, type], type[RunSettings]] = {}
+
+
 def settings_class(model_name: str, model_settings: type) -> type[RunSettings]:
     """The settings of a run of this model; `model_settings` is the model's own dataclass, all of it with defaults."""
+    key = (model_name, model_settings)
+    if key not in _MADE:
+        _MADE[key] = _made(model_name, model_settings)
+    return _MADE[key]
+
+
+def _made(model_name: str, model_settings: type) -> type[RunSettings]:
     own = [("model_name", str, field(default=model_name)), ("model", model_settings, field(default=model_settings()))]
     return make_dataclass("RunSettings", own, bases=(RunSettings,), frozen=True)
 

@@ -12,6 +12,7 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import UsageError
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.training.model_choice import needs_literals
 from hynt.training.settings import RunSettings
 
 
@@ -53,11 +54,6 @@ def training_data(
 ) -> TrainingData:
     """The tensors of a run."""
     table = training_table(graph, settings)
-    literals = distinct_literals(table) if takes_literals(settings) else None
+    literals = distinct_literals(table) if needs_literals(settings) else None
     facts = FactTensors.from_table(table, graph.vocabulary, scaling, device, literals)
     return TrainingData(graph, scaling, facts, literals)
-
-
-def takes_literals(settings: RunSettings) -> bool:
-    """Whether the model takes each number's literal for an entity of its own."""
-    return getattr(settings.model, "numbers", "numeric") == "discrete"

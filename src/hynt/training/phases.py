@@ -1,0 +1,51 @@
+"""Which stream each model trains on, and how its steps are run on each device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import torch
+from torch import nn
+
+from hynt.errors import UsageError
+from hynt.models.contract import ItemStream, Model
+from hynt.training.captured_step import CapturedStep
+from hynt.training.masked_facts import MaskedFacts
+from hynt.training.optimisation import Optimisation
+from hynt.training.settings import RunSettings
+from hynt.training.step import EagerStep, StepRunner
+from hynt.training.streams import Phase, trainable
+from hynt.training.training_data import TrainingData
+
+
+def phases_for(model: nn.Module, data: TrainingData, settings: RunSettings) -> list[Phase]:
+    """The stages of training this model; none for a model that is made from the training facts at once."""
+    kind = cast(Model, model).item_stream
+    if kind is ItemStream.NONE:
+        return []
+    if kind is ItemStream.MASKED_FACTS:
+        stream = MaskedFacts(data.facts, settings.batch_size, settings.masking, settings.losses)
+        return [Phase(kind.value, stream, trainable(model), settings.schedule.epochs)]
+    raise UsageError(f"there is no trainer for {kind.value} yet.", advice="Choose another model.")
+
+
+def uses_bf16(settings: RunSettings, device: torch.device) -> bool:
+    """Half precision by choice, and by default on a GPU that has it."""
+    if settings.precision == "auto":
+        return device.type == "cuda" and torch.cuda.is_bf16_supported()
+    return settings.precision == "bf16"
+
+
+def runner_for(
+    model: nn.Module, device: torch.device, settings: RunSettings, note: Callable[[str], None], compiled: bool = True
+) -> Callable[[Phase, Optimisation], StepRunner]:
+    """Captured steps on CUDA, plain ones elsewhere."""
+    bf16 = uses_bf16(settings, device)
+
+    def made(phase: Phase, optimisation: Optimisation) -> StepRunner:
+        if device.type == "cuda":
+            return CapturedStep(model, phase.stream, optimisation, device, bf16=bf16, compiled=compiled, note=note)
+        return EagerStep(model, phase.stream, optimisation, device, bf16=bf16)
+
+    return made

@@ -1,0 +1,223 @@
+"""From a graph and settings to a finished run folder, at one go or after any interruption.
+
+run = start(graph, settings, Path("RUN"), device)     # or resume(Path("RUN"), …)
+outcome = train(run, device, watcher)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import torch
+from torch import nn
+
+from hynt.batches.seeds import derived_seed
+from hynt.errors import DataError, UsageError
+from hynt.evaluation.evaluator import Evaluator
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.training.checkpoint import (
+    OPTIMISER,
+    WEIGHTS,
+    checkpoint_name,
+    checkpoints,
+    fill,
+    prune,
+    read_progress,
+    save_checkpoint,
+    weights_of,
+)
+from hynt.training.environment import describe_environment
+from hynt.training.hashed_files import remove_partial
+from hynt.training.interruption import Stopper
+from hynt.training.model_choice import build_model
+from hynt.training.optimisation import Optimisation
+from hynt.training.phases import phases_for, runner_for
+from hynt.training.progress import Best, EpochRecord, Progress, ValidationRecord
+from hynt.training.run_folder import RunFolder
+from hynt.training.settings import RunSettings
+from hynt.training.trainer import Trainer
+from hynt.training.training_data import TrainingData, fit_scaling, training_data, training_table
+
+DeviceName = Literal["cpu", "cuda", "auto"]
+
+
+class Watcher(Protocol):
+    """Who is told how training goes; a bar on a terminal, or nobody."""
+
+    def epoch_done(self, record: EpochRecord) -> None: ...
+
+    def validated(self, record: ValidationRecord) -> None: ...
+
+    def note(self, text: str) -> None:
+        """Something that a person should know, once."""
+        ...
+
+
+class Silence:
+    """A watcher that says nothing."""
+
+    def epoch_done(self, record: EpochRecord) -> None:
+        """Nothing."""
+
+    def validated(self, record: ValidationRecord) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+
+def chosen_device(name: str) -> torch.device:
+    """`auto` takes a GPU where there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise UsageError("there is no CUDA device here.", where="--device", advice="Say --device cpu or auto.")
+    if name not in ("cpu", "cuda"):
+        raise UsageError(f"unknown device {name!r}.", where="--device", advice="Choose cpu, cuda or auto.")
+    return torch.device(name)
+
+
+def start(
+    graph: KnowledgeGraph,
+    settings: RunSettings,
+    out: Path,
+    device: torch.device,
+    graph_source: Path | None = None,
+) -> RunFolder:
+    """A new run folder, with everything but the training."""
+    training_table(graph, settings)  # refuses a graph without training facts before a folder is made
+    scaling = fit_scaling(graph, settings)
+    return RunFolder.create(out, settings, graph, scaling, describe_environment(device), graph_source)
+
+
+@dataclass
+class _FolderKeeper:
+    """Writes metrics and checkpoints into a run folder, and passes news on."""
+
+    run: RunFolder
+    model: nn.Module
+    watcher: Watcher
+    keep_best: bool
+
+    def epoch_done(self, record: EpochRecord) -> None:
+        self._append(record.to_mapping())
+        self.watcher.epoch_done(record)
+
+    def validated(self, record: ValidationRecord) -> None:
+        self._append(record.to_mapping())
+        self.watcher.validated(record)
+
+    def save(self, progress: Progress, optimisation: Optimisation, *, best: bool) -> None:  # noqa: ARG002
+        """What is best follows from the progress itself: its checkpoint's name."""
+        progress = replace(progress, metrics_bytes=self.run.metrics.stat().st_size)
+        saved = save_checkpoint(
+            self.run.checkpoints, progress, weights_of(self.model), optimisation.tensors()
+        )  # fmt: skip
+        kept = {saved.name} | ({best_name(progress.best)} if progress.best is not None and self.keep_best else set())
+        prune(self.run.checkpoints, kept)
+
+    def _append(self, mapping: Mapping[str, Any]) -> None:
+        with self.run.metrics.open("a", encoding="utf-8", newline="\n") as file:
+            file.write(json.dumps(mapping, ensure_ascii=False) + "\n")
+
+
+def best_name(best: Best) -> str:
+    """The checkpoint of the best validation."""
+    return checkpoint_name(Progress(best.phase, best.epoch))
+
+
+def train(
+    run: RunFolder,
+    device: torch.device,
+    watcher: Watcher | None = None,
+    stopper: Stopper | None = None,
+    *,
+    compiled: bool = True,
+) -> RunFolder:
+    """Trains a run to its end, from where its last good checkpoint left it."""
+    watcher = watcher or Silence()
+    if run.is_finished:
+        return run
+    settings, graph = run.settings(), run.graph()
+    data = training_data(graph, settings, run.scaling(graph), device)
+    model = new_model(settings, data, device)
+    progress, checkpoint = last_good(run, watcher)
+    restore: Callable[[Optimisation], None] | None = None
+    if checkpoint is not None:
+        fill(checkpoint / WEIGHTS, weights_of(model))
+        optimiser = checkpoint / OPTIMISER
+        restore = lambda made: fill(optimiser, made.tensors())  # noqa: E731 - two lines would say no more
+    _cut_metrics(run, progress)
+    keeper = _FolderKeeper(run, model, watcher, settings.validation.keep_best)
+    trainer = Trainer(
+        phases_for(model, data, settings), settings, runner_for(model, device, settings, watcher.note, compiled),
+        _validation(settings, data, model, device), keeper, device, stopper or Stopper(),
+    )  # fmt: skip
+    model.train()
+    end = trainer.train(progress, restore)
+    return _finish(run, model, settings, end)
+
+
+def new_model(settings: RunSettings, data: TrainingData, device: torch.device) -> nn.Module:
+    """The model before its first step: a function of the settings, the data and the seed."""
+    torch.default_generator.manual_seed(derived_seed(settings.seed, "weights"))
+    return build_model(settings, data.facts).to(device)
+
+
+def last_good(run: RunFolder, watcher: Watcher | None = None) -> tuple[Progress, Path | None]:
+    """The latest checkpoint that is whole, and what it says; the very start where there is none."""
+    remove_partial(run.path)
+    if run.checkpoints.is_dir():
+        remove_partial(run.checkpoints)
+    for folder in reversed(checkpoints(run.checkpoints)):
+        try:
+            return read_progress(folder), folder
+        except DataError as problem:
+            if watcher is not None:
+                watcher.note(f"the checkpoint {folder.name} is passed over: {problem}")
+    return Progress(), None
+
+
+def _validation(
+    settings: RunSettings, data: TrainingData, model: nn.Module, device: torch.device
+) -> Callable[[], Mapping[str, Any]] | None:
+    """How to try the model on the validation split; None where there is none, or it is trained on."""
+    if "valid" not in data.graph.splits or settings.train_on == "train+valid":
+        return None
+    evaluator = Evaluator(data.graph, data.scaling, "valid", device=device, literals=data.literals)
+
+    def validate() -> Mapping[str, Any]:
+        found = evaluator.evaluate(model).to_mapping()  # type: ignore[arg-type]
+        found.pop("protocol")
+        found.get("number", {}).pop("per_relation", None)
+        return found
+
+    return validate
+
+
+def _cut_metrics(run: RunFolder, progress: Progress) -> None:
+    """Takes off the lines of work that was lost: it is done, and written down, again."""
+    with run.metrics.open("ab") as file:
+        if file.tell() > progress.metrics_bytes:
+            file.truncate(progress.metrics_bytes)
+
+
+def _finish(run: RunFolder, model: nn.Module, settings: RunSettings, end: Progress) -> RunFolder:
+    """Chooses the weights that the run answers with."""
+    summary: dict[str, Any] = {"seconds": round(end.seconds, 3)}
+    saved = checkpoints(run.checkpoints)
+    if end.best is not None:
+        summary["best"] = {"epoch": end.best.epoch, "metric": settings.validation.metric, "value": end.best.value}
+    if not saved:  # a model that learns nothing by steps
+        folder = save_checkpoint(run.checkpoints, end, weights_of(model), {})
+    elif end.best is not None and settings.validation.keep_best:
+        folder = run.checkpoints / best_name(end.best)
+    else:
+        folder = saved[-1]
+    progress = read_progress(folder)
+    summary["weights_of_epoch"] = progress.epoch
+    return run.finish(folder / WEIGHTS, summary)
