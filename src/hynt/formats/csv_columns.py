@@ -1,0 +1,187 @@
+"""What the columns of an edge list or a Neo4j export mean: found in the header, never in the values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from hynt.errors import DataError, UsageError
+from hynt.formats.format import ReadOptions
+from hynt.nearest import advice_on
+
+Kind: TypeAlias = Literal["entity", "number", "date"]
+
+ENDS = (
+    ("head", "tail"), ("source", "target"), ("subject", "object"), ("src", "dst"), ("start", "end"), ("from", "to"),
+)  # fmt: skip
+"""Names of the head and tail columns; the first pair that is there counts."""
+RELATIONS = ("relation", "predicate", "type", "relationship", "rel", "edge", "property")
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
+
+_NUMBER_TYPES = frozenset({"int", "integer", "long", "short", "byte", "float", "double"})
+_DATE_TYPES = frozenset({"date", "datetime", "localdatetime"})
+_TEXT_TYPES = frozenset({"string", "char", "boolean", "time", "localtime", "duration", "point"})
+# name:TYPE(id space){options}, as neo4j-admin writes headers
+_NEO4J = re.compile(r"(.*?):(START_ID|END_ID|TYPE|ID|LABEL|IGNORE)(?:\((.*?)\))?(?:\{.*\})?", re.IGNORECASE)
+_TYPED = re.compile(r"(.+):([A-Za-z]+)(\[\])?(?:\{.*\})?")
+
+
+class Column(NamedTuple):
+    """A column with values of its own: a property of a node, or a qualifier of an edge."""
+
+    index: int
+    name: str
+    kind: Kind
+    is_array: bool = False
+
+
+class Place(NamedTuple):
+    """A column that names a node or a relation, and the id space its ids live in ("" for the common one)."""
+
+    index: int
+    space: str = ""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a file. An edge file has head, relation and tail; a node file a node; APOC's export has all."""
+
+    width: int
+    properties: tuple[Column, ...]
+    head: Place | None = None
+    relation: Place | None = None
+    tail: Place | None = None
+    tail_kind: Kind = "entity"
+    node: Place | None = None
+    labels: Place | None = None
+
+
+def choose_delimiter(path_name: str, header: str, options: ReadOptions) -> str:
+    """The option's delimiter, a tab for .tsv, or the one of comma, semicolon and tab that the header has most of."""
+    if options.delimiter:
+        delimiter = DELIMITERS.get(options.delimiter, options.delimiter)
+        if len(delimiter) != 1 or delimiter in '"\r\n':
+            raise UsageError(
+                f"{options.delimiter!r} is no delimiter.", where="delimiter",
+                advice=f"Give one character, or one of {', '.join(DELIMITERS)}.",
+            )  # fmt: skip
+        return delimiter
+    if path_name.endswith((".tsv", ".tab")):
+        return "\t"
+    unquoted = re.sub(r'"[^"]*"', "", header)
+    return max(",;\t", key=unquoted.count)
+
+
+def read_header(header: list[str], options: ReadOptions, path: Path) -> Layout:
+    """What each column means. DataError: the columns a fact needs are missing."""
+    names = [name.strip() for name in header]
+    found = {index: match for index, name in enumerate(names) if (match := _NEO4J.fullmatch(name)) is not None}
+    if any(match[2].upper() in ("START_ID", "END_ID", "ID") for match in found.values()):
+        layout = _neo4j(names, found, options)
+    elif {"_start", "_end", "_type"} <= set(names):
+        layout = _apoc(names, options)
+    else:
+        layout = _edge_list(names, options, path)
+    _check(layout, options, path)
+    return layout
+
+
+def _neo4j(names: list[str], found: dict[int, re.Match[str]], options: ReadOptions) -> Layout:
+    places = {
+        match[2].upper(): Place(index, match[3] or "") for index, match in found.items() if match[2].upper() != "IGNORE"
+    }
+    columns = [_typed_column(index, name, options) for index, name in enumerate(names) if index not in found and name]
+    return Layout(
+        len(names), tuple(columns), head=places.get("START_ID"), relation=places.get("TYPE"), tail=places.get("END_ID"),
+        node=places.get("ID"), labels=places.get("LABEL"),
+    )  # fmt: skip
+
+
+def _apoc(names: list[str], options: ReadOptions) -> Layout:
+    own = {"_start", "_end", "_type", "_id", "_labels"}
+    columns = [_column(index, name, options) for index, name in enumerate(names) if name not in own]
+
+    def place(name: str) -> Place | None:
+        return Place(names.index(name)) if name in names else None
+
+    return Layout(
+        len(names), tuple(columns), head=place("_start"), relation=place("_type"), tail=place("_end"),
+        node=place("_id"), labels=place("_labels"),
+    )  # fmt: skip
+
+
+def _edge_list(names: list[str], options: ReadOptions, path: Path) -> Layout:
+    lowered = [name.lower() for name in names]
+    pair = next((pair for pair in ENDS if pair[0] in lowered and pair[1] in lowered), ("head", "tail"))
+    relation = next((name for name in RELATIONS if name in lowered), "relation")
+    indices = []
+    missing = []
+    for role, given, usual in (
+        ("head", options.head, pair[0]), ("relation", options.relation, relation), ("tail", options.tail, pair[1]),
+    ):  # fmt: skip
+        if given and given not in names:
+            raise UsageError(f"{path} has no column {given!r}.", where=role, advice=advice_on(given, names))
+        if given:
+            indices.append(names.index(given))
+        elif usual in lowered:
+            indices.append(lowered.index(usual))
+        else:
+            missing.append(role)
+    if missing:
+        raise DataError(
+            f"no column for the {' and the '.join(missing)} in the header: {', '.join(names)[:200]}.",
+            where=f"{path}:1",
+            advice="Name the columns with --head, --relation and --tail.",
+        )
+    for index in indices[:2]:
+        if _asked(names[index], options):
+            raise UsageError(
+                f"the column {names[index]!r} holds heads or relations, which are never numbers.",
+                where="numeric",
+                advice="Name the tail, other columns, or relations whose tail is a number.",
+            )
+    columns = [_column(index, name, options) for index, name in enumerate(names) if index not in indices and name]
+    tail_kind = _asked(names[indices[2]], options) or "entity"
+    head, between, tail = (Place(index) for index in indices)
+    return Layout(len(names), tuple(columns), head, between, tail, tail_kind)
+
+
+def _check(layout: Layout, options: ReadOptions, path: Path) -> None:
+    ends = (layout.head, layout.relation, layout.tail)
+    if any(ends) and not all(ends):
+        wanted = dict(zip((":START_ID", ":TYPE", ":END_ID"), ends, strict=True))
+        missing = [name for name, place in wanted.items() if place is None]
+        raise DataError(
+            f"the header lacks {' and '.join(missing)}.",
+            where=f"{path}:1",
+            advice="Add the column with a value in each row.",
+        )
+    names = [column.name for column in layout.properties]
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise DataError(f"two columns are called {twice!r}.", where=f"{path}:1", advice="Rename one of them.")
+    both = sorted(set(options.numeric) & set(options.dates))
+    if both:
+        raise UsageError(
+            f"{both[0]!r} is named both as a number and as a date.", where="numeric", advice="Name it once."
+        )
+
+
+def _typed_column(index: int, name: str, options: ReadOptions) -> Column:
+    """A property of a Neo4j header: `name`, `name:type` or `name:type[]`."""
+    found = _TYPED.fullmatch(name)
+    known = found[2].lower() if found else ""
+    if not found or known not in _NUMBER_TYPES | _DATE_TYPES | _TEXT_TYPES:
+        return _column(index, name, options)
+    kind: Kind = "number" if known in _NUMBER_TYPES else "date" if known in _DATE_TYPES else "entity"
+    return Column(index, found[1], _asked(found[1], options) or kind, bool(found[3]))
+
+
+def _column(index: int, name: str, options: ReadOptions) -> Column:
+    return Column(index, name, _asked(name, options) or "entity")
+
+
+def _asked(name: str, options: ReadOptions) -> Kind | None:
+    return "number" if name in options.numeric else "date" if name in options.dates else None

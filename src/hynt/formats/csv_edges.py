@@ -1,0 +1,174 @@
+"""The format `csv-edges`: an edge list with a header, or a property graph exported by Neo4j.
+
+An edge is a record: head, relation, tail, and every other column that is not empty as a qualifier. In a file of nodes
+each typed property and each label of a node is a record. A column holds entities unless the header or the user says
+numbers or dates.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from hynt.errors import DataError, RecordProblem
+from hynt.formats.csv_columns import Column, Kind, Layout, Place, choose_delimiter, read_header
+from hynt.formats.csv_records import CsvRecord, csv_records
+from hynt.formats.format import ReadOptions
+from hynt.formats.names import check_name
+from hynt.formats.numbers import parse_number
+from hynt.formats.opening import text_lines
+from hynt.formats.parts import bare_name
+from hynt.formats.report import ReadReport
+from hynt.graph.dates import UnreadableDate, parse_iso_date
+from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
+
+NODE_LABEL = ":LABEL"
+"""The relation between a node and its labels."""
+
+
+def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
+    """The facts of an edge list or a Neo4j export."""
+    lines = text_lines(path, options, report)
+    header = next(lines, None)
+    if header is None:
+        raise DataError("the file is empty.", where=str(path), advice="The first line names the columns.")
+    delimiter = choose_delimiter(bare_name(path.name).lower(), header, options)
+    records = csv_records(_chained(header, lines), delimiter, options.max_line_bytes, report)
+    first = next(records)
+    if first.problem is not None:
+        raise DataError(first.problem.what, where=f"{path}:1", advice=first.problem.advice)
+    layout = read_header(first.fields, options, path)
+    rows = _Rows(layout, options, report, array_delimiter="" if delimiter == ";" else ";")
+    for record in records:
+        if record.fields == [""]:
+            continue  # a blank line
+        end = report.line
+        yield from rows.facts(record)
+        report.line = end  # a record may span lines; the problem names its first, reading goes on after its last
+    rows.note_unused_names()
+
+
+def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from rest
+
+
+class _Rows:
+    """Turns rows into facts, by the layout that the header gave."""
+
+    def __init__(self, layout: Layout, options: ReadOptions, report: ReadReport, array_delimiter: str) -> None:
+        self._layout = layout
+        self._report = report
+        self._array_delimiter = array_delimiter
+        self._kinds: dict[str, Kind] = {}
+        self._kinds.update((name, "number") for name in options.numeric)
+        self._kinds.update((name, "date") for name in options.dates)
+        columns = {column.name for column in layout.properties}
+        self._unused = {name for name in self._kinds if name not in columns and layout.tail_kind == "entity"}
+
+    def facts(self, record: CsvRecord) -> Iterator[Fact]:
+        """The facts of a row, each counted as read and kept or rejected."""
+        self._report.line = record.line
+        layout, fields = self._layout, record.fields
+        if record.problem is not None:
+            self._reject(record.problem)
+        elif len(fields) != layout.width:
+            self._reject(
+                RecordProblem(
+                    "wrong-columns", f"the row has {len(fields)} columns, the header {layout.width}.",
+                    "Quote a field that holds the delimiter, and write empty fields.",
+                )
+            )  # fmt: skip
+        elif layout.node is not None and (layout.head is None or fields[layout.node.index]):
+            yield from self._node(layout.node, fields)
+        elif layout.head and layout.relation and layout.tail:
+            ends = layout.head, layout.relation, layout.tail
+            yield from self._counted(self._edge, *ends, fields)
+
+    def note_unused_names(self) -> None:
+        """A name given with --numeric or --dates that fits nothing in the file may be a slip of the pen."""
+        for name in sorted(self._unused):
+            self._report.note("unused-name", f"{name!r} is no column and no relation here.", "Check its spelling.")
+
+    def _edge(self, head: Place, relation: Place, tail: Place, fields: list[str]) -> Fact:
+        subject = _identity(fields, head, "head")
+        name = check_name(fields[relation.index], "relation")
+        kind = self._layout.tail_kind
+        if kind == "entity" and name in self._kinds:
+            kind = self._kinds[name]
+            self._unused.discard(name)
+        return Fact(
+            subject,
+            name,
+            _identity(fields, tail, "tail") if kind == "entity" else read_value(fields[tail.index], kind),
+            tuple(self._qualifiers(fields)),
+        )
+
+    def _qualifiers(self, fields: list[str]) -> Iterator[Qualifier]:
+        for column in self._layout.properties:
+            for text in self._texts(column, fields):
+                yield Qualifier(column.name, read_value(text, column.kind))
+
+    def _node(self, place: Place, fields: list[str]) -> Iterator[Fact]:
+        """A fact for each label, number and date of a node."""
+        try:
+            node = _identity(fields, place, "node id")
+        except RecordProblem as problem:
+            self._reject(problem)
+            return
+        labels = self._layout.labels
+        for label in filter(None, re.split("[;:]", fields[labels.index]) if labels else ()):
+            yield from self._counted(_property_fact, node, NODE_LABEL, label, "entity")
+        for column in self._layout.properties:
+            for text in self._texts(column, fields):
+                if column.kind == "entity":
+                    self._report.note(
+                        "text-property", f"the text {column.name!r} of a node is left out.",
+                        "If it holds numbers or dates, name it with --numeric or --dates.",
+                    )  # fmt: skip
+                else:
+                    yield from self._counted(_property_fact, node, column.name, text, column.kind)
+
+    def _texts(self, column: Column, fields: list[str]) -> list[str]:
+        text = fields[column.index]
+        if column.is_array and self._array_delimiter:
+            return [part for part in text.split(self._array_delimiter) if part]
+        return [text] if text else []
+
+    def _counted(self, make: Callable[..., Fact], *parts: object) -> Iterator[Fact]:
+        self._report.read += 1
+        try:
+            fact = make(*parts)
+        except RecordProblem as problem:
+            self._report.reject(problem)
+            return
+        self._report.kept += 1
+        yield fact
+
+    def _reject(self, problem: RecordProblem) -> None:
+        self._report.read += 1
+        self._report.reject(problem)
+
+
+def _identity(fields: list[str], place: Place, what: str) -> str:
+    """A node's name: its id, after its id space where the header gives one, since ids count only within it."""
+    name = check_name(fields[place.index], what)
+    return f"{place.space}:{name}" if place.space else name
+
+
+def _property_fact(node: str, name: str, text: str, kind: Kind) -> Fact:
+    return Fact(node, name, read_value(text, kind))
+
+
+def read_value(text: str, kind: Kind) -> Value:
+    """A text as what its column holds."""
+    if kind == "number":
+        return Number(parse_number(text), text)
+    if kind == "date":
+        try:
+            # Neo4j writes zones as +0100 and [Europe/Berlin]; the day written counts, so they need no reading.
+            return Number(parse_iso_date(text.partition("T")[0])[0], text, DATE_UNIT)
+        except UnreadableDate as problem:
+            raise RecordProblem("bad-date", problem.what, problem.advice) from None
+    return check_name(text, "value")
