@@ -43,18 +43,18 @@ def write_graph(graph: KnowledgeGraph, path: Path) -> Iterable[Path]:
 
 
 def _written(fact: Fact) -> str:
-    cells = [fact.head, fact.relation, fact.tail]
-    for qualifier in fact.qualifiers:
-        cells += qualifier
-    for cell in cells:
-        if isinstance(cell, Number):
+    cells: list[str] = []
+    for value in (fact.head, fact.relation, fact.tail, *(part for pair in fact.qualifiers for part in pair)):
+        if isinstance(value, Number):
             raise DataError(
-                f"the format stare cannot write numbers, and {shortened(repr(fact), 300)} has {shortened(cell.literal)}.",
+                f"the format stare cannot write numbers, and {shortened(repr(fact), 300)} has one.",
                 advice="Export to tsv, jsonl or hynt.",
             )
-        if any(mark in cell for mark in ",\n\r"):
+        if any(mark in value for mark in ",\n\r"):
             raise DataError(
-                f"the format stare cannot write the name {shortened(cell)!r}: it has no way to write a comma or a line end.",
+                f"the format stare cannot write the name {shortened(value)!r}: "
+                "it has no way to write a comma or a line end.",
                 advice="Export to tsv or jsonl, which can write every fact.",
             )
-    return ",".join(cell for cell in cells if isinstance(cell, str))
+        cells.append(value)
+    return ",".join(cells)
