@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from hynt import __version__
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import UsageError
@@ -95,6 +96,7 @@ class Evaluator:
             "candidates": {"entities": self.graph.vocabulary.entity_count, "relations": len(self.graph.relations)},
             "number_scale": "linear min-max per relation",
             "precision": "float32",
+            "hynt_version": __version__,
             **self.described,
         }
 
