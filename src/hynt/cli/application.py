@@ -29,6 +29,9 @@ from hynt.errors import HyntError
 
 VERBS = {
     "data": "hynt.cli.data",
+    "models": "hynt.cli.models",
+    "train": "hynt.cli.train",
+    "evaluate": "hynt.cli.evaluate",
 }
 """Each verb and the module whose `app` runs it, in the order that `hynt --help` lists them."""
 

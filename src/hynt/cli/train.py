@@ -1,0 +1,143 @@
+"""`hynt train`: from a graph to a run folder, or on with one that was stopped."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.output import JsonFlag, deliver
+from hynt.cli.training_progress import TrainingProgress, duration
+from hynt.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(
+    name="train", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+class Device(StrEnum):
+    CPU = "cpu"
+    CUDA = "cuda"
+    AUTO = "auto"
+
+
+class TrainOn(StrEnum):
+    TRAIN = "train"
+    TRAIN_AND_VALID = "train+valid"
+
+
+class ScaleOn(StrEnum):
+    TRAIN = "train"
+    ALL_SPLITS = "all-splits"
+
+
+@app.command()
+def train(
+    graph: Annotated[str, typer.Argument(metavar="GRAPH", help="A saved graph, or the built-in one: world.")],
+    out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="The run folder to make.")] = None,
+    model: Annotated[str, typer.Option("--model", metavar="M", help="Which model: see `hynt models`.")] = "hynt",
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="P", help="Settings with a name, such as world or wd50k-link.")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Decides all that is random.")] = None,
+    device: Annotated[Device, typer.Option("--device", help="Where to train.")] = Device.AUTO,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be said again.")
+    ] = None,
+    train_on: Annotated[TrainOn | None, typer.Option("--train-on", help="Which splits to learn from.")] = None,
+    scale_on: Annotated[
+        ScaleOn | None, typer.Option("--scale-on", help="Which splits number scales are fitted on.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in RUN.")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Print parameters, memory and expected time, and train nothing.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Train a model on GRAPH and keep it in RUN. Ctrl-C saves; --resume goes on."""
+    from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
+    from hynt.training.choosing import Wishes, settings_for
+    from hynt.training.run import chosen_device, start
+
+    target = chosen_device(device.value)
+    loaded = load_graph(graph)
+    wishes = Wishes(model, preset, epochs, seed, train_on, scale_on, tuple(changes or ()))
+    if estimate:
+        _estimate(loaded, settings_for(wishes, loaded, on_gpu=target.type == "cuda"), target, as_json)
+        return
+    if out is None:
+        raise UsageError("no run folder was given.", where="--out", advice="Say where to keep the run: --out RUN.")
+    if resume:
+        run = _reopened(out, wishes, loaded, on_gpu=target.type == "cuda")
+    else:
+        settings = settings_for(wishes, loaded, on_gpu=target.type == "cuda")
+        run = start(loaded, settings, out, target, None if graph in BUILT_IN else graph_folder(graph))
+    summary = _trained(run, target, graph, out)
+    deliver(summary, as_json=as_json, save=None, text=lambda console: _print_summary(console, summary))
+
+
+def _reopened(out: Path, wishes: Any, graph: Any, *, on_gpu: bool) -> Any:
+    from hynt.training.choosing import resumed_settings
+    from hynt.training.resume import refuse_changes
+    from hynt.training.run_folder import RunFolder
+
+    run = RunFolder.open(out)
+    refuse_changes(run, resumed_settings(wishes, run.settings(), graph, on_gpu=on_gpu), graph)
+    return run
+
+
+def _trained(run: Any, device: Any, graph: str, out: Path) -> dict[str, Any]:
+    from hynt.training.interruption import stopping_on_signals
+    from hynt.training.progress import Interrupted
+    from hynt.training.run import train as train_run
+
+    with TrainingProgress() as progress, stopping_on_signals() as stopper:
+        if run.is_finished:
+            progress.note("this run is finished already; nothing is left to train.")
+        try:
+            run = train_run(run, device, progress, stopper)
+        except Interrupted as stopped:
+            advice = f"Go on with: hynt train {graph} --out {out} --resume"
+            raise Interrupted(stopped.what, advice=advice) from None
+    manifest = run.manifest
+    return {
+        "run": str(out),
+        "model": manifest["model_name"],
+        "graph": manifest["graph"]["name"],
+        **manifest["training"],
+    }
+
+
+def _print_summary(console: Console, summary: dict[str, Any]) -> None:
+    console.print(f"{summary['model']} trained in {duration(summary['seconds'])}, kept in {summary['run']}")
+    best = summary.get("best")
+    if best:
+        console.print(f"best on validation: {best['metric']} {best['value']:.4f} at epoch {best['epoch']}")
+    console.print(f"next: hynt evaluate {summary['run']}")
+
+
+def _estimate(graph: Any, settings: Any, device: Any, as_json: bool) -> None:
+    from hynt.training.estimate import estimate
+
+    found = estimate(graph, settings, device)
+
+    def text(console: Console) -> None:
+        console.print(f"parameters     {found.parameters:,}")
+        console.print(
+            f"memory         about {_megabytes(found.memory)}: "
+            f"weights and optimiser {_megabytes(found.training_state)}, activations {_megabytes(found.activations)}, facts {_megabytes(found.facts)}"
+        )
+        steps = f"{found.epochs} epochs of {found.steps_per_epoch} steps at {1000 * found.seconds_per_step:.1f} ms"
+        console.print(f"time           about {duration(found.seconds)} on {device.type}: {steps}; validation on top")
+
+    deliver(found.to_mapping(), as_json=as_json, save=None, text=text)
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB"

@@ -1,0 +1,53 @@
+"""From what a person asks for to the settings of a run: preset or defaults, then each thing said; later ones win."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hynt.config import from_mapping, with_overrides
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.training.model_choice import for_model, settings_class_for
+from hynt.training.presets import PRESETS, defaults_for
+from hynt.training.settings import RunSettings
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What was said; None where nothing was."""
+
+    model: str = "hynt"
+    preset: str | None = None
+    epochs: int | None = None
+    seed: int | None = None
+    train_on: str | None = None
+    scale_on: str | None = None
+    changes: Sequence[str] = ()  # `key=value`, as --set takes them
+
+    def overrides(self) -> list[str]:
+        """All but model and preset as `key=value`."""
+        said: dict[str, Any] = {
+            "schedule.epochs": self.epochs, "seed": self.seed, "train_on": self.train_on, "scale_on": self.scale_on,
+        }  # fmt: skip
+        return [f"{path}={value}" for path, value in said.items() if value is not None] + list(self.changes)
+
+
+def settings_for(wishes: Wishes, graph: KnowledgeGraph, *, on_gpu: bool) -> RunSettings:
+    """The settings of a new run. Fewer epochs than a cycle has make that cycle shorter, so that it still ends."""
+    chosen = PRESETS.get(wishes.preset) if wishes.preset is not None else defaults_for(graph, on_gpu=on_gpu)
+    kind = settings_class_for(wishes.model)
+    mapping = dict(chosen) if wishes.preset is not None else for_model(wishes.model, dict(chosen))
+    settings: RunSettings = from_mapping(kind, mapping)
+    settings = with_overrides(settings, wishes.overrides())
+    schedule = settings.schedule
+    if wishes.epochs is not None and schedule.epochs < schedule.period:
+        settings = with_overrides(settings, [f"schedule.period={schedule.epochs}"])
+    return settings
+
+
+def resumed_settings(wishes: Wishes, before: RunSettings, graph: KnowledgeGraph, *, on_gpu: bool) -> RunSettings:
+    """What a resumed run would have: its own settings where only details were said, so that they can be compared."""
+    if wishes.preset is not None or wishes.model != before.model_name:
+        return settings_for(wishes, graph, on_gpu=on_gpu)
+    return with_overrides(before, wishes.overrides())

@@ -1,0 +1,114 @@
+"""What a run will take, before it is started: parameters, memory, time.
+
+Counting operations would need a formula for each model. Instead a few real steps are run, on the device that is
+meant, and thrown away; what autograd keeps for the way back is counted while they run.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hynt.batches.fact_tensors import FactTensors
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.training.captured_step import CapturedStep
+from hynt.training.optimisation import Optimisation
+from hynt.training.phases import phases_for, uses_bf16
+from hynt.training.run import new_model
+from hynt.training.settings import RunSettings
+from hynt.training.step import EagerStep, StepRunner
+from hynt.training.streams import Phase
+from hynt.training.training_data import fit_scaling, training_data
+
+TIMED_STEPS = 3
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Sizes are in bytes."""
+
+    parameters: int
+    weights: int
+    training_state: int  # weights, gradients and Adam's two moments
+    activations: int  # kept for the way back, at the largest of the steps tried
+    facts: int  # the training facts as tensors
+    epochs: int
+    steps_per_epoch: int
+    seconds_per_step: float
+    seconds: float  # of training in all; validation comes on top
+
+    @property
+    def memory(self) -> int:
+        """What training needs at once, roughly."""
+        return self.training_state + self.activations + self.facts
+
+    def to_mapping(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "memory": self.memory}
+
+
+def estimate(graph: KnowledgeGraph, settings: RunSettings, device: torch.device) -> Estimate:
+    """Builds the model and runs a few steps of each phase."""
+    data = training_data(graph, settings, fit_scaling(graph, settings), device)
+    model = new_model(settings, data, device).train()
+    phases = phases_for(model, data, settings)
+    parameters = list(model.parameters())
+    weights = sum(p.numel() * p.element_size() for p in parameters) + sum(
+        b.numel() * b.element_size() for b in model.buffers()
+    )
+    learnt = sum(p.numel() * p.element_size() for p in parameters if p.requires_grad)
+    kept, per_step, steps, total, epochs = 0, 0.0, 0, 0.0, 0
+    for phase in phases:
+        optimisation = Optimisation(phase.parameters, settings.optimiser, device)
+        bf16 = uses_bf16(settings, device)
+        kept = max(kept, _kept(EagerStep(model, phase.stream, optimisation, device, bf16=bf16), phase, settings.seed))
+        per_step = _seconds(
+            CapturedStep(model, phase.stream, optimisation, device, bf16=bf16, compiled=False)
+            if device.type == "cuda"
+            else EagerStep(model, phase.stream, optimisation, device, bf16=bf16),
+            phase, settings.seed, device,
+        )  # fmt: skip
+        steps = len(phase.stream.epoch(settings.seed, 0))
+        epochs += phase.epochs
+        total += per_step * steps * phase.epochs
+    return Estimate(
+        sum(p.numel() for p in parameters), weights, weights + 3 * learnt, kept, _size(data.facts), epochs, steps,
+        per_step, total,
+    )  # fmt: skip
+
+
+def _kept(runner: StepRunner, phase: Phase, seed: int) -> int:
+    """Bytes that autograd keeps in one step; a tensor kept twice counts once."""
+    found: dict[int, int] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        found[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    own = {parameter.untyped_storage().data_ptr() for parameter in phase.parameters}
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        runner.run(phase.stream.epoch(seed, 0).items(0), seed)
+    return sum(size for place, size in found.items() if place not in own)
+
+
+def _seconds(runner: StepRunner, phase: Phase, seed: int, device: torch.device) -> float:
+    """The median time of a few steps, after one that warms up."""
+    items = phase.stream.epoch(seed, 0)
+    times = []
+    for index in range(min(TIMED_STEPS, len(items)) + 1):
+        started = time.perf_counter()
+        runner.run(items.items(len(items) - 1 - index % len(items)), seed)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        times.append(time.perf_counter() - started)
+    return sorted(times[1:])[len(times[1:]) // 2]
+
+
+def _size(facts: FactTensors) -> int:
+    columns = [getattr(facts, field.name) for field in fields(facts)]
+    return sum(column.numel() * column.element_size() for column in columns if isinstance(column, Tensor))
