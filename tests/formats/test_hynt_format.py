@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hynt.errors import DataError
+from hynt.formats.hynt import write_fact
 from hynt.formats.importing import ImportOptions, read_graph
 from hynt.formats.literals import read_token, write_token
 from hynt.formats.registry import get_format
 from hynt.graph.dates import decimal_year
 from hynt.graph.fact import Fact, Number, Qualifier
-from tests.formats.graphs import only_problem, read_file, read_text, values
+from tests.formats.graphs import facts, only_problem, read_file, read_text, values
 
 
 @pytest.mark.parametrize(
@@ -146,6 +148,22 @@ def test_what_is_written_reads_back(value):
         assert found.unit == value.unit or "" in (found.unit, value.unit)
     else:
         assert found == value
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(facts, max_size=5))
+def test_a_fact_is_written_so_that_it_reads_back_or_not_at_all(tmp_path, given_facts):
+    lines, expected = [], []
+    for fact in given_facts:
+        try:
+            lines.append(write_fact(fact))
+        except DataError as error:
+            assert error.advice == "Export to tsv or jsonl, which can write every fact."
+        else:
+            expected.append(fact)
+    found, report = read_text("\n".join([str(len(lines)), *lines]), "hynt", tmp_path)
+    assert [fact.key() for fact in found] == [fact.key() for fact in expected]
+    assert not report.noted.keys() - {"impossible-date"}
 
 
 def test_numbers_from_other_formats_get_a_spelling():

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hynt.errors import DataError
 from hynt.formats.importing import read_graph
 from hynt.formats.registry import get_format
+from hynt.formats.stare import write_fact
 from hynt.graph.fact import Fact, Qualifier
-from tests.formats.graphs import only_problem, read_text
+from tests.formats.graphs import facts, only_problem, read_text
 
 
 def test_all_values_are_entities(tmp_path):
@@ -55,7 +58,7 @@ def test_a_written_folder_is_the_same_graph(tmp_path):
     "line, what",
     [
         ("a\tr\t=5", "the format stare cannot write numbers, and Fact("),
-        ("a,b\tr\tc", "the format stare cannot write the name 'a,b': it has no way to write a comma or a line end."),
+        ("a,b\tr\tc", "the format stare cannot write the name 'a,b': it has no way to write a comma"),
         ("a\\nb\tr\tc", "the format stare cannot write the name 'a\\nb'"),
     ],
 )
@@ -66,3 +69,19 @@ def test_what_it_cannot_say_is_refused(tmp_path, line, what):
         get_format("stare").write(graph, tmp_path / "out")
     assert str(error.value).startswith(what)
     assert not (tmp_path / "out").exists()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(facts, max_size=8))
+def test_a_fact_is_written_so_that_it_reads_back_or_not_at_all(tmp_path, given_facts):
+    lines, expected = [], []
+    for fact in given_facts:
+        try:
+            lines.append(write_fact(fact))
+        except DataError as error:
+            assert error.advice.startswith("Export to tsv")
+        else:
+            expected.append(fact)
+    found, report = read_text("\n".join(["a,r,b", *lines]), "stare", tmp_path)
+    assert found == [Fact("a", "r", "b"), *expected]
+    assert not report.rejected

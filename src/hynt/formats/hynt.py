@@ -79,10 +79,11 @@ class _Parser:
 
 def write_graph(graph: KnowledgeGraph, path: Path) -> Iterable[Path]:
     """A folder in the raw style: a count line and the facts of each split, with literals as they were written."""
-    return write_folder(graph, path, ".txt", _written, count_line=True)
+    return write_folder(graph, path, ".txt", write_fact, count_line=True)
 
 
-def _written(fact: Fact) -> str:
+def write_fact(fact: Fact) -> str:
+    """A fact as a line; a `DataError` where the format cannot say it."""
     cells = [_cell(fact.head, fact), _cell(fact.relation, fact, is_relation=True), _cell(fact.tail, fact)]
     for relation, value in fact.qualifiers:
         cells += (_cell(relation, fact, is_relation=True), _cell(value, fact))

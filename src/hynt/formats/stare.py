@@ -39,10 +39,11 @@ def _parse(line: str) -> Fact | None:
 
 def write_graph(graph: KnowledgeGraph, path: Path) -> Iterable[Path]:
     """A folder of comma-separated files; a graph with numbers, or with a comma in a name, is refused."""
-    return write_folder(graph, path, ".txt", _written)
+    return write_folder(graph, path, ".txt", write_fact)
 
 
-def _written(fact: Fact) -> str:
+def write_fact(fact: Fact) -> str:
+    """A fact as a line; a `DataError` where the format cannot say it."""
     cells: list[str] = []
     for value in (fact.head, fact.relation, fact.tail, *(part for pair in fact.qualifiers for part in pair)):
         if isinstance(value, Number):
@@ -50,10 +51,10 @@ def _written(fact: Fact) -> str:
                 f"the format stare cannot write numbers, and {shortened(repr(fact), 300)} has one.",
                 advice="Export to tsv, jsonl or hynt.",
             )
-        if any(mark in value for mark in ",\n\r"):
+        if any(mark in value for mark in ",\n\r") or value.startswith("\ufeff"):
             raise DataError(
                 f"the format stare cannot write the name {shortened(value)!r}: "
-                "it has no way to write a comma or a line end.",
+                "it has no way to write a comma, a line end or a byte order mark.",
                 advice="Export to tsv or jsonl, which can write every fact.",
             )
         cells.append(value)
