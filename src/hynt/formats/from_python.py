@@ -1,0 +1,191 @@
+"""Graphs from what a program already holds: lists of facts or tuples, and pandas, polars or Arrow tables.
+
+graph_from_facts([("Ann", "knows", "Bob"), ("Ann", "height", 1.7, [("year", 2020)])])
+graph_from_table(data_frame, head="person", relation="what", tail="value")
+"""
+
+from __future__ import annotations
+
+import datetime
+import numbers
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from hynt.errors import DataError, RecordProblem, UsageError
+from hynt.formats.names import check_name
+from hynt.graph.dates import parse_iso_date
+from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value, number
+
+if TYPE_CHECKING:
+    from hynt.graph.encoding import MixedRelations
+    from hynt.graph.knowledge_graph import KnowledgeGraph
+    from hynt.graph.splitting import SplitRule
+
+Facts: TypeAlias = Iterable[Fact | Sequence[Any]]
+"""Facts, or tuples (head, relation, tail) or (head, relation, tail, [(relation, value), …])."""
+
+
+def graph_from_facts(
+    facts: Facts | Mapping[str, Facts],
+    *,
+    valid: Facts | None = None,
+    test: Facts | None = None,
+    split: SplitRule | None = None,
+    labels: Mapping[str, str] | None = None,
+    relation_labels: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+    convert_units: bool = True,
+    mixed_relations: MixedRelations = "error",
+    name: str = "",
+) -> KnowledgeGraph:
+    """A graph of facts or tuples. A text is an entity; int, float and `Number` are numbers; a date is a date.
+
+    Splits: pass `valid` and `test`, or a mapping with the keys train, valid and test; without them 8:1:1 are made, or
+    as `split` says. `labels` names entities for people, `units` gives the unit that bare numbers of a relation are in.
+    """
+    given: dict[str, Facts]
+    if isinstance(facts, Mapping):
+        if valid is not None or test is not None:
+            raise UsageError("valid and test are given twice.", advice="Pass a mapping of splits, or separate lists.")
+        given = dict(facts)
+    else:
+        given = {"train": facts, "valid": valid or (), "test": test or ()}
+    has_splits = isinstance(facts, Mapping) or valid is not None or test is not None
+    return _assembled(
+        {part: _facts(values, part) for part, values in given.items()}, has_splits, split, labels or {},
+        relation_labels or {}, units or {}, convert_units, mixed_relations, name,
+    )  # fmt: skip
+
+
+def graph_from_table(
+    table: Any,
+    *,
+    valid: Any = None,
+    test: Any = None,
+    head: str = "head",
+    relation: str = "relation",
+    tail: str = "tail",
+    qualifiers: Sequence[str] | None = None,
+    numeric: Sequence[str] = (),
+    dates: Sequence[str] = (),
+    split: SplitRule | None = None,
+    labels: Mapping[str, str] | None = None,
+    relation_labels: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+    convert_units: bool = True,
+    mixed_relations: MixedRelations = "error",
+    name: str = "",
+) -> KnowledgeGraph:
+    """A graph of a pandas, polars or Arrow table with one fact a row.
+
+    Columns other than head, relation and tail are qualifiers where they are not null (`qualifiers` names some of them).
+    Columns of numbers hold numbers, of dates dates, of text entities; `numeric` and `dates` name columns of text, or
+    relations whose tails are text, that hold numbers or dates all the same.
+    """
+    from hynt.formats.table_rows import TableColumns, facts_of_table
+
+    columns = TableColumns(
+        head, relation, tail, None if qualifiers is None else tuple(qualifiers), tuple(numeric), tuple(dates)
+    )
+    tables = {"train": table, "valid": valid, "test": test}
+    given = {part: facts_of_table(rows, columns, part) for part, rows in tables.items() if rows is not None}
+    has_splits = valid is not None or test is not None
+    return _assembled(
+        given, has_splits, split, labels or {}, relation_labels or {}, units or {}, convert_units, mixed_relations, name
+    )
+
+
+def _assembled(
+    given: Mapping[str, Iterator[Fact]],
+    has_splits: bool,
+    split: SplitRule | None,
+    labels: Mapping[str, str],
+    relation_labels: Mapping[str, str],
+    units: Mapping[str, str],
+    convert_units: bool,
+    mixed_relations: MixedRelations,
+    name: str,
+) -> KnowledgeGraph:
+    from hynt.graph.assembly import Assembler, AssemblyPolicy
+    from hynt.graph.manifest import Manifest
+    from hynt.graph.splitting import SPLITS
+    from hynt.graph.vocabulary import Entity
+
+    unknown = [part for part in given if part not in SPLITS]
+    if unknown:
+        raise UsageError(f"{unknown[0]!r} is no split.", advice=f"Splits are {', '.join(SPLITS)}.")
+    details = {entity: Entity(entity, label) for entity, label in labels.items()}
+    options = {"convert_units": convert_units, "mixed": mixed_relations}
+    with Assembler(AssemblyPolicy(split=split), options, details) as assembler:
+        for known in dict.fromkeys([*units, *relation_labels]):
+            assembler.encoder.declare_relation(
+                known, None, units.get(known, ""), "linear", relation_labels.get(known, "")
+            )
+        for part in SPLITS:
+            for index, fact in enumerate(given.get(part, ())):
+                try:
+                    assembler.add(fact, part if has_splits else None)
+                except RecordProblem as problem:
+                    raise located(problem, part, index) from None
+        assembly = assembler.finish()
+        return assembly.to_graph(Manifest(name=name, importing=assembly.report))
+
+
+def located(problem: RecordProblem, part: str, index: int) -> DataError:
+    """A record's problem as an error that names the fact."""
+    return DataError(problem.what, where=f"{part} fact {index + 1}", advice=problem.advice)
+
+
+def _facts(values: Facts, part: str) -> Iterator[Fact]:
+    for index, value in enumerate(values):
+        try:
+            yield _fact(value)
+        except RecordProblem as problem:
+            raise located(problem, part, index) from None
+
+
+def _fact(given: Any) -> Fact:
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) not in (3, 4):
+        raise RecordProblem(
+            "not-a-fact",
+            f"{given!r:.60} is no fact.",
+            "Give (head, relation, tail) or (head, relation, tail, qualifiers).",
+        )
+    head, relation, tail = given[:3]
+    pairs = given[3] if len(given) == 4 else ()
+    if isinstance(pairs, str) or not isinstance(pairs, Sequence):
+        raise RecordProblem(
+            "not-a-qualifier", f"{pairs!r:.60} is no list of qualifiers.", "Give pairs (relation, value)."
+        )
+    return Fact(_name(head, "head"), _name(relation, "relation"), _value(tail, "tail"), tuple(map(_qualifier, pairs)))
+
+
+def _qualifier(pair: Any) -> Qualifier:
+    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise RecordProblem("not-a-qualifier", f"{pair!r:.60} is no qualifier.", "Give pairs (relation, value).")
+    return Qualifier(_name(pair[0], "qualifier relation"), _value(pair[1], f"qualifier {pair[0]!r}"))
+
+
+def _name(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise RecordProblem(
+            "not-a-name",
+            f"the {what} is {value!r:.40}, which is not text.",
+            "Entities and relations are strings: use str(…).",
+        )
+    return check_name(value, what)
+
+
+def _value(value: Any, what: str) -> Value:
+    if isinstance(value, str):
+        return check_name(value, what)
+    if isinstance(value, Number):
+        return value
+    if isinstance(value, datetime.date):  # a datetime is one too
+        text = value.isoformat()
+        return Number(parse_iso_date(text[:10])[0], text, DATE_UNIT)
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        return number(int(value) if isinstance(value, numbers.Integral) else float(value))
+    raise RecordProblem(
+        "not-a-value", f"the {what} is {value!r:.40}.", "Give a string, a number, a date or a hynt Number."
+    )

@@ -1,0 +1,193 @@
+"""Graphs from lists and tables in one call."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hynt.errors import DataError, UsageError
+from hynt.formats.from_python import graph_from_facts, graph_from_table
+from hynt.graph.fact import Fact, Number, Qualifier
+from hynt.graph.splitting import SplitRule
+from tests.formats.graphs import names
+
+TUPLES = [
+    ("Ann", "knows", "Bob"),
+    ("Ann", "height", 1.7, [("year", 2020), ("source", "web")]),
+    ["Bob", "born", datetime.date(1922, 1, 28)],
+    Fact("Bob", "weight", Number(176.4, "176.4", "lb"), (Qualifier("year", Number(2021.0, "2021")),)),
+]
+
+
+def test_a_list_of_tuples_becomes_a_graph():
+    graph = graph_from_facts(
+        {"train": TUPLES}, labels={"Ann": "Ann Example"}, relation_labels={"knows": "is friends with"}
+    )
+    assert list(graph.facts()) == [
+        Fact("Ann", "knows", "Bob"),
+        Fact(
+            "Ann", "height", Number(1.7, "1.7"), (Qualifier("year", Number(2020.0, "2020")), Qualifier("source", "web"))
+        ),
+        Fact("Bob", "born", Number(1922 + 27 / 365, "1922-01-28", "date")),
+        Fact("Bob", "weight", Number(176.4 * 0.45359237, "176.4", "kg"), (Qualifier("year", Number(2021.0, "2021")),)),
+    ]
+    assert graph.entity_labels[0] == "Ann Example"
+    assert graph.relation_labels[0] == "is friends with"
+
+
+def test_splits_are_given_or_made():
+    given = graph_from_facts([("a", "r", "b")], valid=[("a", "r", "c")], test=[("c", "r", "b")])
+    assert {name: len(table) for name, table in given.splits.items()} == {"train": 1, "valid": 1, "test": 1}
+    many = [(f"e{index % 50}", "r", f"e{index // 50}") for index in range(1000)]
+    made = graph_from_facts(many)
+    assert len(made) == 1000
+    assert 700 < len(made.split("train")) < 900
+    halves = graph_from_facts(iter(many), split=SplitRule((1.0, 0.0, 1.0)))
+    assert list(halves.splits) == ["train", "test"]
+
+
+def test_units_of_bare_numbers_can_be_said():
+    graph = graph_from_facts({"train": [("a", "height", 170)]}, units={"height": "cm"})
+    assert [fact.tail for fact in graph.facts()] == [Number(1.7, "170", "m")]
+    kept = graph_from_facts({"train": [("a", "height", 170)]}, units={"height": "cm"}, convert_units=False)
+    assert [(fact.tail.value, fact.tail.unit) for fact in kept.facts()] == [(170.0, "cm")]
+
+
+def test_numbers_of_numpy_are_numbers():
+    graph = graph_from_facts({"train": [("a", "n", np.int64(5)), ("a", "x", np.float32(0.5))]})
+    assert [fact.tail for fact in graph.facts()] == [Number(5.0, "5"), Number(0.5, "0.5")]
+
+
+@pytest.mark.parametrize(
+    "fact, message",
+    [
+        (
+            ("a", "r"),
+            "train fact 2: ('a', 'r') is no fact. Give (head, relation, tail) or (head, relation, tail, qualif",
+        ),
+        ("abc", "train fact 2: 'abc' is no fact."),
+        (
+            (1, "r", "b"),
+            "train fact 2: the head is 1, which is not text. Entities and relations are strings: use str(…).",
+        ),
+        (("a", "", "b"), "train fact 2: the relation is empty."),
+        (("a", "r", None), "train fact 2: the tail is None. Give a string, a number, a date or a hynt Number."),
+        (("a", "r", True), "train fact 2: the tail is True."),
+        (("a", "r2", float("nan")), "train fact 2: 'nan' is not a finite number."),
+        (("a", "r", "b", "q"), "train fact 2: 'q' is no list of qualifiers. Give pairs (relation, value)."),
+        (("a", "r", "b", [("q",)]), "train fact 2: ('q',) is no qualifier. Give pairs (relation, value)."),
+        (("a", "r", "b", [("q", None)]), "train fact 2: the qualifier 'q' is None."),
+        (
+            ("a", "r", 5),
+            "train fact 2: the relation 'r' has a number here: (a, r, 5); but an entity before: (a, r, b).",
+        ),
+    ],
+)
+def test_a_wrong_fact_is_named(fact, message):
+    with pytest.raises(DataError) as problem:
+        graph_from_facts({"train": [("a", "r", "b"), fact]})
+    assert message in str(problem.value)
+
+
+def test_wrong_use_is_said():
+    with pytest.raises(UsageError, match="'dev' is no split"):
+        graph_from_facts({"dev": [("a", "r", "b")]})
+    with pytest.raises(UsageError, match="valid and test are given twice"):
+        graph_from_facts({"train": [("a", "r", "b")]}, test=[("a", "r", "b")])
+    with pytest.raises(UsageError, match="list is no table"):
+        graph_from_table([("a", "r", "b")])
+    with pytest.raises(DataError, match="there are no facts"):
+        graph_from_facts([])
+
+
+COLUMNS = {
+    "head": ["Ann", "Bob"],
+    "relation": ["knows", "knows"],
+    "tail": ["Bob", "Ann"],
+    "year": [2020, None],
+    "since": [datetime.date(1922, 1, 28), None],
+    "place": [None, "Rome"],
+}
+MAKERS = {
+    "arrow": pa.table,
+    "polars": pl.DataFrame,
+    "pandas": lambda columns: pd.DataFrame(columns, index=["x", "y"]).astype({"year": "Int64"}),
+}
+
+
+@pytest.mark.parametrize("library", list(MAKERS))
+def test_a_table_of_any_library_becomes_the_same_graph(library):
+    table = MAKERS[library](COLUMNS)
+    graph = graph_from_table(table, valid=table, units={"year": "year"})
+    assert list(graph.facts("train")) == [
+        Fact(
+            "Ann", "knows", "Bob",
+            (Qualifier("year", Number(2020.0, "2020", "year")),
+             Qualifier("since", Number(1922 + 27 / 365, "1922-01-28", "date"))),
+        ),
+        Fact("Bob", "knows", "Ann", (Qualifier("place", "Rome"),)),
+    ]  # fmt: skip
+    assert list(graph.splits) == ["train", "valid"]
+
+
+def test_columns_are_named_and_text_can_be_declared():
+    table = pa.table(
+        {
+            "who": ["a", "a", "a"],
+            "what": ["height", "born", "likes"],
+            "value": ["1.5", "1922", "7"],
+            "n": ["1", "2", "3"],
+            "x": ["u", "v", "w"],
+        }
+    )
+    graph = graph_from_table(
+        table, test=table, head="who", relation="what", tail="value",
+        qualifiers=["n"], numeric=["height", "n"], dates=["born"],
+    )  # fmt: skip
+    assert list(graph.facts("train")) == [
+        Fact("a", "height", Number(1.5, "1.5"), (Qualifier("n", Number(1.0, "1")),)),
+        Fact("a", "born", Number(1922.0, "1922", "date"), (Qualifier("n", Number(2.0, "2")),)),
+        Fact("a", "likes", "7", (Qualifier("n", Number(3.0, "3")),)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "columns, options, error, message",
+    [
+        ({"head": ["a"]}, {}, DataError, "the train table has no column 'relation'. Known here: head."),
+        ({"tail": ["b"]}, {"qualifiers": ["when"]}, DataError, "the train table has no column 'when'."),
+        ({"head": [1], "tail": ["b"]}, {}, UsageError, "the column 'head' holds int64, but names are text."),
+        ({"tail": [[1]]}, {}, UsageError, "the column 'tail' holds list<"),
+        ({"tail": [None]}, {}, DataError, "train table, row 1: the tail is null. Give it a value, or remove the row."),
+        ({"head": [None], "tail": ["b"]}, {}, DataError, "train table, row 1: the head is empty."),
+        ({"tail": ["x"]}, {"numeric": ["r"]}, DataError, "train table, row 1: 'x' is not a number."),
+        ({"tail": [float("inf")]}, {}, DataError, "train table, row 1: 'inf' is not a finite number."),
+    ],
+)
+def test_a_wrong_table_is_named(columns, options, error, message):
+    whole = columns if columns == {"head": ["a"]} else {"head": ["a"], "relation": ["r"], **columns}
+    if whole.get("head") == [None]:
+        whole["head"] = pa.array([None], pa.string())
+    with pytest.raises(error) as problem:
+        graph_from_table(pa.table(whole), **options)
+    assert message in str(problem.value)
+
+
+def test_a_column_of_mixed_types_is_refused():
+    frame = pd.DataFrame({"head": ["a", "b"], "relation": ["r", "r"], "tail": ["x", 5]})
+    with pytest.raises(UsageError, match="mixes types"):
+        graph_from_table(frame)
+
+
+@given(st.lists(st.tuples(names, names, names), min_size=1, max_size=8, unique=True))
+def test_a_table_and_its_rows_give_the_same_graph(rows):
+    heads, relations, tails = zip(*rows, strict=True)
+    table = pa.table({"head": heads, "relation": relations, "tail": tails})
+    assert graph_from_table(table) == graph_from_facts(rows)
