@@ -95,8 +95,11 @@ def _save(
         raise UsageError(f"{folder} exists already.", advice="Choose another folder, or say --overwrite to replace it.")
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / MANIFEST_NAME).exists())):
         raise UsageError(f"{folder} is not a saved graph, so it is not replaced.", advice="Choose another folder.")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.partial-", dir=folder.parent))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.partial-", dir=folder.parent))
+    except OSError as problem:
+        raise _unwritable(folder, problem) from None
     try:
         names = Names(vocabulary)
         counts = {"entities": vocabulary.entity_count, "relations": vocabulary.relation_count}
@@ -118,10 +121,15 @@ def _save(
         staging.chmod(0o755)
         _publish(staging, folder)
     except OSError as problem:
-        raise DataError(f"the graph cannot be written: {problem.strerror or problem}.", where=str(folder)) from None
+        raise _unwritable(folder, problem) from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return manifest
+
+
+def _unwritable(folder: Path, problem: OSError) -> DataError:
+    advice = "Make room, or choose another folder."
+    return DataError(f"the graph cannot be written: {problem.strerror or problem}.", where=str(folder), advice=advice)
 
 
 def _publish(staging: Path, folder: Path) -> None:
