@@ -137,9 +137,15 @@ def _publish(staging: Path, folder: Path) -> None:
     _flush_folder(staging)
     if folder.exists():
         old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old-", dir=folder.parent))
-        folder.replace(old / "graph")
-        staging.replace(folder)
-        shutil.rmtree(old, ignore_errors=True)
+        try:
+            folder.replace(old / "graph")
+            staging.replace(folder)
+        except BaseException:  # an interrupt too: the graph that was there stays there
+            if (old / "graph").exists() and not folder.exists():
+                (old / "graph").replace(folder)
+            raise
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
     else:
         staging.replace(folder)
     _flush_folder(folder.parent)
