@@ -21,6 +21,7 @@ from hynt.formats.report import ReadReport
 from hynt.graph.assembly import Assembler, Assembly, AssemblyPolicy
 from hynt.graph.encoding import MixedRelations
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.leakage import find_leakage
 from hynt.graph.manifest import Manifest
 from hynt.graph.storage import save_assembly
 
@@ -109,13 +110,29 @@ def read_graph(source: Path, format_name: str, options: ImportOptions | None = N
 def check_source(
     source: Path, format_name: str, options: ImportOptions | None = None, *, progress: Progress = lambda state: None
 ) -> tuple[ReadReport, dict[str, Any]]:
-    """Read everything, write nothing: what was found, and what an import would do with it ({} when it would fail)."""
+    """Read everything, write nothing: what was found, and what an import would make of it ({} with bad records)."""
     run = _Import(Path(source), format_name, options or ImportOptions(), progress)
     with run.assembler:
         run.collect()
-        if run.report.kept == 0:
+        if run.report.rejected:
             return run.report, {}
-        return run.report, dict(run.assembler.finish(run.tell).report)
+        return run.report, _outcome(run.assembler.finish(run.tell))
+
+
+def _outcome(assembly: Assembly) -> dict[str, Any]:
+    """What a graph would hold, and the relations in it that give others away."""
+    vocabulary, outcome = assembly.vocabulary, dict(assembly.report)
+    names = [relation.name for relation in vocabulary.relations]
+    chunks = (chunk for split in assembly.split_names for chunk in assembly.tables(split))
+    leaks = find_leakage(chunks, vocabulary.relation_is_number, vocabulary.entity_count)
+    outcome["leakage_left"] = [leak.to_mapping(names) for leak in leaks]
+    outcome["counts"] = {
+        "entities": vocabulary.entity_count,
+        "relations": vocabulary.relation_count,
+        "number_relations": int(vocabulary.relation_is_number.sum()),
+        **{split: sum(len(table) for table in assembly.tables(split)) for split in assembly.split_names},
+    }
+    return outcome
 
 
 class _Import:

@@ -52,13 +52,15 @@ def format_quantity(value: float, unit: str = "") -> str:
         return text
     if unit == "percent":
         return f"{text} %"
+    if unit.startswith("1/"):
+        return f"{text} per {_raised(unit[2:])}"
     if text != "1":
         unit = _COUNTED.get(unit, unit)
     return f"{text} {_raised(unit)}"
 
 
 def format_number(value: float) -> str:
-    """A number with thousands separators and six significant digits, or two after the point where those are more."""
+    """A number with thousands separators; below a million with six significant digits, or two after the point."""
     value += 0.0  # -0.0 is 0
     size = abs(value)
     if not math.isfinite(value):
@@ -69,7 +71,7 @@ def format_number(value: float) -> str:
         return f"{_trimmed(mantissa)} × 10{power}".replace("-", "−", 1)
     if value == round(value):
         return f"{value:,.0f}".replace("-", "−")
-    decimals = max(2, 5 - math.floor(math.log10(size)))
+    decimals = max(2, 5 - math.floor(math.log10(size))) if size < 1e6 else 0
     return _trimmed(f"{value:,.{decimals}f}").replace("-", "−")
 
 

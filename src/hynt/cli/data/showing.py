@@ -1,0 +1,89 @@
+"""`hynt data show`: the facts of one entity, readable, and a picture of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.data.facts_as_json import fact_as_json
+from hynt.cli.data.statistics import GraphArgument
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_HEADINGS = {"head": "", "tail": "as the tail of", "value": "as the value of a qualifier of"}
+
+
+class PositionOption(StrEnum):
+    HEAD = "head"
+    TAIL = "tail"
+    VALUE = "value"
+
+
+def show(
+    graph: GraphArgument,
+    entity: Annotated[str, typer.Argument(metavar="ENTITY", help="An entity's id or name.")],
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many facts to show, of many relations.")] = 20,
+    position: Annotated[
+        PositionOption | None,
+        typer.Option("--position", help="Only facts where it stands here; also settles a name that several share."),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE", help="Draw its neighbourhood: .png, .svg or .pdf.")
+    ] = None,
+    json: JsonFlag = False,
+    save: SaveFile = None,
+) -> None:
+    """Show the facts of an entity, with names, units and dates."""
+    from hynt.graph.entity_facts import facts_of
+    from hynt.graph.lookup import POSITIONS, NameLookup
+    from hynt.graph.storage import load_graph
+
+    check_save(save)
+    if picture is not None:
+        from hynt.reporting.neighbourhood import check_picture
+
+        check_picture(picture)
+    loaded = load_graph(graph)
+    positions = tuple(name for name in POSITIONS if position is None or name == position.value)
+    identity = NameLookup(loaded).entity(entity, positions[0] if position else None)
+    found = facts_of(loaded, identity, limit=limit, positions=positions)
+    one = loaded.entities[identity]
+    result: dict[str, Any] = {
+        "graph": graph,
+        "entity": {"id": one.name, "label": loaded.entity_labels[identity], "type": one.type},
+        "counts": dict(found.counts), "left_out": found.left_out,
+        "facts": [
+            {"split": item.split, "position": item.position, **fact_as_json(item.fact, loaded)} for item in found.facts
+        ],
+        "picture": str(picture) if picture else None,
+    }  # fmt: skip
+    if picture is not None:
+        from hynt.reporting.neighbourhood import PICTURED_FACTS, draw_neighbourhood
+
+        few = facts_of(loaded, identity, limit=PICTURED_FACTS, positions=positions)
+        draw_neighbourhood(loaded, few, picture)
+    deliver(result, as_json=json, save=save, text=lambda out: _tell(result, out))
+
+
+def _tell(result: dict[str, Any], out: Console) -> None:
+    entity = result["entity"]
+    about = [part for part in (entity["id"] if entity["id"] != entity["label"] else "", entity["type"]) if part]
+    out.print(visible(entity["label"]) + (f" ({visible(', '.join(about))})" if about else ""), style="bold")
+    if not result["facts"]:
+        out.print("No facts there.")
+    for position, heading in _HEADINGS.items():
+        facts = [fact for fact in result["facts"] if fact["position"] == position]
+        if facts and heading:
+            out.print(f"{heading}:", style="dim")
+        for fact in facts:
+            out.print(f"  {visible(fact['text'])}", soft_wrap=True)
+    if result["left_out"]:
+        total = sum(result["counts"].values())
+        out.print(f"… and {result['left_out']:,} more facts: --limit {total} shows all.", style="dim")
+    if result["picture"]:
+        out.print(f"Picture in {visible(result['picture'])}", soft_wrap=True)

@@ -1,0 +1,102 @@
+"""The facts around one entity: as head, as tail, as the value of a qualifier. A mix of them where there are many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.graph.fact import Fact
+from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.lookup import POSITIONS, Position
+
+
+@dataclass(frozen=True)
+class EntityFact:
+    """A fact, the split it is in, and where the entity stands in it."""
+
+    split: str
+    position: Position
+    fact: Fact
+
+
+@dataclass(frozen=True)
+class EntityFacts:
+    """Some facts of an entity, and how many it has at each position."""
+
+    entity: int
+    counts: dict[Position, int]  # a fact that holds the entity twice counts at the first of head, tail, value
+    facts: tuple[EntityFact, ...]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def left_out(self) -> int:
+        return self.total - len(self.facts)
+
+
+def facts_of(
+    graph: KnowledgeGraph, entity: int, *, limit: int | None = None, positions: Sequence[Position] = POSITIONS
+) -> EntityFacts:
+    """The facts of an entity, by position and relation; with a `limit`, as many different relations as fit in it."""
+    found, places, splits = [], [], []
+    for split, table in graph.splits.items():
+        place = _position_in(table, entity, graph.vocabulary.relation_is_number)
+        rows = np.flatnonzero(np.isin(place, [POSITIONS.index(position) for position in positions]))
+        found.append(table.take(rows.astype(np.int64)))
+        places.append(place[rows])
+        splits += [split] * len(rows)
+    table, place = concatenate(found), np.concatenate(places)
+    asked = place * np.int64(graph.vocabulary.relation_count) + _relation_at(table, place, entity)
+    chosen = _mixed(asked, place, limit)
+    facts = table.take(chosen).facts(graph.vocabulary)
+    return EntityFacts(
+        entity,
+        {position: int((place == POSITIONS.index(position)).sum()) for position in positions},
+        tuple(
+            EntityFact(splits[row], POSITIONS[place[row]], fact)
+            for row, fact in zip(chosen.tolist(), facts, strict=True)
+        ),
+    )
+
+
+def _position_in(table: FactTable, entity: int, relation_is_number: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """(n,) where the entity stands in each fact, as an index into POSITIONS; the last index + 1 where it does not."""
+    place = np.full(len(table), len(POSITIONS), dtype=np.int8)
+    values = (table.qualifier_entity == entity) & ~relation_is_number[table.qualifier_relation]
+    place[table.qualifier_owner()[values]] = 2
+    place[(table.tail_entity == entity) & ~relation_is_number[table.relation]] = 1
+    place[table.head == entity] = 0
+    return place
+
+
+def _relation_at(table: FactTable, place: NDArray[np.int8], entity: int) -> NDArray[np.int32]:
+    """(n,) the relation through which each fact meets the entity: the fact's own, or a qualifier's."""
+    relation = table.relation.copy()
+    owner = table.qualifier_owner()
+    through = (place[owner] == 2) & (table.qualifier_entity == entity)
+    relation[owner[through]] = table.qualifier_relation[through]
+    return relation
+
+
+def _mixed(group: NDArray[np.int64], position: NDArray[np.int8], limit: int | None) -> NDArray[np.int64]:
+    """Rows by position and group, in order of first appearance. Where there are more than `limit`: the first of each
+    group, then the second, …, with three groups of heads to one of tails and one of values.
+    """
+    order = np.argsort(group, kind="stable")
+    names, first, size = np.unique(group, return_index=True, return_counts=True)
+    turn = np.empty(len(group), dtype=np.int64)  # (n,) which one of its group a row is
+    turn[order] = np.arange(len(group)) - np.repeat(np.cumsum(size) - size, size)
+    place = position[first]  # (groups,)
+    by_place = np.lexsort((first, place))
+    rank = np.empty(len(names), dtype=np.int64)  # (groups,) which group of its position it is
+    rank[by_place] = np.arange(len(names)) - np.searchsorted(place[by_place], place[by_place])
+    own = np.searchsorted(names, group)
+    share = np.where(position == 0, rank[own] // 3, rank[own])
+    chosen = np.lexsort((rank[own], position, share, turn))[:limit]
+    return chosen[np.lexsort((chosen, rank[own][chosen], position[chosen]))].astype(np.int64)

@@ -1,0 +1,92 @@
+"""`hynt data show`: an entity by id or name, its facts in words, and a picture."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import leftovers
+
+
+@pytest.mark.parametrize("name", ["Q17", "Japan", "japan"])
+def test_facts_in_words(hynt, graph, name):
+    done = hynt("data", "show", graph, name)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[0] == "Japan (Q17)"
+    assert "  Japan · life expectancy · 88.2 years (point in time 2024; sex female)\n" in done.out
+    assert "as the tail of:\n  Tokyo · country · Japan\n" in done.out
+
+
+def test_units_and_dates(hynt, graph):
+    done = hynt("data", "show", graph, "Douglas Adams")
+    assert "  Douglas Adams · mass · 80.0137 kg\n" in done.out
+    assert "  Douglas Adams · date of birth · 1952-03-11\n" in done.out
+
+
+def test_facts_as_json(hynt, graph):
+    found = hynt("data", "show", graph, "female", "--json").json
+    assert found["entity"] == {"id": "Q6581072", "label": "female", "type": ""}
+    assert found["counts"] == {"head": 0, "tail": 0, "value": 1}
+    (fact,) = found["facts"]
+    assert fact["position"] == "value"
+    assert fact["tail"] == {"number": 88.2, "literal": "88.2", "unit": "year", "text": "88.2 years"}
+    assert fact["qualifiers"][0]["value"]["text"] == "2024"
+    assert fact["qualifiers"][1] == {
+        "relation": {"id": "P21", "label": "sex"}, "value": {"id": "Q6581072", "label": "female"},
+    }  # fmt: skip
+
+
+def test_limit_takes_many_relations_and_says_what_is_left_out(hynt, graph):
+    found = hynt("data", "show", graph, "Japan", "--limit", "3", "--json").json
+    assert (found["left_out"], len(found["facts"])) == (1, 3)
+    assert {(fact["position"], fact["relation"]["id"]) for fact in found["facts"]} == {
+        ("head", "P36"), ("head", "P2250"), ("tail", "P17"),
+    }  # fmt: skip
+    assert "… and 1 more facts: --limit 4 shows all." in hynt("data", "show", graph, "Japan", "--limit", "3").out
+
+
+def test_position_narrows_the_facts(hynt, graph):
+    found = hynt("data", "show", graph, "Japan", "--position", "tail", "--json").json
+    assert [fact["position"] for fact in found["facts"]] == ["tail"]
+    assert "No facts there." in hynt("data", "show", graph, "Japan", "--position", "value").out
+
+
+def test_an_unknown_name_is_refused_with_the_nearest(hynt, graph):
+    done = hynt("data", "show", graph, "Jpan")
+    assert done.code == 2
+    assert "the graph has no entity called 'Jpan'" in done.err
+    assert "'Japan'" in done.err
+
+
+def test_a_shared_name_is_refused_or_settled_by_the_position(hynt, source, tmp_path):
+    (tmp_path / "names.tsv").write_text("Q17\tJapan\nQ6581072\tJapan\n", encoding="utf-8")
+    command = ("data", "import", source, "-f", "jsonl", "-o", tmp_path / "g", "--entity-labels", tmp_path / "names.tsv")
+    assert hynt(*command).code == 0
+    done = hynt("data", "show", tmp_path / "g", "Japan")
+    assert done.code == 2
+    assert "2 entities are called 'Japan': Q17 (head, tail), Q6581072 (value)." in done.err
+    found = hynt("data", "show", tmp_path / "g", "Japan", "--position", "value", "--json").json
+    assert found["entity"]["id"] == "Q6581072"
+
+
+@pytest.mark.parametrize("suffix, start", [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".PDF", b"%PDF")])
+def test_a_picture_by_its_suffix(hynt, graph, tmp_path, suffix, start):
+    path = tmp_path / f"japan{suffix}"
+    done = hynt("data", "show", graph, "Japan", "--picture", path)
+    assert (done.code, done.err) == (0, "")
+    assert f"Picture in {path}" in done.out
+    assert path.read_bytes().startswith(start)
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize("name, message", [("japan.gif", "no suffix of a picture"), ("no/japan.png", "no folder")])
+def test_a_picture_that_cannot_be_drawn_is_refused_first(hynt, graph, tmp_path, name, message):
+    done = hynt("data", "show", graph, "Japan", "--picture", tmp_path / name)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+
+
+def test_a_missing_extra_is_said(hynt, graph, tmp_path, monkeypatch):
+    monkeypatch.setattr("hynt.reporting.neighbourhood.find_spec", lambda name: None)
+    done = hynt("data", "show", graph, "Japan", "--picture", tmp_path / "japan.png")
+    assert done.code == 2
+    assert "pip install 'hynt[plot]'" in done.err

@@ -1,0 +1,55 @@
+"""`hynt data stats`."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_counts_as_json(hynt, graph, tmp_path):
+    found = hynt("data", "stats", graph, "--json", "--save", tmp_path / "stats.json").json
+    assert found["licence"] == "CC0-1.0"
+    assert found["counts"]["facts"] == 6
+    assert found["counts"]["facts_with_qualifiers"] == 2
+    assert (found["counts"]["entity_qualifiers"], found["counts"]["number_qualifiers"]) == (2, 1)
+    assert sum(split["facts"] for split in found["splits"].values()) == 6
+    expectancy = next(numbers for numbers in found["numbers"] if numbers["relation"] == "P2250")
+    assert (expectancy["label"], expectancy["unit"], expectancy["frequency"]) == ("life expectancy", "year", 2)
+    assert (expectancy["minimum"], expectancy["maximum"]) == (82.1, 88.2)
+    assert found["outliers"] is None
+    assert json.loads((tmp_path / "stats.json").read_text(encoding="utf-8")) == found
+
+
+def test_the_tables_are_readable(hynt, graph):
+    done = hynt("data", "stats", graph, "--outliers")
+    assert (done.code, done.err) == (0, "")
+    assert "facts: all / with / without qualifiers" in done.out
+    assert "1952-03-11" in done.out
+    assert "life expectancy" in done.out
+    assert "0 numbers lie outside the robust range" in done.out
+
+
+def test_outliers_of_the_built_in_graph(hynt):
+    found = hynt("data", "stats", "world", "--outliers", "--limit", "3", "--json").json
+    assert len(found["outliers"]["suspicious"]) == 3
+    assert found["outliers"]["found"] >= 3
+    first = found["outliers"]["suspicious"][0]
+    assert first["distance"] >= found["outliers"]["suspicious"][1]["distance"]
+    assert first["fact"]["text"].count(" · ") == 2
+
+
+def test_a_graph_that_is_not_there(hynt, tmp_path):
+    done = hynt("data", "stats", tmp_path / "nowhere", "--json")
+    assert done.code == 2
+    assert "there is no graph at" in done.json["error"]["what"]
+    assert "world" in done.json["error"]["advice"]
+
+
+def test_a_changed_byte_is_named(hynt, graph):
+    path = graph / "train.parquet"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    done = hynt("data", "stats", graph)
+    assert done.code == 1
+    assert "train.parquet" in done.err
+    assert "the file was changed" in done.err
