@@ -221,6 +221,12 @@ def test_wrong_options_are_wrong_use(tmp_path, options, message):
     assert message in str(problem.value)
 
 
+@pytest.mark.parametrize("damage", [b"\xff", b"\x00"])
+def test_a_row_never_takes_the_place_of_a_damaged_header(tmp_path, damage):
+    with pytest.raises(DataError, match=r"facts\.csv:1: the header is no clean UTF-8 text"):
+        read(b"head,relation,tail" + damage + b"\nhead,relation,tail\nA,r,B\n", tmp_path)
+
+
 def test_a_name_that_fits_nothing_is_noted(tmp_path):
     _, report = read("head,relation,tail,year\nA,r,B,1\n", tmp_path, numeric=("year", "yaer"))
     assert [note[1:3] for note in report.notes] == [("unused-name", "'yaer' is no column and no relation here.")]

@@ -31,8 +31,10 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
     """The facts of an edge list or a Neo4j export."""
     lines = text_lines(path, options, report)
     header = next(lines, None)
-    if header is None:
+    if header is None and not report.line:
         raise DataError("the file is empty.", where=str(path), advice="The first line names the columns.")
+    if header is None or report.line != 1:  # else the first good line would be taken for the header
+        raise DataError("the header is no clean UTF-8 text.", where=f"{path}:1", advice="Save the file as UTF-8.")
     delimiter = choose_delimiter(bare_name(path.name).lower(), header, options)
     records = csv_records(_chained(header, lines), delimiter, options.max_line_bytes, report)
     first = next(records)
