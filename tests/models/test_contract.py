@@ -19,6 +19,13 @@ def test_hynt_holds_the_contract(form):
     check_model(lambda sizes, train: Hynt.build(sizes, train, FORMS[form]))
 
 
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "hynt"])
+def test_every_other_registered_model_holds_the_contract(name):
+    entry = MODELS.get(name)
+    settings = entry.settings()
+    check_model(lambda sizes, train: entry.build(sizes, train, settings), literals=entry.needs_literals(settings))
+
+
 def test_hynt_with_discrete_numbers_holds_the_contract():
     settings = HyntSettings(**SMALL, numbers="discrete")
     check_model(lambda sizes, train: Hynt.build(sizes, train, settings), literals=True)

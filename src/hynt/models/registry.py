@@ -13,6 +13,14 @@ from hynt.config.building import from_mapping
 from hynt.models.contract import Capability, ItemStream, Part
 from hynt.models.hynt import Hynt
 from hynt.models.hynt_settings import HyntSettings
+from hynt.models.trivial import (
+    Frequency,
+    NeighbourMean,
+    NeighbourMeanSettings,
+    RelationMean,
+    RelationMedian,
+    TrivialSettings,
+)
 from hynt.registry import Registry
 
 
@@ -33,20 +41,25 @@ class ModelEntry:
     needs_literals: Callable[[Any], bool] = _never  # whether, with these settings, facts must carry ids of literals
 
 
-MODELS: Registry[ModelEntry] = Registry("model")
+def _entry(model: Any, settings: type[Any], summary: str, needs_literals: Callable[[Any], bool] = _never) -> ModelEntry:
+    """A model class that says what it can do as class attributes."""
+    return ModelEntry(summary, settings, model.build, model.item_stream, model.answers, model.reads, needs_literals)
 
+
+MODELS: Registry[ModelEntry] = Registry("model")
 MODELS.add(
     "hynt",
-    ModelEntry(
-        summary="HyNT: context and prediction transformers over triplets, qualifiers and numbers (KDD 2023)",
-        settings=HyntSettings,
-        build=Hynt.build,
-        item_stream=Hynt.item_stream,
-        answers=Hynt.answers,
-        reads=Hynt.reads,
+    _entry(
+        Hynt, HyntSettings, "context and prediction transformers over triplets, qualifiers and numbers (KDD 2023)",
         needs_literals=lambda settings: settings.numbers == "discrete",
     ),
+)  # fmt: skip
+MODELS.add("relation-mean", _entry(RelationMean, TrivialSettings, "a number is the mean of its relation"))
+MODELS.add("relation-median", _entry(RelationMedian, TrivialSettings, "a number is the median of its relation"))
+MODELS.add(
+    "neighbour-mean", _entry(NeighbourMean, NeighbourMeanSettings, "a number is the mean of the head's neighbours")
 )
+MODELS.add("frequency", _entry(Frequency, TrivialSettings, "an answer is as likely as it is frequent in its place"))
 
 
 def build(name: str, sizes: Sizes, train: FactTensors, settings: Any = None) -> nn.Module:

@@ -35,18 +35,26 @@ def attend(query: Tensor, key: Tensor, value: Tensor, present: Tensor | None, dr
 
     `present` (rows, keys) bool says which keys may be looked at; each row has at least one.
     """
-    broadcast = query.is_cuda and key.shape[1] <= SHORT
-    scale = query.shape[-1] ** -0.5
-    if broadcast:
-        scores = (query.unsqueeze(2) * key.unsqueeze(1)).sum(-1).transpose(2, 3).transpose(1, 2) * scale
-    else:
-        scores = torch.einsum("rqhw,rkhw->rhqk", query, key) * scale  # (rows, heads, queries, keys)
+    form = attend_by_broadcast if query.is_cuda and key.shape[1] <= SHORT else attend_by_product
+    return form(query, key, value, present, dropout)
+
+
+def attend_by_product(query: Tensor, key: Tensor, value: Tensor, present: Tensor | None, dropout: float) -> Tensor:
+    """`attend` by matrix products."""
+    scores = torch.einsum("rqhw,rkhw->rhqk", query, key) * query.shape[-1] ** -0.5
     if present is not None:
         scores = scores.masked_fill(~present[:, None, None, :], float("-inf"))
-    weights = functional.dropout(scores.softmax(-1), dropout, dropout > 0).to(value.dtype)
-    if broadcast:
-        return (weights.permute(0, 2, 3, 1).unsqueeze(-1) * value.unsqueeze(1)).sum(2)
-    return torch.einsum("rhqk,rkhw->rqhw", weights, value)
+    weights = functional.dropout(scores.softmax(-1), dropout, dropout > 0)
+    return torch.einsum("rhqk,rkhw->rqhw", weights.to(value.dtype), value)
+
+
+def attend_by_broadcast(query: Tensor, key: Tensor, value: Tensor, present: Tensor | None, dropout: float) -> Tensor:
+    """`attend` by products of numbers and sums, which the compiler merges."""
+    scores = (query.unsqueeze(2) * key.unsqueeze(1)).sum(-1) * query.shape[-1] ** -0.5  # (rows, queries, keys, heads)
+    if present is not None:
+        scores = scores.masked_fill(~present[:, None, :, None], float("-inf"))
+    weights = functional.dropout(scores.softmax(2), dropout, dropout > 0)
+    return (weights.to(value.dtype).unsqueeze(-1) * value.unsqueeze(1)).sum(2)
 
 
 def attend_to_itself(value: Tensor, dropout: float) -> Tensor:
