@@ -31,7 +31,7 @@ _TYPED = re.compile(r"(.+):([A-Za-z]+)(\[\])?(?:\{.*\})?")
 class Column(NamedTuple):
     """A column with values of its own: a property of a node, or a qualifier of an edge."""
 
-    index: int
+    position: int
     name: str
     kind: Kind
     is_array: bool = False
@@ -40,7 +40,7 @@ class Column(NamedTuple):
 class Place(NamedTuple):
     """A column that names a node or a relation, and the id space its ids live in ("" for the common one)."""
 
-    index: int
+    position: int
     space: str = ""
 
 

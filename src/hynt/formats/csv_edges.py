@@ -82,7 +82,7 @@ class _Rows:
                     "Quote a field that holds the delimiter, and write empty fields.",
                 )
             )  # fmt: skip
-        elif layout.node is not None and (layout.head is None or fields[layout.node.index]):
+        elif layout.node is not None and (layout.head is None or fields[layout.node.position]):
             yield from self._node(layout.node, fields)
         elif layout.head and layout.relation and layout.tail:
             ends = layout.head, layout.relation, layout.tail
@@ -95,7 +95,7 @@ class _Rows:
 
     def _edge(self, head: Place, relation: Place, tail: Place, fields: list[str]) -> Fact:
         subject = _identity(fields, head, "head")
-        name = check_name(fields[relation.index], "relation")
+        name = check_name(fields[relation.position], "relation")
         kind = self._layout.tail_kind
         if kind == "entity" and name in self._kinds:
             kind = self._kinds[name]
@@ -103,7 +103,7 @@ class _Rows:
         return Fact(
             subject,
             name,
-            _identity(fields, tail, "tail") if kind == "entity" else read_value(fields[tail.index], kind),
+            _identity(fields, tail, "tail") if kind == "entity" else read_value(fields[tail.position], kind),
             tuple(self._qualifiers(fields)),
         )
 
@@ -120,7 +120,7 @@ class _Rows:
             self._reject(problem)
             return
         labels = self._layout.labels
-        for label in filter(None, re.split("[;:]", fields[labels.index]) if labels else ()):
+        for label in filter(None, re.split("[;:]", fields[labels.position]) if labels else ()):
             yield from self._counted(_property_fact, node, NODE_LABEL, label, "entity")
         for column in self._layout.properties:
             for text in self._texts(column, fields):
@@ -133,7 +133,7 @@ class _Rows:
                     yield from self._counted(_property_fact, node, column.name, text, column.kind)
 
     def _texts(self, column: Column, fields: list[str]) -> list[str]:
-        text = fields[column.index]
+        text = fields[column.position]
         if column.is_array and self._array_delimiter:
             return [part for part in text.split(self._array_delimiter) if part]
         return [text] if text else []
@@ -155,7 +155,7 @@ class _Rows:
 
 def _identity(fields: list[str], place: Place, what: str) -> str:
     """A node's name: its id, after its id space where the header gives one, since ids count only within it."""
-    name = check_name(fields[place.index], what)
+    name = check_name(fields[place.position], what)
     return f"{place.space}:{name}" if place.space else name
 
 

@@ -8,7 +8,8 @@ cannot be settled yet (a Wikidata statement whose value node has not been met) s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions
@@ -29,6 +30,9 @@ PENDING_LIMIT = 2_000_000
 
 Block: TypeAlias = "dict[tuple[str, Any], int]"
 """(predicate, object) → line, of one subject."""
+
+
+Key = TypeVar("Key")
 
 
 class StatementJoiner:
@@ -61,7 +65,7 @@ class StatementJoiner:
         if predicate == REIFIES and isinstance(value, TripleTerm):
             self._annotated[value] = None
             self._reifiers[subject] = None
-        elif predicate.startswith(WIKIDATA_PROPERTY) and is_statement(value):
+        elif isinstance(value, str) and predicate.startswith(WIKIDATA_PROPERTY) and is_statement(value):
             self._reader.links[value] = (subject, predicate)
         return self.held > self._release_at
 
@@ -89,10 +93,8 @@ class StatementJoiner:
                 self._keep_value_node(subject)
             elif self._reader.is_complete(subject, self._blocks[subject]):
                 yield from self._settle(subject)
-        for known in (self._annotated, self._reifiers):
-            excess = len(known) - self._window
-            for key in list(known)[: max(excess, 0)]:
-                del known[key]  # type: ignore[attr-defined]
+        _forget_oldest(self._annotated, self._window)
+        _forget_oldest(self._reifiers, self._window)
         waiting = max(self.held, len(self._reader.values), len(self._reader.links))
         if waiting > self._limit:
             raise DataError(
@@ -120,7 +122,7 @@ class StatementJoiner:
                 check_name(fact.head, "head")
                 check_name(fact.relation, "relation")
                 if fact.tail.__class__ is str:
-                    check_name(fact.tail, "tail")  # type: ignore[arg-type]
+                    check_name(fact.tail, "tail")
             except RecordProblem as found:
                 if found.reason in LEFT_OUT and not self._strict:
                     report.note(found.reason, found.what, found.advice)
@@ -131,3 +133,8 @@ class StatementJoiner:
             report.read += 1
             report.kept += 1
             yield fact
+
+
+def _forget_oldest(known: dict[Key, None], most: int) -> None:
+    for key in list(islice(known, max(len(known) - most, 0))):
+        del known[key]
