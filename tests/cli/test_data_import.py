@@ -116,7 +116,7 @@ def test_outlier_rules_remove_and_count(hynt, source, tmp_path):
     command = ("data", "import", source, "-f", "jsonl", "--outlier-rules", tmp_path / "rules.toml")
     done = hynt(*command, "--out", tmp_path / "g")
     assert done.code == 0
-    assert "1 facts removed by the outlier rules:\n  1  P2250: at most 85" in done.out
+    assert "1 fact removed by the outlier rules:\n  1  P2250: at most 85" in done.out
     (tmp_path / "rules.toml").write_text("[limits.P225]\nmaximum = 85\n")
     done = hynt(*command, "--out", tmp_path / "h")
     assert done.code == 1

@@ -69,7 +69,7 @@ def import_source(
     string_literals: LiteralsOption = StringLiterals.DROP,
     entity_labels: EntityLabelsOption = None,
     relation_labels: RelationLabelsOption = None,
-    name: Annotated[str, typer.Option("--name", help="The graph's name. [default: the source's]")] = "",
+    name: Annotated[str, typer.Option("--name", help="The graph's name; the source's if not given.")] = "",
     licence: Annotated[str, typer.Option("--licence", help="The licence of the data, for the manifest.")] = "",
     source_words: Annotated[str, typer.Option("--source", help="The source in words, for the manifest.")] = "",
     json: JsonFlag = False,

@@ -57,7 +57,8 @@ SplitByOption: TypeAlias = Annotated[
         help="Make new splits; facts that agree in these parts go together, such as a time series."),
 ]  # fmt: skip
 SeedOption: TypeAlias = Annotated[
-    int | None, typer.Option("--seed", min=0, max=2**63 - 1, rich_help_panel=_SPLITTING, help="Draw other splits.")
+    int | None,
+    typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, rich_help_panel=_SPLITTING, help="Draw other splits."),
 ]
 AcrossOption: TypeAlias = Annotated[
     AcrossSplits, typer.Option("--across-splits", rich_help_panel=_SPLITTING,
@@ -69,7 +70,7 @@ LeakageOption: TypeAlias = Annotated[
 ]  # fmt: skip
 UnitsOption: TypeAlias = Annotated[
     Units | None, typer.Option("--units", rich_help_panel=_READING,
-        help="Convert quantities to SI, or keep them. [default: as the format has it]", show_default=False),
+        help="Convert quantities to SI, or keep them; as the format has it if not given.", show_default=False),
 ]  # fmt: skip
 MixedOption: TypeAlias = Annotated[
     MixedRelations, typer.Option("--mixed-relations", rich_help_panel=_READING,

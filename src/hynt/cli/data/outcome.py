@@ -68,11 +68,13 @@ def tell_outcome(outcome: Mapping[str, Any], out: Console) -> None:
 
 def _tell_removals(outcome: Mapping[str, Any], out: Console) -> None:
     if "outliers" in outcome:
-        out.print(f"{outcome['outliers']['removed_facts']:,} facts removed by the outlier rules:")
+        out.print(f"{plural(outcome['outliers']['removed_facts'], 'fact')} removed by the outlier rules:")
         for rule in outcome["outliers"]["rules"]:
             out.print(f"  {rule['removed_facts']:,}  {visible(rule['rule'])}")
     if "leakage" in outcome:
-        out.print(f"{outcome['leakage']['removed_facts']:,} facts removed because their relation gives another away:")
+        out.print(
+            f"{plural(outcome['leakage']['removed_facts'], 'fact')} removed because the relation gives another away:"
+        )
         _tell_leaks(outcome["leakage"]["relations"], out)
     left = outcome.get("leakage_left")
     if left:
