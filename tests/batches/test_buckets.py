@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hynt.batches.buckets import bucket_capacities, bucket_capacity, layout_of, places, rows_by_bucket
+from hynt.batches.buckets import (
+    bucket_capacities,
+    bucket_capacity,
+    layout_of,
+    merged_capacities,
+    places,
+    rows_by_bucket,
+)
 
 
 @given(st.lists(st.integers(0, 600), max_size=40))
@@ -43,3 +52,29 @@ def test_places_of_a_layout():
 def test_capacities_must_rise():
     with pytest.raises(ValueError, match="capacities must rise, but are \\[2, 1\\]"):
         layout_of([(1, 2), (1, 1)])
+
+
+def cost(capacities, sizes, given, overhead):
+    """What a choice of capacities costs, counted the obvious way."""
+    slots = sum(size * capacity for size, capacity in zip(sizes, given, strict=True))
+    return slots + overhead * len({capacity for capacity in given if capacity})
+
+
+@given(st.lists(st.integers(1, 500), min_size=1, max_size=6), st.integers(0, 2000), st.booleans())
+def test_merged_buckets_are_the_cheapest_of_all_ways_to_merge(sizes, overhead, with_none):
+    capacities = ([0] if with_none else []) + [1 << index for index in range(len(sizes))]
+    sizes = ([7] if with_none else []) + sizes
+    first = int(with_none)
+    ways = []
+    for ends in product([False, True], repeat=len(sizes) - first - 1):
+        given, end = list(capacities), len(capacities) - 1
+        for index in range(len(capacities) - 1, first - 1, -1):
+            if index < len(capacities) - 1 and ends[index - first]:
+                end = index
+            given[index] = capacities[end]
+        ways.append(given)
+    chosen = merged_capacities(capacities, sizes, overhead)
+    assert chosen in ways
+    assert cost(capacities, sizes, chosen, overhead) == min(cost(capacities, sizes, way, overhead) for way in ways)
+    if with_none:
+        assert chosen[0] == 0

@@ -117,3 +117,26 @@ def layout_of(segments: Iterable[tuple[int, int]]) -> Layout:
     if any(one.capacity >= other.capacity for one, other in pairwise(made)):
         raise ValueError(f"capacities must rise, but are {[segment.capacity for segment in made]}")
     return Layout(made)
+
+
+def merged_capacities(capacities: list[int], sizes: list[int], overhead: float) -> list[int]:
+    """The capacity each bucket is given when neighbours are merged wherever that is cheaper.
+
+    `capacities` rise and `sizes` say how many rows each has. A bucket costs its slots plus `overhead`, in tokens:
+    each has kernels of its own, and small ones cost as much to launch as large ones. Rows without qualifiers stay
+    alone: they need no attention. Exact, by dynamic programming over the few buckets there are.
+    """
+    first = 1 if capacities and capacities[0] == 0 else 0
+    best, cuts = [0.0], [first]
+    for end in range(first + 1, len(capacities) + 1):
+        costs = [
+            best[start - first] + sum(sizes[start:end]) * capacities[end - 1] + overhead for start in range(first, end)
+        ]
+        best.append(min(costs))
+        cuts.append(first + costs.index(best[-1]))
+    given, end = list(capacities), len(capacities)
+    while end > first:
+        start = cuts[end - first]
+        given[start:end] = [capacities[end - 1]] * (end - start)
+        end = start
+    return given

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hynt.batches.buckets import Layout, bucket_capacities, layout_of
+from hynt.batches.buckets import Layout, bucket_capacities, layout_of, merged_capacities
 from hynt.batches.components import Components, Masking
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
@@ -32,6 +32,9 @@ DEVIATIONS = 5.0
 """
 WASTE = 0.01
 """A bucket is dealt to every step if the filler this takes is at most this share of all tokens."""
+
+BUCKET_OVERHEAD = 1 / 8
+"""What a further bucket costs a step, in tokens as a share of the batch size: on a GPU the time of its own kernels."""
 
 
 class StepShape(NamedTuple):
@@ -65,7 +68,8 @@ class Step(NamedTuple):
 
     def output(self, task: Task) -> tuple[Tensor, Tensor]:
         """(places,) int64 rows of the batch that ask for this task, and (places,) float32 their weights."""
-        start, size = sum(self.shape.outputs[:task]), self.shape.outputs[task]
+        index = task.value  # a plain number: an enumeration cannot index inside a compiled step
+        start, size = sum(self.shape.outputs[:index]), self.shape.outputs[index]
         first = 2 * self.shape.layout.rows + start
         return self.indices[first : first + size], self.weights[start : start + size]
 
@@ -115,7 +119,7 @@ class EpochPlanner:
             raise ValueError("there are no facts to train on")
         self.components = Components.of(facts, masking)
         self.steps = -(-len(facts) // batch_size)
-        capacity = bucket_capacities(facts.qualifier_counts())
+        capacity = _merged(bucket_capacities(facts.qualifier_counts()), self.steps, batch_size)
         capacities, self._bucket, sizes = torch.unique(capacity, return_inverse=True, return_counts=True)
         self._deals = _deals(capacities.tolist(), sizes.tolist(), self.steps)
         likelihood = self.components.task_likelihood()
@@ -177,6 +181,13 @@ class EpochPlanner:
             real = torch.cat([mask[start:end] for _, mask in chosen], 1)
             groups.append(_packed(shape, asked, task, rows, real))
         return EpochPlan(tuple(groups), self._places)
+
+
+def _merged(capacity: Tensor, steps: int, batch_size: int) -> Tensor:
+    """(n,) the capacities of facts once small buckets have joined larger ones; `capacity` (n,) before."""
+    capacities, bucket, sizes = torch.unique(capacity, return_inverse=True, return_counts=True)
+    given = merged_capacities(capacities.tolist(), sizes.tolist(), steps * batch_size * BUCKET_OVERHEAD)
+    return capacity.new_tensor(given)[bucket]
 
 
 def _deals(capacities: list[int], sizes: list[int], steps: int) -> list[_Deal]:

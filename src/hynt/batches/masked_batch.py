@@ -25,6 +25,10 @@ class Task(IntEnum):
     NUMBER = 2
 
 
+TASKS = tuple(Task)
+"""All tasks, as a plain tuple: inside a compiled step an enumeration itself cannot be looped over."""
+
+
 @dataclass(frozen=True, eq=False)
 class MaskedBatch:
     """`rows` questions in a layout with `slots` qualifier slots. A hidden entity or relation has the id that `sizes`
