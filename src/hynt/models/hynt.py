@@ -34,6 +34,9 @@ from hynt.models.layers.attention import Group
 from hynt.models.layers.literal_values import LiteralValues
 from hynt.models.layers.transformer import Transformer
 
+ALIGNMENT = 8
+"""Candidates are scored in multiples of this on a GPU."""
+
 
 class _Parts(NamedTuple):
     """Embeddings of the components of a batch, (rows, d) for the triplet and (slots, d) for qualifiers."""
@@ -216,7 +219,13 @@ class Hynt(nn.Module):
         )
 
     def _logits(self, x: Tensor, which: slice) -> Tensor:
-        return functional.linear(x, self._output_weight()[which], self.entity_output_bias[which])
+        weight, bias = self._output_weight()[which], self.entity_output_bias[which]
+        short = -len(bias) % ALIGNMENT if x.is_cuda else 0
+        if short:
+            # Rows whose length is odd keep a GPU from its fast matrix products: a few columns more, cut off again.
+            padded = functional.linear(x, functional.pad(weight, (0, 0, 0, short)), functional.pad(bias, (0, short)))
+            return padded[:, : len(bias)]
+        return functional.linear(x, weight, bias)
 
     def _number(self, question: Question) -> Tensor:
         """(rows,): w_r·x + b_r in full precision, or the value of the literal that the relation has and the model
