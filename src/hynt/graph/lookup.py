@@ -81,7 +81,11 @@ class NameLookup:
 
     def positions_of(self, entity: int) -> tuple[Position, ...]:
         """Where an entity stands in the graph."""
-        return tuple(position for position in POSITIONS if self.seen_at(position)[entity])
+        return tuple(position for position in POSITIONS if self._seen[position][entity])
+
+    @cached_property
+    def _seen(self) -> dict[Position, NDArray[np.bool_]]:
+        return {position: self.seen_at(position) for position in POSITIONS}
 
     @cached_property
     def _entities(self) -> _Names:
