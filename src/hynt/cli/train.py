@@ -131,7 +131,8 @@ def _estimate(graph: Any, settings: Any, device: Any, as_json: bool) -> None:
         console.print(f"parameters     {found.parameters:,}")
         console.print(
             f"memory         about {_megabytes(found.memory)}: "
-            f"weights and optimiser {_megabytes(found.training_state)}, activations {_megabytes(found.activations)}, facts {_megabytes(found.facts)}"
+            f"weights and optimiser {_megabytes(found.training_state)}, "
+            f"activations {_megabytes(found.activations)}, facts {_megabytes(found.facts)}"
         )
         steps = f"{found.epochs} epochs of {found.steps_per_epoch} steps at {1000 * found.seconds_per_step:.1f} ms"
         console.print(f"time           about {duration(found.seconds)} on {device.type}: {steps}; validation on top")

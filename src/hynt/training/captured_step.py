@@ -69,7 +69,8 @@ class CapturedStep:
     def _capture(self, items: StepItems) -> _Captured:
         buffers = tuple(tensor.clone() for tensor in items.tensors)
         before = self.tally.clone()
-        loss = self._warmed_up(self.stream.loss_for(items.shape), buffers)
+        compiled = self.compiled and self.stream.is_common(items.shape)
+        loss = self._warmed_up(self.stream.loss_for(items.shape), buffers, compiled)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool, stream=self._side):
             self._learn(loss, buffers)
@@ -77,12 +78,12 @@ class CapturedStep:
         self.optimisation.failed.zero_()
         return _Captured(graph, buffers)
 
-    def _warmed_up(self, plain: LossFunction, buffers: tuple[Tensor, ...]) -> LossFunction:
+    def _warmed_up(self, plain: LossFunction, buffers: tuple[Tensor, ...], compiled: bool) -> LossFunction:
         """The loss to capture, run a few times. The flag for failure is up meanwhile, so no weight moves."""
         here = torch.cuda.current_stream(self.device)
         self.optimisation.failed.fill_(1.0)
         self._side.wait_stream(here)
-        loss: LossFunction = torch.compile(plain, dynamic=False) if self.compiled else plain
+        loss: LossFunction = torch.compile(plain, dynamic=False) if compiled else plain
         with torch.cuda.stream(self._side):
             try:
                 for _ in range(WARM_UPS):
@@ -90,7 +91,7 @@ class CapturedStep:
             except torch.cuda.OutOfMemoryError:
                 raise
             except (RuntimeError, ImportError, NotImplementedError) as problem:
-                if not self.compiled:
+                if not compiled:
                     raise
                 self.compiled = False
                 reason = (str(problem).splitlines() or [type(problem).__name__])[0]

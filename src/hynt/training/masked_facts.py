@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import cast
 
 import torch
@@ -34,6 +35,18 @@ class MaskedEpoch:
         return StepItems(step.shape, (step.indices, step.weights))
 
 
+@dataclass(frozen=True, eq=False)
+class _TaskRows:
+    """The part of a `Step` that the losses look at, in a form that the compiler can follow."""
+
+    rows: tuple[Tensor, ...]  # by task
+    weights: tuple[Tensor, ...]
+
+    def output(self, task: Task) -> tuple[Tensor, Tensor]:
+        index = 0 if task is Task.LINK else 1 if task is Task.RELATION else 2
+        return self.rows[index], self.weights[index]
+
+
 class MaskedFacts:
     """Training items of HyNT and of models like it."""
 
@@ -48,17 +61,24 @@ class MaskedFacts:
         """The plan of an epoch."""
         return MaskedEpoch(self.planner.plan(seed, epoch))
 
+    def is_common(self, shape: Hashable) -> bool:
+        """Steps with rare long facts are few: they are not worth a minute of compiling."""
+        return shape == self.planner.regular
+
     def loss_for(self, shape: Hashable) -> LossFunction:
         """Hides, reads and scores; each part is the mean over its own questions."""
         assert isinstance(shape, StepShape)
         facts, losses, layout = self.facts, self.losses, shape.layout
         at = places(layout, facts.device)
+        sizes = (layout.rows, layout.rows, *shape.outputs)
+        link, relation, number = shape.outputs
 
         def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
             indices, weights = tensors
-            step = Step(shape, indices, weights)
-            batch, answers = hide(facts, step.rows, step.asked, layout, at)
-            parts = masked_fact_losses(cast(Model, model), batch, answers, step, losses.smoothing)
+            rows, asked, *outputs = indices.split(sizes)
+            step = _TaskRows(tuple(outputs), weights.split((link, relation, number)))
+            batch, answers = hide(facts, rows, asked, layout, at)
+            parts = masked_fact_losses(cast(Model, model), batch, answers, cast(Step, step), losses.smoothing)
             none = weights.new_zeros(())
             sums = [parts[task].total if task in parts else none for task in Task]
             counts = [parts[task].weight if task in parts else none for task in Task]

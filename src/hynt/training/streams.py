@@ -54,6 +54,10 @@ class ItemStream(Protocol):
         """The items of an epoch: a function of the seed and the epoch alone."""
         ...
 
+    def is_common(self, shape: Hashable) -> bool:
+        """Whether enough steps have this shape for compiling it to pay."""
+        ...
+
     def loss_for(self, shape: Hashable) -> LossFunction:
         """The loss of steps of this shape. What the shape alone decides is worked out here, once."""
         ...

@@ -1,0 +1,224 @@
+"""A run from start to end: what it holds, that it can be moved, and that going on equals going through."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from hynt.errors import UsageError
+from hynt.evaluation.evaluator import evaluate
+from hynt.training.interruption import Stopper
+from hynt.training.loading import load_run
+from hynt.training.progress import Interrupted
+from hynt.training.resume import refuse_changes
+from hynt.training.run import Silence, last_good, start, train
+from hynt.training.run_folder import RunFolder
+from tests.training.small_graph import TINY, contents, forty_facts, small_graph, tiny_settings
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    return train(start(small_graph(), tiny_settings(), folder, CPU), CPU)
+
+
+class StopAfter(Silence):
+    """Asks to stop once an epoch is done."""
+
+    def __init__(self, epoch, stopper):
+        self.epoch, self.stopper = epoch, stopper
+
+    def epoch_done(self, record):
+        if record.epoch == self.epoch:
+            self.stopper.asked = True
+
+
+def lines(run, *, timed=False):
+    found = [json.loads(line) for line in run.metrics.read_text().splitlines()]
+    return [{k: v for k, v in line.items() if timed or k not in ("seconds", "trained_seconds")} for line in found]
+
+
+def test_a_finished_run_holds_what_it_should(finished):
+    assert sorted(path.name for path in finished.path.iterdir()) == [
+        "config.toml", "environment.json", "graph", "manifest.json", "metrics.jsonl", "reads.json", "scaling.json",
+        "weights.safetensors",
+    ]  # fmt: skip
+    assert finished.is_finished
+    assert finished.manifest["training"]["best"]["metric"] == "link.all.mrr"
+    epochs = [line["epoch"] for line in lines(finished) if "loss" in line]
+    assert epochs == [1, 2, 3, 4]
+    assert [line["epoch"] for line in lines(finished) if "validation" in line] == [2, 4]
+
+
+def test_nothing_in_a_run_names_a_place_or_a_person(finished, tmp_path):
+    import getpass
+    import socket
+
+    words = [str(finished.path.parent).encode(), socket.gethostname().encode(), b"/tmp", b"/home"]
+    words += [getpass.getuser().encode()] if getpass.getuser() != "root" else []
+    for name, content in contents(finished.path).items():
+        assert not any(word in content for word in words), name
+
+
+def test_a_moved_run_answers_the_same(finished, tmp_path):
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(finished.path, moved)
+    results = []
+    for path in (finished.path, moved):
+        loaded = load_run(path)
+        results.append(evaluate(loaded.model, loaded.graph, loaded.scaling, described=loaded.described()).to_mapping())
+    assert results[0] == results[1]
+    assert results[0]["protocol"]["trained_on"] == "train"
+    assert results[0]["link"]["all"]["count"] > 0
+
+
+def test_best_weights_are_the_ones_kept(finished):
+    loaded = load_run(finished.path)
+    best = finished.manifest["training"]["best"]
+    assert loaded.epoch == best["epoch"]
+    found = evaluate(loaded.model, loaded.graph, loaded.scaling, "valid")
+    assert found.metric("link.all.mrr") == pytest.approx(best["value"], abs=1e-12)
+
+
+@pytest.mark.parametrize("epoch", [1, 2, 3])
+def test_stopped_and_resumed_equals_uninterrupted_byte_for_byte(finished, tmp_path, epoch):
+    run = start(small_graph(), tiny_settings(), tmp_path / "run", CPU)
+    stopper = Stopper()
+    with pytest.raises(Interrupted):
+        train(run, CPU, StopAfter(epoch, stopper), stopper)
+    progress, _ = last_good(run)
+    assert (progress.epoch, progress.step) == (epoch, 1)
+    unfinished = load_run(run.path)
+    assert not unfinished.is_finished
+    again = train(RunFolder.open(run.path), CPU)
+    for name in ("weights.safetensors", "config.toml", "scaling.json"):
+        assert (again.path / name).read_bytes() == (finished.path / name).read_bytes(), name
+    assert lines(again) == lines(finished)
+    assert again.manifest["training"]["best"] == finished.manifest["training"]["best"]
+
+
+def test_lost_lines_of_metrics_are_written_once(tmp_path, finished):
+    run = start(small_graph(), tiny_settings(), tmp_path / "run", CPU)
+    stopper = Stopper()
+    with pytest.raises(Interrupted):
+        train(run, CPU, StopAfter(2, stopper), stopper)
+    with run.metrics.open("a") as file:
+        file.write('{"epoch": 3, "loss": {"li')
+    assert lines(train(RunFolder.open(run.path), CPU)) == lines(finished)
+
+
+def test_a_damaged_last_checkpoint_falls_back_to_the_one_before(tmp_path, finished):
+    run = start(small_graph(), tiny_settings(), tmp_path / "run", CPU)
+    stopper = Stopper()
+    with pytest.raises(Interrupted):
+        train(run, CPU, StopAfter(3, stopper), stopper)
+    newest = sorted(run.checkpoints.iterdir())[-1]
+    (newest / "optimiser.safetensors").write_bytes(b"torn")
+    notes = []
+
+    class Notes(Silence):
+        def note(self, text):
+            notes.append(text)
+
+    again = train(RunFolder.open(run.path), CPU, Notes())
+    assert newest.name in notes[0]
+    assert "was changed" in notes[0]
+    assert (again.path / "weights.safetensors").read_bytes() == (finished.path / "weights.safetensors").read_bytes()
+
+
+def test_a_finished_run_is_left_alone(finished):
+    before = contents(finished.path)
+    assert train(RunFolder.open(finished.path), CPU).is_finished
+    assert contents(finished.path) == before
+
+
+def test_resuming_under_other_settings_or_another_graph_is_refused(finished):
+    changed = tiny_settings(seed=3, schedule={"epochs": 8, "period": 2})
+    with pytest.raises(UsageError) as refused:
+        refuse_changes(finished, changed, None)
+    assert "made with other settings: schedule.epochs: 4 → 8; seed: 0 → 3." in str(refused.value)
+    with pytest.raises(UsageError) as refused:
+        refuse_changes(finished, None, small_graph(people=21))
+    assert "made with another graph: entities: changed; train: changed; valid: changed" in str(refused.value)
+    refuse_changes(finished, tiny_settings(), small_graph())
+
+
+def test_a_folder_that_is_there_is_not_written_over(finished):
+    with pytest.raises(UsageError, match=r"exists already\. Go on with it by --resume"):
+        start(small_graph(), tiny_settings(), finished.path, CPU)
+
+
+def test_train_and_valid_together_keep_the_last_epoch(tmp_path):
+    run = train(start(small_graph(), tiny_settings(train_on="train+valid"), tmp_path / "run", CPU), CPU)
+    assert "best" not in run.manifest["training"]
+    assert run.manifest["training"]["weights_of_epoch"] == 4
+    assert load_run(run.path).described()["trained_on"] == "train+valid"
+
+
+@pytest.mark.parametrize("model", ["relation-mean", "neighbour-mean", "frequency"])
+def test_models_without_steps_make_runs_too(tmp_path, model):
+    run = train(start(small_graph(), tiny_settings(model), tmp_path / "run", CPU), CPU)
+    loaded = load_run(run.path)
+    found = evaluate(loaded.model, loaded.graph, loaded.scaling).to_mapping()
+    assert {"link", "relation", "number"} & set(found)
+
+
+def test_discrete_numbers_train_and_load(tmp_path):
+    settings = tiny_settings(model={**TINY["model"], "numbers": "discrete"})
+    run = train(start(small_graph(), settings, tmp_path / "run", CPU), CPU)
+    loaded = load_run(run.path)
+    found = evaluate(loaded.model, loaded.graph, loaded.scaling, literals=loaded.literals)
+    assert found.to_mapping()["number"]["all"]["count"] > 0
+
+
+def test_large_graphs_are_kept_by_relative_path(tmp_path, monkeypatch):
+    from hynt.graph.storage import save_graph
+    from hynt.training import run_folder
+
+    monkeypatch.setattr(run_folder, "LARGEST_EMBEDDED", 10)
+    (tmp_path / "project").mkdir()
+    source = tmp_path / "project" / "small"
+    save_graph(small_graph(), source)
+    run = start(small_graph(), tiny_settings("frequency"), tmp_path / "project" / "runs" / "one", CPU, source)
+    assert run.manifest["graph"]["path"] == "../../small"
+    assert not (run.path / "graph").exists()
+    train(run, CPU)
+    shutil.move(tmp_path / "project", tmp_path / "moved")
+    assert load_run(tmp_path / "moved" / "runs" / "one").graph == small_graph()
+
+
+def test_learns_forty_facts_by_heart(tmp_path):
+    graph = forty_facts()
+    wider = {"dimension": 64, "context_feedforward": 128, "prediction_feedforward": 128, "dropout": 0.0}
+    settings = tiny_settings(
+        schedule={"epochs": 600, "period": 600}, losses={"smoothing": 0.0, "number_weight": 5.0}, batch_size=40,
+        optimiser={"learning_rate": 0.003, "clip": 1.0}, model={**TINY["model"], **wider},
+    )  # fmt: skip
+    loaded = load_run(train(start(graph, settings, tmp_path / "run", CPU), CPU).path)
+    found = evaluate(loaded.model, loaded.graph, loaded.scaling, "train")
+    assert len(graph) == 40
+    assert found.metric("link.all.mrr") == 1.0
+    assert found.metric("relation.all.mrr") == 1.0
+    assert found.metric("number.all.rmse") < 0.01
+
+
+def test_five_steps_give_the_losses_they_always_gave(tmp_path):
+    """A change of these numbers is a change of what training does: say so where it is meant."""
+    still = {**TINY["model"], "dropout": 0.0}
+    settings = tiny_settings(schedule={"epochs": 5, "period": 5}, batch_size=100, model=still)
+    run = train(start(small_graph(), settings, tmp_path / "run", CPU), CPU)
+    losses = [line["loss"] for line in lines(run) if "loss" in line]
+    expected = [
+        {"link": 3.486082, "relation": 2.191455, "number": 2.071997},
+        {"link": 3.342243, "relation": 2.268383, "number": 1.003182},
+        {"link": 3.496183, "relation": 2.026598, "number": 0.366494},
+        {"link": 3.4675, "relation": 2.024024, "number": 0.185152},
+        {"link": 3.421284, "relation": 1.943462, "number": 0.098509},
+    ]
+    for found, wanted in zip(losses, expected, strict=True):
+        assert found == pytest.approx(wanted, rel=1e-4)
