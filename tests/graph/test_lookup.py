@@ -90,3 +90,9 @@ def test_nearest_names_are_quick_and_right():
     assert time.process_time() - start < 0.25  # a fifth of it on an idle machine
     assert len(nearest_names("x" * 10_000, names)) <= 5
     assert nearest_names("anything", []) == []
+
+
+def test_a_longer_or_shorter_form_of_a_name_is_near():
+    names = ["Confederate States of America", "United States", "United Airlines", "Bank of America", "Adams, Douglas"]
+    assert nearest_names("United States of America", names)[0] == "United States"
+    assert nearest_names("United", names)[:2] == ["United States", "United Airlines"]

@@ -53,7 +53,7 @@ def facts_of(
         splits += [split] * len(rows)
     table, place = concatenate(found), np.concatenate(places)
     asked = place * np.int64(graph.vocabulary.relation_count) + _relation_at(table, place, entity)
-    chosen = _mixed(asked, place, limit)
+    chosen = _mixed(asked, place, table.qualifier_counts() > 0, limit)
     facts = table.take(chosen).facts(graph.vocabulary)
     return EntityFacts(
         entity,
@@ -84,19 +84,22 @@ def _relation_at(table: FactTable, place: NDArray[np.int8], entity: int) -> NDAr
     return relation
 
 
-def _mixed(group: NDArray[np.int64], position: NDArray[np.int8], limit: int | None) -> NDArray[np.int64]:
-    """Rows by position and group, in order of first appearance. Where there are more than `limit`: the first of each
-    group, then the second, …, with three groups of heads to one of tails and one of values.
+def _mixed(
+    group: NDArray[np.int64], position: NDArray[np.int8], qualified: NDArray[np.bool_], limit: int | None
+) -> NDArray[np.int64]:
+    """Rows by position and group, in order of first appearance. Where there are more than `limit`: one of each group,
+    then a second, …, with three groups of heads to one of tails and one of values, and qualified facts first.
     """
-    order = np.argsort(group, kind="stable")
+    order = np.lexsort((~qualified, group))
     names, first, size = np.unique(group, return_index=True, return_counts=True)
     turn = np.empty(len(group), dtype=np.int64)  # (n,) which one of its group a row is
     turn[order] = np.arange(len(group)) - np.repeat(np.cumsum(size) - size, size)
     place = position[first]  # (groups,)
-    by_place = np.lexsort((first, place))
+    bare = ~np.logical_or.reduceat(qualified[order], np.cumsum(size) - size) if len(order) else ~qualified
+    by_place = np.lexsort((first, bare, place))
     rank = np.empty(len(names), dtype=np.int64)  # (groups,) which group of its position it is
     rank[by_place] = np.arange(len(names)) - np.searchsorted(place[by_place], place[by_place])
     own = np.searchsorted(names, group)
     share = np.where(position == 0, rank[own] // 3, rank[own])
     chosen = np.lexsort((rank[own], position, share, turn))[:limit]
-    return chosen[np.lexsort((chosen, rank[own][chosen], position[chosen]))].astype(np.int64)
+    return chosen[np.lexsort((chosen, first[own][chosen], position[chosen]))].astype(np.int64)

@@ -158,13 +158,21 @@ def nearest_names(name: str, names: Sequence[str], count: int = 5) -> list[str]:
         shared += pc.match_substring(column, piece).to_numpy(zero_copy_only=False)
     lengths = pc.utf8_length(column).to_numpy()
     likeness = shared / len(pieces) - np.abs(lengths - len(wanted)) / (lengths + len(wanted))
+    # Half a name, or more than the name, is a common way to ask.
+    words = wanted.split(" ")
+    starts = pa.array([" ".join(words[:count]) for count in range(1, len(words))], type=pa.string())
+    begins = pc.or_(pc.is_in(column, value_set=starts), pc.starts_with(column, f"{wanted} ")).to_numpy(
+        zero_copy_only=False
+    )
+    likeness[begins] += 1.0
     few = np.argpartition(-likeness, min(_CANDIDATES, len(names)) - 1)[:_CANDIDATES]
-    few = few[shared[few] > 0]
+    few = few[(shared[few] > 0) | begins[few]]
     matcher = SequenceMatcher(b=wanted, autojunk=False)
     scored = {}
     for index in few.tolist():
-        matcher.set_seq1(names[index].casefold()[:_LONGEST_NAME])
-        scored[names[index]] = -matcher.ratio()
+        candidate = names[index].casefold()[:_LONGEST_NAME]
+        matcher.set_seq1(candidate)
+        scored[names[index]] = -matcher.ratio() - (0.2 if begins[index] else 0.0)
     return sorted(scored, key=lambda found: (scored[found], found))[:count]
 
 

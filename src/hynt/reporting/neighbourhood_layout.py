@@ -106,9 +106,12 @@ def laid_out(graph: KnowledgeGraph, facts: EntityFacts) -> Layout:
     rows = [row for side, part in zip((1, -1), sides, strict=True) for row in _rows(part, side, centre, words)]
     whole = "Its only fact." if facts.total == 1 else f"All its {facts.total:,} facts."
     note = f"{len(facts.facts)} of its {facts.total:,} facts." if facts.left_out else whole
-    legend = " Round: entities. Square: numbers. Grey: qualifiers."
-    dashed = " Dashed: it is the value of a qualifier." if any(row.dashed for row in rows) else ""
-    footnote = note + legend + dashed
+    legend = {
+        " Round: entities. Square: numbers.": any(_has_number(content) for content in contents),
+        " Grey: qualifiers.": any(content.pairs for content in contents),
+        " Dashed: it is the value of a qualifier.": any(row.dashed for row in rows),
+    }
+    footnote = note + "".join(line for line, needed in legend.items() if needed)
     width = max(2 * _MARGIN + widths[0] + widths[1] + title_width, text_width(footnote, SMALL_SIZE) + 2 * _MARGIN)
     return Layout(width, height, centre, tuple(rows), footnote)
 
@@ -133,6 +136,10 @@ def _content(item: EntityFact, entity: str) -> _Content:
     if item.position == "tail":
         return _hung(fact.relation, fact.head, "in", pairs)
     return _hung(fact.relation, fact.tail, "out", pairs)
+
+
+def _has_number(content: _Content) -> bool:
+    return any(isinstance(value, Number) for value in (content.outer, *(value for _, value in content.pairs)))
 
 
 def _hung(label: str, outer: Value, direction: Direction, pairs: Sequence[tuple[str, Value]]) -> _Content:
