@@ -1,0 +1,88 @@
+"""`hynt evaluate`: the JSON of the protocol, the count of readings, and refusals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from hynt.training.run import start, train
+from tests.training.small_graph import small_graph, tiny_settings
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def run(tmp_path):
+    torch.set_num_threads(1)
+    return train(start(small_graph(), tiny_settings(), tmp_path / "run", CPU), CPU).path
+
+
+def test_json_has_the_shape_of_the_protocol(run, hynt, tmp_path):
+    found = hynt("evaluate", run, "--json", "--device", "cpu", "--save", tmp_path / "result.json").json
+    ranking = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "amri", "count"}
+    for task in ("link", "relation"):
+        for scope in ("triplet", "all"):
+            assert set(found[task][scope]) == ranking
+    for scope in ("triplet", "all"):
+        assert set(found["number"][scope]) == {"rmse", "mae", "count"}
+    assert {entry["relation"] for entry in found["number"]["per_relation"]} == {"height", "year"}
+    said = found["protocol"]
+    assert said["model"] == "hynt"
+    assert said["graph"] == "small"
+    assert said["split"] == "test"
+    assert said["trained_on"] == "train"
+    assert said["scaled_on"] == "train"
+    assert said["ties"] == "realistic"
+    assert said["filter"] == "train+valid+test"
+    assert said["seed"] == 0
+    assert json.loads((tmp_path / "result.json").read_text()) == found
+
+
+def test_readings_of_a_split_are_counted(run, hynt):
+    counts = [hynt("evaluate", run, "--json", "--device", "cpu").json["protocol"]["reads_of_split"] for _ in range(2)]
+    assert counts == [1, 2]
+    assert hynt("evaluate", run, "--split", "valid", "--json").json["protocol"]["reads_of_split"] == 1
+    assert "this split was read 3 times" in hynt("evaluate", run).out
+
+
+def test_a_table_for_people(run, hynt):
+    shown = hynt("evaluate", run, "--task", "link,number", "--ties", "hynt", "--type-constrained").out
+    assert "MRR" in shown
+    assert "RMSE (scaled)" in shown
+    assert "link type constrained" in shown
+    assert "ties hynt" in shown
+    assert "relation" not in shown.replace("relations", "")
+
+
+def test_each_question_can_be_kept(run, hynt, tmp_path):
+    import pyarrow.parquet as pq
+
+    hynt("evaluate", run, "--questions", tmp_path / "questions.parquet", "--json")
+    assert pq.read_table(tmp_path / "questions.parquet").num_rows > 0
+
+
+@pytest.mark.parametrize(
+    "arguments,word",
+    [
+        (["--split", "train"], "trained on train"),
+        (["--split", "tset"], "no split 'tset'"),
+        (["--task", "links"], "unknown task 'links'"),
+        (["--save", "/nowhere/at/all.json"], "there is no folder"),
+    ],
+)
+def test_wrong_wishes_are_told_and_not_counted(run, hynt, arguments, word):
+    refused = hynt("evaluate", run, *arguments)
+    assert refused.code == 2
+    assert word in refused.err
+    assert hynt("evaluate", run, "--json").json["protocol"]["reads_of_split"] == 1
+
+
+def test_a_tampered_run_is_refused(run, hynt):
+    content = bytearray((run / "weights.safetensors").read_bytes())
+    content[-1] ^= 1
+    (run / "weights.safetensors").write_bytes(content)
+    refused = hynt("evaluate", run)
+    assert refused.code == 1
+    assert "the file was changed: its hash is not the manifest's" in refused.err

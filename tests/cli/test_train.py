@@ -1,0 +1,173 @@
+"""`hynt train` and `hynt models` as a person meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from hynt.cli.training_progress import TrainingProgress, duration
+from hynt.graph.storage import save_graph
+from hynt.training.progress import EpochRecord
+from hynt.training.run_folder import RunFolder
+from tests.training.small_graph import small_graph
+
+SMALL = [
+    "--set", "model.dimension=16", "--set", "model.context_heads=2", "--set", "model.prediction_heads=2",
+    "--set", "model.context_feedforward=32", "--set", "model.prediction_feedforward=32", "--set", "batch_size=32",
+    "--device", "cpu",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def people(tmp_path) -> Path:
+    save_graph(small_graph(), tmp_path / "people")
+    return tmp_path / "people"
+
+
+def test_trains_says_how_it_goes_and_what_comes_next(people, tmp_path, hynt):
+    done = hynt("train", people, "--out", tmp_path / "run", "--epochs", 3, *SMALL)
+    assert done.code == 0
+    assert "epoch 3 of 3: loss link" in done.err
+    assert "facts/s; about 0 s left" in done.err
+    assert "validation link.all.mrr" in done.err
+    assert "best on validation: link.all.mrr" in done.out
+    assert f"next: hynt evaluate {tmp_path / 'run'}" in done.out
+
+
+def test_json_is_one_object(people, tmp_path, hynt):
+    done = hynt("train", people, "--out", tmp_path / "run", "--epochs", 2, "--seed", 7, "--json", *SMALL)
+    assert done.json["model"] == "hynt"
+    assert done.json["weights_of_epoch"] == 2
+    settings = RunFolder.open(tmp_path / "run").settings()
+    assert (settings.seed, settings.schedule.epochs, settings.schedule.period) == (7, 2, 2)
+    assert settings.model.dimension == 16
+
+
+def test_estimate_trains_nothing(people, tmp_path, hynt):
+    done = hynt("train", people, "--estimate", "--json", *SMALL)
+    found = done.json
+    model = small_parameters()
+    assert found["parameters"] == model
+    assert found["weights"] == 4 * model
+    assert found["training_state"] == 16 * model
+    assert found["memory"] == found["training_state"] + found["activations"] + found["facts"]
+    assert found["seconds"] > 0
+    assert found["activations"] > 0
+    assert not (tmp_path / "run").exists()
+    text = hynt("train", people, "--estimate", *SMALL).out
+    assert f"parameters     {model:,}" in text
+    assert "validation on top" in text
+
+
+def small_parameters() -> int:
+    """Counted by hand from the paper's sizes: 24 entities, 6 relations, width 16, 2 + 2 layers of width 32."""
+    d, entities, relations, inner = 16, 24, 6, 32
+    tables = (entities + 1) * d + 3 * (relations + 1) * d + 1
+    encodings = 3 * d * d + 2 * d * d + (2 + 7) * d
+    layer = 4 * d * d + 4 * d + 2 * d * inner + inner + d + 4 * d
+    outputs = entities * d + entities + 2 * (relations * d + relations)
+    return tables + encodings + 4 * layer + outputs
+
+
+def test_resume_needs_the_same_settings_and_graph(people, tmp_path, hynt):
+    run = tmp_path / "run"
+    assert hynt("train", people, "--out", run, "--epochs", 2, *SMALL).code == 0
+    again = hynt("train", people, "--out", run, "--resume", "--device", "cpu")
+    assert again.code == 0
+    assert "finished already" in again.err
+    other = hynt("train", people, "--out", run, "--resume", "--epochs", 9, "--device", "cpu")
+    assert other.code == 2
+    assert "made with other settings: schedule.epochs: 2 → 9." in other.err
+    save_graph(small_graph(seed=5), tmp_path / "others")
+    changed = hynt("train", tmp_path / "others", "--out", run, "--resume", "--device", "cpu")
+    assert changed.code == 2
+    assert "made with another graph: " in changed.err
+
+
+def test_train_and_valid_refuse_early_stopping(people, tmp_path, hynt):
+    refused = hynt(
+        "train",
+        people,
+        "--out",
+        tmp_path / "run",
+        "--train-on",
+        "train+valid",
+        "--set",
+        "validation.patience=2",
+        *SMALL,
+    )
+    assert refused.code == 2
+    assert "leaves no validation split to stop early on" in refused.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments,word",
+    [
+        (["--preset", "wd50k"], "unknown preset 'wd50k'"),
+        (["--model", "hint"], "Did you mean hynt?"),
+        (["--set", "model.dimensions=3"], "Did you mean model.dimension?"),
+        (["--set", "optimiser.learning_rate=-1"], "must be above 0"),
+        (["--set", "model.context_heads=7"], "cannot be shared among 7 heads"),
+        (["--set", "validation.metric=link.all.mmr", "--epochs", "1"], "validation has no metric 'link.all.mmr'"),
+    ],
+)
+def test_wrong_wishes_are_told(people, tmp_path, hynt, arguments, word):
+    refused = hynt("train", people, "--out", tmp_path / "run", *SMALL, *arguments)
+    assert refused.code == 2
+    assert word in refused.err
+
+
+def test_a_run_folder_must_be_said_and_be_new(people, tmp_path, hynt):
+    assert "no run folder was given" in hynt("train", people, *SMALL).err
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.txt").write_text("mine")
+    refused = hynt("train", people, "--out", tmp_path / "run", *SMALL)
+    assert refused.code == 2
+    assert "exists already" in refused.err
+    assert (tmp_path / "run" / "thesis.txt").read_text() == "mine"
+
+
+def test_cuda_is_asked_for_where_there_is_none(people, tmp_path, hynt, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    refused = hynt("train", people, "--out", tmp_path / "run", "--device", "cuda")
+    assert "there is no CUDA device here" in refused.err
+
+
+def test_models_are_listed(hynt):
+    found = hynt("models", "--json").json["models"]
+    assert found["hynt"]["answers"] == {
+        "link": ["head", "qualifier value", "tail"],
+        "relation": ["qualifier relation", "relation"],
+        "number": ["qualifier value", "tail"],
+    }
+    assert {"relation-mean", "neighbour-mean", "frequency"} <= set(found)
+    assert found["frequency"]["answers"]["number"] == []
+    assert "hynt: " in hynt("models").out
+
+
+def test_durations_read_well():
+    assert [duration(seconds) for seconds in (3, 89, 600, 9000)] == ["3 s", "89 s", "10 min", "2.5 h"]
+
+
+def test_a_terminal_gets_a_bar(monkeypatch):
+    import io
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    stream = Terminal()
+    with TrainingProgress(stream) as progress:
+        progress.epoch_done(EpochRecord("masked facts", 1, 4, 1e-3, {"link": 5.25}, {"link": 10}, 1000, 0.5))
+        progress.note("compiled")
+    assert "note: compiled" in stream.getvalue()
+    assert json.dumps("5.25").strip('"') in stream.getvalue()
