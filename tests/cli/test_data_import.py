@@ -158,3 +158,16 @@ def test_an_edge_list_with_its_own_columns(hynt, tmp_path):
     assert {relation: value.value for relation, value in fact.qualifiers} == {
         "since": pytest.approx(1999 + 120 / 365), "age": 7.0,
     }  # fmt: skip
+
+
+def test_leakage_is_removed_when_asked(hynt, tmp_path):
+    lines = [f"h{at}\tparent of\tt{at}\n" for at in range(20)] + [f"t{at}\tchild of\th{at}\n" for at in range(20)]
+    (tmp_path / "family.tsv").write_text("".join(lines))
+    command = ("data", "import", tmp_path / "family.tsv", "--format", "tsv", "--remove-leakage", "--out")
+    done = hynt(*command, tmp_path / "g")
+    assert (
+        "20 facts removed because the relation gives another away:\n  child of is an inverse of parent of" in done.out
+    )
+    assert [relation.name for relation in load_graph(tmp_path / "g").relations] == ["parent of"]
+    (tmp_path / "family.tsv").write_text("a\tr\tb\n")
+    assert "No relation gives another away." in hynt(*command, tmp_path / "h").out

@@ -72,10 +72,12 @@ def _tell_removals(outcome: Mapping[str, Any], out: Console) -> None:
         for rule in outcome["outliers"]["rules"]:
             out.print(f"  {rule['removed_facts']:,}  {visible(rule['rule'])}")
     if "leakage" in outcome:
-        out.print(
-            f"{plural(outcome['leakage']['removed_facts'], 'fact')} removed because the relation gives another away:"
-        )
-        _tell_leaks(outcome["leakage"]["relations"], out)
+        if outcome["leakage"]["relations"]:
+            removed = plural(outcome["leakage"]["removed_facts"], "fact")
+            out.print(f"{removed} removed because the relation gives another away:")
+            _tell_leaks(outcome["leakage"]["relations"], out)
+        else:
+            out.print("No relation gives another away.")
     left = outcome.get("leakage_left")
     if left:
         out.print("Relations that give others away (--remove-leakage removes the first of each two):")
