@@ -1,6 +1,6 @@
 """How fast sources become graphs, and in how much memory.
 
-    python benchmarks/import_speed.py [--data ../shared/data] [--facts 10000000] [--save FILE]
+    python -m benchmarks.import_speed [--data ../shared/data] [--facts 10000000] [--save FILE]
 
 Each line is a fresh process: import time, facts a second, peak resident memory, then the load time of the saved folder.
 """
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from generated_graph import write
+from benchmarks.generated_graph import write
 
 GOALS = {"HN-YG": "import under 3 s", "WD50K": "import under 5 s, load under 0.5 s", "generated": "under 1,500 MB"}
 
@@ -64,7 +64,7 @@ def main() -> None:
             write(path, arguments.facts, max(1000, arguments.facts // 10))
             sources["generated"] = (path, "tsv")
         for name, (source, format_name) in sources.items():
-            command = [sys.executable, __file__, "--one", str(source), format_name]
+            command = [sys.executable, "-m", "benchmarks.import_speed", "--one", str(source), format_name]
             figures[name] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
             print(f"{name}: {figures[name]} (goal: {GOALS[name]})", flush=True)
     if arguments.save:

@@ -23,9 +23,7 @@ def random_graph(seed: int, sizes=(30, 5, 8), entities: int = 9, relations: int 
     """(graph, its facts as plain tuples by split)."""
     rng = np.random.default_rng(seed)
     is_number = np.arange(relations) % 2 == 1
-    plain = {
-        name: random_facts(rng, size, entities, is_number) for name, size in zip(PLAIN_NAMES, sizes, strict=True)
-    }
+    plain = {name: random_facts(rng, size, entities, is_number) for name, size in zip(PLAIN_NAMES, sizes, strict=True)}
     names = tuple(f"e{index}" for index in range(entities))
     kinds = tuple(Relation(f"r{index}", "number" if kind else "entity") for index, kind in enumerate(is_number))
     tables = {name: table_of(facts) for name, facts in plain.items()}
