@@ -1,0 +1,191 @@
+"""What must hold on a GPU, as plain functions: the tests marked `gpu` call them, and so does benchmarks/device.py on a
+machine without pytest.
+"""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from hynt.evaluation.evaluator import evaluate
+from hynt.training.captured_step import CapturedStep
+from hynt.training.interruption import Stopper
+from hynt.training.loading import load_run
+from hynt.training.optimisation import Optimisation
+from hynt.training.phases import phases_for
+from hynt.training.progress import Interrupted
+from hynt.training.run import Silence, new_model, start, train
+from hynt.training.run_folder import RunFolder
+from hynt.training.settings import RunSettings
+from hynt.training.step import EagerStep
+from hynt.training.training_data import fit_scaling, training_data
+from tests.training.small_graph import TINY, small_graph, tiny_settings
+
+GPU = torch.device("cuda")
+
+
+class Bench:
+    """A model on the GPU with its stream, ready for steps."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        graph = small_graph(people=200)
+        self.settings = settings
+        self.data = training_data(graph, settings, fit_scaling(graph, settings), GPU)
+        self.model = new_model(settings, self.data, GPU).train()
+
+    def runner(self, kind: str, *, bf16: bool, note: Any = None) -> Any:
+        model = copy.deepcopy(self.model)
+        phase = phases_for(model, self.data, self.settings)[0]
+        optimisation = Optimisation(phase.parameters, self.settings.optimiser, GPU)
+        if kind == "eager":
+            return EagerStep(model, phase.stream, optimisation, GPU, bf16=bf16)
+        compiled = kind == "compiled"
+        return CapturedStep(
+            model, phase.stream, optimisation, GPU, bf16=bf16, compiled=compiled, note=note or (lambda text: None)
+        )
+
+
+def settings(dropout: float, **changes: Any) -> RunSettings:
+    return tiny_settings(model={**TINY["model"], "dropout": dropout}, **changes)
+
+
+def steps(runner: Any, count: int, seed: int = 0) -> None:
+    """Some steps of the first epochs, over all shapes."""
+    done, epoch = 0, 0
+    while done < count:
+        items = runner.stream.epoch(seed, epoch)
+        for index in range(len(items)):
+            runner.run(items.items(index), 1000 * seed + done)
+            done += 1
+            if done == count:
+                break
+        epoch += 1
+    torch.cuda.synchronize()
+
+
+def difference(one: Any, other: Any) -> float:
+    pairs = zip(one.model.parameters(), other.model.parameters(), strict=True)
+    return max(float((a - b).abs().max()) for a, b in pairs)
+
+
+def captured_equals_eager(kind: str = "captured") -> None:
+    bench = Bench(settings(0.0))
+    eager, captured = bench.runner("eager", bf16=False), bench.runner(kind, bf16=False)
+    start_weights = [parameter.detach().clone() for parameter in captured.model.parameters()]
+    steps(eager, 40)
+    steps(captured, 40)
+    moved = max(float((a - b).abs().max()) for a, b in zip(start_weights, captured.model.parameters(), strict=True))
+    apart = difference(eager, captured)
+    assert moved > 0.01, f"the weights hardly moved: {moved}"
+    assert apart < 0.02 * moved, f"captured and eager steps drift apart: {apart} of {moved}"
+    torch.testing.assert_close(eager.tally, captured.tally, rtol=1e-3, atol=1e-3)
+
+
+def compiled_equals_eager() -> None:
+    captured_equals_eager("compiled")
+
+
+def randomness_follows_the_seed() -> None:
+    bench = Bench(settings(0.4))
+    runs = [bench.runner("captured", bf16=False) for _ in range(3)]
+    for runner, seed in zip(runs, (1, 1, 2), strict=True):
+        items = runner.stream.epoch(0, 0)
+        for step in range(10):
+            runner.run(items.items(step % len(items)), 100 * seed + step)
+    torch.cuda.synchronize()
+    same, other = difference(runs[0], runs[1]), difference(runs[0], runs[2])
+    assert same < 0.1 * other, f"same seed {same}, other seed {other}"
+
+
+def steps_never_wait() -> None:
+    runner = Bench(settings(0.1)).runner("captured", bf16=True)
+    steps(runner, 10)
+    items = runner.stream.epoch(0, 0)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for step in range(len(items)):
+            runner.run(items.items(step), step)
+            runner.has_failed()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def bad_steps_move_nothing() -> None:
+    bench = Bench(settings(0.0))
+    runner = bench.runner("captured", bf16=False)
+    steps(runner, 10)
+    with torch.no_grad():
+        good = [parameter.clone() for parameter in runner.model.parameters()]
+        next(runner.model.parameters())[0, 0] = float("nan")
+        good[0][0, 0] = float("nan")
+    steps(runner, 10)
+    assert runner.has_failed()
+    for before, after in zip(good, runner.model.parameters(), strict=True):
+        torch.testing.assert_close(before, after, rtol=0, atol=0, equal_nan=True)
+
+
+def falls_back_without_a_compiler() -> None:
+    bench, notes = Bench(settings(0.0)), []
+    runner = bench.runner("compiled", bf16=False, note=notes.append)
+    real = torch.compile
+
+    def broken(*arguments: Any, **options: Any) -> Any:
+        def fail(*inner: Any) -> Any:
+            raise RuntimeError("no compiler was found")
+
+        return fail
+
+    torch.compile = broken  # type: ignore[assignment]
+    try:
+        steps(runner, 5)
+    finally:
+        torch.compile = real
+    assert "no compiler was found" in notes[0], notes
+
+
+def trained(chosen: RunSettings, folder: Path) -> Any:
+    run = train(start(small_graph(people=100), chosen, folder, GPU), GPU, compiled=False)
+    loaded = load_run(run.path, GPU)
+    return evaluate(loaded.model, loaded.graph, loaded.scaling, "valid", device=GPU)
+
+
+def precisions_agree() -> None:
+    longer = {"schedule": {"epochs": 60, "period": 60}, "batch_size": 64}
+    with tempfile.TemporaryDirectory() as place:
+        half = trained(settings(0.1, precision="bf16", **longer), Path(place) / "half")
+        full = trained(settings(0.1, precision="fp32", **longer), Path(place) / "full")
+    for metric, noise in (("link.all.mrr", 0.1), ("relation.all.mrr", 0.1), ("number.all.rmse", 0.1)):
+        assert abs(half.metric(metric) - full.metric(metric)) < noise, metric
+
+
+def a_run_resumes() -> None:
+    chosen = settings(0.1, precision="fp32", schedule={"epochs": 8, "period": 8})
+    stopper = Stopper()
+
+    class Stop(Silence):
+        def epoch_done(self, record: Any) -> None:
+            stopper.asked = record.epoch == 4
+
+    with tempfile.TemporaryDirectory() as place:
+        whole = train(start(small_graph(), chosen, Path(place) / "whole", GPU), GPU, compiled=False)
+        stopped = start(small_graph(), chosen, Path(place) / "stopped", GPU)
+        try:
+            train(stopped, GPU, Stop(), stopper, compiled=False)
+        except Interrupted:
+            pass
+        else:
+            raise AssertionError("training was not stopped")
+        again = train(RunFolder.open(stopped.path), GPU, compiled=False)
+        one, other = load_run(whole.path).model, load_run(again.path).model
+    for (name, before), after in zip(one.named_parameters(), other.parameters(), strict=True):  # type: ignore[attr-defined]
+        torch.testing.assert_close(before, after, rtol=1e-3, atol=1e-3, msg=lambda text, name=name: f"{name}: {text}")
+
+
+CHECKS = (
+    captured_equals_eager, compiled_equals_eager, randomness_follows_the_seed, steps_never_wait,
+    bad_steps_move_nothing, falls_back_without_a_compiler, precisions_agree, a_run_resumes,
+)  # fmt: skip
