@@ -1,0 +1,256 @@
+"""The measurements of `benchmarks/device.py`: epochs, schedules, evaluations, kernels, and the GPU tests."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
+from statistics import fmean, median, pstdev, stdev
+from typing import Any, Protocol
+
+import torch
+
+from hynt.config import to_mapping
+from hynt.evaluation.evaluator import Evaluator
+from hynt.evaluation.results import by_scope
+from hynt.graph.storage import load_graph
+from hynt.training.choosing import Wishes, settings_for
+from hynt.training.epoch_source import EpochSource
+from hynt.training.loading import load_run
+from hynt.training.optimisation import Optimisation
+from hynt.training.phases import phases_for, runner_for
+from hynt.training.run import new_model, start
+from hynt.training.run import train as train_run
+from hynt.training.training_data import fit_scaling, training_data
+
+TIMED_EPOCHS = 20
+
+
+class Job(Protocol):
+    """What to measure on."""
+
+    graph_folder: str | None
+    preset: str | None
+    epochs: int | None
+    seeds: list[int]
+    changes: list[str]
+
+
+class Bench:
+    """A job's graph, settings and device."""
+
+    def __init__(self, job: Job, device: Any, compiled: bool) -> None:
+        self.job, self.device, self.compiled = job, device, compiled
+        assert job.graph_folder is not None, "this measure needs graph=FOLDER"
+        self.graph = load_graph(job.graph_folder)
+
+    def settings(self, seed: int = 0) -> Any:
+        wishes = Wishes("hynt", self.job.preset, self.job.epochs, seed, changes=tuple(self.job.changes))
+        return settings_for(wishes, self.graph, on_gpu=self.device.type == "cuda")
+
+    def waited(self) -> float:
+        """The clock, once the device has done all it was given."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    def trainer(self) -> tuple[Any, Any, Any, Any]:
+        """A model, its phase, a step runner and the settings."""
+        settings = self.settings()
+        data = training_data(self.graph, settings, fit_scaling(self.graph, settings), self.device)
+        model = new_model(settings, data, self.device).train()
+        phase = phases_for(model, data, settings)[0]
+        optimisation = Optimisation(phase.parameters, settings.optimiser, self.device)
+        runner = runner_for(model, self.device, settings, say, self.compiled)(phase, optimisation)
+        return model, phase, runner, settings
+
+
+def epoch(bench: Bench) -> dict[str, Any]:
+    """Time of a training epoch after warm-up, as the trainer runs it: plans are made while steps run."""
+    _, phase, runner, settings = bench.trainer()
+    source = EpochSource(phase.stream, settings.seed, 3 + TIMED_EPOCHS, bench.device)
+
+    def run(number: int) -> None:
+        items = source.epoch(number)
+        for index in range(len(items)):
+            runner.run(items.items(index), 1000 * number + index)
+            runner.has_failed()
+        source.queued(number)
+
+    started = bench.waited()
+    run(0)
+    first = bench.waited() - started
+    for number in (1, 2):
+        run(number)
+    started = bench.waited()
+    marks = []
+    for number in range(3, 3 + TIMED_EPOCHS):
+        run(number)
+        marks.append(time.perf_counter())
+    total = bench.waited() - started
+    lone = []
+    for number in range(100, 105):
+        begin = bench.waited()
+        phase.stream.epoch(settings.seed, number)
+        lone.append(bench.waited() - begin)
+    items = phase.stream.epoch(settings.seed, 0)
+    shapes: dict[str, int] = defaultdict(int)
+    for index in range(len(items)):
+        shapes[str(items.items(index).shape)] += 1
+    on_gpu = bench.device.type == "cuda"
+    return {
+        "facts": phase.stream.item_count, "steps": len(items), "shapes": dict(shapes),
+        "first_epoch_seconds": first, "epoch_seconds": total / TIMED_EPOCHS, "plan_seconds": median(lone),
+        "step_milliseconds": 1000 * total / TIMED_EPOCHS / len(items),
+        "facts_per_second": phase.stream.item_count * TIMED_EPOCHS / total,
+        "peak_memory_bytes": torch.cuda.max_memory_allocated() if on_gpu else None,
+        "failed": bool(runner.optimisation.failed),
+    }  # fmt: skip
+
+
+def profile(bench: Bench) -> dict[str, Any]:
+    """Where the time of a step goes: the dearest kernels of one epoch."""
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as torch_profile
+
+    _, phase, runner, settings = bench.trainer()
+    items = phase.stream.epoch(settings.seed, 0)
+    for index in range(len(items)):
+        runner.run(items.items(index), index)
+    bench.waited()
+    kinds = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if bench.device.type == "cuda" else [])
+    with torch_profile(activities=kinds) as found:
+        for index in range(len(items)):
+            runner.run(items.items(index), index)
+        bench.waited()
+    key = "self_device_time_total" if bench.device.type == "cuda" else "self_cpu_time_total"
+    rows = sorted(found.key_averages(), key=lambda row: -getattr(row, key))[:40]
+    return {"steps": len(items), "kernels": [
+        {"name": row.key[:120], "milliseconds_per_step": getattr(row, key) / 1000 / len(items), "calls": row.count}
+        for row in rows
+    ]}  # fmt: skip
+
+
+def evaluate(bench: Bench) -> dict[str, Any]:
+    """Time to ask a model every question of the test split; its weights do not matter for the time."""
+    model, _, _, settings = bench.trainer()
+    scaling = fit_scaling(bench.graph, settings)
+    times = []
+    for _ in range(3):  # everything anew each time, the filter's index too: what a user waits for
+        begin = bench.waited()
+        found = Evaluator(bench.graph, scaling, "test", device=bench.device).evaluate(model)
+        times.append(bench.waited() - begin)
+    kept = Evaluator(bench.graph, scaling, "test", device=bench.device)
+    kept.evaluate(model)
+    begin = bench.waited()
+    kept.evaluate(model)
+    again = bench.waited() - begin
+    questions = {task: len(one) for task, one in found.per_question.items()}
+    return {
+        "first_seconds": times[0], "seconds": min(times[1:]), "again_seconds": again, "questions": questions,
+        "back_off": found.protocol.get("memory_back_off"),
+    }  # fmt: skip
+
+
+class Curve:
+    """Remembers validations and speaks of them."""
+
+    def __init__(self) -> None:
+        self.points: list[dict[str, Any]] = []
+
+    def epoch_done(self, record: Any) -> None:
+        """Only the last epoch is spoken of."""
+        if record.epoch == record.epochs:
+            say(f"    epoch {record.epoch}: {record.losses}")
+
+    def validated(self, record: Any) -> None:
+        """A point of the curve."""
+        self.points.append(
+            {
+                "epoch": record.epoch, "trained_seconds": record.trained_seconds, "seconds": record.seconds,
+                "value": record.value, "results": record.results,
+            }
+        )  # fmt: skip
+        say(f"    epoch {record.epoch}: {record.metric} {record.value:.4f} after {record.trained_seconds:.1f} s")
+
+    def note(self, text: str) -> None:
+        """Passed on."""
+        say(f"    {text}")
+
+
+def train(bench: Bench, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Whole schedules, one a seed, and what they reach on the test split under both tie rules."""
+    result: dict[str, Any] = {"seeds": {}}
+    for seed in bench.job.seeds:
+        result["seeds"][str(seed)] = _one_seed(bench, seed)
+        result["summary"] = _summary(result["seeds"].values())
+        keep(result)
+    return result
+
+
+def _one_seed(bench: Bench, seed: int) -> dict[str, Any]:
+    settings, curve = bench.settings(seed), Curve()
+    if bench.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    with tempfile.TemporaryDirectory() as place:
+        begin = bench.waited()
+        run = start(bench.graph, settings, Path(place) / "run", bench.device, Path(str(bench.job.graph_folder)))
+        run = train_run(run, bench.device, curve, compiled=bench.compiled)
+        wall = bench.waited() - begin
+        loaded = load_run(run.path, bench.device)
+        begin = bench.waited()
+        evaluator = Evaluator(
+            loaded.graph, loaded.scaling, "test", device=bench.device, literals=loaded.literals,
+            described=loaded.described(),
+        )  # fmt: skip
+        found = evaluator.evaluate(loaded.model)
+        evaluating = bench.waited() - begin
+    both = {
+        ties: {task: by_scope(questions, ties) for task, questions in found.per_question.items()}
+        for ties in ("realistic", "hynt")
+    }
+    return {
+        "settings": to_mapping(settings), "wall_seconds": wall, "training": run.manifest["training"],
+        "test_seconds": evaluating, "test": both, "protocol": dict(found.protocol), "curve": curve.points,
+        "per_relation": found.to_mapping().get("number", {}).get("per_relation"),
+        "peak_memory_bytes": torch.cuda.max_memory_allocated() if bench.device.type == "cuda" else None,
+    }  # fmt: skip
+
+
+def _summary(runs: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Mean and deviation over seeds of each test metric."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for run in runs:
+        for ties, tasks in run["test"].items():
+            for task, scopes in tasks.items():
+                for scope, metrics in scopes.items():
+                    for metric, value in metrics.items():
+                        if value is not None:
+                            values[f"{ties}.{task}.{scope}.{metric}"].append(value)
+    return {
+        path: {"mean": fmean(found), "deviation": stdev(found) if len(found) > 1 else pstdev(found), "runs": len(found)}
+        for path, found in values.items()
+    }
+
+
+def checks() -> dict[str, Any]:
+    """The GPU tests, for machines without pytest."""
+    found: dict[str, Any] = {}
+    for check in import_module("tests.training.gpu_checks").CHECKS:
+        begin = time.perf_counter()
+        try:
+            check()
+            word = "passed"
+        except Exception as problem:  # noqa: BLE001 - a failed check is a result, whatever it raised
+            word = f"{type(problem).__name__}: {problem}"[:600]
+        found[check.__name__] = {"outcome": word, "seconds": time.perf_counter() - begin}
+        say(f"    {check.__name__}: {word.splitlines()[0]}")
+    return found
+
+
+def say(text: str) -> None:
+    """Prints at once: a call that is cut short must not swallow it."""
+    print(text, flush=True)
