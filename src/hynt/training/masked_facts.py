@@ -75,8 +75,9 @@ class MaskedFacts:
 
         def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
             indices, weights = tensors
-            rows, asked, *outputs = indices.split(sizes)
-            step = _TaskRows(tuple(outputs), weights.split((link, relation, number)))
+            rows, asked, *outputs = indices.split(sizes)  # type: ignore[no-untyped-call]
+            task_weights = weights.split((link, relation, number))  # type: ignore[no-untyped-call]
+            step = _TaskRows(tuple(outputs), task_weights)
             batch, answers = hide(facts, rows, asked, layout, at)
             parts = masked_fact_losses(cast(Model, model), batch, answers, cast(Step, step), losses.smoothing)
             none = weights.new_zeros(())
