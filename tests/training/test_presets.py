@@ -1,0 +1,93 @@
+"""Presets say what the authors published, and defaults fit the graph."""
+
+from __future__ import annotations
+
+import pytest
+
+from hynt.config import from_mapping, to_toml
+from hynt.errors import UsageError
+from hynt.training.choosing import Wishes, resumed_settings, settings_for
+from hynt.training.model_choice import settings_class_for
+from hynt.training.presets import PRESETS, defaults_for
+from hynt.training.settings import differences
+from tests.training.small_graph import small_graph, tiny_settings
+
+# name: rate, epochs, context layers, prediction layers, heads, feed-forward, dropout, smoothing, batch, period
+PUBLISHED = {
+    "hn-yg-link": (1e-3, 700, 2, 2, 64, 1536, 0.4, 0.7, 2048, 100),
+    "hn-yg-relation": (1e-3, 50, 2, 2, 16, 1024, 0.1, 0.5, 2048, 50),
+    "hn-yg-number": (1e-3, 350, 2, 2, 16, 1024, 0.1, 0.5, 2048, 50),
+    "wd50k-link": (1e-3, 350, 3, 3, 4, 1024, 0.2, 0.7, 2048, 50),
+    "wikipeople-link": (1e-3, 350, 3, 3, 16, 1024, 0.2, 0.4, 2048, 50),
+    "hn-wk-link": (4e-4, 1050, 4, 4, 8, 2048, 0.15, 0.4, 1024, 150),
+    "hn-wk-relation": (4e-4, 1050, 4, 4, 8, 2048, 0.15, 0.4, 1024, 150),
+    "hn-wk-number": (1e-3, 750, 2, 2, 16, 1024, 0.1, 0.5, 1024, 50),
+    "hn-fb-s-link": (3e-4, 1550, 10, 3, 8, 1024, 0.3, 0.55, 512, 50),
+    "hn-fb-s-relation": (3e-4, 600, 6, 3, 4, 2048, 0.35, 0.45, 512, 50),
+    "hn-fb-s-number": (1e-3, 750, 2, 2, 16, 1024, 0.2, 0.7, 2048, 50),
+    "hn-fb-link": (1e-3, 750, 2, 2, 16, 1024, 0.1, 0.3, 512, 50),
+    "hn-fb-relation": (1e-3, 50, 2, 2, 16, 1024, 0.1, 0.3, 512, 50),
+    "hn-fb-number": (1e-3, 750, 2, 2, 16, 1024, 0.1, 0.3, 512, 50),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_presets_are_the_authors(name):
+    settings = from_mapping(settings_class_for("hynt"), dict(PRESETS.get(name)))
+    model = settings.model
+    assert PUBLISHED[name] == (
+        settings.optimiser.learning_rate, settings.schedule.epochs, model.context_layers, model.prediction_layers,
+        model.context_heads, model.context_feedforward, model.dropout, settings.losses.smoothing, settings.batch_size,
+        settings.schedule.period,
+    )  # fmt: skip
+    assert model.dimension == 256
+    assert (model.prediction_heads, model.prediction_feedforward) == (model.context_heads, model.context_feedforward)
+    assert model.tied_output == (name == "hn-fb-s-link")
+    assert settings.optimiser.clip == 0.1
+    asked = {"link": "link.all.mrr", "relation": "relation.all.mrr", "number": "number.all.rmse"}
+    assert settings.validation.metric == asked[name.rpartition("-")[2]]
+
+
+def test_every_preset_makes_settings_that_can_be_written():
+    assert set(PRESETS) == {*PUBLISHED, "world"}
+    for name in PRESETS:
+        text = to_toml(from_mapping(settings_class_for("hynt"), dict(PRESETS.get(name))))
+        assert 'model_name = "hynt"' in text
+
+
+class _Sized:
+    """As much of a graph as the defaults look at."""
+
+    def __init__(self, facts):
+        self.splits = {"train": range(facts)}
+
+
+@pytest.mark.parametrize("facts", [0, 10, 3_000, 24_000, 166_000, 3_000_000, 50_000_000])
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_defaults_fit_any_graph(facts, on_gpu):
+    settings = from_mapping(settings_class_for("hynt"), dict(defaults_for(_Sized(facts), on_gpu=on_gpu)))
+    assert settings.schedule.epochs in settings.schedule.cycle_ends(), "training ends at the end of a cycle"
+    assert settings.model.dimension % settings.model.context_heads == 0
+    if not on_gpu:
+        assert settings.model.dimension <= 128
+
+
+def test_wishes_come_last_and_a_short_schedule_has_a_short_cycle():
+    wishes = Wishes(preset="wd50k-link", epochs=20, seed=5, changes=["model.dropout=0.3", "seed=6"])
+    settings = settings_for(wishes, small_graph(), on_gpu=True)
+    assert (settings.schedule.epochs, settings.schedule.period) == (20, 20)
+    assert (settings.seed, settings.model.dropout, settings.losses.smoothing) == (6, 0.3, 0.7)
+
+
+def test_other_models_do_not_get_hynts_own_settings():
+    assert settings_for(Wishes(model="frequency"), small_graph(), on_gpu=False).model_name == "frequency"
+    with pytest.raises(UsageError, match=r"model\.dimension: unknown setting"):
+        settings_for(Wishes(model="frequency", preset="world"), small_graph(), on_gpu=False)
+
+
+def test_resuming_takes_the_settings_as_they_were():
+    before = tiny_settings()
+    assert differences(before, resumed_settings(Wishes(), before, small_graph(), on_gpu=False)) == []
+    changed = resumed_settings(Wishes(seed=2, changes=["optimiser.clip=none"]), before, small_graph(), on_gpu=False)
+    assert differences(before, changed) == ["optimiser.clip: 1.0 → none", "seed: 0 → 2"]
+    assert differences(before, resumed_settings(Wishes(preset="world"), before, small_graph(), on_gpu=False))
