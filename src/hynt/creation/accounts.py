@@ -1,0 +1,119 @@
+"""The books of a build: for lines, facts and qualifiers, read = kept + each reason; and the bad lines themselves."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hynt.creation.work_folder import PartSummary, write_atomically
+from hynt.errors import DataError
+
+ALWAYS_BORNE = 10
+"""Bad lines that stop no build, however short it is."""
+
+_REJECTED = "rejected-"
+_REJECTS_KEPT = 1000
+
+
+@dataclass
+class Account:
+    """One kind of thing: how many were read and kept, and why the others were not."""
+
+    read: int = 0
+    kept: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def drop(self, reason: str, number: int) -> None:
+        """Move some of what was kept to a reason."""
+        if number:
+            self.kept -= number
+            self.dropped[reason] += number
+
+    @property
+    def is_balanced(self) -> bool:
+        return self.read == self.kept + sum(self.dropped.values())
+
+    def to_mapping(self) -> dict[str, Any]:
+        return {"read": self.read, "kept": self.kept, "dropped": dict(sorted(self.dropped.items()))}
+
+
+@dataclass
+class RejectGuard:
+    """Watches the bad lines while parts come in, and stops a build that loses too many."""
+
+    share: float
+    read: int = 0
+    rejected: int = 0
+    examples: list[dict[str, Any]] = field(default_factory=list)
+
+    def __call__(self, summary: PartSummary) -> None:
+        for key, number in summary.counts.items():
+            if key.startswith("lines:"):
+                self.read += number
+                self.rejected += number if key.startswith(f"lines:{_REJECTED}") else 0
+        self.examples.extend(summary.rejects[: max(_REJECTS_KEPT - len(self.examples), 0)])
+        if self.rejected > max(ALWAYS_BORNE, self.share * self.read):
+            first = self.examples[0]
+            raise DataError(
+                f"{self.rejected} of {self.read} lines cannot be read. The first: {first['what']}",
+                where=f"{first['file']}, byte {first['offset']}",
+                advice="Check that the dump is whole and of this kind, or bear more with --max-bad-lines SHARE.",
+            )
+
+    def write(self, path: Path) -> None:
+        """The bad lines, one JSON object each, in the order of the dump."""
+        ordered = sorted(self.examples, key=lambda found: (found["file"], found["offset"]))
+        text = "".join(json.dumps(found, ensure_ascii=False) + "\n" for found in ordered)
+        write_atomically(path, text.encode("utf-8", "backslashreplace"))
+
+
+@dataclass
+class Books:
+    """All accounts of a build."""
+
+    lines: Account = field(default_factory=Account)
+    facts: Account = field(default_factory=Account)
+    qualifiers: Account = field(default_factory=Account)
+    notes: Counter[str] = field(default_factory=Counter)
+
+    def open(self, summaries: Iterable[PartSummary], judged: Iterable[Mapping[str, Any]]) -> None:
+        """Put in what the parsers and then the recipe counted."""
+        for summary in summaries:
+            for key, number in summary.counts.items():
+                scope, _, reason = key.partition(":")
+                if scope == "notes":
+                    self.notes[reason] += number
+                elif scope == "lines":
+                    _enter(self.lines, reason if reason != "parsed" else "kept", number)
+                elif scope in ("facts", "qualifiers") and reason != "parsed":  # those are judged by the recipe
+                    _enter(self.facts if scope == "facts" else self.qualifiers, reason, number)
+        for row in judged:
+            _enter(self.facts if row["scope"] == "facts" else self.qualifiers, row["verdict"], row["number"])
+
+    def settle(self, report: Mapping[str, Any]) -> None:
+        """Take out the facts that the assembly left out; their qualifiers go with them, and are not counted again."""
+        self.facts.drop("duplicate", report["duplicates"])
+        self.facts.drop("outlier", report.get("outliers", {}).get("removed_facts", 0))
+        self.facts.drop("leakage", report.get("leakage", {}).get("removed_facts", 0))
+
+    def to_mapping(self) -> dict[str, Any]:
+        accounts = {"lines": self.lines, "facts": self.facts, "qualifiers": self.qualifiers}
+        for name, account in accounts.items():
+            if not account.is_balanced:
+                raise RuntimeError(f"the account of {name} does not balance: {account}")
+        return {
+            **{name: account.to_mapping() for name, account in accounts.items()},
+            "noted": dict(sorted(self.notes.items())),
+        }
+
+
+def _enter(account: Account, reason: str, number: int) -> None:
+    account.read += number
+    if reason == "kept":
+        account.kept += number
+    else:
+        account.dropped[reason] += number

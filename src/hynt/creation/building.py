@@ -1,0 +1,209 @@
+"""From a dump to a saved graph: select, parse, run the recipe, assemble, write.
+
+No graph is written unless all went well.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hynt.creation.accounts import Books, RejectGuard
+from hynt.creation.collecting import read_facts, read_rows
+from hynt.creation.duckdb_engine import DuckDBEngine, rows_of
+from hynt.creation.engine import Engine, settings_table, steps
+from hynt.creation.options import CreationOptions
+from hynt.creation.parsing import ParseJob, ParseProgress
+from hynt.creation.rows import REDIRECTS
+from hynt.creation.selection import Selection, read_redirects, select
+from hynt.creation.source import ParseSettings
+from hynt.creation.sources import get_source, prelude_of
+from hynt.creation.tasks import find_files, identity_of, plan_tasks, size_of
+from hynt.creation.unit_rows import unit_rows
+from hynt.creation.work_folder import PartSummary, WorkFolder
+from hynt.errors import RecordProblem, UsageError
+from hynt.formats.importing import ImportProgress, Progress
+from hynt.graph.assembly import Assembler, Assembly
+from hynt.graph.manifest import Manifest
+from hynt.graph.statistics import graph_statistics
+from hynt.graph.storage import save_assembly
+from hynt.graph.vocabulary import Entity
+
+_SMALLEST_PART, _LARGEST_PART = 4 << 20, 64 << 20
+_STATISTICS_FACTS = 2_000_000
+"""Graphs beyond this are counted by `hynt data stats`, not while they are made: counting holds all facts in memory."""
+_LOSSES_LISTED = 200
+
+
+@dataclass(frozen=True)
+class CreationResult:
+    """A graph that was written."""
+
+    manifest: Manifest
+    rejected: int
+    rejects: Path | None  # where the bad lines are
+
+
+def create_graph(
+    source: str, dump: Path, out: Path, options: CreationOptions | None = None, *, overwrite: bool = False,
+    progress: Progress = lambda state: None,
+) -> CreationResult:  # fmt: skip
+    """Make a graph from a dump and save it as a folder."""
+    options = options or CreationOptions()
+    if out.exists() and not overwrite:
+        raise UsageError(f"{out} exists already.", advice="Choose another folder, or say --overwrite to replace it.")
+    build = _Build(source, dump, out, options, progress)
+    with _engine(options, build.work.folder) as engine:
+        build.parse(engine)
+        tables = build.run_recipe(engine)
+    manifest = build.assemble(tables, overwrite=overwrite)
+    rejects = None
+    if build.guard.rejected:
+        rejects = options.rejects or out.with_name(f"{out.name}.rejects.jsonl")
+        build.guard.write(rejects)
+    if not options.keep_work:
+        shutil.rmtree(build.work.folder, ignore_errors=True)
+    return CreationResult(manifest, build.guard.rejected, rejects)
+
+
+def _engine(options: CreationOptions, work: Path) -> Engine:
+    chosen = options.engine
+    if chosen.name == "spark":
+        from hynt.creation.spark_engine import SparkEngine
+
+        return SparkEngine(chosen.master, chosen.memory_bytes)
+    return DuckDBEngine(chosen.workers, chosen.memory_bytes, work / "spill")
+
+
+class _Build:
+    """One run."""
+
+    def __init__(self, source: str, dump: Path, out: Path, options: CreationOptions, progress: Progress) -> None:
+        self.source, self.dump, self.out, self.options = source, dump, out, options
+        self.kind = get_source(source)
+        self.progress = progress
+        self.redirects = read_redirects(options.redirects)
+        self.selection: Selection = select(
+            options.entities, options.types, options.everything, options.mappings, self.redirects
+        )
+        self.files = find_files(dump, self.kind)
+        self.tasks = plan_tasks(self.files, self.kind)
+        self.work = WorkFolder(options.work or out.with_name(f"{out.name}.work"))
+        self.guard = RejectGuard(options.max_bad_lines)
+        self.books = Books()
+        self.summaries: list[PartSummary] = []
+        self.bytes_total = sum(size_of(path) for path in self.files)
+        self.facts = 0
+
+    def tell(self, step: str) -> None:
+        self.progress(ImportProgress(step, self.bytes_total, self.bytes_total, self.facts))
+
+    def parse(self, engine: Engine) -> None:
+        """Make the parts that are not there yet."""
+        options = self.options
+        settings = ParseSettings(options.language, options.text == "keep", options.preferred_only)
+        size = options.part_bytes or min(max(self.bytes_total // 500, _SMALLEST_PART), _LARGEST_PART)
+        self.work.open(
+            {
+                "source": self.source, "files": identity_of(self.files), "selection": self.selection.digest(),
+                "language": settings.language, "keep_text": settings.keep_text,
+                "preferred_only": settings.preferred_only, "part_bytes": size, "longest_line": options.longest_line,
+            }
+        )  # fmt: skip
+        job = ParseJob(self.source, self.selection, settings, size, options.longest_line)
+
+        def tell(state: ParseProgress) -> None:
+            self.facts = state.facts
+            self.progress(ImportProgress("reading", state.bytes_read, state.bytes_total, state.facts))
+
+        self.summaries = engine.parse(self.tasks, job, self.work, self.guard, tell)
+
+    def run_recipe(self, engine: Engine) -> dict[str, list[Path]]:
+        """Give the engine its tables and run every step; the files of each."""
+        options, work = self.options, self.work
+        units, self.unknown_units = unit_rows((unit for part in self.summaries for unit in part.units), options.units)
+        for name, table in (("parsed", "parsed"), ("names", "names"), ("met_redirects", "redirects")):
+            engine.give(name, work.tables(table, self.summaries))
+        engine.give(
+            "given_entities", pa.table({"entity": pa.array(sorted(self.selection.entities or ()), pa.string())})
+        )
+        pairs = [list(column) for column in zip(*sorted(self.redirects.items()), strict=True)] or [[], []]
+        engine.give("given_redirects", pa.table([pa.array(column, pa.string()) for column in pairs], schema=REDIRECTS))
+        engine.give("units", units)
+        engine.give(
+            "settings",
+            settings_table(
+                {"selection": "closed" if self.selection.is_closed else "open", "unknown_units": options.unknown_units,
+                 "other_units": options.other_units, "max_qualifiers": options.max_qualifiers,
+                 "long_facts": options.long_facts}
+            ),
+        )  # fmt: skip
+        tables: dict[str, list[Path]] = {}
+        prelude = prelude_of(self.source)
+        if prelude is None:
+            engine.give("candidates", work.tables("parsed", self.summaries))
+        for step in [*steps("entity_set.sql"), *(steps(prelude) if prelude else []), *steps("recipe.sql")]:
+            self.tell(f"querying: {step.name.replace('_', ' ')}")
+            tables[step.name] = engine.run(step, work)
+        return tables
+
+    def assemble(self, tables: dict[str, list[Path]], *, overwrite: bool) -> Manifest:
+        """Settle duplicates, leaks, outliers and splits, and save."""
+        self.books.open(self.summaries, rows_of(tables["account"]))
+        encoding = {"convert_units": False, "mixed": self.options.mixed_relations, "note": self._note}
+        with Assembler(self.options.assembly, encoding) as assembler:
+            for what, name, label in read_rows(tables["labels"], ["what", "name", "label"]):
+                if what == "relation" and label:
+                    assembler.encoder.declare_relation(name, label=label)
+            for added, fact in enumerate(read_facts(tables["facts"], tables["fact_qualifiers"])):
+                try:
+                    assembler.add(fact)
+                except RecordProblem as problem:
+                    self.books.facts.drop(problem.reason, 1)
+                if added % 65_536 == 0:
+                    self.tell("collecting facts")
+            met = assembler.encoder.entity_ids
+            assembler.details = {
+                name: Entity(name, label, kind)
+                for what, name, label, kind in read_rows(tables["labels"], ["what", "name", "label", "type"])
+                if what == "entity" and name in met
+            }
+            assembly = assembler.finish(self.tell)
+            self.books.settle(assembly.report)
+            self.tell("writing")
+            manifest = self._manifest(assembly, tables)
+            return save_assembly(assembly, manifest, self.out, overwrite=overwrite)
+
+    def _note(self, reason: str, what: str, advice: str) -> None:  # noqa: ARG002 - the encoder's signature
+        self.books.notes[reason] += 1
+
+    def _manifest(self, assembly: Assembly, tables: dict[str, list[Path]]) -> Manifest:
+        options = self.options
+        found = sum(1 for what, _ in read_rows(tables["labels"], ["what", "name"]) if what == "entity")
+        making: dict[str, Any] = {
+            **self.books.to_mapping(),
+            **assembly.report,
+            "files": [path.name for path in self.files],
+            "selection": {
+                "asked": self.selection.asked, "unmapped": self.selection.unmapped,
+                "types": sorted(self.selection.types), "found_in_dump": found,
+            },
+            "units": {
+                "rule": options.units, "unknown": options.unknown_units, "other": options.other_units,
+                "not_convertible": self.unknown_units[:_LOSSES_LISTED],
+                "losses": rows_of(tables["unit_losses"])[:_LOSSES_LISTED],
+            },
+            "qualifier_limit": options.max_qualifiers,
+        }  # fmt: skip
+        if self.books.facts.kept <= _STATISTICS_FACTS:
+            from dataclasses import asdict
+
+            making["statistics"] = asdict(graph_statistics(assembly.to_graph()).counts)
+        return Manifest(
+            name=options.name or self.out.name, source=self.dump.name, format=self.source, licence=options.licence,
+            importing=making,
+        )  # fmt: skip

@@ -1,0 +1,28 @@
+-- Who the graph is about. Both engines run this text unchanged, before the recipe.
+--
+-- Given: given_entities  (entity)           the ids that were asked for; empty where the dump decides
+--        given_redirects (source, target)   from a file
+--        met_redirects   (source, target)   from the dump
+--        names, parsed                      the tables of the parts
+--        settings        (selection)        'closed' or 'open'
+
+-- step: redirects
+SELECT source, MAX(target) AS target
+FROM (
+    SELECT source, target FROM given_redirects
+    UNION ALL
+    SELECT source, target FROM met_redirects
+) both_kinds
+WHERE source <> target
+GROUP BY source
+
+-- step: entity_set
+SELECT DISTINCT COALESCE(r.target, g.entity) AS entity
+FROM (
+    SELECT entity FROM given_entities
+    UNION ALL
+    SELECT n.name AS entity FROM names n CROSS JOIN settings s WHERE s.selection = 'open' AND n.what = 'entity'
+    UNION ALL
+    SELECT p.head AS entity FROM parsed p CROSS JOIN settings s WHERE s.selection = 'open' AND p.place = 0
+) g
+LEFT JOIN redirects r ON g.entity = r.source

@@ -1,0 +1,192 @@
+"""From a task to parts: lines are read and selected, gathered up to a size, parsed, and written as Parquet.
+
+The same two functions serve every engine: `cut` reads, `build` parses. One process may do both, or one cut and others
+build.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from hynt.creation.blocks import LONGEST_LINE, Block, whole_lines
+from hynt.creation.decompression import DumpStream
+from hynt.creation.rows import NAMES, REDIRECTS, ROWS, Counts, Parsed, ParsedValue
+from hynt.creation.source import DumpSource, Parser, Selector
+from hynt.creation.tasks import Task
+from hynt.creation.work_folder import PartSummary, write_part
+from hynt.errors import DataError, RecordProblem
+
+PARTS_PER_TASK = 1 << 20
+ROWS_PER_PART = 1 << 28
+REJECTS_PER_PART = 20
+_SHOWN_BYTES = 300
+_SPARSE = 64
+"""A part ends after this many times its size was read, however little of it was wanted."""
+
+
+class PartJob(NamedTuple):
+    """The wanted lines between two offsets of a file."""
+
+    number: int
+    file: str
+    start: int
+    end: int
+    lines: list[tuple[int, bytes]]
+    counts: Counts  # of the lines that were not wanted
+    too_long: list[int]  # offsets of lines that could not be held
+    cut_off: bool  # whether the last line has no end
+
+
+def cut(
+    task: Task, kind: DumpSource, select: Selector, part_bytes: int, *, longest: int = LONGEST_LINE, threads: int = 0,
+    tell: Callable[[int], None] = lambda taken: None,
+) -> Iterator[PartJob]:  # fmt: skip
+    """The parts of a task. `tell` hears how many bytes of the file were taken."""
+    stream = DumpStream(Path(task.path), max(task.start - 1, 0), threads)
+    try:
+        number = task.number * PARTS_PER_TASK
+        held: list[tuple[int, bytes]] = []
+        counts: Counts = Counter()
+        too_long: list[int] = []
+        kept = 0
+        start = end = task.start
+        last = False
+        for block in _blocks(stream, task, longest):
+            if block.too_long:
+                too_long.append(block.offset)
+            else:
+                lines, others = _document(block, kind) if task.is_document else select(block.data, block.offset)
+                held += lines
+                counts.update(others)
+                kept += sum(len(line) for _, line in lines)
+            end, last = block.offset + len(block.data), block.cut_off
+            tell(stream.bytes_read)
+            if kept >= part_bytes or end - start >= part_bytes * _SPARSE:
+                yield PartJob(number, Path(task.path).name, start, end, held, counts, too_long, last)
+                number += 1
+                held, counts, too_long, kept, start = [], Counter(), [], 0, end
+        if end > start or held or too_long:
+            yield PartJob(number, Path(task.path).name, start, end, held, counts, too_long, last)
+    finally:
+        stream.close()
+
+
+def build(job: PartJob, parse: Parser, parts: Path, *, longest: int = LONGEST_LINE) -> PartSummary:
+    """Parse a part's lines and write what they say."""
+    table = _Rows(job.number * ROWS_PER_PART)
+    counts: Counts = Counter(job.counts)
+    rejects: list[dict[str, Any]] = []
+
+    def reject(offset: int, reason: str, what: str, line: bytes) -> None:
+        counts["lines", f"rejected-{reason}"] += 1
+        if len(rejects) < REJECTS_PER_PART:
+            shown = line[:_SHOWN_BYTES].decode("utf-8", "backslashreplace")
+            rejects.append({"file": job.file, "offset": offset, "reason": reason, "what": what, "line": shown})
+
+    for offset in job.too_long:
+        reject(offset, "line-too-long", f"the line has more than {longest:,} bytes.", b"")
+    last = len(job.lines) - 1
+    for index, (offset, line) in enumerate(job.lines):
+        if len(line) > longest:
+            reject(offset, "line-too-long", f"the line has {len(line):,} bytes.", line)
+            continue
+        try:
+            parsed = parse(line)
+        except RecordProblem as problem:
+            cut_off = job.cut_off and index == last
+            reject(offset, "cut-off" if cut_off else problem.reason, problem.what, line)
+            continue
+        counts.update(parsed.counts)
+        table.add(parsed)
+    counts.update(table.counts)
+    summary = PartSummary(
+        job.number, job.file, job.start, job.end,
+        {f"{scope}:{reason}": number for (scope, reason), number in sorted(counts.items()) if number}, rejects,
+        sorted(table.units),
+    )  # fmt: skip
+    return write_part(parts, summary, table.tables())
+
+
+def _blocks(stream: DumpStream, task: Task, longest: int) -> Iterator[Block]:
+    if not task.is_document:
+        yield from whole_lines(stream.read, task.start, task.end, longest)
+        return
+    data = stream.read(longest + 1)
+    if len(data) > longest:
+        raise DataError(f"the document has more than {longest:,} bytes.", where=task.path, advice="Give a dump.")
+    yield Block(0, data)
+
+
+def _document(block: Block, kind: DumpSource) -> tuple[list[tuple[int, bytes]], Counts]:
+    return kind.document_lines(block.data), Counter()
+
+
+class _Rows:
+    """The columns of a part, as they grow."""
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+        self._statements = 0
+        self._columns: list[list[Any]] = [[] for _ in ROWS]
+        self._names: list[tuple[str, str, str, str]] = []
+        self._redirects: list[tuple[str, str]] = []
+        self.units: set[str] = set()
+        self.counts: Counts = Counter()  # of the rows: they are judged later, in SQL
+
+    def add(self, parsed: Parsed) -> None:
+        statement, place, head, relation, kind, value, number, unit, node = self._columns
+        units = self.units
+
+        def put(name: str, held: ParsedValue) -> None:
+            relation.append(name)
+            kind.append(held.kind)
+            value.append(held.value)
+            number.append(held.number)
+            unit.append(held.unit)
+            if held.unit:
+                units.add(held.unit)
+
+        for fact in parsed.facts:
+            identity = self._first + self._statements
+            self._statements += 1
+            statement.append(identity)
+            place.append(0)
+            head.append(fact.head)
+            node.append(fact.node)
+            put(fact.relation, fact.value)
+            for index, (name, held) in enumerate(fact.qualifiers, start=1):
+                statement.append(identity)
+                place.append(index)
+                head.append(None)
+                node.append(None)
+                put(name, held)
+        for of_node, name, held in parsed.node_values:
+            self._statements += 1
+            statement.append(None)
+            place.append(self._first + self._statements)  # above 0, and in the order of the dump
+            head.append(None)
+            node.append(of_node)
+            put(name, held)
+        self.counts["facts", "parsed"] += len(parsed.facts)
+        self.counts["qualifiers", "parsed"] += sum(len(fact.qualifiers) for fact in parsed.facts)
+        self.counts["nodes", "parsed"] += len(parsed.node_values)
+        self._names.extend(parsed.names)
+        self._redirects.extend(parsed.redirects)
+
+    def tables(self) -> dict[str, pa.Table]:
+        def table(rows: Sequence[tuple[str, ...]], schema: pa.Schema) -> pa.Table:
+            columns: list[tuple[str, ...]] = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+            return pa.table([pa.array(column, pa.string()) for column in columns], schema=schema)
+
+        rows = pa.table(
+            [pa.array(column, field.type) for column, field in zip(self._columns, ROWS, strict=True)], schema=ROWS
+        )
+        return {
+            "parsed": rows, "names": table(self._names, NAMES),
+            "redirects": table(self._redirects, REDIRECTS),
+        }  # fmt: skip

@@ -1,0 +1,53 @@
+"""The contract of a dump: which files it consists of, which lines are wanted, and what a line says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from hynt.creation.rows import Counts, Parsed
+from hynt.creation.selection import Selection
+
+
+@dataclass(frozen=True)
+class ParseSettings:
+    """What a source's parser is told; part of the identity of a build's parts."""
+
+    language: str = "en"
+    keep_text: bool = False
+    preferred_only: bool = False
+    mediator_types: frozenset[str] = frozenset()  # Freebase: types whose nodes only hold other values together
+
+
+class Selected(NamedTuple):
+    """The wanted lines of a block, each with its offset, and what became of the others."""
+
+    lines: list[tuple[int, bytes]]
+    counts: Counts
+
+
+Selector = Callable[[bytes, int], Selected]
+"""Takes a block of whole lines and its offset. Fast: it looks at the start of a line and no further."""
+
+Parser = Callable[[bytes], Parsed]
+"""Takes a line; raises RecordProblem where it cannot be read. Pure: the same line always gives the same rows."""
+
+
+class DumpSource(Protocol):
+    """One kind of dump."""
+
+    name: str
+    suffixes: tuple[str, ...]  # of its files, before any compression suffix
+
+    def selector(self, selection: Selection, settings: ParseSettings) -> Selector: ...
+
+    def parser(self, selection: Selection, settings: ParseSettings) -> Parser: ...
+
+    def is_document(self, start: bytes) -> bool:
+        """Whether a file that starts so is one document and not lines."""
+        ...
+
+    def document_lines(self, data: bytes) -> list[tuple[int, bytes]]:
+        """The entities of such a document."""
+        ...
