@@ -29,6 +29,7 @@ from hynt.errors import HyntError
 
 VERBS = {
     "data": "hynt.cli.data",
+    "create": "hynt.cli.create",
     "models": "hynt.cli.models",
     "train": "hynt.cli.train",
     "evaluate": "hynt.cli.evaluate",
