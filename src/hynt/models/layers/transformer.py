@@ -38,26 +38,32 @@ class TransformerLayer(nn.Module):
         these.
         """
         rate = self.dropout if self.training else 0.0
-        weight, bias = self.projection.weight, self.projection.bias
-        width = tokens.shape[-1]
-        # Tokens that are alone lead (`groups` are sorted by length): they need no queries and no keys.
+        weight, bias, width = self.projection.weight, self.projection.bias, tokens.shape[-1]
+        # Tokens that are alone lead (`groups` are sorted by length); a lone token is its row's only one.
         alone = groups[0].tokens if groups[0].length == 1 else 0
-        value = self._split(functional.linear(tokens, weight[2 * width :], bias[2 * width :]))
         source = tokens if asked is None else tokens[asked]
-        mixed = [attend_to_itself(value[:alone], rate)] if alone else []
-        if alone < len(tokens):
-            key = self._split(functional.linear(tokens[alone:], weight[width : 2 * width], bias[width : 2 * width]))
-            # A lone token is its row's only one, so its rows lead among the asked ones too.
-            query = self._split(functional.linear(source[alone:], weight[:width], bias[:width]))
-            mixed += self._attended(query, key, value[alone:], groups[1:] if alone else groups, asked is None, rate)
-        attended = self.output(torch.cat(mixed).flatten(1))
+        if alone == len(tokens):  # no queries, no keys
+            mixed = attend_to_itself(
+                self._split(functional.linear(tokens, weight[2 * width :], bias[2 * width :])), rate
+            )
+        else:
+            if asked is None:  # one product for all three: cheaper than leaving out what lone tokens do not need
+                query, key, value = self.projection(tokens).chunk(3, -1)
+            else:
+                query = functional.linear(source, weight[:width], bias[:width])
+                key, value = functional.linear(tokens, weight[width:], bias[width:]).chunk(2, -1)
+            query, key, value = self._split(query), self._split(key), self._split(value)
+            late = groups[1:] if alone else groups
+            found = self._attended(query[alone:], key[alone:], value[alone:], late, asked is None, rate)
+            mixed = torch.cat([attend_to_itself(value[:alone], rate), *found] if alone else found)
+        attended = self.output(mixed.flatten(1))
         middle = self.attention_norm(source + functional.dropout(attended, rate, rate > 0))
         hidden = functional.dropout(functional.relu(self.expand(middle)), rate, rate > 0)
         result: Tensor = self.feedforward_norm(middle + functional.dropout(self.contract(hidden), rate, rate > 0))
         return result
 
     def _split(self, tokens: Tensor) -> Tensor:
-        return tokens.view(*tokens.shape[:-1], self.heads, -1)  # (tokens, heads, width of a head)
+        return tokens.reshape(*tokens.shape[:-1], self.heads, -1)  # (tokens, heads, width of a head)
 
     def _attended(
         self, query: Tensor, key: Tensor, value: Tensor, groups: Sequence[Group], from_all: bool, rate: float
@@ -66,9 +72,9 @@ class TransformerLayer(nn.Module):
         found, at, row = [], 0, 0
         for group in groups:
             shape = (group.size, group.length, *key.shape[1:])
-            keys, values = (x[at : at + group.tokens].view(shape) for x in (key, value))
+            keys, values = (x[at : at + group.tokens].reshape(shape) for x in (key, value))
             per_row = group.length if from_all else 1
-            queries = query[row : row + group.size * per_row].view(group.size, per_row, *key.shape[1:])
+            queries = query[row : row + group.size * per_row].reshape(group.size, per_row, *key.shape[1:])
             found.append(attend(queries, keys, values, group.present, rate).flatten(0, 1))
             at, row = at + group.tokens, row + group.size * per_row
         return found
