@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as functional
 
+from hynt.batches.buckets import places
 from hynt.batches.epoch_plan import EpochPlanner, Step
 from hynt.batches.masked_batch import Task
 from hynt.batches.masking import hide
@@ -102,3 +103,19 @@ def test_discrete_numbers_are_learned_by_cross_entropy_over_entities_and_literal
     assert logits.shape[1] == facts.sizes.entities + facts.sizes.literals
     expected = functional.cross_entropy(logits, answers.entity[rows] - 1, label_smoothing=0.2)
     torch.testing.assert_close(parts[Task.NUMBER].mean(), expected)
+
+
+def test_hiding_and_the_whole_loss_compile_into_one_graph():
+    """No graph break, no look at a value: what a captured step needs. Held without a compiler for machine code."""
+    facts, model, step = one_step()
+    at = places(step.shape.layout, facts.device)
+
+    def loss(indices, weights):
+        here = Step(step.shape, indices, weights)
+        batch, answers = hide(facts, here.rows, here.asked, here.shape.layout, at)
+        return joint_loss(masked_fact_losses(model, batch, answers, here, 0.2), LossSettings())
+
+    compiled = torch.compile(loss, fullgraph=True, dynamic=False, backend="aot_eager")
+    expected = torch.autograd.grad(loss(step.indices, step.weights), model.entity)[0]
+    found = torch.autograd.grad(compiled(step.indices, step.weights), model.entity)[0]
+    torch.testing.assert_close(found, expected)
