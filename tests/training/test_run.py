@@ -10,6 +10,7 @@ import torch
 
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import evaluate
+from hynt.formats.from_python import graph_from_facts
 from hynt.training.interruption import Stopper
 from hynt.training.loading import load_run
 from hynt.training.progress import Interrupted
@@ -222,3 +223,16 @@ def test_five_steps_give_the_losses_they_always_gave(tmp_path):
     ]
     for found, wanted in zip(losses, expected, strict=True):
         assert found == pytest.approx(wanted, rel=1e-4)
+
+
+def test_a_metric_that_cannot_be_had_is_refused_before_training(tmp_path):
+    wrong = tiny_settings(validation={"metric": "link.all.mmr"})
+    with pytest.raises(UsageError, match=r"no metric 'link\.all\.mmr'\. Did you mean link\.all\.mrr\?"):
+        start(small_graph(), wrong, tmp_path / "run", CPU)
+    plain = graph_from_facts({"train": [("a", "r", "b")], "valid": [("b", "r", "a")]})
+    with pytest.raises(UsageError, match="the validation split holds no number"):
+        start(plain, tiny_settings(validation={"metric": "number.all.rmse"}), tmp_path / "run", CPU)
+    alone = graph_from_facts({"train": [("a", "r", "b")]})
+    with pytest.raises(UsageError, match="no validation split to stop early on"):
+        start(alone, tiny_settings(validation={"patience": 1}), tmp_path / "run", CPU)
+    assert not (tmp_path / "run").exists()

@@ -17,7 +17,6 @@ from torch import nn
 
 from hynt.batches.seeds import derived_seed
 from hynt.errors import DataError, UsageError
-from hynt.evaluation.evaluator import Evaluator
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.training.checkpoint import (
     OPTIMISER,
@@ -41,6 +40,7 @@ from hynt.training.run_folder import RunFolder
 from hynt.training.settings import RunSettings
 from hynt.training.trainer import Trainer
 from hynt.training.training_data import TrainingData, fit_scaling, training_data, training_table
+from hynt.training.validating import check_metric, validation_for
 
 DeviceName = Literal["cpu", "cuda", "auto"]
 
@@ -89,7 +89,9 @@ def start(
     graph_source: Path | None = None,
 ) -> RunFolder:
     """A new run folder, with everything but the training."""
-    training_table(graph, settings)  # refuses a graph without training facts before a folder is made
+    # What cannot work is refused before a folder is made, not after hours of training.
+    training_table(graph, settings)
+    check_metric(settings, graph)
     scaling = fit_scaling(graph, settings)
     return RunFolder.create(out, settings, graph, scaling, describe_environment(device), graph_source)
 
@@ -155,10 +157,16 @@ def train(
     keeper = _FolderKeeper(run, model, watcher, settings.validation.keep_best)
     trainer = Trainer(
         phases_for(model, data, settings), settings, runner_for(model, device, settings, watcher.note, compiled),
-        _validation(settings, data, model, device), keeper, device, stopper or Stopper(),
+        validation_for(settings, data, model, device), keeper, device, stopper or Stopper(),
     )  # fmt: skip
     model.train()
-    end = trainer.train(progress, restore)
+    try:
+        end = trainer.train(progress, restore)
+    except torch.cuda.OutOfMemoryError:
+        raise DataError(
+            f"the device ran out of memory with a batch size of {settings.batch_size}; checkpoints are kept.",
+            where=str(run.path), advice="Start again with a smaller batch, say --set batch_size=512.",
+        ) from None  # fmt: skip
     return _finish(run, model, settings, end)
 
 
@@ -180,23 +188,6 @@ def last_good(run: RunFolder, watcher: Watcher | None = None) -> tuple[Progress,
             if watcher is not None:
                 watcher.note(f"the checkpoint {folder.name} is passed over: {problem}")
     return Progress(), None
-
-
-def _validation(
-    settings: RunSettings, data: TrainingData, model: nn.Module, device: torch.device
-) -> Callable[[], Mapping[str, Any]] | None:
-    """How to try the model on the validation split; None where there is none, or it is trained on."""
-    if "valid" not in data.graph.splits or settings.train_on == "train+valid":
-        return None
-    evaluator = Evaluator(data.graph, data.scaling, "valid", device=device, literals=data.literals)
-
-    def validate() -> Mapping[str, Any]:
-        found = evaluator.evaluate(model).to_mapping()  # type: ignore[arg-type]
-        found.pop("protocol")
-        found.get("number", {}).pop("per_relation", None)
-        return found
-
-    return validate
 
 
 def _cut_metrics(run: RunFolder, progress: Progress) -> None:

@@ -17,6 +17,7 @@ import torch
 
 from hynt.batches.seeds import derived_seed
 from hynt.errors import UsageError
+from hynt.evaluation.metrics import LOWER_IS_BETTER
 from hynt.training.epoch_ledger import EpochLedger
 from hynt.training.epoch_source import EpochSource
 from hynt.training.interruption import Stopper
@@ -26,8 +27,6 @@ from hynt.training.schedule import learning_rate
 from hynt.training.settings import TrainingSettings
 from hynt.training.step import StepRunner
 from hynt.training.streams import Phase
-
-LOWER_IS_BETTER = frozenset({"rmse", "mae", "mean_rank"})
 
 
 class Keeper(Protocol):

@@ -1,0 +1,67 @@
+"""Trying a model on the validation split while it trains, and the metric it is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from hynt.errors import UsageError
+from hynt.evaluation.evaluator import Evaluator
+from hynt.evaluation.metrics import NUMBER_METRICS, RANKING_METRICS
+from hynt.evaluation.questions import SCOPES
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.models.contract import Model
+from hynt.nearest import advice_on
+from hynt.training.settings import RunSettings
+from hynt.training.training_data import TrainingData
+
+METRICS = tuple(
+    f"{task}.{scope}.{metric}"
+    for task, metrics in (("link", RANKING_METRICS), ("relation", RANKING_METRICS), ("number", NUMBER_METRICS))
+    for scope in SCOPES
+    for metric in metrics
+)
+"""Every metric that a run can be judged by."""
+
+
+def validates(settings: RunSettings, graph: KnowledgeGraph) -> bool:
+    """Whether there is a validation split that is not trained on."""
+    return "valid" in graph.splits and settings.train_on != "train+valid"
+
+
+def check_metric(settings: RunSettings, graph: KnowledgeGraph) -> None:
+    """Refuses a metric that does not exist, or that no question of the validation split gives."""
+    metric, where = settings.validation.metric, "validation.metric"
+    if metric not in METRICS:
+        raise UsageError(f"validation has no metric {metric!r}.", where=where, advice=advice_on(metric, METRICS))
+    if not validates(settings, graph):
+        if settings.validation.patience is not None:
+            raise UsageError(
+                "the graph has no validation split to stop early on.", where="validation.patience",
+                advice="Import it with one, or leave early stopping off.",
+            )  # fmt: skip
+        return
+    table, is_number = graph.split("valid"), graph.vocabulary.relation_is_number
+    has_numbers = is_number[table.relation].any() or is_number[table.qualifier_relation].any()
+    if metric.startswith("number.") and not has_numbers:
+        raise UsageError(f"the validation split holds no number, so there is no {metric}.", where=where)
+
+
+def validation_for(
+    settings: RunSettings, data: TrainingData, model: nn.Module, device: torch.device
+) -> Callable[[], Mapping[str, Any]] | None:
+    """How to try the model on the validation split; None where there is none, or it is trained on."""
+    if not validates(settings, data.graph):
+        return None
+    evaluator = Evaluator(data.graph, data.scaling, "valid", device=device, literals=data.literals)
+
+    def validate() -> Mapping[str, Any]:
+        found = evaluator.evaluate(cast(Model, model)).to_mapping()
+        found.pop("protocol")
+        found.get("number", {}).pop("per_relation", None)
+        return found
+
+    return validate
