@@ -236,3 +236,12 @@ def test_a_metric_that_cannot_be_had_is_refused_before_training(tmp_path):
     with pytest.raises(UsageError, match="no validation split to stop early on"):
         start(alone, tiny_settings(validation={"patience": 1}), tmp_path / "run", CPU)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_killed_while_tidying_is_tidied_later(finished, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(finished.path, copy)
+    (copy / "checkpoints" / "0-000004-000000").mkdir(parents=True)
+    (copy / ".partial-manifest.json-x").write_text("{")
+    train(RunFolder.open(copy), CPU)
+    assert contents(copy) == contents(finished.path)

@@ -143,6 +143,7 @@ def train(
     """Trains a run to its end, from where its last good checkpoint left it."""
     watcher = watcher or Silence()
     if run.is_finished:
+        run.tidy()
         return run
     settings, graph = run.settings(), run.graph()
     data = training_data(graph, settings, run.scaling(graph), device)

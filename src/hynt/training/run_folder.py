@@ -39,6 +39,7 @@ from hynt.training.hashed_files import (
     index_text,
     new_folder,
     read_index,
+    remove_partial,
     sha256_of,
     write_atomically,
 )
@@ -165,8 +166,13 @@ class RunFolder:
         files = {**self.manifest["files"], WEIGHTS: sha256_of(target)}
         manifest = {**self.manifest, "files": files, "training": summary}
         write_atomically(self.path / INDEX_NAME, index_text(manifest))
-        shutil.rmtree(self.checkpoints, ignore_errors=True)
+        self.tidy()
         return RunFolder.open(self.path)
+
+    def tidy(self) -> None:
+        """Removes what only training needed; said again for a run that was killed just before this."""
+        shutil.rmtree(self.checkpoints, ignore_errors=True)
+        remove_partial(self.path)
 
     def reads(self, split: str) -> int:
         """How often a held-out split was read to evaluate this run."""
