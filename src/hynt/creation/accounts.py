@@ -78,9 +78,15 @@ class Books:
     lines: Account = field(default_factory=Account)
     facts: Account = field(default_factory=Account)
     qualifiers: Account = field(default_factory=Account)
+    nodes: Account = field(default_factory=Account)  # YAGO's meta facts, Freebase's links to mediators
     notes: Counter[str] = field(default_factory=Counter)
 
-    def open(self, summaries: Iterable[PartSummary], judged: Iterable[Mapping[str, Any]]) -> None:
+    def open(
+        self,
+        summaries: Iterable[PartSummary],
+        judged: Iterable[Mapping[str, Any]],
+        joined: Iterable[Mapping[str, Any]] = (),
+    ) -> None:
         """Put in what the parsers and then the recipe counted."""
         for summary in summaries:
             for key, number in summary.counts.items():
@@ -89,10 +95,12 @@ class Books:
                     self.notes[reason] += number
                 elif scope == "lines":
                     _enter(self.lines, reason if reason != "parsed" else "kept", number)
-                elif scope in ("facts", "qualifiers") and reason != "parsed":  # those are judged by the recipe
-                    _enter(self.facts if scope == "facts" else self.qualifiers, reason, number)
+                elif reason != "parsed":  # those are judged by the recipe
+                    _enter(getattr(self, scope), reason, number)
         for row in judged:
-            _enter(self.facts if row["scope"] == "facts" else self.qualifiers, row["verdict"], row["number"])
+            _enter(getattr(self, row["scope"]), row["verdict"], row["number"])
+        for row in joined:
+            _enter(self.nodes, row["verdict"], row["number"])
 
     def settle(self, report: Mapping[str, Any]) -> None:
         """Take out the facts that the assembly left out; their qualifiers go with them, and are not counted again."""
@@ -102,6 +110,8 @@ class Books:
 
     def to_mapping(self) -> dict[str, Any]:
         accounts = {"lines": self.lines, "facts": self.facts, "qualifiers": self.qualifiers}
+        if self.nodes.read:
+            accounts["nodes"] = self.nodes
         for name, account in accounts.items():
             if not account.is_balanced:
                 raise RuntimeError(f"the account of {name} does not balance: {account}")

@@ -15,11 +15,12 @@ import pyarrow as pa
 from hynt.creation.accounts import Books, RejectGuard
 from hynt.creation.collecting import read_facts, read_rows
 from hynt.creation.duckdb_engine import DuckDBEngine, rows_of
-from hynt.creation.engine import Engine, settings_table, steps
+from hynt.creation.engine import Engine, pairs_table, settings_table, steps
 from hynt.creation.options import CreationOptions
 from hynt.creation.parsing import ParseJob, ParseProgress
-from hynt.creation.rows import REDIRECTS
-from hynt.creation.selection import Selection, read_redirects, select
+from hynt.creation.preparing import prepared
+from hynt.creation.rows import PRIMARIES, REDIRECTS
+from hynt.creation.selection import Selection, read_ids, read_pairs, read_redirects, select
 from hynt.creation.source import ParseSettings
 from hynt.creation.sources import get_source, prelude_of
 from hynt.creation.tasks import find_files, identity_of, plan_tasks, size_of
@@ -97,27 +98,32 @@ class _Build:
         self.books = Books()
         self.summaries: list[PartSummary] = []
         self.bytes_total = sum(size_of(path) for path in self.files)
-        self.facts = 0
+        self.facts = self.bytes_done = self.mediator_types = 0
 
     def tell(self, step: str) -> None:
-        self.progress(ImportProgress(step, self.bytes_total, self.bytes_total, self.facts))
+        self.progress(ImportProgress(step, self.bytes_done, self.bytes_total, self.facts))
 
     def parse(self, engine: Engine) -> None:
         """Make the parts that are not there yet."""
         options = self.options
-        settings = ParseSettings(options.language, options.text == "keep", options.preferred_only)
+        mediators = frozenset(read_ids(options.mediators)) if options.mediators else frozenset()
+        settings = ParseSettings(options.language, options.text == "keep", options.preferred_only, mediators)
         size = options.part_bytes or min(max(self.bytes_total // 500, _SMALLEST_PART), _LARGEST_PART)
         self.work.open(
             {
                 "source": self.source, "files": identity_of(self.files), "selection": self.selection.digest(),
                 "language": settings.language, "keep_text": settings.keep_text,
-                "preferred_only": settings.preferred_only, "part_bytes": size, "longest_line": options.longest_line,
+                "preferred_only": settings.preferred_only, "mediators": sorted(mediators),
+                "part_bytes": size, "longest_line": options.longest_line,
             }
         )  # fmt: skip
+        self.tell("looking through the dump")
+        self.selection, settings = prepared(self.kind, self.files, self.selection, settings, self.work)
+        self.mediator_types = len(settings.mediator_types)
         job = ParseJob(self.source, self.selection, settings, size, options.longest_line)
 
         def tell(state: ParseProgress) -> None:
-            self.facts = state.facts
+            self.facts, self.bytes_done = state.facts, state.bytes_read
             self.progress(ImportProgress("reading", state.bytes_read, state.bytes_total, state.facts))
 
         self.summaries = engine.parse(self.tasks, job, self.work, self.guard, tell)
@@ -131,13 +137,17 @@ class _Build:
         engine.give(
             "given_entities", pa.table({"entity": pa.array(sorted(self.selection.entities or ()), pa.string())})
         )
-        pairs = [list(column) for column in zip(*sorted(self.redirects.items()), strict=True)] or [[], []]
-        engine.give("given_redirects", pa.table([pa.array(column, pa.string()) for column in pairs], schema=REDIRECTS))
+        engine.give("given_redirects", pairs_table(self.redirects.items(), REDIRECTS))
         engine.give("units", units)
+        if self.source == "freebase":
+            engine.give("primaries", pairs_table(read_pairs(options.primaries) if options.primaries else (), PRIMARIES))
         engine.give(
             "settings",
             settings_table(
-                {"selection": "closed" if self.selection.is_closed else "open", "unknown_units": options.unknown_units,
+                {"selection": "closed" if self.selection.is_closed else "open",
+                 # Wikidata has a line for every entity: what has none was deleted.
+                 "values_are_entities": "no" if self.source == "wikidata" else "yes",
+                 "unknown_units": options.unknown_units,
                  "other_units": options.other_units, "max_qualifiers": options.max_qualifiers,
                  "long_facts": options.long_facts}
             ),
@@ -153,7 +163,7 @@ class _Build:
 
     def assemble(self, tables: dict[str, list[Path]], *, overwrite: bool) -> Manifest:
         """Settle duplicates, leaks, outliers and splits, and save."""
-        self.books.open(self.summaries, rows_of(tables["account"]))
+        self.books.open(self.summaries, rows_of(tables["account"]), rows_of(tables.get("node_account", [])))
         encoding = {"convert_units": False, "mixed": self.options.mixed_relations, "note": self._note}
         with Assembler(self.options.assembly, encoding) as assembler:
             for what, name, label in read_rows(tables["labels"], ["what", "name", "label"]):
@@ -198,6 +208,7 @@ class _Build:
                 "losses": rows_of(tables["unit_losses"])[:_LOSSES_LISTED],
             },
             "qualifier_limit": options.max_qualifiers,
+            **({"mediator_types": self.mediator_types} if self.source == "freebase" else {}),
         }  # fmt: skip
         if self.books.facts.kept <= _STATISTICS_FACTS:
             from dataclasses import asdict

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from hynt.errors import DataError, UsageError
 from hynt.formats.byte_streams import ByteStream, open_bytes, unreadable
@@ -78,7 +78,7 @@ class DumpStream:
             from isal import igzip, isal_zlib
         except ImportError:
             raise missing_extra("isal", "gzip-compressed dumps") from None
-        self._errors = (*self._errors, isal_zlib.error)
+        self._errors = (*self._errors, cast(type[Exception], isal_zlib.error))
         file = _opened(self._path)
         return _GzipFile(igzip.IGzipFile(fileobj=file), file), file.tell  # type: ignore[no-untyped-call]
 

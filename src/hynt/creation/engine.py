@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -61,3 +61,9 @@ def settings_table(settings: Mapping[str, str | int | None]) -> pa.Table:
         {name: pa.array([value], pa.int64() if name == "max_qualifiers" else pa.string())
          for name, value in settings.items()}
     )  # fmt: skip
+
+
+def pairs_table(pairs: Iterable[tuple[str, str]], schema: pa.Schema) -> pa.Table:
+    """A table of two columns of text."""
+    columns = list(zip(*sorted(pairs), strict=True)) or [(), ()]
+    return pa.table([pa.array(column, pa.string()) for column in columns], schema=schema)

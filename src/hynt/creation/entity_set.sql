@@ -4,7 +4,7 @@
 --        given_redirects (source, target)   from a file
 --        met_redirects   (source, target)   from the dump
 --        names, parsed                      the tables of the parts
---        settings        (selection)        'closed' or 'open'
+--        settings        (selection, values_are_entities)   'closed' or 'open'; 'yes' where a value needs no line of its own
 
 -- step: redirects
 SELECT source, MAX(target) AS target
@@ -24,5 +24,11 @@ FROM (
     SELECT n.name AS entity FROM names n CROSS JOIN settings s WHERE s.selection = 'open' AND n.what = 'entity'
     UNION ALL
     SELECT p.head AS entity FROM parsed p CROSS JOIN settings s WHERE s.selection = 'open' AND p.place = 0
+    UNION ALL
+    SELECT p.value AS entity
+    FROM parsed p
+    CROSS JOIN settings s
+    LEFT JOIN (SELECT DISTINCT node FROM parsed WHERE statement IS NULL) m ON p.value = m.node
+    WHERE s.selection = 'open' AND s.values_are_entities = 'yes' AND p.kind = 'entity' AND m.node IS NULL
 ) g
 LEFT JOIN redirects r ON g.entity = r.source

@@ -85,6 +85,7 @@ ROWS = pa.schema(
 )
 NAMES = pa.schema([("what", pa.string()), ("name", pa.string()), ("label", pa.string()), ("type", pa.string())])
 REDIRECTS = pa.schema([("source", pa.string()), ("target", pa.string())])
+PRIMARIES = pa.schema([("link", pa.string()), ("property", pa.string())])
 
 PART_TABLES: dict[str, pa.Schema] = {"parsed": ROWS, "names": NAMES, "redirects": REDIRECTS}
 """The tables of a part, each a Parquet file of its own where it is not empty."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from hynt.creation.rows import Counts, Parsed
@@ -18,6 +19,7 @@ class ParseSettings:
     keep_text: bool = False
     preferred_only: bool = False
     mediator_types: frozenset[str] = frozenset()  # Freebase: types whose nodes only hold other values together
+    number_properties: frozenset[str] = frozenset()  # Freebase: whose plain strings are numbers, by its schema
 
 
 class Selected(NamedTuple):
@@ -39,6 +41,12 @@ class DumpSource(Protocol):
 
     name: str
     suffixes: tuple[str, ...]  # of its files, before any compression suffix
+
+    def prepare(
+        self, files: list[Path], selection: Selection, settings: ParseSettings, /
+    ) -> tuple[Selection, ParseSettings]:
+        """What has to be known of the whole dump before a line of it can be parsed."""
+        ...
 
     def selector(self, selection: Selection, settings: ParseSettings) -> Selector: ...
 

@@ -10,6 +10,8 @@ from hynt.nearest import advice_on
 
 SOURCES = {
     "wikidata": ("wikidata", "WikidataDump"),
+    "yago": ("yago", "YagoDump"),
+    "freebase": ("freebase", "FreebaseDump"),
 }
 """Name → (module in this room, class)."""
 

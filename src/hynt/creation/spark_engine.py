@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,7 @@ class SparkEngine:
         builder = (
             SparkSession.builder.master(master)
             .appName("hynt create")
+            .config("spark.log.level", "ERROR")
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.sql.session.timeZone", "UTC")
@@ -56,13 +59,13 @@ class SparkEngine:
             builder = builder.config("spark.driver.memory", f"{max(memory_bytes >> 20, 512)}m")
             builder = builder.config("spark.sql.shuffle.partitions", "4").config("spark.driver.host", "127.0.0.1")
         try:
-            self._session: Any = builder.getOrCreate()
+            with _quiet():
+                self._session: Any = builder.getOrCreate()
         except Exception as problem:  # noqa: BLE001 - Java's own failures come as any exception
             raise UsageError(
                 f"Spark does not start: {_first_line(problem)}", where="--engine",
                 advice="It needs Java 17 (on Debian: apt install openjdk-17-jre-headless) and a master it can reach.",
             ) from None  # fmt: skip
-        self._session.sparkContext.setLogLevel("ERROR")
 
     def __enter__(self) -> SparkEngine:
         return self
@@ -92,7 +95,8 @@ class SparkEngine:
             ]
             frame = self._session.createDataFrame(round_of, "task string").repartition(len(round_of))
             try:
-                rows = frame.mapInArrow(run, "summary string").collect()
+                with _quiet():
+                    rows = frame.mapInArrow(run, "summary string").collect()
             except Exception as problem:  # noqa: BLE001 - a worker's failure comes as Spark's own exception
                 raise _failure(problem, work) from None
             found = sorted((PartSummary(**json.loads(row[0])) for row in rows), key=lambda summary: summary.number)
@@ -106,7 +110,8 @@ class SparkEngine:
 
     def give(self, name: str, source: list[Path] | pa.Table) -> None:
         if isinstance(source, pa.Table):
-            frame = self._session.createDataFrame(source)
+            with _quiet():
+                frame = self._session.createDataFrame(source)
         else:
             frame = self._session.read.parquet(*(str(path.resolve()) for path in source))
         frame.createOrReplaceTempView(name)
@@ -136,6 +141,14 @@ def run_task(task: Task, job: ParseJob, parts: str) -> Iterator[PartSummary]:
     for part in cut(task, kind, select, job.part_bytes, longest=job.longest_line, threads=1):
         finished = work.finished(part.number, part.file, part.start, part.end)
         yield finished or build(part, parse, Path(parts), longest=job.longest_line)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without PySpark's warning that the newest pandas is too new for it: no pandas is used here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
 
 
 def _bytes_of(task: Task) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -27,6 +28,12 @@ class WikidataDump:
 
     name = "wikidata"
     suffixes = (".json", ".jsonl", ".ndjson")
+
+    def prepare(
+        self, _files: list[Path], selection: Selection, settings: ParseSettings, /
+    ) -> tuple[Selection, ParseSettings]:
+        """Nothing: a line says all there is to know."""
+        return selection, settings
 
     def selector(self, selection: Selection, settings: ParseSettings) -> Selector:  # noqa: ARG002
         """With given entities the id decides; with types, whether a type's id is anywhere in the line."""

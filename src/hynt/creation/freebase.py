@@ -1,0 +1,209 @@
+"""Freebase's RDF dump: N-Triples with tabs, whose mediators (compound value types) hold the parts of one fact together.
+
+    <…/ns/m.02mjmr>   <…/ns/award.award_nominee.award_nominations>   <…/ns/m.0x1>                          .
+    <…/ns/m.0x1>      <…/ns/award.award_nomination.award>            <…/ns/m.02x4w6g>                      .
+    <…/ns/m.0x1>      <…/ns/award.award_nomination.year>             "2006"^^<…XMLSchema#gYear>            .
+
+A property is named after the type it belongs to, so its name tells whether its subject is a mediator. Which types are
+mediators, and which properties hold numbers (they are written as plain strings), the dump's own schema says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from hynt.creation.rows import Counts, Named, NodeValue, Parsed, ParsedFact, ParsedValue, nothing
+from hynt.creation.scanning import lines_with
+from hynt.creation.selection import Selection
+from hynt.creation.source import Parser, ParseSettings, Selected, Selector
+from hynt.creation.typed_literals import (
+    date_value,
+    is_date,
+    is_number,
+    number_value,
+    read_literal,
+    text_value,
+    unescaped,
+)
+from hynt.errors import DataError, RecordProblem
+from hynt.formats.names import check_name
+
+SPACE = "http://rdf.freebase.com/ns/"
+_START = b"<http://rdf.freebase.com/ns/"
+_NAME, _MEDIATOR, _EXPECTED = "type.object.name", "freebase.type_hints.mediator", "type.property.expected_type"
+_KEY, _TYPE = "type.object.key", "type.object.type"
+_NUMBER_TYPES = frozenset({"type.int", "type.float"})
+_ENTITY_STARTS = (b"m.", b"g.")
+
+
+class FreebaseDump:
+    """The last dump of Freebase, or triples in its form."""
+
+    name = "freebase"
+    suffixes = (".nt", ".rdf", ".ttl", "freebase-rdf-latest")
+
+    def prepare(
+        self, files: list[Path], selection: Selection, settings: ParseSettings
+    ) -> tuple[Selection, ParseSettings]:
+        """Look the schema up: mediator types (unless they were given), properties of numbers, entities of types."""
+        needles = [_needle(_EXPECTED)]
+        if not settings.mediator_types:
+            needles.append(_needle(_MEDIATOR))
+        of_type = {f"{_TYPE}>\t<{SPACE}{name}>": name for name in selection.types}
+        needles += [needle.encode() for needle in of_type]
+        mediators: set[str] = set()
+        numbers: set[str] = set()
+        entities: set[str] = set()
+        for line in lines_with(files, *needles):
+            triple = _triple(line)
+            if triple is None:
+                continue
+            subject, predicate, value = triple
+            if predicate == _EXPECTED and _inside(value) in _NUMBER_TYPES:
+                numbers.add(subject)
+            elif predicate == _MEDIATOR and (value.startswith('"true"') or _inside(value) == "type.boolean.true"):
+                mediators.add(subject)
+            elif predicate == _TYPE and _inside(value) in selection.types:
+                entities.add(subject)
+        if selection.types:
+            if not entities:
+                raise DataError(
+                    f"nothing in this dump is of the type {' or '.join(sorted(selection.types))}.",
+                    where="--instance-of", advice="Write types as people.person.",
+                )  # fmt: skip
+            selection = Selection(frozenset(entities), selection.types)
+        found = settings.mediator_types or _resolved(files, mediators)
+        return selection, replace(settings, mediator_types=found, number_properties=frozenset(numbers))
+
+    def selector(self, selection: Selection, settings: ParseSettings) -> Selector:
+        wanted = None if selection.entities is None else frozenset(name.encode() for name in selection.entities)
+        mediators = frozenset(name.encode() for name in settings.mediator_types)
+        skip = len(_START)
+
+        def select(block: bytes, offset: int) -> Selected:
+            lines: list[tuple[int, bytes]] = []
+            counts: Counts = Counter()
+            find, begins = block.find, block.startswith
+            start, length, foreign = 0, len(block), 0
+            while start < length:
+                end = find(b"\n", start)
+                if end < 0:
+                    end = length
+                if begins(_START, start):
+                    close = find(b">", start, end)
+                    subject = block[start + skip : close]
+                    known = subject.startswith(_ENTITY_STARTS) if wanted is None else subject in wanted
+                    if not known:
+                        place = find(_START, close, end) + skip
+                        name = block[place : find(b">", place, end)]
+                        known = name[: name.rfind(b".")] in mediators
+                    if known:
+                        lines.append((offset + start, block[start:end]))
+                    else:
+                        foreign += 1
+                elif start == end or block[start:end].isspace():
+                    counts["lines", "blank"] += 1
+                else:
+                    lines.append((offset + start, block[start:end]))
+                start = end + 1
+            if foreign:
+                counts["lines", "not-selected"] += foreign
+            return Selected(lines, counts)
+
+        return select
+
+    def parser(self, selection: Selection, settings: ParseSettings) -> Parser:  # noqa: ARG002
+        mediators, numbers = settings.mediator_types, settings.number_properties
+
+        def parse(line: bytes) -> Parsed:
+            triple = _triple(line)
+            if triple is None:
+                raise RecordProblem("bad-line", "the line is no triple of Freebase.", "Get the dump again.")
+            subject, predicate, value = triple
+            if not predicate or not subject:
+                return nothing("other-vocabulary")
+            if predicate == _NAME:
+                return _name(subject, value, settings.language)
+            of_mediator = predicate.rpartition(".")[0] in mediators
+            counts: Counts = Counter({("lines", "parsed"): 1})
+            try:
+                held = _value(value, predicate in numbers, settings.keep_text)
+            except RecordProblem as problem:
+                counts["nodes" if of_mediator else "facts", problem.reason] += 1
+                return Parsed([], [], [], [], counts)
+            if of_mediator:
+                return Parsed([], [NodeValue(subject, predicate, held)], [], [], counts)
+            return Parsed([ParsedFact(subject, predicate, held)], [], [], [], counts)
+
+        return parse
+
+    def is_document(self, start: bytes) -> bool:  # noqa: ARG002
+        return False
+
+    def document_lines(self, data: bytes) -> list[tuple[int, bytes]]:
+        raise NotImplementedError("Freebase has no documents")
+
+
+def _needle(predicate: str) -> bytes:
+    return f"<{SPACE}{predicate}>".encode()
+
+
+def _triple(line: bytes) -> tuple[str, str, str] | None:
+    """Subject and predicate without their address ("" where it is another vocabulary's), and the value as written."""
+    try:
+        text = line.decode("utf-8").strip()
+    except UnicodeDecodeError as problem:
+        raise RecordProblem("not-utf8", f"byte {problem.start + 1} is not UTF-8.", "Get the dump again.") from None
+    if not text.endswith("."):
+        return None
+    pieces = text[:-1].rstrip().split(None, 2)
+    if len(pieces) != 3 or not (_is_address(pieces[0]) and _is_address(pieces[1])):
+        return None
+    return _inside(pieces[0]), _inside(pieces[1]), pieces[2]
+
+
+def _is_address(token: str) -> bool:
+    return len(token) > 2 and token[0] == "<" and token[-1] == ">"
+
+
+def _inside(token: str) -> str:
+    """The name of one of Freebase's own addresses; "" for anything else."""
+    return check_name(token[len(SPACE) + 1 : -1], "id") if token.startswith(f"<{SPACE}") and token[-1] == ">" else ""
+
+
+def _value(token: str, is_numeric: bool, keep_text: bool) -> ParsedValue:
+    if token.startswith("<"):
+        name = _inside(token)
+        if not name.encode().startswith(_ENTITY_STARTS):
+            raise RecordProblem("not-an-entity", "the value is an address that names no topic.")
+        return ParsedValue("entity", name)
+    literal = read_literal(token)
+    if is_date(literal):
+        return date_value(literal, check_name(token, "date"))
+    if is_number(literal) or (is_numeric and not literal.language and not literal.datatype):
+        return number_value(literal, token)
+    if not keep_text:
+        raise RecordProblem("text", "text is dropped.")
+    return text_value(literal)
+
+
+def _name(subject: str, value: str, language: str) -> Parsed:
+    literal = read_literal(value)
+    if literal.language != language:
+        return nothing("name")
+    name = Named("entity", subject, check_name(unescaped(literal.text), "name"))
+    return Parsed([], [], [name], [], Counter({("lines", "name"): 1}))
+
+
+def _resolved(files: list[Path], declared: set[str]) -> frozenset[str]:
+    """Type names of mediators. The schema marks most of them under a machine id, which a key gives the type's name."""
+    names = {name for name in declared if not name.encode().startswith(_ENTITY_STARTS)}
+    machine = declared - names
+    if machine:
+        for line in lines_with(files, _needle(_KEY) + b'\t"/'):
+            triple = _triple(line)
+            if triple is not None and triple[0] in machine:
+                names.add(read_literal(triple[2]).text.strip("/").replace("/", "."))
+    return frozenset(names)

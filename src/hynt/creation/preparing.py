@@ -1,0 +1,39 @@
+"""What a source looks up in the whole dump before parsing, kept in the work folder so that it is looked up once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from hynt.creation.selection import Selection
+from hynt.creation.source import DumpSource, ParseSettings
+from hynt.creation.work_folder import WorkFolder, write_atomically
+
+_FILE = "prepared.json"
+
+
+def prepared(
+    kind: DumpSource, files: list[Path], selection: Selection, settings: ParseSettings, work: WorkFolder
+) -> tuple[Selection, ParseSettings]:
+    """The selection and settings to parse with."""
+    path = work.folder / _FILE
+    if path.exists():
+        held = json.loads(path.read_bytes())
+        entities = None if held["entities"] is None else frozenset(held["entities"])
+        return (
+            replace(selection, entities=entities),
+            replace(
+                settings,
+                mediator_types=frozenset(held["mediator_types"]),
+                number_properties=frozenset(held["number_properties"]),
+            ),
+        )
+    found, filled = kind.prepare(files, selection, settings)
+    content = {
+        "entities": None if found.entities is None else sorted(found.entities),
+        "mediator_types": sorted(filled.mediator_types),
+        "number_properties": sorted(filled.number_properties),
+    }
+    write_atomically(path, json.dumps(content, ensure_ascii=False).encode())
+    return replace(selection, entities=found.entities), filled
