@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from hynt.evaluation.evaluator import evaluate
-from hynt.training import optimisation
 from hynt.training.captured_step import CapturedStep
 from hynt.training.interruption import Stopper
 from hynt.training.loading import load_run
@@ -41,12 +40,12 @@ class Bench:
     def runner(self, kind: str, *, bf16: bool, note: Any = None) -> Any:
         model = copy.deepcopy(self.model)
         phase = phases_for(model, self.data, self.settings)[0]
-        made = Optimisation(phase.parameters, self.settings.optimiser, GPU)
+        optimisation = Optimisation(phase.parameters, self.settings.optimiser, GPU)
         if kind == "eager":
-            return EagerStep(model, phase.stream, made, GPU, bf16=bf16)
+            return EagerStep(model, phase.stream, optimisation, GPU, bf16=bf16)
         compiled = kind == "compiled"
         return CapturedStep(
-            model, phase.stream, made, GPU, bf16=bf16, compiled=compiled, note=note or (lambda text: None)
+            model, phase.stream, optimisation, GPU, bf16=bf16, compiled=compiled, note=note or (lambda text: None)
         )
 
 
@@ -87,11 +86,7 @@ def captured_equals_eager(kind: str = "captured") -> None:
 
 
 def compiled_equals_eager() -> None:
-    before, optimisation.LARGE = optimisation.LARGE, 300  # so that some of the small tables get compiled sweeps
-    try:
-        captured_equals_eager("compiled")
-    finally:
-        optimisation.LARGE = before
+    captured_equals_eager("compiled")
 
 
 def randomness_follows_the_seed() -> None:

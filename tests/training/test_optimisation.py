@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from hynt.training import optimisation as optimisation_module
 from hynt.training.optimisation import Optimisation
 from hynt.training.settings import Optimiser
 
@@ -18,26 +17,12 @@ def gradients(seed, scale):
     return [scale * torch.randn(shape, generator=generator) for shape in ((4, 3), (5,))]
 
 
-@pytest.fixture(params=["fused", "swept"])
-def made(request, monkeypatch):
-    """How an update is made; a sweep is taken as written, and for tensors of any size."""
-
-    def make(parameters, settings):
-        optimisation = Optimisation(parameters, settings, CPU)
-        if request.param == "swept":
-            monkeypatch.setattr(optimisation_module, "LARGE", 1)
-            optimisation._sweep = optimisation.sweep
-        return optimisation
-
-    return make
-
-
 @pytest.mark.parametrize("clip", [None, 0.1, 100.0])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 50.0])
-def test_equals_torch(made, clip, scale):
+def test_equals_torch(clip, scale):
     mine = [nn.Parameter(torch.ones(4, 3)), nn.Parameter(torch.ones(5))]
     theirs = [nn.Parameter(torch.ones(4, 3)), nn.Parameter(torch.ones(5))]
-    optimisation = made(mine, Optimiser(learning_rate=0.01, clip=clip))
+    optimisation = Optimisation(mine, Optimiser(learning_rate=0.01, clip=clip), CPU)
     adam = torch.optim.Adam(theirs, lr=0.01)
     for step in range(6):
         for parameters in (mine, theirs):
@@ -54,9 +39,9 @@ def test_equals_torch(made, clip, scale):
 
 
 @pytest.mark.parametrize("spoil", ["loss", "gradient"])
-def test_a_bad_step_and_all_after_it_move_nothing(made, spoil):
+def test_a_bad_step_and_all_after_it_move_nothing(spoil):
     parameter = nn.Parameter(torch.ones(3))
-    optimisation = made([parameter], Optimiser(clip=0.1))
+    optimisation = Optimisation([parameter], Optimiser(clip=0.1), CPU)
     parameter.grad = torch.ones(3)
     optimisation.update(torch.tensor(1.0))
     before = parameter.detach().clone()
@@ -68,19 +53,3 @@ def test_a_bad_step_and_all_after_it_move_nothing(made, spoil):
     assert bool(optimisation.failed)
     assert torch.equal(parameter, before)
     assert all(torch.equal(state[name], value) for name, value in optimisation.tensors().items())
-
-
-def test_the_sweep_compiles_in_one_piece(monkeypatch):
-    monkeypatch.setattr(optimisation_module, "LARGE", 1)
-    results = []
-    for compiled in (False, True):
-        parameter = nn.Parameter(torch.ones(4, 3))
-        optimisation = Optimisation([parameter], Optimiser(clip=0.1), CPU)
-        if compiled:
-            optimisation._sweep = torch.compile(optimisation.sweep, dynamic=False, fullgraph=True, backend="aot_eager")
-        for step in range(3):
-            parameter.grad = gradients(step, 1.0)[0]
-            optimisation.update(torch.tensor(1.0))
-        results.append(parameter.detach())
-        assert optimisation.steps[0] == 3
-    torch.testing.assert_close(*results, rtol=1e-6, atol=1e-8)

@@ -44,7 +44,6 @@ class CapturedStep:
         self.model, self.stream, self.optimisation = model, stream, optimisation
         self.device, self.bf16, self.compiled = device, bf16, compiled
         self._note = note
-        optimisation.compile_large(compiled)
         self.tally = no_loss(len(stream.parts), device)
         self._captured: dict[Hashable, _Captured] = {}
         self._pool = torch.cuda.graph_pool_handle()
@@ -92,10 +91,9 @@ class CapturedStep:
             except torch.cuda.OutOfMemoryError:
                 raise
             except (RuntimeError, ImportError, NotImplementedError) as problem:
-                if not self.compiled:
+                if not compiled:
                     raise
                 self.compiled = False
-                self.optimisation.compile_large(False)
                 reason = (str(problem).splitlines() or [type(problem).__name__])[0]
                 self._note(f"the step cannot be compiled here and runs as written, more slowly: {reason}")
                 loss = plain
