@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
-EXTRAS := dev,rdf,plot
+EXTRAS := create,dev,plot,rdf,spark
 TYPED := src $(wildcard benchmarks tools)
 
 .DEFAULT_GOAL := help
@@ -22,14 +22,15 @@ help:
 
 setup: $(STAMP)
 
-# Installed again whenever the dependencies or their pins change. hatchling comes first, so that it is pinned like the rest.
+# Installed again whenever the dependencies or their pins change. hatchling and setuptools come first: they build hynt and
+# pyspark, pinned like the rest.
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "hynt needs Python 3.11 or newer, but '$(PYTHON)' is" "$$($(PYTHON) --version 2>&1)."; \
 		echo "Name a newer one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
 		echo "Python could not make a virtual environment. On Debian and Ubuntu: apt install python3-venv"; exit 2; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling setuptools
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[$(EXTRAS)]'
 	@touch $@
 
