@@ -20,6 +20,7 @@ from hynt.creation.options import CreationOptions
 from hynt.creation.parsing import ParseJob, ParseProgress
 from hynt.creation.preparing import prepared
 from hynt.creation.rows import PRIMARIES, REDIRECTS
+from hynt.creation.scanning import Scan
 from hynt.creation.selection import Selection, read_ids, read_pairs, read_redirects, select
 from hynt.creation.source import ParseSettings
 from hynt.creation.sources import get_source, prelude_of
@@ -107,18 +108,20 @@ class _Build:
         """Make the parts that are not there yet."""
         options = self.options
         mediators = frozenset(read_ids(options.mediators)) if options.mediators else frozenset()
-        settings = ParseSettings(options.language, options.text == "keep", options.preferred_only, mediators)
+        settings = ParseSettings(
+            options.language, options.text == "keep", options.preferred_only, options.subclasses, mediators
+        )
         size = options.part_bytes or min(max(self.bytes_total // 500, _SMALLEST_PART), _LARGEST_PART)
         self.work.open(
             {
                 "source": self.source, "files": identity_of(self.files), "selection": self.selection.digest(),
                 "language": settings.language, "keep_text": settings.keep_text,
-                "preferred_only": settings.preferred_only, "mediators": sorted(mediators),
-                "part_bytes": size, "longest_line": options.longest_line,
+                "preferred_only": settings.preferred_only, "subclasses": settings.subclasses,
+                "mediators": sorted(mediators), "part_bytes": size, "longest_line": options.longest_line,
             }
         )  # fmt: skip
-        self.tell("looking through the dump")
-        self.selection, settings = prepared(self.kind, self.files, self.selection, settings, self.work)
+        scan = Scan(self.files, self._scanned)
+        self.selection, settings = prepared(self.kind, scan, self.selection, settings, self.work)
         self.mediator_types = len(settings.mediator_types)
         job = ParseJob(self.source, self.selection, settings, size, options.longest_line)
 
@@ -127,6 +130,9 @@ class _Build:
             self.progress(ImportProgress("reading", state.bytes_read, state.bytes_total, state.facts))
 
         self.summaries = engine.parse(self.tasks, job, self.work, self.guard, tell)
+
+    def _scanned(self, taken: int) -> None:
+        self.progress(ImportProgress("looking through", min(taken, self.bytes_total), self.bytes_total, 0))
 
     def run_recipe(self, engine: Engine) -> dict[str, list[Path]]:
         """Give the engine its tables and run every step; the files of each."""
@@ -200,7 +206,7 @@ class _Build:
             "files": [path.name for path in self.files],
             "selection": {
                 "asked": self.selection.asked, "unmapped": self.selection.unmapped,
-                "types": sorted(self.selection.types), "found_in_dump": found,
+                "types": sorted(options.types), "classes": len(self.selection.types), "found_in_dump": found,
             },
             "units": {
                 "rule": options.units, "unknown": options.unknown_units, "other": options.other_units,

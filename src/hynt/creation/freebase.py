@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 from hynt.creation.rows import Counts, Named, NodeValue, Parsed, ParsedFact, ParsedValue, nothing
-from hynt.creation.scanning import lines_with
+from hynt.creation.scanning import Scan
 from hynt.creation.selection import Selection
 from hynt.creation.source import Parser, ParseSettings, Selected, Selector
 from hynt.creation.typed_literals import (
@@ -44,9 +43,7 @@ class FreebaseDump:
     name = "freebase"
     suffixes = (".nt", ".rdf", ".ttl", "freebase-rdf-latest")
 
-    def prepare(
-        self, files: list[Path], selection: Selection, settings: ParseSettings
-    ) -> tuple[Selection, ParseSettings]:
+    def prepare(self, dump: Scan, selection: Selection, settings: ParseSettings, /) -> tuple[Selection, ParseSettings]:
         """Look the schema up: mediator types (unless they were given), properties of numbers, entities of types."""
         needles = [_needle(_EXPECTED)]
         if not settings.mediator_types:
@@ -56,7 +53,7 @@ class FreebaseDump:
         mediators: set[str] = set()
         numbers: set[str] = set()
         entities: set[str] = set()
-        for line in lines_with(files, *needles):
+        for line in dump.lines_with(*needles):
             triple = _triple(line)
             if triple is None:
                 continue
@@ -74,7 +71,7 @@ class FreebaseDump:
                     where="--instance-of", advice="Write types as people.person.",
                 )  # fmt: skip
             selection = Selection(frozenset(entities), selection.types)
-        found = settings.mediator_types or _resolved(files, mediators)
+        found = settings.mediator_types or _resolved(dump, mediators)
         return selection, replace(settings, mediator_types=found, number_properties=frozenset(numbers))
 
     def selector(self, selection: Selection, settings: ParseSettings) -> Selector:
@@ -197,12 +194,12 @@ def _name(subject: str, value: str, language: str) -> Parsed:
     return Parsed([], [], [name], [], Counter({("lines", "name"): 1}))
 
 
-def _resolved(files: list[Path], declared: set[str]) -> frozenset[str]:
+def _resolved(dump: Scan, declared: set[str]) -> frozenset[str]:
     """Type names of mediators. The schema marks most of them under a machine id, which a key gives the type's name."""
     names = {name for name in declared if not name.encode().startswith(_ENTITY_STARTS)}
     machine = declared - names
     if machine:
-        for line in lines_with(files, _needle(_KEY) + b'\t"/'):
+        for line in dump.lines_with(_needle(_KEY) + b'\t"/'):
             triple = _triple(line)
             if triple is not None and triple[0] in machine:
                 names.add(read_literal(triple[2]).text.strip("/").replace("/", "."))

@@ -38,6 +38,7 @@ class CreationOptions:
 
     entities: Path | None = None
     types: tuple[str, ...] = ()
+    subclasses: bool = False
     everything: bool = False
     mappings: tuple[Path, ...] = ()
     redirects: Path | None = None
@@ -64,6 +65,10 @@ class CreationOptions:
     licence: str = ""
 
     def __post_init__(self) -> None:
+        if self.subclasses and not self.types:
+            raise UsageError(
+                "--subclasses widens --instance-of.", where="--subclasses", advice="Give --instance-of TYPE."
+            )
         if self.max_qualifiers is not None and self.max_qualifiers < 0:
             raise UsageError(
                 "a fact cannot have fewer than no qualifiers.", where="--max-qualifiers", advice="Give 0 or more."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
+from hynt.creation.scanning import Scan
 from hynt.creation.selection import Selection
 from hynt.creation.source import DumpSource, ParseSettings
 from hynt.creation.work_folder import WorkFolder, write_atomically
@@ -14,7 +14,7 @@ _FILE = "prepared.json"
 
 
 def prepared(
-    kind: DumpSource, files: list[Path], selection: Selection, settings: ParseSettings, work: WorkFolder
+    kind: DumpSource, dump: Scan, selection: Selection, settings: ParseSettings, work: WorkFolder
 ) -> tuple[Selection, ParseSettings]:
     """The selection and settings to parse with."""
     path = work.folder / _FILE
@@ -22,18 +22,19 @@ def prepared(
         held = json.loads(path.read_bytes())
         entities = None if held["entities"] is None else frozenset(held["entities"])
         return (
-            replace(selection, entities=entities),
+            replace(selection, entities=entities, types=frozenset(held["types"])),
             replace(
                 settings,
                 mediator_types=frozenset(held["mediator_types"]),
                 number_properties=frozenset(held["number_properties"]),
             ),
         )
-    found, filled = kind.prepare(files, selection, settings)
+    found, filled = kind.prepare(dump, selection, settings)
     content = {
         "entities": None if found.entities is None else sorted(found.entities),
+        "types": sorted(found.types),
         "mediator_types": sorted(filled.mediator_types),
         "number_properties": sorted(filled.number_properties),
     }
     write_atomically(path, json.dumps(content, ensure_ascii=False).encode())
-    return replace(selection, entities=found.entities), filled
+    return replace(selection, entities=found.entities, types=found.types), filled

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from hynt.creation.blocks import whole_lines
 from hynt.creation.decompression import DumpStream
 
 
-def lines_with(files: list[Path], *needles: bytes) -> Iterator[bytes]:
-    """Every line that holds one of the needles; a line that holds two comes once for each."""
-    for path in files:
-        stream = DumpStream(path)
-        try:
-            for block in whole_lines(stream.read):
-                for needle in needles:
-                    yield from _found(block.data, needle)
-        finally:
-            stream.close()
+@dataclass(frozen=True)
+class Scan:
+    """The files of a dump, and who hears how many bytes of them were looked through."""
+
+    files: list[Path]
+    tell: Callable[[int], None] = lambda taken: None
+
+    def lines_with(self, *needles: bytes) -> Iterator[bytes]:
+        """Every line that holds one of the needles; a line that holds two comes once for each."""
+        before = 0
+        for path in self.files:
+            stream = DumpStream(path)
+            try:
+                for block in whole_lines(stream.read):
+                    for needle in needles:
+                        yield from _found(block.data, needle)
+                    self.tell(before + stream.bytes_read)
+            finally:
+                stream.close()
+            before += path.stat().st_size
 
 
 def _found(data: bytes, needle: bytes) -> Iterator[bytes]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from hynt.creation.rows import Counts, Parsed
+from hynt.creation.scanning import Scan
 from hynt.creation.selection import Selection
 
 
@@ -18,6 +18,7 @@ class ParseSettings:
     language: str = "en"
     keep_text: bool = False
     preferred_only: bool = False
+    subclasses: bool = False  # Wikidata: types stand for their subclasses too
     mediator_types: frozenset[str] = frozenset()  # Freebase: types whose nodes only hold other values together
     number_properties: frozenset[str] = frozenset()  # Freebase: whose plain strings are numbers, by its schema
 
@@ -42,9 +43,7 @@ class DumpSource(Protocol):
     name: str
     suffixes: tuple[str, ...]  # of its files, before any compression suffix
 
-    def prepare(
-        self, files: list[Path], selection: Selection, settings: ParseSettings, /
-    ) -> tuple[Selection, ParseSettings]:
+    def prepare(self, dump: Scan, selection: Selection, settings: ParseSettings, /) -> tuple[Selection, ParseSettings]:
         """What has to be known of the whole dump before a line of it can be parsed."""
         ...
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from hynt.creation.rows import Counts, Named, Parsed, ParsedFact, ParsedValue, nothing
+from hynt.creation.scanning import Scan
 from hynt.creation.selection import Selection
 from hynt.creation.source import Parser, ParseSettings, Selected, Selector
-from hynt.creation.wikidata_structures import Envelope, Snak, Statement, entity_structure
+from hynt.creation.wikidata_classes import INSTANCE_OF, type_test, with_subclasses
+from hynt.creation.wikidata_structures import IDENTITY, Envelope, Snak, Statement, entity_structure
 from hynt.creation.wikidata_values import LATITUDE, LONGITUDE, NoValue, SnakValues, checked_identity
-from hynt.errors import DataError, RecordProblem
+from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.names import check_name
+from hynt.formats.parts import bare_name
 
-INSTANCE_OF = "P31"
 _ITEM = b'{"type":"item","id":"'  # how lines of dumps start, so that foreign ones are told by their first bytes
 _DOCUMENT = re.compile(rb'\s*\{\s*"(?:entities|success)"\s*:')
 _LABEL_ENDINGS = ((LATITUDE, " (latitude)"), (LONGITUDE, " (longitude)"))
@@ -29,16 +31,17 @@ class WikidataDump:
     name = "wikidata"
     suffixes = (".json", ".jsonl", ".ndjson")
 
-    def prepare(
-        self, _files: list[Path], selection: Selection, settings: ParseSettings, /
-    ) -> tuple[Selection, ParseSettings]:
-        """Nothing: a line says all there is to know."""
-        return selection, settings
+    def prepare(self, dump: Scan, selection: Selection, settings: ParseSettings, /) -> tuple[Selection, ParseSettings]:
+        """Where subclasses count, find them; else a line says all there is to know."""
+        _refuse_foreign_names(selection, dump)
+        if not settings.subclasses:
+            return selection, settings
+        return replace(selection, types=with_subclasses(selection.types, dump)), settings
 
     def selector(self, selection: Selection, settings: ParseSettings) -> Selector:  # noqa: ARG002
         """With given entities the id decides; with types, whether a type's id is anywhere in the line."""
         wanted = None if selection.entities is None else frozenset(name.encode() for name in selection.entities)
-        needles = _type_needles(selection.types)
+        may_have_type = type_test(selection.types)
 
         def select(block: bytes, offset: int) -> Selected:
             lines: list[tuple[int, bytes]] = []
@@ -56,7 +59,7 @@ class WikidataDump:
                             foreign += 1
                             start = end + 1
                             continue
-                    elif needles and not any(find(needle, start, end) >= 0 for needle in needles):
+                    elif may_have_type is not None and not may_have_type(block, start, end):
                         foreign += 1
                         start = end + 1
                         continue
@@ -202,6 +205,26 @@ class WikidataParser:
         return [name for _, name in sorted(found, key=lambda pair: pair[0])]
 
 
+def _refuse_foreign_names(selection: Selection, dump: Scan) -> None:
+    """What could never be found is said before the dump is read."""
+    for name in sorted(selection.types):
+        if not (name.startswith("Q") and IDENTITY.fullmatch(name)):
+            raise UsageError(
+                f"{name!r} is no Wikidata item.", where="--instance-of", advice="Give its id, such as Q11424."
+            )
+    if selection.entities is not None and not any(map(IDENTITY.fullmatch, selection.entities)):
+        raise DataError(
+            f"none of the entities, such as {min(selection.entities)!r}, has an id of Wikidata.", where="--entities",
+            advice="Give ids such as Q42, or a file that maps yours to them with --mapping.",
+        )  # fmt: skip
+    triples = [path.name for path in dump.files if bare_name(path.name).endswith((".nt", ".ttl", ".nq"))]
+    if triples:
+        raise UsageError(
+            f"{triples[0]} is an RDF dump, and this command reads JSON.",
+            advice="Import it with: hynt data import DUMP --format rdf --out GRAPH.",
+        )
+
+
 def checked_property(name: str) -> str:
     """The id of a property; anything else spoils the line."""
     if not (name.startswith("P") and name[1:].isascii() and name[1:].isdecimal()):
@@ -224,15 +247,3 @@ def _property_names(identity: str, label: str) -> list[Named]:
     names = [Named("relation", identity, label)]
     names.extend(Named("relation", identity + ending, label + words) for ending, words in _LABEL_ENDINGS if label)
     return names
-
-
-def _type_needles(types: frozenset[str]) -> tuple[bytes, ...]:
-    """Bytes of which one stands in every line that names one of the types; a line that has one may still not."""
-    needles: list[bytes] = []
-    for name in sorted(types):
-        needles += [
-            b'"%s"' % name.encode(),
-            b'"numeric-id":%s,' % name[1:].encode(),
-            b'"numeric-id":%s}' % name[1:].encode(),
-        ]
-    return tuple(needles)

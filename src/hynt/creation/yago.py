@@ -11,10 +11,9 @@ literal says more.
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 from hynt.creation.rows import Counts, Named, NodeValue, Parsed, ParsedFact, ParsedValue, nothing
-from hynt.creation.scanning import lines_with
+from hynt.creation.scanning import Scan
 from hynt.creation.selection import Selection
 from hynt.creation.source import Parser, ParseSettings, Selected, Selector
 from hynt.creation.typed_literals import (
@@ -44,15 +43,13 @@ class YagoDump:
     name = "yago"
     suffixes = (".tsv",)
 
-    def prepare(
-        self, files: list[Path], selection: Selection, settings: ParseSettings
-    ) -> tuple[Selection, ParseSettings]:
+    def prepare(self, dump: Scan, selection: Selection, settings: ParseSettings, /) -> tuple[Selection, ParseSettings]:
         """Where types are asked for, find who has them: `rdf:type` stands in other files than the facts."""
         if not selection.types:
             return selection, settings
         wanted = {f"<{name.strip('<>')}>" for name in selection.types}
         found: set[str] = set()
-        for line in lines_with(files, b"\trdf:type\t"):
+        for line in dump.lines_with(b"\trdf:type\t"):
             cells = line.decode("utf-8", "replace").rstrip("\r").split("\t")
             if len(cells) >= 4 and cells[2] == "rdf:type" and cells[3] in wanted:
                 found.add(bare(cells[1]))

@@ -18,6 +18,7 @@ app = typer.Typer(help="Make a graph from a dump of Wikidata, YAGO3 or Freebase.
 
 _ONLY = {
     "language": ("wikidata", "yago"), "text": ("wikidata", "yago", "freebase"), "preferred-only": ("wikidata",),
+    "subclasses": ("wikidata",),
     "redirects": ("wikidata",), "mediators": ("freebase",), "primaries": ("freebase",),
 }  # fmt: skip
 
@@ -30,6 +31,7 @@ def create(
     entities: arguments.Entities = None,
     mapping: arguments.Mapping = None,
     instance_of: arguments.InstanceOf = None,
+    subclasses: arguments.Subclasses = False,
     everything: arguments.Everything = False,
     redirects: arguments.Redirects = None,
     language: arguments.Language = "en",
@@ -71,6 +73,7 @@ def create(
         raise UsageError(f"there is no source {source!r}.", advice=advice_on(source, SOURCES))
     _refuse_foreign(
         source, {"language": language != "en", "text": text != "drop", "preferred-only": preferred_only,
+                 "subclasses": subclasses,
                  "redirects": redirects is not None, "mediators": mediators is not None,
                  "primaries": primaries is not None},
     )  # fmt: skip
@@ -86,7 +89,8 @@ def create(
     if workers is not None:
         engine_options["workers"] = workers
     options = CreationOptions(
-        entities=entities, types=tuple(instance_of or ()), everything=everything, mappings=tuple(mapping or ()),
+        entities=entities, types=tuple(instance_of or ()), subclasses=subclasses, everything=everything,
+        mappings=tuple(mapping or ()),
         redirects=redirects, language=language, text=_one_of(text, "--text", "drop", "keep"),
         preferred_only=preferred_only, mediators=mediators, primaries=primaries,
         units=_one_of(units, "--units", "si", "keep"),

@@ -35,6 +35,9 @@ InstanceOf: TypeAlias = Annotated[
         help="Entities of this type. Give several for any of them.",
     ),
 ]
+Subclasses: TypeAlias = Annotated[
+    bool, typer.Option("--subclasses", rich_help_panel=_WHO, help="wikidata: subclasses of --instance-of count too.")
+]
 Everything: TypeAlias = Annotated[bool, typer.Option("--all", rich_help_panel=_WHO, help="Every entity of the dump.")]
 Redirects: TypeAlias = Annotated[
     Path | None,
