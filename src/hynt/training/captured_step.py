@@ -21,6 +21,9 @@ from hynt.training.streams import ItemStream, LossFunction, StepItems, no_loss
 WARM_UPS = 3
 """Runs before the capture: they compile kernels and let libraries take their workspaces."""
 
+COMPILER: dict[str, str | int | bool] = {"comprehensive_padding": False, "shape_padding": False}
+"""Logits already come in aligned rows: padding them once more costs a copy of the largest tensor there is."""
+
 
 class _Captured(NamedTuple):
     graph: torch.cuda.CUDAGraph
@@ -83,7 +86,7 @@ class CapturedStep:
         here = torch.cuda.current_stream(self.device)
         self.optimisation.failed.fill_(1.0)
         self._side.wait_stream(here)
-        loss: LossFunction = torch.compile(plain, dynamic=False) if compiled else plain
+        loss: LossFunction = torch.compile(plain, dynamic=False, options=COMPILER) if compiled else plain
         with torch.cuda.stream(self._side):
             try:
                 for _ in range(WARM_UPS):
