@@ -9,7 +9,7 @@ the device's generator at each replay, and the generator is seeded before each.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +21,7 @@ from hynt.training.streams import ItemStream, LossFunction, StepItems, no_loss
 WARM_UPS = 3
 """Runs before the capture: they compile kernels and let libraries take their workspaces."""
 
-COMPILER: dict[str, str | int | bool] = {"comprehensive_padding": False, "shape_padding": False}
+COMPILER: dict[str, Any] = {"comprehensive_padding": False, "shape_padding": False}
 """Logits already come in aligned rows: padding them once more costs a copy of the largest tensor there is."""
 
 
