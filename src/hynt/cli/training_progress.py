@@ -79,7 +79,7 @@ def news(record: EpochRecord, left: float) -> str:
 
 def duration(seconds: float) -> str:
     """`45 s`, `12 min`, `3.5 h`."""
-    if seconds < 90:
+    if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
