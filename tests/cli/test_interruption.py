@@ -48,6 +48,7 @@ def test_an_interrupted_import_leaves_nothing(tmp_path, number):
     environment = {**os.environ, "SIGNAL": str(int(number)), "TMPDIR": str(tmp_path)}
     done = subprocess.run([*command, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr.splitlines()[-1] == "interrupted: nothing half-written is left"
     assert "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["big.tsv"]
 

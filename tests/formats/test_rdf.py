@@ -12,8 +12,10 @@ from hypothesis import given
 
 from hynt.errors import DataError, UsageError
 from hynt.formats.format import ReadOptions
-from hynt.formats.rdf import labels_from_rdf
+from hynt.formats.importing import read_graph
+from hynt.formats.rdf import read_facts
 from hynt.formats.rdf_names import entity_iri, entity_name, relation_iri, relation_name
+from hynt.formats.report import ReadReport
 from hynt.graph.fact import Fact, Number, Qualifier
 from tests.formats.graphs import names, read_file
 
@@ -133,8 +135,10 @@ def test_texts_are_left_out_and_counted_or_kept_as_entities(tmp_path):
 def test_labels_are_read_in_a_language(tmp_path):
     path = tmp_path / "labels.ttl"
     path.write_text(PREFIXES + ':s rdfs:label "School"@en-GB, "Schule"@de . :t rdfs:label "T" . :s :p :t .')
-    assert list(labels_from_rdf(path, ReadOptions())) == [(E + "s", "School"), (E + "t", "T")]
-    assert list(labels_from_rdf(path, ReadOptions(), "de")) == [(E + "s", "Schule"), (E + "t", "T")]
+    for language, school in (("en", "School"), ("de", "Schule")):
+        report = ReadReport()
+        list(read_facts(path, ReadOptions(label_language=language), report))
+        assert report.labels == {E + "s": school, E + "t": "T"}
 
 
 def test_blank_nodes_have_the_same_names_on_every_reading(tmp_path):
@@ -309,3 +313,13 @@ def test_mutated_lines_give_facts_or_located_problems(tmp_path, count):
                 read(line, tmp_path, name)
             except DataError as problem:
                 assert f"{tmp_path}/one.ttl:" in str(problem)
+
+
+def test_labels_become_the_names_of_a_graph(tmp_path):
+    path = tmp_path / "named.ttl"
+    path.write_text(
+        PREFIXES + ':s rdfs:label "School"@en . :p rdfs:label "part of" . :x rdfs:label "absent" . :s :p :t .'
+    )
+    graph = read_graph(path, "rdf")
+    assert graph.entity_labels == ("School", E + "t")
+    assert graph.relation_labels == ("part of",)

@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
         report_error(error, wants_json=wants_json)
         return error.exit_code
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        print("interrupted: nothing half-written is left", file=sys.stderr)
         return EXIT_INTERRUPTED
     except Exception as error:  # the last line of defence: a bug is told in one line, not as a traceback
         if os.environ.get("HYNT_DEBUG") == "1":
@@ -111,6 +111,9 @@ def _left(leaving: SystemExit, *, wants_json: bool) -> int:
         return EXIT_READER_GONE
     if cause is not None and wants_json and hasattr(cause, "format_message"):
         report_wrong_use(cause.format_message())
+    if isinstance(cause, KeyboardInterrupt) or leaving.code == EXIT_INTERRUPTED:  # typer leaves without a word
+        print("interrupted: nothing half-written is left", file=sys.stderr)
+        return EXIT_INTERRUPTED
     if isinstance(leaving.code, str):
         print(leaving.code, file=sys.stderr)
         return 1

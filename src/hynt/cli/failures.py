@@ -6,6 +6,7 @@ import json
 import os
 import sys
 
+from hynt.cli.output import visible
 from hynt.errors import HyntError, UsageError
 
 EXIT_BUG = 70
@@ -15,11 +16,11 @@ EXIT_READER_GONE = 141
 
 def report_error(error: HyntError, *, wants_json: bool) -> None:
     """Says what happened, where, and what to do, each on its own line."""
-    lines = [f"error: {error.what}"]
+    lines = [f"error: {_shown(error.what)}"]
     if error.where:
-        lines.append(f"  where: {error.where}")
+        lines.append(f"  where: {_shown(error.where)}")
     if error.advice:
-        lines.append(f"  what to do: {error.advice}")
+        lines.append(f"  what to do: {_shown(error.advice)}")
     print("\n".join(lines), file=sys.stderr)
     if wants_json:
         _print_json(error.what, error.where, error.advice, error.exit_code)
@@ -37,6 +38,11 @@ def report_bug(error: Exception, *, wants_json: bool) -> None:
     print(f"error: {what} ({advice})", file=sys.stderr)
     if wants_json:
         _print_json(what, "", advice, EXIT_BUG)
+
+
+def _shown(text: str) -> str:
+    """Text that may quote data, without anything that a terminal would obey; line ends of our own stay."""
+    return "\n".join(visible(line) for line in text.split("\n"))
 
 
 def _print_json(what: str, where: str, advice: str, exit_code: int) -> None:

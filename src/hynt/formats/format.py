@@ -33,6 +33,7 @@ class ReadOptions:
     tail: str = ""
     delimiter: str = ""  # csv-edges: "" to take it from the file name and the header
     string_literals: Literal["drop", "keep"] = "drop"  # rdf: text literals are dropped and counted, or become entities
+    label_language: str = "en"  # rdf: rdfs:label in this language, or without one, names entities and relations
     max_line_bytes: int = 16 * 2**20  # a longer line is an error, so memory stays bounded
     max_expansion: int = 200  # decompressed bytes per compressed byte beyond which a file is taken for a bomb
 

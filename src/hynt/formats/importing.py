@@ -7,7 +7,7 @@ Nothing is written unless everything went well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -24,6 +24,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.leakage import find_leakage
 from hynt.graph.manifest import Manifest
 from hynt.graph.storage import save_assembly
+from hynt.graph.vocabulary import Entity
 
 _PROGRESS_EVERY = 8192  # facts
 
@@ -185,7 +186,16 @@ class _Import:
                     report.reject(problem)
                 if report.kept % _PROGRESS_EVERY == 0:
                     self.tell("reading")
+        self._name_by(report.labels)
         self.tell("reading")
+
+    def _name_by(self, labels: Mapping[str, str]) -> None:
+        """Use the names that stood among the facts, where nothing better was declared."""
+        encoder, details = self.assembler.encoder, self.assembler.details
+        for name, label in labels.items():
+            if name in encoder.entity_ids and not details.get(name, Entity(name)).label:
+                details[name] = details.get(name, Entity(name))._replace(label=label)
+            encoder.name_relation(name, label)
 
     def tell(self, step: str) -> None:
         self.progress(ImportProgress(step, self.report.bytes_read, self.bytes_total, self.report.kept))

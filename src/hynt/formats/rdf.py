@@ -12,20 +12,23 @@ from pathlib import Path
 
 from hynt.formats.format import ReadOptions
 from hynt.formats.rdf_names import LABEL, entity_name
-from hynt.formats.rdf_parsing import TripleTerm, statements
+from hynt.formats.rdf_parsing import Statement, TripleTerm, statements
 from hynt.formats.rdf_statements import StatementJoiner
 from hynt.formats.rdf_writing import write_graph
 from hynt.formats.report import ReadReport
 from hynt.graph.fact import Fact, Number
 
-__all__ = ["labels_from_rdf", "read_facts", "write_graph"]
+__all__ = ["read_facts", "write_graph"]
 
 
 def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
-    """The facts of an RDF file."""
+    """The facts of an RDF file. Its rdfs:labels in the wanted language go to `report.labels`."""
     joiner = StatementJoiner(report, options)
     blank_nodes = _BlankNodes(path.name)
     for statement in statements(path, options, report):
+        label = _label(statement, options.label_language)
+        if label is not None:
+            report.labels.setdefault(*label)
         if joiner.add(statement):
             for fact in joiner.release():
                 yield blank_nodes.renamed(fact)
@@ -33,13 +36,15 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
         yield blank_nodes.renamed(fact)
 
 
-def labels_from_rdf(path: Path, options: ReadOptions, language: str = "en") -> Iterator[tuple[str, str]]:
-    """(entity, label) for each rdfs:label in the language, or without one."""
-    for _, subject, predicate, value in statements(path, options, ReadReport()):
-        if predicate == LABEL and not isinstance(value, str | TripleTerm):
-            spoken = getattr(value, "language", None)
-            if spoken is None or spoken.split("-")[0] == language:
-                yield entity_name(subject), str(getattr(value, "value", ""))
+def _label(statement: Statement, language: str) -> tuple[str, str] | None:
+    """(name, label) where the statement is an rdfs:label in the language, or in none."""
+    _, subject, predicate, value = statement
+    if predicate != LABEL or isinstance(value, str | TripleTerm):
+        return None
+    spoken = getattr(value, "language", None)
+    if subject.startswith("_:") or not (spoken is None or spoken.split("-")[0] == language):
+        return None
+    return entity_name(subject), str(getattr(value, "value", ""))
 
 
 class _BlankNodes:

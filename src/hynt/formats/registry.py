@@ -65,7 +65,7 @@ _ALL = (
     Format(
         "rdf", "N-Triples, N-Quads, Turtle, TriG, RDF/XML; RDF 1.2 annotations, RDF-star, Wikidata statements",
         (".nt", ".nq", ".ttl", ".trig", ".rdf", ".owl", ".ntx", ".nts", ".ttls"), _reader("rdf"), _writer("rdf"),
-        options=frozenset({"string_literals"}), extra="rdf",
+        options=frozenset({"string_literals", "label_language"}), extra="rdf",
     ),
 )  # fmt: skip
 

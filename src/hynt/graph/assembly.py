@@ -92,7 +92,7 @@ class Assembler:
 
     policy: AssemblyPolicy = field(default_factory=AssemblyPolicy)
     encoder_options: Mapping[str, Any] = field(default_factory=dict)
-    details: Mapping[str, Entity] = field(default_factory=dict)  # names and types of entities, by id as written
+    details: dict[str, Entity] = field(default_factory=dict)  # names and types of entities, by id as written
 
     def __post_init__(self) -> None:
         self.store = ChunkStore()

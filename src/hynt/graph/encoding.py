@@ -76,6 +76,12 @@ class FactEncoder:
             self._examples[name] = f"declared to carry {'numbers' if kind == 'number' else 'entities'}"
             self._new_relation(name, name, kind == "number")
 
+    def name_relation(self, name: str, label: str) -> None:
+        """Give a relation that was met a name for people, where it has none yet."""
+        for ids in self._by_kind.values():
+            if name in ids and not self._relations[ids[name]].label:
+                self._relations[ids[name]] = self._relations[ids[name]]._replace(label=label)
+
     def add(self, fact: Fact, split: int = -1) -> None:
         """Encode one fact; raises RecordProblem, and adds nothing, when it does not fit.
 

@@ -14,6 +14,7 @@ from hynt.cli.data.options import (
     EntityLabelsOption,
     FormatOption,
     HeadOption,
+    LanguageOption,
     LeakageOption,
     LiteralsOption,
     MixedOption,
@@ -61,6 +62,7 @@ def check(
     tail: TailOption = "",
     delimiter: DelimiterOption = "",
     string_literals: LiteralsOption = StringLiterals.DROP,
+    label_language: LanguageOption = "en",
     entity_labels: EntityLabelsOption = None,
     relation_labels: RelationLabelsOption = None,
     json: JsonFlag = False,
@@ -71,7 +73,7 @@ def check(
 
     check_save(save)
     options = ImportOptions(
-        reading=read_options(strict, numeric, dates, head, relation, tail, delimiter, string_literals),
+        reading=read_options(strict, numeric, dates, head, relation, tail, delimiter, string_literals, label_language),
         assembly=assembly_policy(split, split_by, seed, across_splits, remove_leakage, outlier_rules),
         units=units.value if units else None,
         mixed_relations=mixed_relations.value,

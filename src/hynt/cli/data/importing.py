@@ -15,6 +15,7 @@ from hynt.cli.data.options import (
     EntityLabelsOption,
     FormatOption,
     HeadOption,
+    LanguageOption,
     LeakageOption,
     LiteralsOption,
     MixedOption,
@@ -67,6 +68,7 @@ def import_source(
     tail: TailOption = "",
     delimiter: DelimiterOption = "",
     string_literals: LiteralsOption = StringLiterals.DROP,
+    label_language: LanguageOption = "en",
     entity_labels: EntityLabelsOption = None,
     relation_labels: RelationLabelsOption = None,
     name: Annotated[str, typer.Option("--name", help="The graph's name; the source's if not given.")] = "",
@@ -80,7 +82,7 @@ def import_source(
 
     check_save(save)
     options = ImportOptions(
-        reading=read_options(strict, numeric, dates, head, relation, tail, delimiter, string_literals),
+        reading=read_options(strict, numeric, dates, head, relation, tail, delimiter, string_literals, label_language),
         assembly=assembly_policy(split, split_by, seed, across_splits, remove_leakage, outlier_rules),
         units=units.value if units else None,
         mixed_relations=mixed_relations.value,

@@ -113,6 +113,10 @@ LiteralsOption: TypeAlias = Annotated[
     StringLiterals, typer.Option("--string-literals", rich_help_panel=_TABLES,
         help="rdf: drop and count text literals, or keep them as entities."),
 ]  # fmt: skip
+LanguageOption: TypeAlias = Annotated[
+    str, typer.Option("--label-language", metavar="LANGUAGE", rich_help_panel=_TABLES,
+        help="rdf: the language of the rdfs:labels that become names."),
+]  # fmt: skip
 EntityLabelsOption: TypeAlias = Annotated[
     Path | None, typer.Option("--entity-labels", metavar="FILE", rich_help_panel=_NAMES,
         help="Names of entities: id TAB name."),
@@ -156,6 +160,7 @@ def read_options(
     tail: str,
     delimiter: str,
     string_literals: StringLiterals,
+    label_language: str,
 ) -> ReadOptions:
     """How to read the files."""
     from hynt.formats.format import ReadOptions
@@ -165,6 +170,7 @@ def read_options(
         numeric=tuple(name for text in numeric or () for name in names_in(text, "--numeric")),
         dates=tuple(name for text in dates or () for name in names_in(text, "--dates")),
         head=head, relation=relation, tail=tail, delimiter=delimiter, string_literals=string_literals.value,
+        label_language=label_language,
     )  # fmt: skip
 
 
