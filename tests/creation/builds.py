@@ -19,7 +19,9 @@ def make(folder: Path, data: bytes, name: str = "dump.json", **options):
     result = create_graph("wikidata", path, folder / "graph", CreationOptions(**options), overwrite=True)
     graph = load_graph(folder / "graph")
     assert sum(len(table) for table in graph.splits.values()) == result.manifest.importing["facts"]["kept"]
-    return graph, result.manifest.importing
+    told = result.manifest.importing
+    assert sum(table.qualifier_total for table in graph.splits.values()) == told["qualifiers"]["kept"]
+    return graph, told
 
 
 def facts_of(graph):

@@ -112,7 +112,7 @@ def test_given_entities_and_what_lies_outside(tmp_path):
     graph, told = make(tmp_path, data, entities=ids(tmp_path, "# both Harvards", "Q49122", "Q13371", "Q404"))
     assert {held.name for held in graph.entities} == {"Q49122", "Q13371"}
     assert told["lines"]["dropped"]["not-selected"] == 3
-    assert told["selection"] == {"asked": 3, "unmapped": 0, "types": [], "classes": 0, "found_in_dump": 2}
+    assert told["selection"] == {"asked": 3, "unmapped": 0, "types": [], "classes": 0, "named": 2}
     expected, _ = graph_of(data, {"Q49122", "Q13371", "Q404"})
     assert keys_of(facts_of(graph)) == keys_of(expected)
 

@@ -69,7 +69,7 @@ TRIPLES = [
     '<http://rdf.freebase.com/ns/m.obama>\t<http://www.w3.org/2000/01/rdf-schema#label>\t"Barack Obama"@en\t.',
     '<http://rdf.freebase.com/ns/m.obama>\t<http://rdf.freebase.com/key/en>\t"barack_obama"\t.',
 ]
-WANTED = ("m.obama", "m.michelle", "m.honolulu", "m.grammy")
+WANTED = ("m.obama", "/m/michelle", "m.honolulu", "m.grammy")
 YEARS = {year: Number(float(year), f'"{year}"^^{YEAR}', "date") for year in (2006, 2008, 2010)}
 DIRECT = [
     Fact("m.obama", "people.person.place_of_birth", "m.honolulu"),

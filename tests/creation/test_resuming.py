@@ -149,6 +149,10 @@ def test_processes_make_the_same_graph_as_one(tmp_path):
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
+def children_of(process):
+    return [int(text) for path in Path(f"/proc/{process}/task").glob("*/children") for text in path.read_text().split()]
+
+
 def test_a_killed_build_goes_on(tmp_path):
     path, out = tmp_path / "dump.json", tmp_path / "graph"
     path.write_bytes(many_entities(12_000))
@@ -157,9 +161,14 @@ def test_a_killed_build_goes_on(tmp_path):
     deadline = time.monotonic() + 60
     while len(parts_of(out.with_name("graph.work"))) < 1 and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
+    workers = children_of(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not out.exists()
+    deadline = time.monotonic() + 30
+    while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]  # none is left behind
     before = parts_of(out.with_name("graph.work"))
     assert before
     done = subprocess.run(command(path, out, "--keep-work"), capture_output=True, text=True, check=False)

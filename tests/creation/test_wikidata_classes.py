@@ -40,7 +40,7 @@ def test_subclasses_however_far(tmp_path):
 def test_a_graph_of_films(tmp_path):
     graph, told = make(tmp_path, dump([*CLASSES, *FILMS]), types=("Q11424",), subclasses=True)
     assert facts_of(graph) == [Fact("Q1", "P144", "Q2")]
-    assert told["selection"] == {"asked": 0, "unmapped": 0, "types": ["Q11424"], "classes": 4, "found_in_dump": 2}
+    assert told["selection"] == {"asked": 0, "unmapped": 0, "types": ["Q11424"], "classes": 4, "named": 2}
 
 
 @pytest.mark.parametrize("others", [(), ("Q7", "Q8", "Q9", "Q10")])

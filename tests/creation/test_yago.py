@@ -85,7 +85,7 @@ def parse(line, **settings):
 
 
 def test_a_graph_of_given_entities(folder, tmp_path):
-    graph, told = build(folder, entities=ids(tmp_path, "Ulm", "Germany", "Ruby_Dee"))
+    graph, told = build(folder, entities=ids(tmp_path, "Ulm", "<Germany>", "Ruby_Dee"))
     facts = {fact.key(): fact for fact in facts_of(graph)}
     since = Number(1810.0, '"1810-##-##"^^xsd:date', "date")
     expected = [

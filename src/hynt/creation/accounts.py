@@ -102,11 +102,12 @@ class Books:
         for row in joined:
             _enter(self.nodes, row["verdict"], row["number"])
 
-    def settle(self, report: Mapping[str, Any]) -> None:
-        """Take out the facts that the assembly left out; their qualifiers go with them, and are not counted again."""
+    def settle(self, report: Mapping[str, Any], qualifiers: int) -> None:
+        """Take out the facts that the assembly left out; `qualifiers` is how many those that are left have."""
         self.facts.drop("duplicate", report["duplicates"])
         self.facts.drop("outlier", report.get("outliers", {}).get("removed_facts", 0))
         self.facts.drop("leakage", report.get("leakage", {}).get("removed_facts", 0))
+        self.qualifiers.drop("fact-dropped", self.qualifiers.kept - qualifiers)
 
     def to_mapping(self) -> dict[str, Any]:
         accounts = {"lines": self.lines, "facts": self.facts, "qualifiers": self.qualifiers}

@@ -189,7 +189,8 @@ class _Build:
                 if what == "entity" and name in met
             }
             assembly = assembler.finish(self.tell)
-            self.books.settle(assembly.report)
+            tables_left = (table for split in assembly.split_names for table in assembly.tables(split))
+            self.books.settle(assembly.report, sum(table.qualifier_total for table in tables_left))
             self.tell("writing")
             manifest = self._manifest(assembly, tables)
             return save_assembly(assembly, manifest, self.out, overwrite=overwrite)
@@ -199,14 +200,14 @@ class _Build:
 
     def _manifest(self, assembly: Assembly, tables: dict[str, list[Path]]) -> Manifest:
         options = self.options
-        found = sum(1 for what, _ in read_rows(tables["labels"], ["what", "name"]) if what == "entity")
+        named = sum(1 for what, _ in read_rows(tables["labels"], ["what", "name"]) if what == "entity")
         making: dict[str, Any] = {
             **self.books.to_mapping(),
             **assembly.report,
             "files": [path.name for path in self.files],
             "selection": {
                 "asked": self.selection.asked, "unmapped": self.selection.unmapped,
-                "types": sorted(options.types), "classes": len(self.selection.types), "found_in_dump": found,
+                "types": sorted(options.types), "classes": len(self.selection.types), "named": named,
             },
             "units": {
                 "rule": options.units, "unknown": options.unknown_units, "other": options.other_units,

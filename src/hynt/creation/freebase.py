@@ -71,6 +71,9 @@ class FreebaseDump:
                     where="--instance-of", advice="Write types as people.person.",
                 )  # fmt: skip
             selection = Selection(frozenset(entities), selection.types)
+        elif selection.entities is not None:  # /m/02mjmr, as FB15K writes it, is m.02mjmr in the dump
+            names = frozenset(name.removeprefix("/").replace("/", ".") for name in selection.entities)
+            selection = replace(selection, entities=names)
         found = settings.mediator_types or _resolved(dump, mediators)
         return selection, replace(settings, mediator_types=found, number_properties=frozenset(numbers))
 

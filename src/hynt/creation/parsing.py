@@ -7,11 +7,15 @@ again: their bytes are read over (they have to be, in a compressed file) and not
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
+import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass
+from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 
 from hynt.creation.parts import PartJob, build, cut
@@ -124,9 +128,19 @@ _prepared: tuple[Parser, Path, int] | None = None
 
 
 def _prepare(job: ParseJob, parts: str) -> None:
-    """Runs once in each process."""
+    """Runs once in each process that parses."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     global _prepared
     _prepared = get_source(job.source).parser(job.selection, job.settings), Path(parts), job.longest_line
+
+
+def _end_with_parent() -> None:
+    """A first process that is killed cannot end the others: they must see that it is gone."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait_for([parent.sentinel])
+        os._exit(1)
 
 
 def _build(part: PartJob) -> PartSummary:

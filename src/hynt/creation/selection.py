@@ -21,7 +21,7 @@ class Selection:
     entities: frozenset[str] | None = None
     types: frozenset[str] = frozenset()
     asked: int = 0  # how many ids the file of entities held
-    unmapped: int = 0  # how many of them the mapping files did not know
+    unmapped: int = 0  # how many of them, or of what they were mapped to, a mapping file did not know
 
     @property
     def is_closed(self) -> bool:
@@ -59,20 +59,19 @@ def select(
             raise UsageError("--mapping maps the ids of --entities FILE.", where="--mapping", advice="Give --entities.")
         return Selection(types=types)
     names = set(read_ids(entities))
-    asked = len(names)
+    asked, unmapped = len(names), 0
     for path in mappings:
         mapping: dict[str, set[str]] = {}
         for source, target in read_pairs(path):
             mapping.setdefault(source, set()).add(target)
+        unmapped += sum(name not in mapping for name in names)
         names = {target for name in names for target in mapping.get(name, ())}
     if not names:
         what = "no id is left after the mapping." if asked else "the file has no ids."
         raise DataError(
             what, where=str(mappings[-1] if asked else entities), advice="Check that its ids are the dump's."
         )
-    return Selection(
-        frozenset(redirects.get(name, name) for name in names), asked=asked, unmapped=max(asked - len(names), 0)
-    )
+    return Selection(frozenset(redirects.get(name, name) for name in names), asked=asked, unmapped=unmapped)
 
 
 def read_ids(path: Path) -> Iterator[str]:

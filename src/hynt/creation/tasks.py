@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hynt.creation.decompression import is_compressed
+from hynt.creation.decompression import DumpStream, is_compressed
 from hynt.creation.source import DumpSource
 from hynt.errors import DataError
 from hynt.formats.byte_streams import unreadable
@@ -89,9 +89,7 @@ def size_of(path: Path) -> int:
 
 
 def _start(path: Path) -> bytes:
-    from hynt.creation.decompression import DumpStream
-
-    stream = DumpStream(path)
+    stream = DumpStream(path, threads=1)
     try:
         return stream.read(_START_BYTES)
     finally:

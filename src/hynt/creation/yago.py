@@ -11,6 +11,7 @@ literal says more.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from hynt.creation.rows import Counts, Named, NodeValue, Parsed, ParsedFact, ParsedValue, nothing
 from hynt.creation.scanning import Scan
@@ -44,7 +45,12 @@ class YagoDump:
     suffixes = (".tsv",)
 
     def prepare(self, dump: Scan, selection: Selection, settings: ParseSettings, /) -> tuple[Selection, ParseSettings]:
-        """Where types are asked for, find who has them: `rdf:type` stands in other files than the facts."""
+        """Where types are asked for, find who has them: `rdf:type` stands in other files than the facts.
+
+        Ids may be given with their angle brackets or without.
+        """
+        if selection.entities is not None:
+            return replace(selection, entities=frozenset(name.strip("<>") for name in selection.entities)), settings
         if not selection.types:
             return selection, settings
         wanted = {f"<{name.strip('<>')}>" for name in selection.types}
