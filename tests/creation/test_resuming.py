@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -175,6 +176,22 @@ def test_a_killed_build_goes_on(tmp_path):
     assert done.returncode == 0, done.stderr
     after = parts_of(out.with_name("graph.work"))
     assert {name: after[name] for name in before} == before
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_build_that_is_killed_again_and_again_ends_the_same(seed, tmp_path):
+    path, out, moments = tmp_path / "dump.json", tmp_path / "graph", random.Random(seed)
+    path.write_bytes(many_entities(30_000))
+    build(path, tmp_path / "whole", part_bytes=0)
+    for _ in range(8):
+        process = subprocess.Popen(command(path, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(moments.uniform(0.3, 5.0))
+        process.send_signal(moments.choice([signal.SIGKILL, signal.SIGTERM]))
+        process.wait()
+    if not out.exists():
+        subprocess.run(command(path, out), check=True, capture_output=True)
     assert contents(out) == contents(tmp_path / "whole")
 
 

@@ -17,8 +17,7 @@ from hynt.nearest import advice_on
 app = typer.Typer(help="Make a graph from a dump of Wikidata, YAGO3 or Freebase.", no_args_is_help=True)
 
 _ONLY = {
-    "language": ("wikidata", "yago"), "text": ("wikidata", "yago", "freebase"), "preferred-only": ("wikidata",),
-    "subclasses": ("wikidata",),
+    "preferred-only": ("wikidata",), "subclasses": ("wikidata",),
     "redirects": ("wikidata",), "mediators": ("freebase",), "primaries": ("freebase",),
 }  # fmt: skip
 
@@ -72,7 +71,7 @@ def create(
     if source not in SOURCES:
         raise UsageError(f"there is no source {source!r}.", advice=advice_on(source, SOURCES))
     _refuse_foreign(
-        source, {"language": language != "en", "text": text != "drop", "preferred-only": preferred_only,
+        source, {"preferred-only": preferred_only,
                  "subclasses": subclasses,
                  "redirects": redirects is not None, "mediators": mediators is not None,
                  "primaries": primaries is not None},
@@ -88,6 +87,7 @@ def create(
     engine_options: dict[str, Any] = {"name": engine, "master": master, "memory_bytes": memory_bytes(memory)}
     if workers is not None:
         engine_options["workers"] = workers
+    mixed = _one_of(mixed_relations, "--mixed-relations", "split", "drop")
     options = CreationOptions(
         entities=entities, types=tuple(instance_of or ()), subclasses=subclasses, everything=everything,
         mappings=tuple(mapping or ()),
@@ -97,7 +97,7 @@ def create(
         unknown_units=_one_of(unknown_units, "--unknown-units", "drop", "keep"),
         other_units=_one_of(other_units, "--other-units", "drop", "keep", "split"),
         max_qualifiers=max_qualifiers, long_facts=_one_of(long_facts, "--long-facts", "shorten", "drop"),
-        mixed_relations=_one_of(mixed_relations, "--mixed-relations", "split", "error"), max_bad_lines=max_bad_lines,
+        mixed_relations="split" if mixed == "split" else "error", max_bad_lines=max_bad_lines,
         assembly=AssemblyPolicy(
             split=SplitRule(parse_shares(split), seed), remove_leakage=not keep_leakage,
             outlier_rules=None if outlier_rules is None else read_outlier_rules(outlier_rules),

@@ -43,9 +43,7 @@ Redirects: TypeAlias = Annotated[
     Path | None,
     typer.Option("--redirects", metavar="FILE", rich_help_panel=_WHO, help="wikidata: old ids, id TAB id it leads to."),
 ]
-Language: TypeAlias = Annotated[
-    str, typer.Option("--language", rich_help_panel=_WHO, help="wikidata, yago: the language of names.")
-]
+Language: TypeAlias = Annotated[str, typer.Option("--language", rich_help_panel=_WHO, help="The language of names.")]
 PreferredOnly: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -125,9 +123,9 @@ MixedRelations: TypeAlias = Annotated[
     str,
     typer.Option(
         "--mixed-relations",
-        metavar="split|error",
+        metavar="split|drop",
         rich_help_panel=_AFTER,
-        help="Split relations with both numbers and entities, or drop (error) what came second.",
+        help="Relations with both numbers and entities: split them, or drop the kind that came second.",
     ),
 ]
 SplitShares: TypeAlias = Annotated[
