@@ -21,8 +21,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hynt.batches.buckets import Layout, bucket_capacities, layout_of, merged_capacities
+from hynt.batches.buckets import Layout, bucket_capacities, layout_of
 from hynt.batches.components import Components, Masking
+from hynt.batches.dealing import Dealing, dealt, merged
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
 from hynt.batches.seeds import generator_for
@@ -30,11 +31,6 @@ from hynt.batches.seeds import generator_for
 DEVIATIONS = 5.0
 """Room for chance: a plan has places for the expected number of questions of a task plus so many standard deviations.
 """
-WASTE = 0.01
-"""A bucket is dealt to every step if the filler this takes is at most this share of all tokens."""
-
-BUCKET_OVERHEAD = 1 / 8
-"""What a further bucket costs a step, in tokens as a share of the batch size: on a GPU the time of its own kernels."""
 
 
 class StepShape(NamedTuple):
@@ -101,16 +97,6 @@ class EpochPlan:
         return Step(shape, indices[row], weights[row])
 
 
-class _Deal(NamedTuple):
-    """A bucket dealt to some steps: `rows` places in each of the first `steps` steps, longest buckets in fewest."""
-
-    first: int  # where its facts begin, once facts are sorted by bucket
-    facts: int
-    capacity: int
-    rows: int
-    steps: int
-
-
 class EpochPlanner:
     """Makes the plan of any epoch. What does not change between epochs is worked out once, here."""
 
@@ -119,17 +105,14 @@ class EpochPlanner:
             raise ValueError("there are no facts to train on")
         self.components = Components.of(facts, masking)
         self.steps = -(-len(facts) // batch_size)
-        capacity = _merged(bucket_capacities(facts.qualifier_counts()), self.steps, batch_size)
+        capacity = merged(bucket_capacities(facts.qualifier_counts()), self.steps, batch_size)
         capacities, self._bucket, sizes = torch.unique(capacity, return_inverse=True, return_counts=True)
-        self._deals = _deals(capacities.tolist(), sizes.tolist(), self.steps)
+        self._dealing = Dealing.of(capacities.tolist(), sizes.tolist(), self.steps)
         likelihood = self.components.task_likelihood()
         blank = likelihood.new_zeros(len(capacities), len(Task))
         self._mean = blank.index_add(0, self._bucket, likelihood).cpu()  # (buckets, tasks) questions expected
         self._variance = blank.index_add(0, self._bucket, likelihood * (1 - likelihood)).cpu()
-        ends = sorted({deal.steps for deal in self._deals})
-        self._ranges = list(zip([0, *ends], ends, strict=False))  # steps of one shape: those that get the same buckets
-        self.shapes = tuple(self._shape(end) for _, end in self._ranges)
-        self._places = self._spread()
+        self.shapes = tuple(self._shape(end) for _, end in self._dealing.ranges)
 
     @property
     def regular(self) -> StepShape:
@@ -142,24 +125,12 @@ class EpochPlanner:
         Places for a task: as many as expected, room for chance, and one a bucket because dealing rounds up.
         """
         needed = [0] * len(Task)
-        for deal, mean, variance in zip(self._deals, self._mean, self._variance, strict=True):
+        for deal, mean, variance in zip(self._dealing.deals, self._mean, self._variance, strict=True):
             if deal.steps >= end:
                 likely = ((mean + DEVIATIONS * variance.sqrt()) / deal.steps).ceil() + 1
                 bounded = torch.where(mean > 0, likely, 0).clamp(0, deal.rows)
                 needed = [total + int(more) for total, more in zip(needed, bounded.tolist(), strict=True)]
-        return StepShape(layout_of((deal.rows, deal.capacity) for deal in self._dealt_to(end)), _triple(needed))
-
-    def _dealt_to(self, end: int) -> list[_Deal]:
-        return [deal for deal in self._deals if deal.steps >= end]
-
-    def _spread(self) -> tuple[tuple[int, int], ...]:
-        """For each step of the epoch, its group and row: steps with rare buckets come at even distances."""
-        special = self._ranges[-1][0]
-        where = {self.steps * (2 * step + 1) // (2 * special): step for step in range(special)}
-        regular = iter(range(special, self.steps))
-        order = [where[index] if index in where else next(regular) for index in range(self.steps)]
-        group = [g for g, (start, end) in enumerate(self._ranges) for _ in range(start, end)]
-        return tuple((group[step], step - self._ranges[group[step]][0]) for step in order)
+        return StepShape(layout_of((deal.rows, deal.capacity) for deal in self._dealing.dealt_to(end)), _triple(needed))
 
     def plan(self, seed: int, epoch: int) -> EpochPlan:
         """The plan of an epoch. The device is waited for only to see that chance kept within the places for each task.
@@ -173,43 +144,14 @@ class EpochPlanner:
         shuffled = torch.argsort(uniform[1])
         order = shuffled[torch.argsort((len(Task) * self._bucket + task)[shuffled], stable=True)]
 
-        tables = {deal: _dealt(deal, order) for deal in self._deals}
+        tables = {deal: dealt(deal, order) for deal in self._dealing.deals}
         groups = []
-        for shape, (start, end) in zip(self.shapes, self._ranges, strict=True):
-            chosen = [tables[deal] for deal in self._dealt_to(end)]
+        for shape, (start, end) in zip(self.shapes, self._dealing.ranges, strict=True):
+            chosen = [tables[deal] for deal in self._dealing.dealt_to(end)]
             rows = torch.cat([table[start:end] for table, _ in chosen], 1)
             real = torch.cat([mask[start:end] for _, mask in chosen], 1)
             groups.append(_packed(shape, asked, task, rows, real))
-        return EpochPlan(tuple(groups), self._places)
-
-
-def _merged(capacity: Tensor, steps: int, batch_size: int) -> Tensor:
-    """(n,) the capacities of facts once small buckets have joined larger ones; `capacity` (n,) before."""
-    capacities, bucket, sizes = torch.unique(capacity, return_inverse=True, return_counts=True)
-    given = merged_capacities(capacities.tolist(), sizes.tolist(), steps * batch_size * BUCKET_OVERHEAD)
-    return capacity.new_tensor(given)[bucket]
-
-
-def _deals(capacities: list[int], sizes: list[int], steps: int) -> list[_Deal]:
-    """How each bucket is dealt: to every step, or, where that would be mostly filler, to a few."""
-    tokens = [size * (1 + capacity) for size, capacity in zip(sizes, capacities, strict=True)]
-    fillers = [(-size % steps) * (1 + capacity) for size, capacity in zip(sizes, capacities, strict=True)]
-    is_rare = [bucket > 0 and filler > WASTE * sum(tokens) for bucket, filler in enumerate(fillers)]
-    # A step's rare facts get about as many tokens as its other facts.
-    rare_tokens = sum(count for count, rare in zip(tokens, is_rare, strict=True) if rare)
-    few = min(steps, -(-rare_tokens * steps // sum(tokens)))
-    deals = []
-    for bucket, (capacity, size) in enumerate(zip(capacities, sizes, strict=True)):
-        rows = -(-size // (few if is_rare[bucket] else steps))
-        used = -(-size // rows) if is_rare[bucket] else steps  # no more steps than its rows can fill
-        deals.append(_Deal(sum(sizes[:bucket]), size, capacity, rows, used))
-    return deals
-
-
-def _dealt(deal: _Deal, order: Tensor) -> tuple[Tensor, Tensor]:
-    """Facts by step and row, (steps, rows) int64, and whether they are questions, bool, or filler that repeats one."""
-    place = torch.arange(deal.rows * deal.steps, device=order.device).view(deal.rows, deal.steps).t()
-    return order[deal.first + place.clamp(max=deal.facts - 1)], place < deal.facts
+        return EpochPlan(tuple(groups), self._dealing.places)
 
 
 def _packed(shape: StepShape, asked: Tensor, task: Tensor, facts: Tensor, real: Tensor) -> Steps:

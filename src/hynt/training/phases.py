@@ -8,9 +8,11 @@ from typing import cast
 import torch
 from torch import nn
 
+from hynt.batches.question_groups import Grouping
 from hynt.errors import UsageError
 from hynt.models.contract import ItemStream, Model
 from hynt.training.captured_step import CapturedStep
+from hynt.training.grouped_questions import GroupedQuestions
 from hynt.training.masked_facts import MaskedFacts
 from hynt.training.optimisation import Optimisation
 from hynt.training.settings import RunSettings
@@ -27,6 +29,10 @@ def phases_for(model: nn.Module, data: TrainingData, settings: RunSettings) -> l
     if kind is ItemStream.MASKED_FACTS:
         stream = MaskedFacts(data.facts, settings.batch_size, settings.masking, settings.losses)
         return [Phase(kind.value, stream, trainable(model), settings.schedule.epochs)]
+    if kind is ItemStream.GROUPED_QUESTIONS:
+        grouping = cast(Grouping, getattr(model, "grouping", Grouping()))  # a model may say which questions it needs
+        grouped = GroupedQuestions(data.facts, settings.batch_size, grouping, settings.losses.smoothing)
+        return [Phase(kind.value, grouped, trainable(model), settings.schedule.epochs)]
     raise UsageError(f"there is no trainer for {kind.value} yet.", advice="Choose another model.")
 
 
