@@ -14,6 +14,7 @@ from hynt.models.contract import ItemStream, Model
 from hynt.training.captured_step import CapturedStep
 from hynt.training.grouped_questions import GroupedQuestions
 from hynt.training.masked_facts import MaskedFacts
+from hynt.training.negatives import FactScorer, NegativeFacts
 from hynt.training.optimisation import Optimisation
 from hynt.training.settings import RunSettings
 from hynt.training.step import EagerStep, StepRunner
@@ -33,6 +34,9 @@ def phases_for(model: nn.Module, data: TrainingData, settings: RunSettings) -> l
         grouping = cast(Grouping, getattr(model, "grouping", Grouping()))  # a model may say which questions it needs
         grouped = GroupedQuestions(data.facts, settings.batch_size, grouping, settings.losses.smoothing)
         return [Phase(kind.value, grouped, trainable(model), settings.schedule.epochs)]
+    if kind is ItemStream.FACTS_WITH_NEGATIVES:
+        negatives = NegativeFacts(data.facts, settings.batch_size, cast(FactScorer, model).corruption)
+        return [Phase(kind.value, negatives, trainable(model), settings.schedule.epochs)]
     raise UsageError(f"there is no trainer for {kind.value} yet.", advice="Choose another model.")
 
 

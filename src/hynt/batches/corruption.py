@@ -1,0 +1,130 @@
+"""False facts to learn from: a true fact with one component exchanged for another that was seen in such a place.
+
+The new value comes from those met in training beside the same relation, at the same place (head, tail or qualifier
+value): a negative should be wrong, not absurd. What makes a training fact is drawn anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.known_facts import Exchange, KnownFacts
+from hynt.batches.masked_batch import HEAD, RELATION, TAIL
+from hynt.config.constraints import Range
+
+TRIES_IN_POOL = 16
+"""Draws from the values seen in a place; where all of them make training facts, any value may follow."""
+TRIES = 100
+"""Draws altogether. A fact for which none was false gets no negative."""
+_PLACES = 3  # head, tail, qualifier value
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """How negatives are drawn."""
+
+    negatives: Annotated[int, Range(1)] = 1  # for each fact
+    relations: Annotated[float, Range(0, 1)] | None = None  # share that exchanges relations; None: relations among ids
+    coin: Literal["step", "fact"] = "step"  # what decides together whether relations or values are exchanged
+    pool: Literal["seen", "all"] = "seen"  # new values: those seen in such a place, or all
+    side: Literal["uniform", "bernoulli"] = "uniform"  # which value: any, or head or tail by how many answers they have
+
+
+class Corrupted(NamedTuple):
+    """A negative for each of `n` facts."""
+
+    exchange: Exchange
+    false: Tensor  # (n,) bool: false where every draw made a training fact
+
+
+class Corrupter:
+    """Draws negatives of training facts. Draws are made on the CPU, so every device gets the same."""
+
+    def __init__(self, facts: FactTensors, corruption: Corruption) -> None:
+        self.facts, self.corruption = facts, corruption
+        self.known = KnownFacts.of(facts)
+        self.tokens = facts.sizes.entities + facts.sizes.literals
+        self.pool, self.offsets = _pools(facts)
+        self.tail_likelihood = _tail_likelihood(facts)
+
+    @property
+    def relation_share(self) -> float:
+        """How many of the negatives exchange a relation."""
+        share, relations = self.corruption.relations, self.facts.sizes.relations
+        return relations / (relations + self.tokens) if share is None else share
+
+    def draw(self, rows: Tensor, of_relation: Tensor, generator: torch.Generator) -> Corrupted:
+        """A negative for each fact in `rows` (n,) int64: one of its relations is exchanged where `of_relation` (n,)
+        bool says so, else one of its values.
+        """
+        facts, device = self.facts, self.facts.device
+        first = torch.rand(len(rows), generator=generator, dtype=torch.float64).to(device)
+        asked = self._position(rows, of_relation, first)
+        place = self._place(rows, asked)
+        start, size = self.offsets[place], self.offsets[place + 1] - self.offsets[place]
+        entity, relation = torch.zeros_like(rows), torch.zeros_like(rows)
+        waiting = torch.arange(len(rows), device=device)
+        for attempt in range(TRIES):
+            uniform = torch.rand(len(waiting), generator=generator, dtype=torch.float64).to(device)
+            seen = (size[waiting] > 1) & (attempt < TRIES_IN_POOL) & (self.corruption.pool == "seen")
+            choice = (uniform * torch.where(seen, size[waiting], self.tokens)).long()
+            at = torch.where(seen, start[waiting] + choice, 0)
+            # The id between entities and literals stands for hidden ones and is no value.
+            anything = choice + (choice >= facts.sizes.hidden_entity).long()
+            entity[waiting] = torch.where(seen, self.pool[at], anything)
+            relation[waiting] = (uniform * facts.sizes.relations).long()
+            trial = Exchange(asked[waiting], entity[waiting], relation[waiting])
+            waiting = waiting[self.known.holds(rows[waiting], trial)]
+            if not len(waiting):
+                break
+        false = torch.ones_like(of_relation).index_fill(0, waiting, False)
+        return Corrupted(Exchange(asked, entity, relation), false)
+
+    def _position(self, rows: Tensor, of_relation: Tensor, uniform: Tensor) -> Tensor:
+        """(n,) int64 where to exchange: any pair of a relation and a value; head and tail both have the primary one."""
+        pairs = 2 + self.facts.offsets[rows + 1] - self.facts.offsets[rows]
+        pair = (uniform * pairs).long().clamp(max=pairs - 1)
+        value = 2 * pair
+        if self.corruption.side == "bernoulli":
+            value = torch.where(uniform < self.tail_likelihood[self.facts.relation[rows]], TAIL, HEAD)
+        return torch.where(of_relation, torch.where(pair < 2, RELATION, 2 * pair - 1), value)
+
+    def _place(self, rows: Tensor, asked: Tensor) -> Tensor:
+        """(n,) int64 relation × places + place, of a value at position `asked`."""
+        facts = self.facts
+        slot = torch.where(asked > TAIL, facts.offsets[rows] + (asked - 3) // 2, facts.qualifier_total)
+        relation = torch.where(asked > TAIL, facts.qualifier_relation[slot], facts.relation[rows]).long()
+        return relation * _PLACES + torch.where(asked == HEAD, 0, torch.where(asked <= TAIL, 1, 2))
+
+
+def _pools(facts: FactTensors) -> tuple[Tensor, Tensor]:
+    """Values by place, each once: (v,) int64 end to end and (relations × places + 1,) int64 where each place starts."""
+    head, tail, qualifier = facts.head.long(), facts.relation.long(), facts.qualifier_relation[:-1].long()
+    place = torch.cat([tail * _PLACES, tail * _PLACES + 1, qualifier * _PLACES + 2])
+    value = torch.cat([head, facts.tail_entity.long(), facts.qualifier_entity[:-1].long()])
+    ids = facts.sizes.entities + 1 + facts.sizes.literals
+    key = torch.unique(place * ids + value)
+    counts = torch.bincount(key // ids, minlength=facts.sizes.relations * _PLACES)
+    return key % ids, torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+
+
+def _tail_likelihood(facts: FactTensors) -> Tensor:
+    """(relations,) float64: how likely the tail is exchanged, not the head, hpt / (hpt + tph).
+
+    tph is the mean number of facts a head has, hpt a tail. Where a head has many tails, the head is exchanged more
+    often: another tail might well be true.
+    """
+    relation, ids = facts.relation.long(), facts.sizes.entities + 1 + facts.sizes.literals
+
+    def distinct(values: Tensor) -> Tensor:
+        found = torch.unique(relation * ids + values.long()) // ids
+        return torch.bincount(found, minlength=facts.sizes.relations).double()
+
+    heads, tails = distinct(facts.head), distinct(facts.tail_entity)
+    # hpt / (hpt + tph) with hpt = n / tails and tph = n / heads
+    return heads / (heads + tails).clamp(min=1)

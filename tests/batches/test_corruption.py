@@ -1,0 +1,131 @@
+"""Negatives are false, differ from their fact in one place, and come from what was seen in such a place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+import torch
+
+from hynt.batches.buckets import layout_of
+from hynt.batches.corruption import Corrupter, Corruption
+from hynt.batches.filling import fill
+from hynt.batches.known_facts import Exchange, KnownFacts
+from hynt.batches.masking import hide
+from hynt.models.example_facts import example_facts
+
+FACTS = example_facts(literals=True)
+ROWS = torch.arange(len(FACTS)).repeat(20)
+
+
+def written(facts):
+    """Each fact as a plain value in which the order of qualifiers does not count."""
+    found = []
+    for row in range(len(facts)):
+        pairs = range(int(facts.offsets[row]), int(facts.offsets[row + 1]))
+        qualifiers = sorted((int(facts.qualifier_relation[i]), int(facts.qualifier_entity[i])) for i in pairs)
+        triplet = (int(facts.head[row]), int(facts.relation[row]), int(facts.tail_entity[row]))
+        found.append((triplet, tuple(qualifiers)))
+    return found
+
+
+def changed(row, asked, entity, relation):
+    triplet, offset = list(written(FACTS)[row][0]), int(FACTS.offsets[row])
+    count = int(FACTS.qualifier_counts()[row])
+    pairs = [[int(FACTS.qualifier_relation[offset + i]), int(FACTS.qualifier_entity[offset + i])] for i in range(count)]
+    if asked <= 2:
+        triplet[asked] = relation if asked == 1 else entity
+    else:
+        pairs[(asked - 3) // 2][(asked - 3) % 2] = relation if asked % 2 else entity
+    return tuple(triplet), tuple(sorted((q, v) for q, v in pairs))
+
+
+def drawn(corruption, share):
+    of_relation = torch.rand(len(ROWS), generator=torch.Generator().manual_seed(1)) < share
+    return Corrupter(FACTS, corruption).draw(ROWS, of_relation, torch.Generator().manual_seed(0)), of_relation
+
+
+@pytest.mark.parametrize("corruption", [Corruption(), Corruption(pool="all")])
+def test_negatives_are_no_training_facts_and_differ_in_the_drawn_place(corruption):
+    (exchange, false), of_relation = drawn(corruption, 0.5)
+    assert bool(false.all())
+    assert bool(((exchange.asked % 2 == 1) == of_relation).all())
+    known, seen = set(written(FACTS)), set()
+    for row, asked, entity, relation in zip(
+        ROWS.tolist(), exchange.asked.tolist(), exchange.entity.tolist(), exchange.relation.tolist(), strict=True
+    ):
+        assert changed(row, asked, entity, relation) not in known
+        seen.add(min(asked, 3 + (asked - 3) % 2))
+    assert seen == {0, 1, 2, 3, 4}
+
+
+def test_keys_find_true_facts_whatever_the_order_of_qualifiers():
+    known = KnownFacts.of(FACTS)
+    rows = torch.arange(len(FACTS))
+    zeros = torch.zeros_like(rows)
+    same = Exchange(zeros, FACTS.head.long(), zeros)
+    assert bool(known.holds(rows, same).all())
+    turned = torch.cat([torch.arange(int(a), int(b)).flip(0) for a, b in pairwise(FACTS.offsets)])
+    order = torch.cat([turned, torch.tensor([FACTS.qualifier_total])])
+    other = replace(
+        FACTS, qualifier_relation=FACTS.qualifier_relation[order], qualifier_entity=FACTS.qualifier_entity[order]
+    )
+    assert torch.equal(KnownFacts.of(other).of_fact, known.of_fact)
+
+
+def test_new_values_were_seen_in_such_a_place_unless_all_are_true():
+    (exchange, _), _ = drawn(Corruption(), 0.0)
+    heads = {}
+    for (head, relation, _), _ in written(FACTS):
+        heads.setdefault(relation, set()).add(head)
+    asks_head = exchange.asked == 0
+    pairs = list(zip(FACTS.relation[ROWS[asks_head]].tolist(), exchange.entity[asks_head].tolist(), strict=True))
+    assert len(pairs) > 100
+    inside = [entity in heads[relation] for relation, entity in pairs]
+    assert sum(inside) > 0.95 * len(inside)
+
+
+def test_the_share_of_relations_is_by_the_number_of_ids_or_as_set():
+    sizes = FACTS.sizes
+    expected = sizes.relations / (sizes.relations + sizes.entities + sizes.literals)
+    assert Corrupter(FACTS, Corruption()).relation_share == expected
+    assert Corrupter(FACTS, Corruption(relations=0.25)).relation_share == 0.25
+
+
+def test_a_side_is_drawn_by_how_many_answers_it_has():
+    one_to_many = replace(FACTS, head=torch.zeros_like(FACTS.head), relation=torch.zeros_like(FACTS.relation))
+    many = len(torch.unique(one_to_many.tail_entity))
+    corrupter = Corrupter(one_to_many, Corruption(side="bernoulli"))
+    assert float(corrupter.tail_likelihood[0]) == pytest.approx(1 / (1 + many))
+    drawn = corrupter.draw(ROWS, torch.zeros(len(ROWS), dtype=torch.bool), torch.Generator().manual_seed(0))
+    assert set(drawn.exchange.asked.tolist()) <= {0, 2}
+    assert 0 < float((drawn.exchange.asked == 2).float().mean()) < 4 / (1 + many)
+
+
+def test_where_everything_is_true_there_is_no_negative():
+    full = example_facts(literals=False)
+    entities = 2
+    head = torch.arange(4) // entities
+    tail = torch.arange(4) % entities
+    few = replace(
+        full, sizes=full.sizes._replace(entities=entities), head=head.int(), relation=torch.zeros(4).int(),
+        tail_entity=tail.int(), offsets=torch.zeros(5).long(), qualifier_relation=torch.zeros(1).int(),
+        qualifier_entity=torch.zeros(1).int(),
+    )  # fmt: skip
+    rows = torch.arange(4)
+    _, false = Corrupter(few, Corruption()).draw(rows, rows < 0, torch.Generator().manual_seed(0))
+    assert not bool(false.any())
+
+
+def test_filling_with_the_answer_restores_the_fact():
+    counts = FACTS.qualifier_counts()
+    for row in range(len(FACTS)):
+        layout = layout_of([(1, int(counts[row]))])
+        for asked in range(3 + 2 * int(counts[row])):
+            batch, answers = hide(FACTS, torch.tensor([row]), torch.tensor([asked]), layout)
+            whole = fill(batch, answers.entity, answers.relation)
+            other, told = hide(FACTS, torch.tensor([row]), torch.tensor([0]), layout)
+            expected = fill(other, told.entity, told.relation)
+            for name in ("head", "relation", "tail_entity", "qualifier_relation", "qualifier_entity"):
+                assert torch.equal(getattr(whole, name), getattr(expected, name))
