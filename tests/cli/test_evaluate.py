@@ -48,7 +48,9 @@ def test_readings_of_a_split_are_counted(run, hynt):
 
 
 def test_a_table_for_people(run, hynt):
-    shown = hynt("evaluate", run, "--task", "link,number", "--ties", "hynt", "--type-constrained").out
+    shown = hynt(
+        "evaluate", run, "--task", "link,number", "--ties", "hynt", "--type-constrained", "--no-references"
+    ).out
     assert "MRR" in shown
     assert "RMSE (scaled)" in shown
     assert "link type constrained" in shown
@@ -86,3 +88,42 @@ def test_a_tampered_run_is_refused(run, hynt):
     refused = hynt("evaluate", run)
     assert refused.code == 1
     assert "the file was changed: its hash is not the manifest's" in refused.err
+
+
+def test_trivial_models_stand_beside_the_run(run, hynt):
+    found = hynt("evaluate", run, "--json").json["references"]
+    assert set(found) == {"frequency", "relation-mean", "relation-median", "neighbour-mean"}
+    assert set(found["frequency"]) == {"link", "relation"}
+    assert set(found["relation-mean"]) == {"number"}
+    assert 0 < found["frequency"]["link"]["all"]["mrr"] <= 1
+    assert "frequency" in hynt("evaluate", run).out
+    assert "references" not in hynt("evaluate", run, "--json", "--no-references").json
+
+
+def test_intervals_hold_the_metric(run, hynt):
+    found = hynt("evaluate", run, "--json", "--intervals", "--no-references").json
+    for task, metric in (("link", "mrr"), ("relation", "hits@1"), ("number", "rmse")):
+        low, high = found["intervals"][task]["all"][metric]
+        assert low <= found[task]["all"][metric] <= high
+
+
+def test_results_break_down_into_parts_that_add_up(run, hynt):
+    found = hynt("evaluate", run, "--json", "--breakdown", "relation,position,qualifiers,frequency").json
+    for task, groupings in found["breakdowns"].items():
+        for rows in groupings.values():
+            assert sum(row["count"] for row in rows) == found[task]["all"]["count"]
+    assert "frequency" not in found["breakdowns"]["relation"]
+    assert "link by position" in hynt("evaluate", run, "--breakdown", "position").out
+    refused = hynt("evaluate", run, "--breakdown", "colour")
+    assert refused.code == 2
+    assert "results cannot be broken down by 'colour'" in refused.err
+
+
+def test_two_runs_are_compared_question_by_question(run, hynt, tmp_path):
+    other = train(start(small_graph(), tiny_settings(seed=1), tmp_path / "other", CPU), CPU).path
+    found = hynt("evaluate", run, "--json", "--no-references", "--compare", other).json
+    mrr = found["comparison"]["link"]["all"]["mrr"]
+    assert mrr["first"] == pytest.approx(found["link"]["all"]["mrr"])
+    assert mrr["difference"] == pytest.approx(mrr["first"] - mrr["second"])
+    assert mrr["low"] <= mrr["difference"] <= mrr["high"]
+    assert "the other" in hynt("evaluate", run, "--no-references", "--compare", other).out

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hynt.cli.evaluation_tables import print_evaluation
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
+from hynt.cli.progress import QuestionProgress
 from hynt.cli.train import Device
 from hynt.errors import UsageError
+from hynt.nearest import advice_on
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from hynt.evaluation.evaluator import Evaluator
+
+GROUPINGS = ("relation", "position", "qualifiers", "frequency")
 
 app = typer.Typer(
     name="evaluate", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
@@ -39,6 +44,18 @@ def evaluate(
         bool, typer.Option("--type-constrained", help="Rank also among entities that train holds at that place.")
     ] = False,
     device: Annotated[Device, typer.Option("--device", help="Where to score.")] = Device.AUTO,
+    references: Annotated[
+        bool, typer.Option("--references/--no-references", help="Whether trivial models stand beside the run.")
+    ] = True,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Add 95 % bootstrap intervals, drawn over facts.")
+    ] = False,
+    breakdown: Annotated[
+        str, typer.Option("--breakdown", metavar="BY", help=f"Some of {', '.join(GROUPINGS)}, with commas between.")
+    ] = "",
+    other: Annotated[
+        Path | None, typer.Option("--compare", metavar="RUN", help="Another run, compared question by question.")
+    ] = None,
     questions: Annotated[
         Path | None, typer.Option("--questions", metavar="FILE", help="Write each question's result as Parquet.")
     ] = None,
@@ -46,63 +63,106 @@ def evaluate(
     save: SaveFile = None,
 ) -> None:
     """Ask RUN every question of a split and print how well it answered. Readings of a split are counted in the run."""
-    from hynt.evaluation.evaluator import evaluate as asked
+    from hynt.evaluation.evaluator import Evaluator
     from hynt.evaluation.question_file import write_questions
     from hynt.evaluation.questions import checked_tasks
-    from hynt.training.loading import load_run
     from hynt.training.run import chosen_device
 
     check_save(save)
     check_save(questions)
+    groupings = _groupings(breakdown)
     tasks = checked_tasks(name.strip() for name in task.split(",") if name.strip())
     target = chosen_device(device.value)
-    loaded = load_run(run, target)
+
+    def evaluator_of(path: Path) -> tuple[Any, Evaluator]:
+        loaded, reads = _opened(path, split, target)
+        described = loaded.described() | {"reads_of_split": reads}
+        return loaded, Evaluator(
+            loaded.graph, loaded.scaling, split, tasks, ties.value, target, type_constrained,
+            literals=loaded.literals, described=described,
+        )  # fmt: skip
+
+    loaded, evaluator = evaluator_of(run)
+    found = _asked(evaluator, loaded.model, "evaluating")
+    if questions is not None:
+        write_questions(found, questions)
+    result = found.to_mapping()
+    if references:
+        result["references"] = _references(evaluator, loaded)
+    if intervals:
+        result["intervals"] = _intervals(found)
+    if groupings:
+        result["breakdowns"] = _breakdowns(found, loaded, groupings)
+    if other is not None:
+        from hynt.evaluation.comparison import compare
+
+        rival, rivals = evaluator_of(other)
+        result["comparison"] = compare(found, _asked(rivals, rival.model, "evaluating the other run"))
+    deliver(result, as_json=as_json, save=save, text=lambda console: print_evaluation(console, result))
+
+
+def _opened(run: Path, split: str, device: Any) -> tuple[Any, int]:
+    """The run, and how often this split of it has been read now."""
+    from hynt.training.loading import load_run
+
+    loaded = load_run(run, device)
     if split in loaded.described()["trained_on"].split("+"):
         raise UsageError(
             f"the run was trained on {split}, so its answers there say nothing.", where="--split",
             advice="Choose another split.",
         )  # fmt: skip
     loaded.graph.split(split)  # refuses an unknown split before it is counted
-    reads = loaded.run.count_read(split)
-    found = asked(
-        loaded.model, loaded.graph, loaded.scaling, split, tasks, ties.value, target, type_constrained,
-        literals=loaded.literals, described=loaded.described() | {"reads_of_split": reads},
-    )  # fmt: skip
-    if questions is not None:
-        write_questions(found, questions)
-    result = found.to_mapping()
-    deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, result))
+    return loaded, loaded.run.count_read(split)
 
 
-def _print(console: Console, result: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    protocol = result["protocol"]
-    console.print(
-        f"{protocol['model']} on {protocol['graph'] or 'the graph'}, {protocol['split']} split; trained on "
-        f"{protocol['trained_on']}, numbers scaled on {protocol['scaled_on']}, seed {protocol['seed']}, epoch "
-        f"{protocol['epoch']}; ties {protocol['ties']}, filter {protocol['filter']}; this split was read "
-        f"{protocol['reads_of_split']} times"
-    )
-    ranked = [task for task in ("link", "relation", "link_type_constrained") if task in result]
-    if ranked:
-        table = Table("task", "scope", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank", "questions")
-        for task in ranked:
-            for scope in ("triplet", "all"):
-                found = result[task][scope]
-                names = ("mrr", "hits@1", "hits@3", "hits@10")
-                cells = [_number(found[name]) for name in names]
-                table.add_row(
-                    task.replace("_", " "), scope, *cells, _number(found["mean_rank"], 1), f"{found['count']:,}"
-                )
-        console.print(table)
-    if "number" in result:
-        table = Table("task", "scope", "RMSE (scaled)", "MAE (scaled)", "questions")
-        for scope in ("triplet", "all"):
-            found = result["number"][scope]
-            table.add_row("number", scope, _number(found["rmse"]), _number(found["mae"]), f"{found['count']:,}")
-        console.print(table)
+def _asked(evaluator: Any, model: Any, what: str) -> Any:
+    with QuestionProgress(what) as progress:
+        return evaluator.evaluate(model, progress)
 
 
-def _number(value: float | None, digits: int = 4) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
+def _references(evaluator: Any, loaded: Any) -> dict[str, Any]:
+    from hynt.batches.fact_tensors import FactTensors
+    from hynt.evaluation.reference_rows import reference_rows
+    from hynt.training.training_data import training_table
+
+    table = training_table(loaded.graph, loaded.settings)
+    train = FactTensors.from_table(table, loaded.graph.vocabulary, loaded.scaling, evaluator.device)
+    return reference_rows(evaluator, train)
+
+
+def _intervals(found: Any) -> dict[str, Any]:
+    from hynt.evaluation.bootstrap import intervals
+    from hynt.evaluation.questions import SCOPES
+
+    return {
+        task: {scope: intervals(questions, scope, found.ties) for scope in SCOPES}
+        for task, questions in found.per_question.items()
+    }
+
+
+def _breakdowns(found: Any, loaded: Any, groupings: list[str]) -> dict[str, Any]:
+    from hynt.evaluation import breakdowns
+    from hynt.training.training_data import training_table
+
+    vocabulary = loaded.graph.vocabulary
+    frequency = breakdowns.entity_frequency(training_table(loaded.graph, loaded.settings), vocabulary)
+    ways = {
+        "relation": lambda questions: breakdowns.by_relation(questions, found.ties, vocabulary),
+        "position": lambda questions: breakdowns.by_position(questions, found.ties),
+        "qualifiers": lambda questions: breakdowns.by_qualifier_count(questions, found.ties),
+        "frequency": lambda questions: breakdowns.by_entity_frequency(questions, found.ties, frequency),
+    }
+    return {
+        task: {name: ways[name](questions) for name in groupings if (task, name) != ("relation", "frequency")}
+        for task, questions in found.per_question.items()
+    }
+
+
+def _groupings(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in GROUPINGS:
+            raise UsageError(
+                f"results cannot be broken down by {name!r}.", where="--breakdown", advice=advice_on(name, GROUPINGS)
+            )
+    return names

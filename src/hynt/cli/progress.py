@@ -75,3 +75,44 @@ def _bar(stream: TextIO) -> Progress:
         TimeRemainingColumn(), TextColumn("{task.fields[facts]}"),
         console=Console(file=stream), transient=True,
     )  # fmt: skip
+
+
+class QuestionProgress:
+    """Hears how many questions are done, of how many. A context manager, like `ReadingProgress`."""
+
+    def __init__(self, what: str, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._what = what
+        self._stream = stream or sys.stderr
+        self._clock = clock
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> QuestionProgress:
+        self._start = self._told = self._clock()
+        if self._stream.isatty():
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._bar = Progress(console=Console(file=self._stream), transient=True)
+            self._task = self._bar.add_task(self._what, total=None)
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=done, total=total)
+            return
+        now = self._clock()
+        if now - self._told >= SECONDS_BETWEEN_LINES:
+            self._told = now
+            left = (now - self._start) * (total - done) / max(done, 1)
+            print(
+                f"{self._what}: {done:,} of {total:,} questions, about {left:,.0f} s left",
+                file=self._stream, flush=True,
+            )  # fmt: skip
