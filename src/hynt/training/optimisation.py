@@ -1,6 +1,7 @@
-"""One update of the weights: bound the gradient's norm, then Adam, all on the device without a look from the host.
+"""One update of the weights: bound the gradient's norm, then Adam or plain descent, all on the device without a look
+from the host.
 
-Adam's fused kernel divides gradients by a scale and skips the update when a flag is up; mixed-precision training uses
+The fused kernels divide gradients by a scale and skip the update when a flag is up; mixed-precision training uses
 both for its own ends. Here the scale is the clipping factor, which spares a pass over all gradients, and the flag goes
 up for good at the first loss or gradient that is not finite. So the weights stay as they were before the bad step,
 however late the host learns of it.
@@ -13,15 +14,26 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
+from torch.optim.sgd import sgd
 
 from hynt.training.settings import Optimiser
 
 
 class Optimisation:
-    """Adam over some parameters, with its state."""
+    """An optimiser over some parameters with its state, and perhaps a second one, which takes other steps.
 
-    def __init__(self, parameters: Sequence[nn.Parameter], settings: Optimiser, device: torch.device) -> None:
-        self.parameters = list(parameters)
+    A parameter that both move has a state in each.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[nn.Parameter],
+        settings: Optimiser,
+        device: torch.device,
+        second: Sequence[nn.Parameter] = (),
+    ) -> None:
+        self.parameters = [*parameters, *second]
+        self._own = (range(len(parameters)), range(len(parameters), len(self.parameters)))
         self.settings = settings
         self.rate = torch.tensor(settings.learning_rate, dtype=torch.float32, device=device)  # ()
         self.failed = torch.zeros((), dtype=torch.float32, device=device)  # () 1 once a step was not finite
@@ -39,9 +51,9 @@ class Optimisation:
             parameter.grad = None
 
     @torch.no_grad()
-    def update(self, total: Tensor) -> None:
+    def update(self, total: Tensor, *, second: bool = False) -> None:
         """Moves the parameters along their gradients, unless the loss `total`, (), or a gradient is not finite."""
-        moved = [index for index, parameter in enumerate(self.parameters) if parameter.grad is not None]
+        moved = [index for index in self._own[second] if self.parameters[index].grad is not None]
         gradients = [gradient for gradient in (self.parameters[i].grad for i in moved) if gradient is not None]
         if not gradients:
             return
@@ -49,6 +61,13 @@ class Optimisation:
         self.failed.copy_(torch.maximum(self.failed, (~torch.isfinite(norm + total.detach())).float()))
         clip = self.settings.clip
         scale = None if clip is None else ((norm + 1e-6) / clip).clamp(min=1.0)
+        if self.settings.method == "sgd":
+            sgd(
+                [self.parameters[i] for i in moved], gradients, [None] * len(moved),
+                fused=True, grad_scale=scale, found_inf=self.failed, weight_decay=0.0, momentum=0.0,
+                lr=self.rate, dampening=0.0, nesterov=False, maximize=False,  # type: ignore[arg-type]
+            )  # fmt: skip
+            return
         adam(
             [self.parameters[i] for i in moved], gradients, [self.means[i] for i in moved],
             [self.squares[i] for i in moved], [], [self.steps[i] for i in moved],

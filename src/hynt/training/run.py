@@ -122,6 +122,11 @@ class _FolderKeeper:
         kept = {saved.name} | ({best_name(progress.best)} if progress.best is not None and self.keep_best else set())
         prune(self.run.checkpoints, kept)
 
+    def take_best(self, progress: Progress) -> None:
+        """Goes on from the best weights, where they are kept."""
+        if progress.best is not None and self.keep_best:
+            fill(self.run.checkpoints / best_name(progress.best) / WEIGHTS, weights_of(self.model))
+
     def _append(self, mapping: Mapping[str, Any]) -> None:
         with self.run.metrics.open("a", encoding="utf-8", newline="\n") as file:
             file.write(json.dumps(mapping, ensure_ascii=False) + "\n")
@@ -159,6 +164,7 @@ def train(
     trainer = Trainer(
         phases_for(model, data, settings), settings, runner_for(model, device, settings, watcher.note, compiled),
         validation_for(settings, data, model, device), keeper, device, stopper or Stopper(),
+        take_best=keeper.take_best,
     )  # fmt: skip
     model.train()
     try:

@@ -23,8 +23,9 @@ Share = Annotated[float, Range(0, 1, below_maximum=True)]
 
 @dataclass(frozen=True)
 class Optimiser:
-    """Adam with a bound on the gradient's norm."""
+    """Adam, or plain gradient descent, with a bound on the gradient's norm."""
 
+    method: Literal["adam", "sgd"] = "adam"
     learning_rate: Annotated[float, Range(0, above_minimum=True)] = 1e-3
     clip: Annotated[float, Range(0, above_minimum=True)] | None = None  # None: gradients are not clipped
     beta1: Share = 0.9

@@ -65,7 +65,7 @@ def learn(
     with precision:
         loss = loss_function(model, tensors)
     loss.total.backward()  # type: ignore[no-untyped-call]
-    optimisation.update(loss.total)
+    optimisation.update(loss.total, second=loss.second)
     tally += torch.stack([loss.sums.detach(), loss.counts.detach()]).double()
 
 

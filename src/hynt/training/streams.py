@@ -28,6 +28,7 @@ class Loss(NamedTuple):
     total: Tensor  # () what is minimised
     sums: Tensor  # (parts,) each part of the loss, summed over its questions
     counts: Tensor  # (parts,) how many questions each part had
+    second: bool = False  # whether the phase's second optimiser takes this step
 
 
 LossFunction: TypeAlias = Callable[[nn.Module, tuple[Tensor, ...]], Loss]
@@ -71,6 +72,8 @@ class Phase:
     stream: ItemStream
     parameters: tuple[nn.Parameter, ...]  # what this phase moves
     epochs: int
+    rate: float | None = None  # learning rate, the same throughout; None: as the settings' schedule says
+    second: tuple[nn.Parameter, ...] = ()  # what a second optimiser moves; some may be among the others
 
 
 def trainable(model: nn.Module) -> tuple[nn.Parameter, ...]:

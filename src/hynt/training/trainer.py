@@ -57,12 +57,15 @@ class Trainer:
     device: torch.device
     stopper: Stopper
     clock: Callable[[], float] = time.monotonic
+    take_best: Callable[[Progress], None] = lambda progress: None  # a later phase builds on the best weights so far
 
     def train(self, progress: Progress, restore: Callable[[Optimisation], None] | None = None) -> Progress:
         """Goes on from `progress` to the end; `restore` fills the optimiser state of the phase at hand."""
         while progress.phase < len(self.phases) and not progress.finished:
             phase = self.phases[progress.phase]
-            optimisation = Optimisation(phase.parameters, self.settings.optimiser, self.device)
+            optimisation = Optimisation(phase.parameters, self.settings.optimiser, self.device, phase.second)
+            if progress.phase and not progress.epoch and not progress.step:
+                self.take_best(progress)
             if restore is not None:
                 restore(optimisation)
                 restore = None
@@ -96,7 +99,8 @@ class _PhaseLoop:
 
     def _epoch(self, source: EpochSource) -> None:
         phase_index, epoch = self.progress.phase, self.progress.epoch
-        rate = learning_rate(self.settings.schedule, self.settings.optimiser.learning_rate, epoch)
+        highest = self.settings.optimiser.learning_rate
+        rate = learning_rate(self.settings.schedule, highest, epoch) if self.phase.rate is None else self.phase.rate
         self.optimisation.set_rate(rate)
         items = source.epoch(epoch)
         for index in range(self.progress.step, len(items)):
@@ -127,7 +131,7 @@ class _PhaseLoop:
         return patience is not None and self.progress.misses >= patience
 
     def _validation_epochs(self) -> tuple[int, ...]:
-        if self.phase.epochs == self.settings.schedule.epochs:
+        if self.progress.phase == 0:
             return self.settings.validation_epochs()
         return (self.phase.epochs,)
 
@@ -139,7 +143,11 @@ class _PhaseLoop:
         results = self.trainer.validate()
         metric = self.settings.validation.metric
         value, progress = chosen_metric(results, metric), self.progress
-        is_best = not math.isnan(value) and (progress.best is None or _is_better(metric, value, progress.best.value))
+        # A later phase began with the best weights: what it added is kept, even where the metric does not see it.
+        is_first = progress.best is None or progress.best.phase < progress.phase
+        is_best = not math.isnan(value) and (
+            is_first or (progress.best is not None and _is_better(metric, value, progress.best.value))
+        )
         best = Best(progress.phase, progress.epoch, value) if is_best else progress.best
         self.progress = replace(progress, best=best, misses=0 if is_best else progress.misses + 1)
         took = self.trainer.clock() - started
