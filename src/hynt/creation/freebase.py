@@ -16,7 +16,7 @@ from dataclasses import replace
 from hynt.creation.rows import Counts, Named, NodeValue, Parsed, ParsedFact, ParsedValue, nothing
 from hynt.creation.scanning import Scan
 from hynt.creation.selection import Selection
-from hynt.creation.source import Parser, ParseSettings, Selected, Selector
+from hynt.creation.source import Parser, ParseSettings, Selected, Selector, selected
 from hynt.creation.typed_literals import (
     date_value,
     is_date,
@@ -35,6 +35,8 @@ _NAME, _MEDIATOR, _EXPECTED = "type.object.name", "freebase.type_hints.mediator"
 _KEY, _TYPE = "type.object.key", "type.object.type"
 _NUMBER_TYPES = frozenset({"type.int", "type.float"})
 _ENTITY_STARTS = (b"m.", b"g.")
+_TOPICS = tuple(_START + start for start in _ENTITY_STARTS)
+_PROPERTIES_REMEMBERED = 1_000_000
 
 
 class FreebaseDump:
@@ -78,39 +80,32 @@ class FreebaseDump:
         return selection, replace(settings, mediator_types=found, number_properties=frozenset(numbers))
 
     def selector(self, selection: Selection, settings: ParseSettings) -> Selector:
-        wanted = None if selection.entities is None else frozenset(name.encode() for name in selection.entities)
-        mediators = frozenset(name.encode() for name in settings.mediator_types)
-        skip = len(_START)
+        """Lines about a wanted topic, and those that a mediator's property says; others are told by two cells."""
+        wanted = (
+            None
+            if selection.entities is None
+            else frozenset(_START + name.encode() + b">" for name in selection.entities)
+        )
+        of_mediator = _OfMediator(settings.mediator_types)
 
         def select(block: bytes, offset: int) -> Selected:
             lines: list[tuple[int, bytes]] = []
-            counts: Counts = Counter()
-            find, begins = block.find, block.startswith
-            start, length, foreign = 0, len(block), 0
-            while start < length:
-                end = find(b"\n", start)
-                if end < 0:
-                    end = length
-                if begins(_START, start):
-                    close = find(b">", start, end)
-                    subject = block[start + skip : close]
-                    known = subject.startswith(_ENTITY_STARTS) if wanted is None else subject in wanted
-                    if not known:
-                        place = find(_START, close, end) + skip
-                        name = block[place : find(b">", place, end)]
-                        known = name[: name.rfind(b".")] in mediators
-                    if known:
-                        lines.append((offset + start, block[start:end]))
+            foreign = blank = 0
+            for line in block.split(b"\n"):
+                cells = line.split(b"\t", 2)
+                if len(cells) < 3:
+                    if line and not line.isspace():  # other separators, or no triple: the parser knows
+                        lines.append((offset, line))
+                    else:
+                        blank += 1
+                else:
+                    known = cells[0].startswith(_TOPICS) if wanted is None else cells[0] in wanted
+                    if known or of_mediator[cells[1]]:
+                        lines.append((offset, line))
                     else:
                         foreign += 1
-                elif start == end or block[start:end].isspace():
-                    counts["lines", "blank"] += 1
-                else:
-                    lines.append((offset + start, block[start:end]))
-                start = end + 1
-            if foreign:
-                counts["lines", "not-selected"] += foreign
-            return Selected(lines, counts)
+                offset += len(line) + 1
+            return selected(lines, {"not-selected": foreign, "blank": blank})
 
         return select
 
@@ -144,6 +139,20 @@ class FreebaseDump:
 
     def document_lines(self, data: bytes) -> list[tuple[int, bytes]]:
         raise NotImplementedError("Freebase has no documents")
+
+
+class _OfMediator(dict[bytes, bool]):
+    """Whether a property, as a cell of the dump, belongs to a mediator's type; found once for each."""
+
+    def __init__(self, types: frozenset[str]) -> None:
+        super().__init__()
+        self._types = frozenset(name.encode() for name in types)
+
+    def __missing__(self, cell: bytes) -> bool:
+        found = cell.startswith(_START) and cell[len(_START) : -1].rpartition(b".")[0] in self._types
+        if len(self) < _PROPERTIES_REMEMBERED:
+            self[cell] = found
+        return found
 
 
 def _needle(predicate: str) -> bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -28,6 +29,11 @@ class Selected(NamedTuple):
 
     lines: list[tuple[int, bytes]]
     counts: Counts
+
+
+def selected(lines: list[tuple[int, bytes]], others: Mapping[str, int]) -> Selected:
+    """Wanted lines, and how many others there were, by reason."""
+    return Selected(lines, Counter({("lines", reason): number for reason, number in others.items() if number}))
 
 
 Selector = Callable[[bytes, int], Selected]

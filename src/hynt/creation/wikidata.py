@@ -12,7 +12,7 @@ import msgspec
 from hynt.creation.rows import Counts, Named, Parsed, ParsedFact, ParsedValue, nothing
 from hynt.creation.scanning import Scan
 from hynt.creation.selection import Selection
-from hynt.creation.source import Parser, ParseSettings, Selected, Selector
+from hynt.creation.source import Parser, ParseSettings, Selected, Selector, selected
 from hynt.creation.wikidata_classes import INSTANCE_OF, type_test, with_subclasses
 from hynt.creation.wikidata_structures import IDENTITY, Envelope, Snak, Statement, entity_structure
 from hynt.creation.wikidata_values import LATITUDE, LONGITUDE, NoValue, SnakValues, checked_identity
@@ -72,11 +72,7 @@ class WikidataDump:
                         continue
                 lines.append((offset + start, block[start:end]))
                 start = end + 1
-            counts: Counts = Counter()
-            for reason, number in (("not-selected", foreign), ("frame", frame), ("blank", blank)):
-                if number:
-                    counts["lines", reason] = number
-            return Selected(lines, counts)
+            return selected(lines, {"not-selected": foreign, "frame": frame, "blank": blank})
 
         return select
 

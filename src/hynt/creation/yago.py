@@ -16,7 +16,7 @@ from dataclasses import replace
 from hynt.creation.rows import Counts, Named, NodeValue, Parsed, ParsedFact, ParsedValue, nothing
 from hynt.creation.scanning import Scan
 from hynt.creation.selection import Selection
-from hynt.creation.source import Parser, ParseSettings, Selected, Selector
+from hynt.creation.source import Parser, ParseSettings, Selected, Selector, selected
 from hynt.creation.typed_literals import (
     date_value,
     is_date,
@@ -73,25 +73,22 @@ class YagoDump:
 
         def select(block: bytes, offset: int) -> Selected:
             lines: list[tuple[int, bytes]] = []
-            counts: Counts = Counter()
-            find = block.find
-            start, length, foreign = 0, len(block), 0
-            while start < length:
-                end = find(b"\n", start)
-                if end < 0:
-                    end = length
-                first = find(b"\t", start, end) + 1
-                subject = block[first : find(b"\t", first, end)]
-                if wanted is not None and first and subject not in wanted and not subject.startswith(_FACT_ID):
+            foreign = blank = 0
+            for line in block.split(b"\n"):
+                cells = line.split(b"\t", 2)
+                if (
+                    len(cells) == 3
+                    and wanted is not None
+                    and cells[1] not in wanted
+                    and not cells[1].startswith(_FACT_ID)
+                ):
                     foreign += 1
-                elif start == end or block[start:end].isspace():
-                    counts["lines", "blank"] += 1
+                elif line and not line.isspace():
+                    lines.append((offset, line))
                 else:
-                    lines.append((offset + start, block[start:end]))
-                start = end + 1
-            if foreign:
-                counts["lines", "not-selected"] += foreign
-            return Selected(lines, counts)
+                    blank += 1
+                offset += len(line) + 1
+            return selected(lines, {"not-selected": foreign, "blank": blank})
 
         return select
 
