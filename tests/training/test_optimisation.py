@@ -53,3 +53,15 @@ def test_a_bad_step_and_all_after_it_move_nothing(spoil):
     assert bool(optimisation.failed)
     assert torch.equal(parameter, before)
     assert all(torch.equal(state[name], value) for name, value in optimisation.tensors().items())
+
+
+def test_weight_decay_is_that_of_adamw():
+    mine, theirs = nn.Parameter(torch.ones(4, 3)), nn.Parameter(torch.ones(4, 3))
+    optimisation = Optimisation([mine], Optimiser(learning_rate=0.01, weight_decay=0.1), CPU)
+    adamw = torch.optim.AdamW([theirs], lr=0.01, weight_decay=0.1)
+    for step in range(4):
+        for parameter in (mine, theirs):
+            parameter.grad = gradients(step, 1.0)[0].clone()
+        optimisation.update(torch.tensor(1.0))
+        adamw.step()
+    torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-7)

@@ -27,3 +27,23 @@ def test_authors_validate_at_the_ends_of_cycles():
     assert TrainingSettings(schedule=Schedule(epochs=400, period=50)).validation_epochs() == (50, 150, 350, 400)
     every = TrainingSettings(schedule=Schedule(epochs=25, period=50), validation=Validation(every=10))
     assert every.validation_epochs() == (10, 20, 25)
+
+
+def test_a_linear_schedule_warms_up_and_falls_from_the_first_step_on():
+    """GRAN's: where warming up ends the rate drops to what falling from the start would have left."""
+    schedule = Schedule(epochs=20, shape="linear", warm_up=0.1)
+    assert learning_rate(schedule, 0.5, 0) == 0.0
+    assert learning_rate(schedule, 0.5, 1, 0.5) == pytest.approx(0.375)
+    assert learning_rate(schedule, 0.5, 1, 0.9999) == pytest.approx(0.5, rel=1e-3)
+    assert learning_rate(schedule, 0.5, 2) == pytest.approx(0.45)
+    assert learning_rate(schedule, 0.5, 19, 0.5) == pytest.approx(0.0125)
+    assert learning_rate(schedule, 0.5, 20) == 0.0
+    assert learning_rate(Schedule(epochs=20, shape="linear", warm_up=0.0), 0.5, 0) == 0.5
+
+
+def test_a_schedule_in_steps_falls_after_each_period():
+    schedule = Schedule(epochs=400, shape="steps", period=50, decay=0.95)
+    assert [learning_rate(schedule, 1.0, epoch) for epoch in (0, 49, 50, 99, 100)] == pytest.approx(
+        [1.0, 1.0, 0.95, 0.95, 0.9025]
+    )
+    assert schedule.cycle_ends() == ()

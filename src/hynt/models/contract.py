@@ -41,7 +41,8 @@ class Part(StrEnum):
 class ItemStream(StrEnum):
     """What a model is trained on; the trainer knows how to make each."""
 
-    MASKED_FACTS = "masked facts"  # one component hidden (HyNT, GRAN)
+    MASKED_FACTS = "masked facts"  # one component hidden, drawn anew each epoch (HyNT)
+    MASKED_COMPONENTS = "masked components"  # every component of every fact hidden in turn (GRAN)
     GROUPED_QUESTIONS = (
         "grouped questions"  # a question with all its true answers (StarE, Hy-Transformer, LiteralE, KBLN)
     )

@@ -35,12 +35,18 @@ class LossSettings:
     """L = L_ent + λ1·L_rel + λ2·L_num, with smoothing ε in the first two (Section 4.4.4 of the paper)."""
 
     smoothing: Annotated[float, Range(0, 1, below_maximum=True)] = 0.1
+    relation_smoothing: Annotated[float, Range(0, 1, below_maximum=True)] | None = None  # None: as for entities
     relation_weight: Annotated[float, Range(0)] = 1.0  # λ1
     number_weight: Annotated[float, Range(0)] = 1.0  # λ2
 
 
 def masked_fact_losses(
-    model: Model, batch: MaskedBatch, answers: Answers, step: Step, smoothing: float
+    model: Model,
+    batch: MaskedBatch,
+    answers: Answers,
+    step: Step,
+    smoothing: float,
+    relation_smoothing: float | None = None,
 ) -> dict[Task, LossPart]:
     """The loss of each task that the step has places for. Each output is computed only for the rows that ask for it."""
     question = model.read(batch)
@@ -51,7 +57,8 @@ def masked_fact_losses(
             continue
         asked = question.take(rows)
         if task is Task.RELATION:
-            loss = smoothed_cross_entropy(model.score(asked, Relations()), answers.relation[rows], smoothing)
+            share = smoothing if relation_smoothing is None else relation_smoothing
+            loss = smoothed_cross_entropy(model.score(asked, Relations()), answers.relation[rows], share)
         elif task is Task.NUMBER and not model.sizes.literals:
             loss = (model.score(asked, Number()).float() - answers.number[rows]).square()
         elif model.sizes.literals:

@@ -72,7 +72,8 @@ class Optimisation:
             [self.parameters[i] for i in moved], gradients, [self.means[i] for i in moved],
             [self.squares[i] for i in moved], [], [self.steps[i] for i in moved],
             fused=True, grad_scale=scale, found_inf=self.failed, capturable=self.rate.is_cuda,
-            amsgrad=False, beta1=self.settings.beta1, beta2=self.settings.beta2, lr=self.rate, weight_decay=0.0,
+            amsgrad=False, beta1=self.settings.beta1, beta2=self.settings.beta2, lr=self.rate,
+            weight_decay=self.settings.weight_decay, decoupled_weight_decay=self.settings.weight_decay > 0,
             eps=self.settings.epsilon, maximize=False,
         )  # fmt: skip
 

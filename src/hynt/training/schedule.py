@@ -1,4 +1,4 @@
-"""The learning rate of each epoch: cosine annealing with warm restarts, whose cycles grow."""
+"""The learning rate of each epoch or step, by the schedule's shape."""
 
 from __future__ import annotations
 
@@ -16,8 +16,18 @@ def cycle_of(schedule: Schedule, epoch: int) -> tuple[int, int]:
     return left, length
 
 
-def learning_rate(schedule: Schedule, highest: float, epoch: int) -> float:
-    """The rate throughout an epoch counted from 0: `highest` at the start of a cycle, falling as half a cosine."""
+def learning_rate(schedule: Schedule, highest: float, epoch: int, share_of_epoch: float = 0.0) -> float:
+    """The rate in an epoch counted from 0, of which `share_of_epoch` is done: only "linear" moves within an epoch.
+
+    A cosine cycle starts at `highest`. The fall of "linear" counts from the very first step, as in GRAN's code: where
+    warming up ends, the rate drops from `highest` to (1 − warm-up) of it.
+    """
+    if schedule.shape == "steps":
+        return schedule.lowest_rate + (highest - schedule.lowest_rate) * schedule.decay ** (epoch // schedule.period)
+    if schedule.shape == "linear":
+        time = min((epoch + share_of_epoch) / schedule.epochs, 1.0)
+        share = time / schedule.warm_up if time < schedule.warm_up else 1 - time
+        return schedule.lowest_rate + (highest - schedule.lowest_rate) * share
     done, length = cycle_of(schedule, epoch)
     share = (1 + math.cos(math.pi * done / length)) / 2
     return schedule.lowest_rate + (highest - schedule.lowest_rate) * share

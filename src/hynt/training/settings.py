@@ -31,19 +31,27 @@ class Optimiser:
     beta1: Share = 0.9
     beta2: Share = 0.999
     epsilon: Annotated[float, Range(0, above_minimum=True)] = 1e-8
+    weight_decay: Annotated[float, Range(0)] = 0.0  # decoupled: times the rate, taken from every weight
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Cosine annealing with warm restarts, stepped once an epoch."""
+    """How the learning rate moves. "cosine": annealing with warm restarts, stepped once an epoch; "linear": up from 0
+    over the first `warm_up` of all steps, then down to 0 at the end; "steps": times `decay` after each `period`.
+    """
 
     epochs: Positive = 350
     period: Positive = 50  # epochs of the first cycle; each later one is `growth` times as long
     growth: Positive = 2
     lowest_rate: Annotated[float, Range(0)] = 0.0
+    shape: Literal["cosine", "linear", "steps"] = "cosine"
+    warm_up: Share = 0.1  # of "linear"
+    decay: Annotated[float, Range(0, 1, above_minimum=True)] = 0.95  # of "steps"; 1 keeps the rate as it is
 
     def cycle_ends(self) -> tuple[int, ...]:
-        """The epochs, counted from 1, after which a cycle ends, up to the last epoch."""
+        """The epochs, counted from 1, after which a cycle ends, up to the last epoch; none without cycles."""
+        if self.shape != "cosine":
+            return ()
         ends, end, length = [], self.period, self.period
         while end <= self.epochs:
             ends.append(end)

@@ -103,7 +103,11 @@ class _PhaseLoop:
         rate = learning_rate(self.settings.schedule, highest, epoch) if self.phase.rate is None else self.phase.rate
         self.optimisation.set_rate(rate)
         items = source.epoch(epoch)
+        moves = self.settings.schedule.shape == "linear" and self.phase.rate is None  # from step to step
         for index in range(self.progress.step, len(items)):
+            if moves:
+                share = index / len(items)
+                self.optimisation.set_rate(learning_rate(self.settings.schedule, highest, epoch, share))
             self.runner.run(items.items(index), derived_seed(self.settings.seed, phase_index, epoch, index, "step"))
             if self.runner.has_failed():
                 raise self._not_finite(epoch, index)
