@@ -13,6 +13,10 @@ from hynt.config.building import from_mapping
 from hynt.models.contract import Capability, ItemStream, Part
 from hynt.models.hynt import Hynt
 from hynt.models.hynt_settings import HyntSettings
+from hynt.models.kbln import Kbln, KblnSettings
+from hynt.models.literale import Literale, LiteraleSettings
+from hynt.models.mt_kgnn import MtKgnn, MtKgnnSettings
+from hynt.models.transea import Transea, TranseaSettings
 from hynt.models.trivial import (
     Frequency,
     NeighbourMean,
@@ -54,6 +58,10 @@ MODELS.add(
         needs_literals=lambda settings: settings.numbers == "discrete",
     ),
 )  # fmt: skip
+MODELS.add("transea", _entry(Transea, TranseaSettings, "translations of unit vectors, numbers by projection (2018)"))
+MODELS.add("mt-kgnn", _entry(MtKgnn, MtKgnnSettings, "DistMult, and networks for the numbers of its entities (2017)"))
+MODELS.add("kbln", _entry(Kbln, KblnSettings, "DistMult, and an expert in differences of literals (2018)"))
+MODELS.add("literale", _entry(Literale, LiteraleSettings, "entities gated with their literals before DistMult (2019)"))
 MODELS.add("relation-mean", _entry(RelationMean, TrivialSettings, "a number is the mean of its relation"))
 MODELS.add("relation-median", _entry(RelationMedian, TrivialSettings, "a number is the median of its relation"))
 MODELS.add(

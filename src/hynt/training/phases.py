@@ -13,6 +13,7 @@ from hynt.errors import UsageError
 from hynt.models.contract import ItemStream, Model
 from hynt.training.captured_step import CapturedStep
 from hynt.training.grouped_questions import GroupedQuestions
+from hynt.training.literal_phases import literal_phases
 from hynt.training.masked_facts import MaskedFacts
 from hynt.training.negatives import FactScorer, NegativeFacts
 from hynt.training.optimisation import Optimisation
@@ -27,6 +28,9 @@ def phases_for(model: nn.Module, data: TrainingData, settings: RunSettings) -> l
     kind = cast(Model, model).item_stream
     if kind is ItemStream.NONE:
         return []
+    literal = literal_phases(model, data, settings)
+    if literal is not None:
+        return literal
     if kind is ItemStream.MASKED_FACTS:
         stream = MaskedFacts(data.facts, settings.batch_size, settings.masking, settings.losses)
         return [Phase(kind.value, stream, trainable(model), settings.schedule.epochs)]

@@ -11,6 +11,7 @@ from typing import Any
 
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.registry import Registry
+from hynt.training.presets_literals import LITERAL_PRESETS
 
 AUTHORS_CLIP = 0.1
 
@@ -87,6 +88,8 @@ for _name, _preset in {
         },
     },
 }.items():  # fmt: skip
+    PRESETS.add(_name, _preset)
+for _name, _preset in LITERAL_PRESETS.items():
     PRESETS.add(_name, _preset)
 
 

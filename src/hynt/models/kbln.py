@@ -1,0 +1,167 @@
+"""KBLN (García-Durán and Niepert, 2018, without rules), in the form of the LiteralE authors: DistMult, plus an expert
+that looks at the differences between the literals of head and tail.
+
+    S(h, r, t) = Σ e_h ∘ r ∘ e_t + Σ_a N[r, a]·φ_a(l_h[a] − l_t[a]),   φ_a(n) = exp(−(n − c_a)² / σ²_a)
+
+Few entities have a given attribute. A missing literal reads 0, so all candidates without it share one φ, and only
+the cells that are there need one of their own: the same sums as over all candidates and attributes, at a small part
+of the cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.batches.question_groups import Grouping
+from hynt.config.constraints import Range
+from hynt.models.contract import Candidates, Capability, EntityIds, EntityRange, ItemStream, Part, Question
+from hynt.models.layers.attributes import Attributes, AttributeTriples, CellReduce, NumberHead
+from hynt.models.layers.candidate_rows import candidate_rows, products
+from hynt.models.layers.literal_differences import Differences, literal_differences
+from hynt.models.layers.triple_question import (
+    TRIPLE_ANSWERS,
+    TRIPLE_READS,
+    TripleQuestion,
+    known_parts,
+    triple_question,
+    triple_scores,
+)
+
+
+@dataclass(frozen=True)
+class KblnSettings:
+    """Defaults are the released form."""
+
+    dimension: Annotated[int, Range(1)] = 256
+    dropout: Annotated[float, Range(0, 1, below_maximum=True)] = 0.2
+    directions: Literal["shared", "reciprocal"] = "shared"
+    """"reciprocal" gives each relation a second vector for questions about its head."""
+    mask_missing: bool = False
+    """Leaves out attributes that head and tail do not both have, as the paper means it."""
+    per_relation_stats: bool = False
+    """Means and variances of differences by relation, not over all triplets."""
+    numeric_init: Literal["normal", "zeros"] = "normal"
+    """How N starts. "normal" lets thousands of candidates without literals begin with the same large score."""
+    cell_reduce: CellReduce = "last"
+    """What an entity with several values of an attribute has: the last one, or their mean."""
+    head_rate: Annotated[float, Range(0, above_minimum=True)] = 1e-2
+    head_epochs: Annotated[int, Range(1)] = 100
+    """How the head for numbers is fitted once links are learned."""
+
+
+class Kbln(nn.Module):
+    """Latent and numeric expert, and the head for numbers."""
+
+    item_stream: ClassVar[ItemStream] = ItemStream.GROUPED_QUESTIONS
+    answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
+    reads: ClassVar[frozenset[Part]] = TRIPLE_READS
+    grouping: ClassVar[Grouping] = Grouping(qualifiers=False)
+    literals: Tensor  # (entities, attributes) float32, 0 where there is none
+    has: Tensor  # (entities, attributes) bool
+    cell_entity: Tensor  # (cells,) int64 ascending
+    cell_attribute: Tensor  # (cells,) int64
+    cell_value: Tensor  # (cells,) float32
+    centre: Tensor  # (relations or 1, attributes) float32 c
+    spread: Tensor  # (relations or 1, attributes) float32 σ²
+
+    def __init__(
+        self, sizes: Sizes, attributes: Attributes, triples: AttributeTriples, differences: Differences,
+        settings: KblnSettings,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.sizes, self.settings, self.attributes = sizes, settings, attributes
+        rows = sizes.relations * (2 if settings.directions == "reciprocal" else 1)
+        self.entities = nn.Parameter(nn.init.xavier_normal_(torch.empty(sizes.entities, settings.dimension)))
+        self.relations = nn.Parameter(nn.init.xavier_normal_(torch.empty(rows, settings.dimension)))
+        weights = torch.randn(rows, triples.count) if settings.numeric_init == "normal" else None
+        self.numeric = nn.Parameter(torch.zeros(rows, triples.count) if weights is None else weights)
+        self.dropout = nn.Dropout(settings.dropout)
+        self.number_head = NumberHead(settings.dimension, triples.means())
+        cells = triples.cells(settings.cell_reduce)
+        literals, has = triples.table(cells)
+        self._starts = torch.searchsorted(cells.entity.cpu(), torch.arange(sizes.entities + 1)).tolist()
+        for name, value in (
+            ("literals", literals), ("has", has), ("cell_entity", cells.entity), ("cell_attribute", cells.attribute),
+            ("cell_value", cells.value), ("centre", differences.centre), ("spread", differences.spread),
+        ):  # fmt: skip
+            self.register_buffer(name, value, persistent=False)
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: KblnSettings) -> Kbln:
+        """Takes literals, and how they differ along triplets, from the training facts."""
+        triples = AttributeTriples.of(train)
+        literals, _ = triples.table(triples.cells(settings.cell_reduce))
+        differences = literal_differences(train, literals, by_relation=settings.per_relation_stats)
+        return cls(sizes, Attributes(triples, train), triples, differences, settings).to(train.device)
+
+    def read(self, batch: MaskedBatch) -> TripleQuestion:
+        """e ∘ r."""
+        entity, relation, asks_head = known_parts(batch)
+        vector = self.relations[self._directed(relation, asks_head)]
+        return triple_question(batch, self.dropout(self.entities[entity]) * self.dropout(vector))
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """Logits of links, or numbers."""
+        return triple_scores(self, question, candidates)
+
+    def links(self, question: TripleQuestion, candidates: Candidates) -> Tensor:
+        """(rows, candidates) both experts together."""
+        latent = products(question.encoded, candidate_rows(self.entities, candidates))
+        return latent + self._numeric_expert(question, candidates)
+
+    def numbers(self, entity: Tensor, attribute: Tensor) -> Tensor:
+        """(rows,) as the head says."""
+        return torch.as_tensor(self.number_head(self.head_vectors(entity), attribute))
+
+    def head_vectors(self, entity: Tensor) -> Tensor:
+        """(rows, dimension) what the head sees."""
+        return self.entities[entity]
+
+    def numbers_of_candidates(self, attribute: Tensor, candidates: Candidates) -> Tensor:
+        """(rows, candidates) as the head says."""
+        return self.number_head.of_candidates(candidate_rows(self.entities, candidates), attribute)
+
+    def _directed(self, relation: Tensor, asks_head: Tensor) -> Tensor:
+        if self.settings.directions == "shared":
+            return relation
+        return relation + asks_head * self.sizes.relations
+
+    def _numeric_expert(self, question: TripleQuestion, candidates: Candidates) -> Tensor:
+        """(rows, candidates): the known entity stands for the head, as in the released code."""
+        mine = self.literals[question.entity]  # (rows, attributes)
+        weight = self.numeric[self._directed(question.relation, question.asks_head)]
+        if self.settings.mask_missing:
+            weight = weight * self.has[question.entity]
+        by = question.relation if self.settings.per_relation_stats else torch.zeros_like(question.relation)
+        centre, spread = self.centre[by], self.spread[by]
+        if self.settings.directions == "reciprocal":
+            centre = torch.where(question.asks_head.unsqueeze(1), -centre, centre)
+        if isinstance(candidates, EntityIds):
+            return self._of_chosen(candidates.ids, mine, weight, centre, spread)
+        without = torch.exp(-(mine - centre).square() / spread)
+        if self.settings.mask_missing:
+            without = torch.zeros_like(without)
+        start, end = candidates if isinstance(candidates, EntityRange) else (0, self.sizes.entities)
+        here = slice(self._starts[start], self._starts[end])
+        attribute = self.cell_attribute[here]
+        # (cells, rows): one cell a row, so that the cells of an entity lie together and can be added up.
+        apart = mine.t()[attribute] - self.cell_value[here].unsqueeze(1) - centre.t()[attribute]
+        more = torch.exp(-apart.square() / spread.t()[attribute]) - without.t()[attribute]
+        more = weight.t()[attribute] * more
+        of_cells = more.new_zeros(end - start, more.shape[1]).index_add(0, self.cell_entity[here] - start, more)
+        return (weight * without).sum(1, keepdim=True) + of_cells.t()
+
+    def _of_chosen(self, ids: Tensor, mine: Tensor, weight: Tensor, centre: Tensor, spread: Tensor) -> Tensor:
+        """The same for a few candidates, attribute by attribute."""
+        ids = ids.expand(len(mine), -1)
+        apart = mine.unsqueeze(1) - self.literals[ids] - centre.unsqueeze(1)
+        like = torch.exp(-apart.square() / spread.unsqueeze(1))
+        if self.settings.mask_missing:
+            like = like * self.has[ids]
+        return (like * weight.unsqueeze(1)).sum(2)

@@ -1,0 +1,121 @@
+"""Attributes and literals: the numbers that training triplets give to entities, for models that know no qualifiers.
+
+An attribute is a relation whose tail is a number in some training triplet. Numbers in qualifiers are not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from hynt.batches.fact_tensors import FactTensors
+from hynt.models.training_statistics import relation_means
+
+CellReduce = Literal["mean", "last"]
+
+
+class Cells(NamedTuple):
+    """What entities have, each (entity, attribute) once, sorted by entity and then attribute."""
+
+    entity: Tensor  # (cells,) int64
+    attribute: Tensor  # (cells,) int64
+    value: Tensor  # (cells,) float32 scaled
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeTriples:
+    """All (entity, attribute, value) of the training triplets, in the order of the facts."""
+
+    entities: int
+    count: int  # attributes; at least 1, so that a graph without numbers needs no other shapes
+    of_relation: Tensor  # (relations + 1,) int64 attribute of each relation; 0 where it is none
+    is_attribute: Tensor  # (relations + 1,) bool
+    entity: Tensor  # (n,) int64
+    attribute: Tensor  # (n,) int64
+    value: Tensor  # (n,) float32 scaled
+
+    @classmethod
+    def of(cls, facts: FactTensors) -> AttributeTriples:
+        """From the training facts."""
+        numbers = facts.tail_is_number
+        relation = facts.relation[numbers].long()
+        is_attribute = torch.zeros(facts.sizes.relations + 1, dtype=torch.bool, device=facts.device)
+        is_attribute[relation] = True
+        of_relation = (is_attribute.long().cumsum(0) - 1).clamp(min=0) * is_attribute
+        return cls(
+            facts.sizes.entities, max(int(is_attribute.sum()), 1), of_relation, is_attribute,
+            facts.head[numbers].long(), of_relation[relation], facts.tail_number[numbers],
+        )  # fmt: skip
+
+    def cells(self, reduce: CellReduce = "mean") -> Cells:
+        """One value for each entity and attribute: the mean of all, or the last in the order of the facts."""
+        key, cell = torch.unique(self.entity * self.count + self.attribute, return_inverse=True)
+        value = self.value.new_zeros(len(key))
+        if reduce == "mean":
+            times = torch.bincount(cell, minlength=len(key)).clamp(min=1)
+            value = value.index_add(0, cell, self.value) / times
+        else:
+            order = torch.arange(len(cell), device=cell.device)
+            last = order.new_zeros(len(key)).scatter_reduce(0, cell, order, "amax")
+            value = self.value[last]
+        return Cells(key // self.count, key % self.count, value)
+
+    def table(self, cells: Cells) -> tuple[Tensor, Tensor]:
+        """(entities, attributes) float32 values, 0 where an entity has none, and bool where it has one."""
+        has = torch.zeros(self.entities, self.count, dtype=torch.bool, device=self.entity.device)
+        values = torch.zeros(self.entities, self.count, device=self.entity.device)
+        has[cells.entity, cells.attribute] = True
+        values[cells.entity, cells.attribute] = cells.value
+        return values, has
+
+    def means(self) -> Tensor:
+        """(attributes,) float32 mean value of each attribute."""
+        times = torch.bincount(self.attribute, minlength=self.count).clamp(min=1)
+        return self.value.new_zeros(self.count).index_add(0, self.attribute, self.value) / times
+
+
+class Attributes(nn.Module):
+    """Which relations are attributes, and what to say of numbers whose relation is none: the relation's mean."""
+
+    of_relation: Tensor  # (relations + 1,) int64
+    is_attribute: Tensor  # (relations + 1,) bool
+    otherwise: Tensor  # (relations + 1,) float32 scaled
+
+    def __init__(self, triples: AttributeTriples, facts: FactTensors) -> None:
+        super().__init__()
+        self.count = triples.count
+        self.register_buffer("of_relation", triples.of_relation, persistent=False)
+        self.register_buffer("is_attribute", triples.is_attribute, persistent=False)
+        self.register_buffer("otherwise", relation_means(facts).float().to(facts.device), persistent=False)
+
+    def settled(self, relation: Tensor, predicted: Tensor) -> Tensor:
+        """`predicted`, (rows,) or (rows, candidates), where `relation` (rows,) is an attribute; else its mean."""
+        known, otherwise = self.is_attribute[relation], self.otherwise[relation]
+        if predicted.dim() == 2:
+            known, otherwise = known.unsqueeze(1), otherwise.unsqueeze(1)
+        return torch.where(known, predicted, otherwise)
+
+
+class NumberHead(nn.Module):
+    """w_a·z + b_a for each attribute a: fitted on attribute triples after a model has learned links.
+
+    It starts at the attribute's mean, so that it is never worse than knowing nothing.
+    """
+
+    def __init__(self, width: int, means: Tensor) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(len(means), width, device=means.device))
+        self.bias = nn.Parameter(means.clone())
+
+    def forward(self, vectors: Tensor, attribute: Tensor) -> Tensor:
+        """(rows,) of vectors (rows, width) and attributes (rows,)."""
+        return (vectors * self.weight[attribute]).sum(1) + self.bias[attribute]
+
+    def of_candidates(self, vectors: Tensor, attribute: Tensor) -> Tensor:
+        """(rows, candidates) of vectors (candidates, width) or (rows, candidates, width) and attributes (rows,)."""
+        from hynt.models.layers.candidate_rows import products
+
+        return products(self.weight[attribute], vectors) + self.bias[attribute].unsqueeze(1)

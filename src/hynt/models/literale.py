@@ -1,0 +1,188 @@
+"""LiteralE (Kristiadi et al., 2019): entity vectors enriched with their literals, g(e, l), behind any model of links.
+
+Whatever the model behind, a score is a product of a query and a candidate's vector:
+
+    distmult   g(h)∘r · g(t)        complex   Re⟨g(h), r, conj g(t)⟩        conve   convolution(g(h), r) · g(t) + b_t
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.batches.question_groups import Grouping
+from hynt.config.constraints import Range
+from hynt.models.contract import Candidates, Capability, ItemStream, Part, Question
+from hynt.models.layers.attributes import Attributes, AttributeTriples, CellReduce, NumberHead
+from hynt.models.layers.candidate_rows import candidate_rows, products
+from hynt.models.layers.convolution_query import ConvolutionQuery, can_convolve
+from hynt.models.layers.literal_gate import GateKind, literal_gate
+from hynt.models.layers.triple_question import (
+    TRIPLE_ANSWERS,
+    TRIPLE_READS,
+    TripleQuestion,
+    known_parts,
+    triple_question,
+    triple_scores,
+)
+
+Share = Annotated[float, Range(0, 1, below_maximum=True)]
+
+
+@dataclass(frozen=True)
+class LiteraleSettings:
+    """Defaults are the released script's, but for the width, which is the HyNT paper's."""
+
+    dimension: Annotated[int, Range(1)] = 256
+    base: Literal["distmult", "complex", "conve"] = "distmult"
+    """The model behind. The paper's searched settings name ConvE's dropouts, so its row is likely "conve"."""
+    gate: GateKind = "gated"
+    dropout: Share = 0.2
+    feature_map_dropout: Share = 0.2
+    projection_dropout: Share = 0.3
+    """The last two belong to ConvE alone."""
+    directions: Literal["shared", "reciprocal"] = "shared"
+    """"reciprocal" gives each relation a second vector for questions about its head; ComplEx and ConvE need it."""
+    missing: Literal["zero", "mean", "mask-channel"] = "zero"
+    """What stands for a literal that an entity lacks; "mask-channel" tells the gate which are there."""
+    cell_reduce: CellReduce = "last"
+    """What an entity with several values of an attribute has: the last one, or their mean."""
+    head_input: Literal["raw", "gated"] = "raw"
+    """What the head for numbers sees. "gated" holds the very number it is fitted to, and learns to copy it."""
+    head_rate: Annotated[float, Range(0, above_minimum=True)] = 1e-2
+    head_epochs: Annotated[int, Range(1)] = 100
+    """How the head for numbers is fitted once links are learned."""
+
+    def __post_init__(self) -> None:
+        if self.base == "conve" and not can_convolve(self.dimension):
+            raise ValueError(f"a vector of {self.dimension} numbers makes no picture that ConvE could look at")
+
+
+class Literale(nn.Module):
+    """Tables, gates, the model behind, and the head for numbers."""
+
+    item_stream: ClassVar[ItemStream] = ItemStream.GROUPED_QUESTIONS
+    answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
+    reads: ClassVar[frozenset[Part]] = TRIPLE_READS
+    grouping: ClassVar[Grouping] = Grouping(qualifiers=False)
+    literals: Tensor  # (entities, literal width) float32
+
+    def __init__(
+        self, sizes: Sizes, attributes: Attributes, triples: AttributeTriples, settings: LiteraleSettings
+    ) -> None:
+        super().__init__()
+        self.sizes, self.settings, self.attributes = sizes, settings, attributes
+        dimension, base = settings.dimension, settings.base
+        self.parts = 2 if base == "complex" else 1  # real and imaginary
+        rows = sizes.relations * (2 if settings.directions == "reciprocal" else 1)
+        self.register_buffer("literals", _literals(triples, settings), persistent=False)
+        width = self.literals.shape[1]
+        self.entities = _tables(self.parts, sizes.entities, dimension)
+        self.relations = _tables(self.parts, rows, dimension)
+        bounded = base != "distmult"
+        self.gates = nn.ModuleList(
+            literal_gate(settings.gate, dimension, width, bounded=bounded) for _ in range(self.parts)
+        )
+        self.dropout = nn.Dropout(settings.dropout)
+        if base == "conve":
+            self.convolution = ConvolutionQuery(
+                dimension, settings.dropout, settings.feature_map_dropout, settings.projection_dropout
+            )
+            self.entity_bias = nn.Parameter(torch.zeros(sizes.entities))
+        self.number_head = NumberHead(self.parts * dimension, triples.means())
+        self._kept: tuple[tuple[int, ...], Tensor] | None = None
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: LiteraleSettings) -> Literale:
+        """Takes the literals from the training facts."""
+        triples = AttributeTriples.of(train)
+        return cls(sizes, Attributes(triples, train), triples, settings).to(train.device)
+
+    def train(self, mode: bool = True) -> Literale:
+        """Weights are about to change or have changed, perhaps unseen by Python: nothing computed from them is kept."""
+        self._kept = None
+        return super().train(mode)
+
+    def read(self, batch: MaskedBatch) -> TripleQuestion:
+        """The query: what a candidate's vector is multiplied with."""
+        entity, relation, asks_head = known_parts(batch)
+        if self.settings.directions == "reciprocal":
+            relation = relation + asks_head * self.sizes.relations
+        heads = self._gated(entity)
+        relations = [table[relation] for table in self.relations]
+        if self.settings.base == "conve":
+            query = self.convolution(heads[0], relations[0])
+            return triple_question(batch, torch.cat([query, torch.ones_like(query[:, :1])], 1))
+        heads = [self.dropout(head) for head in heads]
+        relations = [self.dropout(one) for one in relations]
+        if self.settings.base == "distmult":
+            return triple_question(batch, heads[0] * relations[0])
+        (real, imaginary), (relation_real, relation_imaginary) = heads, relations
+        query = torch.cat([
+            real * relation_real - imaginary * relation_imaginary,
+            real * relation_imaginary + imaginary * relation_real,
+        ], 1)  # fmt: skip
+        return triple_question(batch, query)
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """Logits of links, or numbers."""
+        return triple_scores(self, question, candidates)
+
+    def links(self, question: TripleQuestion, candidates: Candidates) -> Tensor:
+        """(rows, candidates) products with the enriched vectors of the candidates."""
+        return products(question.encoded, candidate_rows(self._candidate_table(), candidates))
+
+    def numbers(self, entity: Tensor, attribute: Tensor) -> Tensor:
+        """(rows,) as the head says."""
+        return torch.as_tensor(self.number_head(self.head_vectors(entity), attribute))
+
+    def head_vectors(self, entity: Tensor) -> Tensor:
+        """(rows, width) what the head sees."""
+        gated = self.settings.head_input == "gated"
+        return torch.cat(self._gated(entity) if gated else [table[entity] for table in self.entities], 1)
+
+    def numbers_of_candidates(self, attribute: Tensor, candidates: Candidates) -> Tensor:
+        """(rows, candidates) as the head says."""
+        if self.settings.head_input == "gated":
+            table = self._candidate_table()[:, : self.parts * self.settings.dimension]
+        else:
+            table = torch.cat(list(self.entities), 1)
+        return self.number_head.of_candidates(candidate_rows(table, candidates), attribute)
+
+    def _gated(self, entity: Tensor) -> list[Tensor]:
+        """(rows, dimension) each: enriched vectors, real and imaginary or just one."""
+        pairs = zip(self.gates, self.entities, strict=True)
+        return [gate(table[entity], self.literals[entity]) for gate, table in pairs]
+
+    def _candidate_table(self) -> Tensor:
+        """(entities, width) the enriched vector of every entity; kept between the questions of an evaluation."""
+        if self.training or torch.is_grad_enabled():
+            return self._made_table()
+        versions = tuple(parameter._version for parameter in self.parameters())
+        if self._kept is None or self._kept[0] != versions or self._kept[1].device != self.literals.device:
+            self._kept = (versions, self._made_table())
+        return self._kept[1]
+
+    def _made_table(self) -> Tensor:
+        pairs = zip(self.gates, self.entities, strict=True)
+        columns = [gate(table, self.literals) for gate, table in pairs]
+        if self.settings.base == "conve":
+            columns.append(self.entity_bias.unsqueeze(1))
+        return torch.cat(columns, 1)
+
+
+def _tables(parts: int, rows: int, dimension: int) -> nn.ParameterList:
+    return nn.ParameterList(nn.Parameter(nn.init.xavier_normal_(torch.empty(rows, dimension))) for _ in range(parts))
+
+
+def _literals(triples: AttributeTriples, settings: LiteraleSettings) -> Tensor:
+    """(entities, width) what the gates see of the literals."""
+    values, has = triples.table(triples.cells(settings.cell_reduce))
+    if settings.missing == "mean":
+        return torch.where(has, values, triples.means())
+    return torch.cat([values, has.float()], 1) if settings.missing == "mask-channel" else values

@@ -1,0 +1,145 @@
+"""MT-KGNN (Tay et al., 2017), in the form of the LiteralE authors that the HyNT paper compares with: DistMult for
+links, and two small networks that share its entity vectors for numbers, one for heads and one for tails.
+
+    S(h, r, t) = Σ e_h ∘ r ∘ e_t          v̂(e, a) = g([e; u_a]),   g: linear → tanh → linear
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.config.constraints import Range
+from hynt.models.contract import Candidates, Capability, ItemStream, Part, Question
+from hynt.models.layers.attributes import Attributes, AttributeTriples
+from hynt.models.layers.candidate_rows import candidate_rows, products
+from hynt.models.layers.triple_question import (
+    TRIPLE_ANSWERS,
+    TRIPLE_READS,
+    TripleQuestion,
+    known_parts,
+    triple_question,
+    triple_scores,
+)
+
+VALUES_AT_ONCE = 1 << 25
+"""Hidden values of the attribute network held at once while every candidate's number is asked."""
+
+
+@dataclass(frozen=True)
+class MtKgnnSettings:
+    """Defaults are the released script's, but for the width, which is the HyNT paper's."""
+
+    dimension: Annotated[int, Range(1)] = 256
+    hidden: Annotated[int, Range(1)] = 100
+    """Width of the attribute networks."""
+    dropout: Annotated[float, Range(0, 1, below_maximum=True)] = 0.2
+    average_networks: bool = False
+    """A number is the mean of both networks' answers, not the first one's alone."""
+    attribute_steps: Annotated[int, Range(0)] = 4
+    """Steps on random attribute triples after each epoch."""
+
+
+class AttributeNetwork(nn.Module):
+    """A number from an entity's and an attribute's vector."""
+
+    def __init__(self, dimension: int, hidden: int) -> None:
+        super().__init__()
+        self.dimension = dimension
+        self.inner = nn.Linear(2 * dimension, hidden)
+        self.outer = nn.Linear(hidden, 1)
+
+    def forward(self, entity: Tensor, attribute: Tensor) -> Tensor:
+        """(rows,) from two (rows, dimension)."""
+        number: Tensor = self.outer(torch.tanh(self.inner(torch.cat([entity, attribute], 1))))
+        return number.squeeze(1)
+
+    def of_candidates(self, entities: Tensor, attribute: Tensor) -> Tensor:
+        """(rows, candidates) from (candidates, d) or (rows, candidates, d) entities and (rows, d) attributes.
+
+        The first layer is a sum of a term for the entity and one for the attribute, so each is computed once.
+        """
+        of_entity, of_attribute = self.inner.weight.split(self.dimension, 1)  # type: ignore[no-untyped-call]
+        candidates = entities @ of_entity.t()
+        rows = attribute @ of_attribute.t() + self.inner.bias
+        at_once = max(1, VALUES_AT_ONCE // max(1, candidates.shape[-2] * candidates.shape[-1]))
+        parts = []
+        for start in range(0, len(rows), at_once):
+            chosen = candidates if candidates.dim() == 2 else candidates[start : start + at_once]
+            hidden = torch.tanh(chosen + rows[start : start + at_once].unsqueeze(1))
+            parts.append(self.outer(hidden).squeeze(2))
+        return torch.cat(parts) if parts else candidates.new_zeros(0, candidates.shape[-2])
+
+
+class MtKgnn(nn.Module):
+    """Head and tail are told apart by nothing: DistMult is symmetric, and so is this."""
+
+    item_stream: ClassVar[ItemStream] = ItemStream.ATTRIBUTE_TRIPLES
+    answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
+    reads: ClassVar[frozenset[Part]] = TRIPLE_READS
+
+    def __init__(self, sizes: Sizes, attributes: Attributes, settings: MtKgnnSettings) -> None:
+        super().__init__()
+        self.sizes, self.settings, self.attributes = sizes, settings, attributes
+        dimension = settings.dimension
+        self.entities = nn.Parameter(nn.init.xavier_normal_(torch.empty(sizes.entities, dimension)))
+        self.relations = nn.Parameter(nn.init.xavier_normal_(torch.empty(sizes.relations, dimension)))
+        self.attribute_vectors = nn.Parameter(torch.randn(attributes.count, dimension))
+        self.of_heads = AttributeNetwork(dimension, settings.hidden)
+        self.of_tails = AttributeNetwork(dimension, settings.hidden)
+        self.dropout = nn.Dropout(settings.dropout)
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: MtKgnnSettings) -> MtKgnn:
+        """Looks at the training facts only to learn which relations are attributes."""
+        return cls(sizes, Attributes(AttributeTriples.of(train), train), settings).to(train.device)
+
+    def link_parameters(self) -> tuple[nn.Parameter, ...]:
+        """What the first optimiser moves."""
+        return (self.entities, self.relations)
+
+    def number_parameters(self) -> tuple[nn.Parameter, ...]:
+        """What the second optimiser moves; the entities are moved by both."""
+        networks = (*self.of_heads.parameters(), *self.of_tails.parameters())
+        return (self.entities, self.attribute_vectors, *networks)
+
+    def read(self, batch: MaskedBatch) -> TripleQuestion:
+        """e ∘ r."""
+        entity, relation, _ = known_parts(batch)
+        return triple_question(batch, self.dropout(self.entities[entity]) * self.dropout(self.relations[relation]))
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """Logits of links, or numbers."""
+        return triple_scores(self, question, candidates)
+
+    def links(self, question: TripleQuestion, candidates: Candidates) -> Tensor:
+        """(rows, candidates) S."""
+        return products(question.encoded, candidate_rows(self.entities, candidates))
+
+    def numbers(self, entity: Tensor, attribute: Tensor) -> Tensor:
+        """(rows,) as the network of heads says, or both."""
+        found = self.numbers_of_heads(entity, attribute)
+        if self.settings.average_networks:
+            found = (found + self.numbers_of_tails(entity, attribute)) / 2
+        return found
+
+    def numbers_of_heads(self, entity: Tensor, attribute: Tensor) -> Tensor:
+        """(rows,) as the network of heads says."""
+        return torch.as_tensor(self.of_heads(self.entities[entity], self.attribute_vectors[attribute]))
+
+    def numbers_of_tails(self, entity: Tensor, attribute: Tensor) -> Tensor:
+        """(rows,) as the network of tails says: only heads have numbers to ask for, so training is what needs it."""
+        return torch.as_tensor(self.of_tails(self.entities[entity], self.attribute_vectors[attribute]))
+
+    def numbers_of_candidates(self, attribute: Tensor, candidates: Candidates) -> Tensor:
+        """(rows, candidates) as `numbers`."""
+        rows, vectors = candidate_rows(self.entities, candidates), self.attribute_vectors[attribute]
+        found = self.of_heads.of_candidates(rows, vectors)
+        if self.settings.average_networks:
+            found = (found + self.of_tails.of_candidates(rows, vectors)) / 2
+        return found

@@ -1,0 +1,95 @@
+"""TransEA (Wu and Wang, 2018): a relation is a translation of unit vectors, an attribute a direction to project on.
+
+D(h, r, t) = ‖ê_h + r̂ − ê_t‖          v̂(e, a) = ŵ_a·ê_e + b_a          x̂ = x / ‖x‖₂
+L = (1 − α)·mean max(0, γ + D(true) − D(false)) + α·mean |v̂ − v|
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.config.constraints import Range
+from hynt.models.contract import Candidates, Capability, ItemStream, Part, Question
+from hynt.models.layers.attributes import Attributes, AttributeTriples
+from hynt.models.layers.candidate_rows import candidate_rows, products
+from hynt.models.layers.triple_question import (
+    TRIPLE_ANSWERS,
+    TRIPLE_READS,
+    TripleQuestion,
+    known_parts,
+    triple_question,
+    triple_scores,
+)
+
+
+@dataclass(frozen=True)
+class TranseaSettings:
+    """Defaults are the middle of the grid that the HyNT paper searched."""
+
+    dimension: Annotated[int, Range(1)] = 256
+    margin: Annotated[float, Range(0)] = 5.0
+    """γ: how much farther a false triplet must be than a true one."""
+    attribute_weight: Annotated[float, Range(0, 1)] = 0.5
+    """α: the share of the numbers in the loss."""
+    distance: Literal["l1", "squared-l2"] = "l1"
+
+
+class Transea(nn.Module):
+    """The parameters are four tables: entities, relations, attributes and one bias an attribute."""
+
+    item_stream: ClassVar[ItemStream] = ItemStream.ATTRIBUTE_TRIPLES
+    answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
+    reads: ClassVar[frozenset[Part]] = TRIPLE_READS
+
+    def __init__(self, sizes: Sizes, attributes: Attributes, settings: TranseaSettings) -> None:
+        super().__init__()
+        self.sizes, self.settings, self.attributes = sizes, settings, attributes
+        self.entities = nn.Parameter(torch.empty(sizes.entities, settings.dimension))
+        self.relations = nn.Parameter(torch.empty(sizes.relations, settings.dimension))
+        self.directions = nn.Parameter(torch.empty(attributes.count, settings.dimension))
+        self.bias = nn.Parameter(torch.zeros(attributes.count))
+        for table in (self.entities, self.relations, self.directions):
+            nn.init.xavier_uniform_(table)
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: TranseaSettings) -> Transea:
+        """Looks at the training facts only to learn which relations are attributes."""
+        return cls(sizes, Attributes(AttributeTriples.of(train), train), settings).to(train.device)
+
+    def read(self, batch: MaskedBatch) -> TripleQuestion:
+        """Where the answer should lie: h + r for a tail, t − r for a head."""
+        entity, relation, asks_head = known_parts(batch)
+        sign = torch.where(asks_head, -1.0, 1.0).unsqueeze(1)
+        place = normalize(self.entities[entity]) + sign * normalize(self.relations[relation])
+        return triple_question(batch, place)
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """Nearer is better."""
+        return triple_scores(self, question, candidates)
+
+    def links(self, question: TripleQuestion, candidates: Candidates) -> Tensor:
+        """(rows, candidates) −D."""
+        places, rows = question.encoded.float(), normalize(candidate_rows(self.entities, candidates), dim=-1)
+        if rows.dim() == 3:
+            apart = places.unsqueeze(1) - rows
+            return -(apart.abs() if self.settings.distance == "l1" else apart.square()).sum(2)
+        if self.settings.distance == "l1":
+            return -torch.cdist(places, rows, p=1.0)
+        return 2 * products(places, rows) - places.square().sum(1, keepdim=True) - rows.square().sum(1)
+
+    def numbers(self, entity: Tensor, attribute: Tensor) -> Tensor:
+        """(rows,) v̂."""
+        projected = (normalize(self.entities[entity]) * normalize(self.directions[attribute])).sum(1)
+        return projected + self.bias[attribute]
+
+    def numbers_of_candidates(self, attribute: Tensor, candidates: Candidates) -> Tensor:
+        """(rows, candidates) v̂ of each candidate."""
+        rows = normalize(candidate_rows(self.entities, candidates), dim=-1)
+        return products(normalize(self.directions[attribute]), rows) + self.bias[attribute].unsqueeze(1)
