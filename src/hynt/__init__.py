@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hynt.graph.fact import Fact, Number, Qualifier, fact, number
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.graph.storage import load_graph
+    from hynt.prediction.predictor import load
 
 __all__ = [
     "Fact",
@@ -24,6 +25,7 @@ __all__ = [
     "fact",
     "graph_from_facts",
     "graph_from_table",
+    "load",
     "load_graph",
     "number",
 ]
@@ -36,6 +38,7 @@ _HOMES = {
     "fact": "hynt.graph.fact",
     "graph_from_facts": "hynt.formats.from_python",
     "graph_from_table": "hynt.formats.from_python",
+    "load": "hynt.prediction.predictor",
     "load_graph": "hynt.graph.storage",
     "number": "hynt.graph.fact",
 }

@@ -1,0 +1,1 @@
+"""Asking a trained run: one question at a time, with probabilities that mean what they say."""

@@ -1,0 +1,130 @@
+"""Intervals around predicted numbers by split conformal prediction.
+
+Residuals |true − predicted| on held-out questions, on the model's own scale, say how far the truth lies from a
+prediction. With n of them, the ⌈(n + 1) · level⌉-th smallest is a radius that covers a new question's truth with
+probability at least `level`, whatever the model and the data are, as long as the new question is like the held-out
+ones. A relation with enough residuals gets a radius of its own; the others share one, made of residuals divided by
+how widely each relation's training numbers are spread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.batches.number_scaling import NumberScaling
+from hynt.errors import DataError, UsageError
+from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.number_summary import sorted_numbers
+from hynt.graph.vocabulary import Vocabulary
+
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+ENOUGH = 30
+"""Residuals from which on a relation has a radius of its own."""
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Radii:
+    """For each level, how far from a prediction the interval of each relation reaches, on the model's scale."""
+
+    radius: Floats  # (levels, relations); infinite where too little is known for that level
+    is_own: NDArray[np.bool_]  # (levels, relations) from the relation's own residuals, not from the shared ones
+    count: Ids  # (relations,) residuals
+
+    def at(self, level: float) -> int:
+        """The row of a level."""
+        if level not in LEVELS:
+            listed = ", ".join(f"{known:g}" for known in LEVELS)
+            raise UsageError(f"there are no intervals of {level:g}.", where="level", advice=f"Choose from {listed}.")
+        return LEVELS.index(level)
+
+    def interval(self, scaling: NumberScaling, relation: Ids, scaled: Floats, level: float) -> tuple[Floats, Floats]:
+        """(n,) lower and (n,) upper ends in the graph's units, around numbers on the model's scale."""
+        radius = self.radius[self.at(level), relation]
+        with np.errstate(over="ignore", invalid="ignore"):
+            low, high = scaling.unscale(relation, scaled - radius), scaling.unscale(relation, scaled + radius)
+        return low, high
+
+    def to_mapping(self, vocabulary: Vocabulary) -> dict[str, Any]:
+        """By relation name, for JSON; a level that too little is known for is left out."""
+        return {
+            vocabulary.relations[index].name: {
+                "values": int(self.count[index]),
+                "radius": {
+                    f"{level:g}": float(self.radius[row, index])
+                    for row, level in enumerate(LEVELS) if math.isfinite(self.radius[row, index])
+                },
+                "own": [f"{level:g}" for row, level in enumerate(LEVELS) if self.is_own[row, index]],
+            }
+            for index in np.flatnonzero(vocabulary.relation_is_number).tolist()
+        }  # fmt: skip
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], vocabulary: Vocabulary, where: str) -> Radii:
+        """What `to_mapping` wrote."""
+        size = (len(LEVELS), vocabulary.relation_count)
+        found = cls(np.full(size, np.inf), np.zeros(size, np.bool_), np.zeros(size[1], np.int64))
+        try:
+            for index in np.flatnonzero(vocabulary.relation_is_number).tolist():
+                entry = mapping[vocabulary.relations[index].name]
+                found.count[index] = int(entry["values"])
+                for row, level in enumerate(LEVELS):
+                    found.radius[row, index] = float(entry["radius"].get(f"{level:g}", math.inf))
+                    found.is_own[row, index] = f"{level:g}" in entry["own"]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise DataError("the intervals are not those of this graph.", where=where) from None
+        return found
+
+
+def conformal_radius(residuals: Floats, level: float) -> float:
+    """The ⌈(n + 1) · level⌉-th smallest of n absolute residuals; infinite where n is too small for the level."""
+    rank = math.ceil((len(residuals) + 1) * level - 1e-9)  # 10 · 0.9 is 9, not 9.000000000000002
+    if rank > len(residuals):
+        return math.inf
+    return float(np.partition(residuals, rank - 1)[rank - 1])
+
+
+def fit_radii(relation: Ids, residual: Floats, spread: Floats, enough: int = ENOUGH) -> Radii:
+    """From the relations (n,) and absolute residuals (n,) of held-out questions, and each relation's spread."""
+    relations = len(spread)
+    count = np.bincount(relation, minlength=relations).astype(np.int64)
+    order = np.argsort(relation, kind="stable")
+    of_relation = np.split(residual[order], np.cumsum(count)[:-1])
+    normalised = residual / spread[relation]
+    radius, is_own = np.full((len(LEVELS), relations), np.inf), np.zeros((len(LEVELS), relations), np.bool_)
+    for row, level in enumerate(LEVELS):
+        own = np.array([conformal_radius(found, level) for found in of_relation])
+        is_own[row] = (count >= enough) & np.isfinite(own)
+        # Those who share are like one another: few values each. Only where even they are too few do all join in.
+        shared = conformal_radius(normalised[~is_own[row, relation]], level)
+        if not math.isfinite(shared):
+            shared = conformal_radius(normalised, level)
+        radius[row] = np.where(is_own[row], own, shared * spread)
+    return Radii(radius, is_own, count)
+
+
+def training_spread(graph: KnowledgeGraph, tables: list[FactTable], scaling: NumberScaling) -> Floats:
+    """(relations,) the mean distance of each relation's numbers from their median, on the model's scale.
+
+    Where they are all the same, or there are none, nothing is known of the spread: their size stands for it, or 1.
+    """
+    numbers = sorted_numbers(concatenate(tables), graph.vocabulary.relation_is_number)
+    spread = np.ones(graph.vocabulary.relation_count)
+    if not len(numbers.value):
+        return spread
+    relation = numbers.relation.astype(np.int64)
+    scaled = scaling.scale(relation, numbers.value)
+    middle = scaled[numbers.start + numbers.size // 2]
+    found = np.add.reduceat(np.abs(scaled - np.repeat(middle, numbers.size)), numbers.start) / numbers.size
+    size = np.abs(numbers.value[numbers.start])
+    spread[numbers.present] = np.where(found > 0, found, np.where(size > 0, size, 1.0))
+    return spread
