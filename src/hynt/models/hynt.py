@@ -31,6 +31,7 @@ from hynt.models.contract import (
 from hynt.models.contract import Number as TheNumber
 from hynt.models.hynt_settings import HyntSettings
 from hynt.models.layers.attention import Group
+from hynt.models.layers.initial_weights import linear, position_vectors, table
 from hynt.models.layers.literal_values import LiteralValues
 from hynt.models.layers.transformer import Transformer
 
@@ -62,16 +63,16 @@ class Hynt(nn.Module):
         if (settings.numbers == "discrete") != (literals is not None):
             raise ValueError('numbers="discrete" needs the values of the literals, and nothing else does')
         # Section 4.1. The last relation is the hidden one, m_rel; entity number `entities` is the hidden one, m_ent.
-        self.entity = _table(tokens, d)
-        self.relation = _table(sizes.relations + 1, d)
-        self.number_weight = _table(sizes.relations + 1, d)  # w_r
-        self.number_bias = _table(sizes.relations + 1, d) if settings.number_bias else None  # b_r
+        self.entity = table(tokens, d)
+        self.relation = table(sizes.relations + 1, d)
+        self.number_weight = table(sizes.relations + 1, d)  # w_r
+        self.number_bias = table(sizes.relations + 1, d) if settings.number_bias else None  # b_r
         self.hidden_number = nn.Parameter(torch.tensor(0.5))  # m_num
-        self.encode_triplet = nn.Linear(3 * d, d, bias=settings.encoding_bias)  # W_tri
-        self.encode_qualifier = nn.Linear(2 * d, d, bias=settings.encoding_bias)  # W_qual
+        self.encode_triplet = linear(3 * d, d, bias=settings.encoding_bias)  # W_tri
+        self.encode_qualifier = linear(2 * d, d, bias=settings.encoding_bias)  # W_qual
         # Section 4.2 and 4.3. Positions: triplet, qualifier; then z of a triplet, h, r, t, z of a qualifier, q, v.
-        self.context_position = _table(2, d)
-        self.prediction_position = _table(7, d)
+        self.context_position = position_vectors(2, d)
+        self.prediction_position = position_vectors(7, d)
         self.context = Transformer(
             d, settings.context_layers, settings.context_heads, settings.context_feedforward,
             settings.dropout, settings.equal_start,
@@ -83,12 +84,12 @@ class Hynt(nn.Module):
                 settings.dropout, settings.equal_start,
             )  # fmt: skip
         else:
-            self.project_triplet, self.project_qualifier = nn.Linear(4 * d, d), nn.Linear(3 * d, d)
+            self.project_triplet, self.project_qualifier = linear(4 * d, d), linear(3 * d, d)
         # Section 4.4: W_ent and b_ent, W_rel and b_rel, w_r and b_r of the answers.
-        self.entity_output = None if settings.tied_output else _table(tokens - 1, d)
+        self.entity_output = None if settings.tied_output else table(tokens - 1, d)
         self.entity_output_bias = nn.Parameter(torch.zeros(tokens - 1))
-        self.relation_output = nn.Linear(d, sizes.relations)
-        self.number_output = _table(sizes.relations, d)
+        self.relation_output = linear(d, sizes.relations)
+        self.number_output = table(sizes.relations, d)
         self.number_output_bias = nn.Parameter(torch.zeros(sizes.relations))
         self.literals = literals
 
@@ -236,7 +237,3 @@ class Hynt(nn.Module):
         relation = question.relation.clamp(max=self.sizes.relations - 1)  # no number is asked of a hidden relation
         weight = functional.embedding(relation, self.number_output)
         return (weight * question.encoded.float()).sum(-1) + self.number_output_bias[relation]
-
-
-def _table(rows: int, dimension: int) -> nn.Parameter:
-    return nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, dimension)))
