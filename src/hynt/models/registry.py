@@ -11,6 +11,7 @@ from torch import nn
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.config.building import from_mapping
 from hynt.models.contract import Capability, ItemStream, Part
+from hynt.models.gran import Gran, GranSettings
 from hynt.models.hynt import Hynt
 from hynt.models.hynt_settings import HyntSettings
 from hynt.models.kbln import Kbln, KblnSettings
@@ -30,6 +31,10 @@ from hynt.registry import Registry
 
 def _never(settings: Any) -> bool:  # noqa: ARG001
     return False
+
+
+def _always(settings: Any) -> bool:  # noqa: ARG001
+    return True
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,7 @@ MODELS.add("transea", _entry(Transea, TranseaSettings, "translations of unit vec
 MODELS.add("mt-kgnn", _entry(MtKgnn, MtKgnnSettings, "DistMult, and networks for the numbers of its entities (2017)"))
 MODELS.add("kbln", _entry(Kbln, KblnSettings, "DistMult, and an expert in differences of literals (2018)"))
 MODELS.add("literale", _entry(Literale, LiteraleSettings, "entities gated with their literals before DistMult (2019)"))
+MODELS.add("gran", _entry(Gran, GranSettings, "a transformer over the fact's own graph (ACL 2021)", _always))
 MODELS.add("relation-mean", _entry(RelationMean, TrivialSettings, "a number is the mean of its relation"))
 MODELS.add("relation-median", _entry(RelationMedian, TrivialSettings, "a number is the median of its relation"))
 MODELS.add(

@@ -14,6 +14,7 @@ from hynt.models.contract import ItemStream, Model
 from hynt.training.captured_step import CapturedStep
 from hynt.training.grouped_questions import GroupedQuestions
 from hynt.training.literal_phases import literal_phases
+from hynt.training.masked_components import MaskedComponents
 from hynt.training.masked_facts import MaskedFacts
 from hynt.training.negatives import FactScorer, NegativeFacts
 from hynt.training.optimisation import Optimisation
@@ -34,6 +35,10 @@ def phases_for(model: nn.Module, data: TrainingData, settings: RunSettings) -> l
     if kind is ItemStream.MASKED_FACTS:
         stream = MaskedFacts(data.facts, settings.batch_size, settings.masking, settings.losses)
         return [Phase(kind.value, stream, trainable(model), settings.schedule.epochs)]
+    if kind is ItemStream.MASKED_COMPONENTS:
+        most = cast(int, getattr(model, "instances", 64))  # of one fact, in an epoch
+        components = MaskedComponents(data.facts, settings.batch_size, most, settings.masking, settings.losses)
+        return [Phase(kind.value, components, trainable(model), settings.schedule.epochs)]
     if kind is ItemStream.GROUPED_QUESTIONS:
         grouping = cast(Grouping, getattr(model, "grouping", Grouping()))  # a model may say which questions it needs
         grouped = GroupedQuestions(data.facts, settings.batch_size, grouping, settings.losses.smoothing)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
@@ -40,7 +42,21 @@ class LiteralValues(nn.Module):
 
         `logits` (rows, entities + literals). For a relation without literals in training, among all.
         """
-        scores = logits[:, self.entities + self.literal]
+        return self.value[self._scores(logits, relation).argmax(1)]
+
+    def expected(self, logits: Tensor, relation: Tensor) -> Tensor:
+        """(rows,) the mean of the same literals' values, weighted by how likely the scores make them."""
+        return self._scores(logits, relation).softmax(1) @ self.value
+
+    def answer(self, logits: Tensor, relation: Tensor, choice: Literal["argmax", "softmax-mean"]) -> Tensor:
+        """(rows,) one or the other."""
+        if not len(self.value):
+            return logits.new_zeros(len(logits))  # no number in training: on the scale of such a relation, its middle
+        return self.best(logits, relation) if choice == "argmax" else self.expected(logits, relation)
+
+    def _scores(self, logits: Tensor, relation: Tensor) -> Tensor:
+        """(rows, pairs) float32, −∞ for literals that the relation does not have."""
+        scores = logits[:, self.entities + self.literal].float()
         allowed = relation.unsqueeze(1) == self.relation
         allowed = allowed | ~allowed.any(1, keepdim=True)
-        return self.value[scores.masked_fill(~allowed, float("-inf")).argmax(1)]
+        return scores.masked_fill(~allowed, float("-inf"))
