@@ -54,7 +54,7 @@ def test_damaged_dumps(tmp_path_factory, source, damage, packed):
 
 
 @pytest.mark.slow
-@settings(max_examples=1500)
+@settings(max_examples=600)
 @given(st.sampled_from(sorted(DUMPS)), DAMAGE, st.booleans())
 def test_many_damaged_dumps(tmp_path_factory, source, damage, packed):
     check_damaged(tmp_path_factory.mktemp("damaged"), source, damage, packed)

@@ -145,6 +145,19 @@ def test_entities_of_a_type_and_everything(path):
     assert not {"m.n1", "m.n2", "m.n3", "m.p1"} & {held.name for held in graph.entities}
 
 
+def test_bad_lines_of_the_schema_are_counted_and_not_believed(path, tmp_path):
+    broken = [
+        b"\x80" + triple("x.y", "freebase.type_hints.mediator", '"true"').encode(),
+        triple("x.y.z", "type.property.expected_type", "type.int\x01").encode(),
+        triple("m.0type", "type.object.key", '"/x/y').encode(),
+    ]
+    path.write_bytes("\n".join(TRIPLES).encode() + b"\n" + b"\n".join(broken) + b"\n")
+    graph, told = build(path, entities=ids(tmp_path, *WANTED))
+    assert len(facts_of(graph)) == 7
+    assert told["lines"]["read"] == len(TRIPLES) + len(broken)
+    assert told["mediator_types"] == 2
+
+
 def test_lines():
     parse = FreebaseDump().parser(
         Selection(), ParseSettings(mediator_types=frozenset({"a.b"}), number_properties=frozenset({"x.y.size"}))

@@ -11,6 +11,7 @@ mediators, and which properties hold numbers (they are written as plain strings)
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hynt.creation.rows import Counts, Named, NodeValue, Parsed, ParsedFact, ParsedValue, nothing
@@ -55,16 +56,12 @@ class FreebaseDump:
         mediators: set[str] = set()
         numbers: set[str] = set()
         entities: set[str] = set()
-        for line in dump.lines_with(*needles):
-            triple = _triple(line)
-            if triple is None:
-                continue
-            subject, predicate, value = triple
-            if predicate == _EXPECTED and _inside(value) in _NUMBER_TYPES:
+        for subject, predicate, value, name in _triples(dump, *needles):
+            if predicate == _EXPECTED and name in _NUMBER_TYPES:
                 numbers.add(subject)
-            elif predicate == _MEDIATOR and (value.startswith('"true"') or _inside(value) == "type.boolean.true"):
+            elif predicate == _MEDIATOR and (value.startswith('"true"') or name == "type.boolean.true"):
                 mediators.add(subject)
-            elif predicate == _TYPE and _inside(value) in selection.types:
+            elif predicate == _TYPE and name in selection.types:
                 entities.add(subject)
         if selection.types:
             if not entities:
@@ -159,6 +156,17 @@ def _needle(predicate: str) -> bytes:
     return f"<{SPACE}{predicate}>".encode()
 
 
+def _triples(dump: Scan, *needles: bytes) -> Iterator[tuple[str, str, str, str]]:
+    """The triples with one of the needles, and what their value names; bad lines are counted when they are parsed."""
+    for line in dump.lines_with(*needles):
+        try:
+            triple = _triple(line)
+            if triple is not None:
+                yield *triple, _inside(triple[2])
+        except RecordProblem:
+            continue
+
+
 def _triple(line: bytes) -> tuple[str, str, str] | None:
     """Subject and predicate without their address ("" where it is another vocabulary's), and the value as written."""
     try:
@@ -211,8 +219,7 @@ def _resolved(dump: Scan, declared: set[str]) -> frozenset[str]:
     names = {name for name in declared if not name.encode().startswith(_ENTITY_STARTS)}
     machine = declared - names
     if machine:
-        for line in dump.lines_with(_needle(_KEY) + b'\t"/'):
-            triple = _triple(line)
-            if triple is not None and triple[0] in machine:
-                names.add(read_literal(triple[2]).text.strip("/").replace("/", "."))
+        for subject, _, value, _ in _triples(dump, _needle(_KEY) + b'\t"/'):
+            if subject in machine and value.endswith('"'):
+                names.add(value[1:-1].strip("/").replace("/", "."))
     return frozenset(names)

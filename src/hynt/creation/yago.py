@@ -58,7 +58,7 @@ class YagoDump:
         for line in dump.lines_with(b"\trdf:type\t"):
             cells = line.decode("utf-8", "replace").rstrip("\r").split("\t")
             if len(cells) >= 4 and cells[2] == "rdf:type" and cells[3] in wanted:
-                found.add(bare(cells[1]))
+                found.add(cells[1].strip("<>"))
         if not found:
             raise DataError(
                 f"nothing in this folder is of the type {' or '.join(sorted(wanted))}.", where="--instance-of",
