@@ -33,6 +33,10 @@ VERBS = {
     "models": "hynt.cli.models",
     "train": "hynt.cli.train",
     "evaluate": "hynt.cli.evaluate",
+    "predict": "hynt.cli.predict",
+    "calibrate": "hynt.cli.calibrate",
+    "similar": "hynt.cli.similar",
+    "embeddings": "hynt.cli.embeddings",
 }
 """Each verb and the module whose `app` runs it, in the order that `hynt --help` lists them."""
 

@@ -62,6 +62,28 @@ def ask(
     return _Asking(graph, names or NameLookup(graph)).asked([head, relation, tail], _pairs(qualifiers))
 
 
+def pair_from_text(text: str, names: NameLookup) -> tuple[str, str]:
+    """A qualifier written as `relation=value`; where there are several "=", the first that ends a known relation."""
+    cuts = [place for place, letter in enumerate(text) if letter == "="]
+    if not cuts:
+        raise UsageError(
+            f"{text[:60]!r} is no qualifier.", where="--qualifier",
+            advice="Write it as relation=value, with '?' for what is asked.",
+        )  # fmt: skip
+    for cut in cuts if len(cuts) > 1 else ():
+        if text[:cut] == HOLE or _is_relation(text[:cut], names):
+            return text[:cut], text[cut + 1 :]
+    return text[: cuts[0]], text[cuts[0] + 1 :]
+
+
+def _is_relation(name: str, names: NameLookup) -> bool:
+    try:
+        names.relation(name)
+    except UsageError:
+        return False
+    return True
+
+
 def _pairs(qualifiers: Sequence[Any]) -> list[tuple[Any, Any]]:
     if isinstance(qualifiers, str):
         raise UsageError(f"{qualifiers!r:.60} is no list of qualifiers.", advice="Give pairs (relation, value).")

@@ -61,7 +61,7 @@ class Calibration:
             return cls(str(mapping.get("reason") or "it was marked so"), {}, None)
         try:
             tasks: dict[str, dict[str, float]] = {
-                task: {name: float(value) for name, value in mapping[task].items()}
+                task: {name: value if isinstance(value, int) else float(value) for name, value in mapping[task].items()}
                 for task in RANKED
                 if task in mapping
             }

@@ -42,9 +42,7 @@ class Radii:
 
     def at(self, level: float) -> int:
         """The row of a level."""
-        if level not in LEVELS:
-            listed = ", ".join(f"{known:g}" for known in LEVELS)
-            raise UsageError(f"there are no intervals of {level:g}.", where="level", advice=f"Choose from {listed}.")
+        check_level(level)
         return LEVELS.index(level)
 
     def interval(self, scaling: NumberScaling, relation: Ids, scaled: Floats, level: float) -> tuple[Floats, Floats]:
@@ -83,6 +81,13 @@ class Radii:
         except (KeyError, TypeError, ValueError, AttributeError):
             raise DataError("the intervals are not those of this graph.", where=where) from None
         return found
+
+
+def check_level(level: float) -> None:
+    """Refuses a level that no radii are kept for."""
+    if level not in LEVELS:
+        listed = ", ".join(f"{known:g}" for known in LEVELS)
+        raise UsageError(f"there are no intervals of {level:g}.", where="level", advice=f"Choose from {listed}.")
 
 
 def conformal_radius(residuals: Floats, level: float) -> float:

@@ -39,7 +39,7 @@ from hynt.prediction.candidates import Candidates, candidates_for
 from hynt.prediction.embeddings import SimilarEntity, entity_vectors, similar_entities
 from hynt.prediction.number_relations import within_reach
 from hynt.prediction.ranking import probabilities, top_places
-from hynt.prediction.run_graph import run_graph, whole_run
+from hynt.prediction.run_graph import whole_run
 from hynt.prediction.scoring import ReadTile, read_tiles
 from hynt.prediction.stored_literals import with_stored_literals
 from hynt.training.loading import LoadedRun, load_run
@@ -50,13 +50,16 @@ LEVEL = 0.9
 """The nominal coverage of intervals unless another is asked for."""
 
 
-def load(run: str | os.PathLike[str], device: str = "auto") -> Predictor:
-    """Opens a run to ask it. Every file is checked first; one that was changed is a `UsageError` that names it."""
-    path = Path(run)
-    run_graph(path)
+def load(
+    run: str | os.PathLike[str], device: str = "auto", note: Callable[[str], None] = lambda text: None
+) -> Predictor:
+    """Opens a run to ask it. Every file is checked first; one that was changed is a `UsageError` that names it.
+
+    `note` hears what takes a while, such as the calibration on first use.
+    """
     target = chosen_device(device)
     with whole_run():
-        return Predictor(load_run(path, target), target)
+        return Predictor(load_run(Path(run), target), target, note)
 
 
 class Predictor:
@@ -71,6 +74,10 @@ class Predictor:
     def graph(self) -> KnowledgeGraph:
         """The graph the run was made with."""
         return self.loaded.graph
+
+    def described(self) -> dict[str, Any]:
+        """The model and the graph, by name."""
+        return {"model": self.loaded.settings.model_name, "graph": self.graph.name}
 
     @cached_property
     def calibration(self) -> Calibration:

@@ -1,0 +1,38 @@
+"""`hynt embeddings`: the vectors of all entities as a Parquet file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hynt.cli.output import JsonFlag, deliver
+from hynt.cli.predict import RunArgument
+from hynt.errors import UsageError
+
+app = typer.Typer(
+    name="embeddings", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+@app.command()
+def embeddings(
+    run: RunArgument,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Write id, name, type and vector of every entity of RUN's graph."""
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder.", where="--out", advice="Give the name of a file.")
+    if not out.parent.is_dir():
+        raise UsageError(f"there is no folder {out.parent}.", where="--out", advice="Make it first.")
+
+    from hynt.prediction.embeddings import write_embeddings
+    from hynt.prediction.predictor import load
+
+    predictor = load(run, "cpu")
+    width = write_embeddings(predictor.loaded, out)
+    result = {"run": str(run), "out": str(out), "entities": len(predictor.graph.entities), "width": width}
+    told = f"{result['entities']:,} vectors of {width} numbers in {out}"
+    deliver(result, as_json=as_json, save=None, text=lambda console: console.print(told, soft_wrap=True))

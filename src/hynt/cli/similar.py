@@ -1,0 +1,55 @@
+"""`hynt similar`: the entities that a run has learned to see as most alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
+from hynt.cli.predict import RunArgument
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(
+    name="similar", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+@app.command()
+def similar(
+    run: RunArgument,
+    entity: Annotated[str, typer.Argument(metavar="ENTITY", help="An entity's id or name.")],
+    top: Annotated[int, typer.Option("--top", min=1, help="How many to show.")] = 10,
+    as_json: JsonFlag = False,
+    save: SaveFile = None,
+) -> None:
+    """List the entities whose vectors point most nearly the same way as ENTITY's (cosine)."""
+    from hynt.graph.lookup import NameLookup
+    from hynt.prediction.run_graph import run_graph
+
+    check_save(save)
+    graph = run_graph(run)
+    identity = NameLookup(graph).entity(entity)  # an unknown name is refused before torch is loaded
+
+    from hynt.prediction.predictor import load
+
+    one = graph.entities[identity]
+    found = [other.to_dict() for other in load(run, "cpu").similar(one.name, top)]
+    named = {"id": one.name, "name": graph.entity_labels[identity], "type": one.type}
+    result = {"run": str(run), "entity": named, "similar": found}
+    deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, result))
+
+
+def _print(console: Console, result: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    console.print(f"most like {visible(result['entity']['name'])}", style="bold")
+    table = Table("rank", "entity", "id", "type", "cosine")
+    for other in result["similar"]:
+        table.add_row(
+            str(other["rank"]), visible(other["name"]), visible(other["id"]), visible(other["type"]) or "-",
+            f"{other['similarity']:.4f}",
+        )  # fmt: skip
+    console.print(table)
