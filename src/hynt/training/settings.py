@@ -25,13 +25,13 @@ Share = Annotated[float, Range(0, 1, below_maximum=True)]
 class Optimiser:
     """Adam, or plain gradient descent, with a bound on the gradient's norm."""
 
-    method: Literal["adam", "sgd"] = "adam"
     learning_rate: Annotated[float, Range(0, above_minimum=True)] = 1e-3
     clip: Annotated[float, Range(0, above_minimum=True)] | None = None  # None: gradients are not clipped
     beta1: Share = 0.9
     beta2: Share = 0.999
     epsilon: Annotated[float, Range(0, above_minimum=True)] = 1e-8
     weight_decay: Annotated[float, Range(0)] = 0.0  # decoupled: times the rate, taken from every weight
+    method: Literal["adam", "sgd"] = "adam"  # "sgd" knows neither moments nor weight decay
 
 
 @dataclass(frozen=True)
