@@ -219,11 +219,13 @@ def test_too_many_bad_lines_stop_the_build(tmp_path):
     data = b"\n".join(b'{"type":"item","id":"Q%d"' % n for n in range(1, 20)) + b"\n"
     with pytest.raises(DataError) as caught:
         make(tmp_path, data)
+    rejects = tmp_path / "graph.rejects.jsonl"
     assert str(caught.value) == (
         "dump.json, byte 0: 19 of 19 lines cannot be read. The first: Input data was truncated. "
-        "Check that the dump is whole and of this kind, or bear more with --max-bad-lines SHARE."
+        f"Look at {rejects}. Check that the dump is whole and of this kind, or bear more with --max-bad-lines SHARE."
     )
     assert not (tmp_path / "graph").exists()
+    assert len(rejects.read_text(encoding="utf-8").splitlines()) == 19
     with pytest.raises(DataError, match="there are no facts"):
         make(tmp_path, data, max_bad_lines=1.0)
 

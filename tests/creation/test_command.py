@@ -54,6 +54,7 @@ def test_json_for_programs(path, tmp_path, capsys):
         (["wikidata", "DUMP", "--all", "--memory", "1MB"], "the queries need at least 64 MB."),
         (["wikidata", "DUMP", "--all", "--engine", "ray"], "unknown engine 'ray'."),
         (["wikidata", "DUMP", "--all", "--max-bad-lines", "2"], "2.0 is no share of lines."),
+        (["wikidata", "DUMP", "--all", "--rejects", "nowhere/bad.jsonl"], "there is no folder nowhere."),
         (["wikidata", "DUMP", "--all", "--save", "nowhere/told.json"], "there is no folder nowhere."),
     ],
 )

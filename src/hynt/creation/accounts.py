@@ -46,6 +46,7 @@ class RejectGuard:
     """Watches the bad lines while parts come in, and stops a build that loses too many."""
 
     share: float
+    path: Path  # where bad lines are written
     read: int = 0
     rejected: int = 0
     examples: list[dict[str, Any]] = field(default_factory=list)
@@ -61,14 +62,20 @@ class RejectGuard:
             raise DataError(
                 f"{self.rejected} of {self.read} lines cannot be read. The first: {first['what']}",
                 where=f"{first['file']}, byte {first['offset']}",
-                advice="Check that the dump is whole and of this kind, or bear more with --max-bad-lines SHARE.",
+                advice=f"Look at {self.path}. Check that the dump is whole and of this kind, or bear more with "
+                "--max-bad-lines SHARE.",
             )
 
-    def write(self, path: Path) -> None:
-        """The bad lines, one JSON object each, in the order of the dump."""
+    def write(self) -> None:
+        """Write the bad lines, where there are any, one JSON object each, in the order of the dump."""
+        if not self.examples:
+            return
         ordered = sorted(self.examples, key=lambda found: (found["file"], found["offset"]))
         text = "".join(json.dumps(found, ensure_ascii=False) + "\n" for found in ordered)
-        write_atomically(path, text.encode("utf-8", "backslashreplace"))
+        try:
+            write_atomically(self.path, text.encode("utf-8", "backslashreplace"))
+        except OSError as problem:
+            raise DataError(f"bad lines cannot be written: {problem.strerror}.", where=str(self.path)) from None
 
 
 @dataclass

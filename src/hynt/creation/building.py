@@ -60,16 +60,15 @@ def create_graph(
         raise UsageError(f"{out} exists already.", advice="Choose another folder, or say --overwrite to replace it.")
     build = _Build(source, dump, out, options, progress)
     with _engine(options, build.work.folder) as engine:
-        build.parse(engine)
+        try:
+            build.parse(engine)
+        finally:
+            build.guard.write()
         tables = build.run_recipe(engine)
     manifest = build.assemble(tables, overwrite=overwrite)
-    rejects = None
-    if build.guard.rejected:
-        rejects = options.rejects or out.with_name(f"{out.name}.rejects.jsonl")
-        build.guard.write(rejects)
     if not options.keep_work:
         shutil.rmtree(build.work.folder, ignore_errors=True)
-    return CreationResult(manifest, build.guard.rejected, rejects)
+    return CreationResult(manifest, build.guard.rejected, build.guard.path if build.guard.rejected else None)
 
 
 def _engine(options: CreationOptions, work: Path) -> Engine:
@@ -95,7 +94,7 @@ class _Build:
         self.files = find_files(dump, self.kind)
         self.tasks = plan_tasks(self.files, self.kind)
         self.work = WorkFolder(options.work or out.with_name(f"{out.name}.work"))
-        self.guard = RejectGuard(options.max_bad_lines)
+        self.guard = RejectGuard(options.max_bad_lines, options.rejects or out.with_name(f"{out.name}.rejects.jsonl"))
         self.books = Books()
         self.summaries: list[PartSummary] = []
         self.bytes_total = sum(size_of(path) for path in self.files)

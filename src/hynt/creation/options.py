@@ -65,6 +65,8 @@ class CreationOptions:
     licence: str = ""
 
     def __post_init__(self) -> None:
+        if self.rejects is not None and not self.rejects.parent.is_dir():
+            raise UsageError(f"there is no folder {self.rejects.parent}.", where="--rejects", advice="Make it first.")
         if self.subclasses and not self.types:
             raise UsageError(
                 "--subclasses widens --instance-of.", where="--subclasses", advice="Give --instance-of TYPE."
