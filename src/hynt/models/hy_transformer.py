@@ -1,0 +1,132 @@
+"""Hy-Transformer (Yu and Yang, 2021): StarE's transformer without its graph encoder.
+
+What the graph encoder gave was mostly order in the embeddings, so layer norm and dropout over the whole tables take
+its place. The hidden entity has a token of its own, from whose outcome all entities are scored. Numbers are tokens by
+their literals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor, nn
+
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import HEAD, TAIL, MaskedBatch, Task
+from hynt.batches.question_groups import Grouping
+from hynt.config.constraints import Range
+from hynt.models.contract import Candidates, Capability, ItemStream, Number, Part, Position, Question, Tokens
+from hynt.models.layers.attention import Group
+from hynt.models.layers.literal_values import LiteralValues
+from hynt.models.layers.token_scores import NumberAnswer, TokenQuestion, token_rows, token_scores
+from hynt.models.layers.transformer import Transformer
+
+Count = Annotated[int, Range(1)]
+Rate = Annotated[float, Range(0, 1, below_maximum=True)]
+
+OF_TRIPLETS: frozenset[Capability] = frozenset(
+    {(Task.LINK, Position.HEAD), (Task.LINK, Position.TAIL), (Task.NUMBER, Position.TAIL)}
+)
+OF_QUALIFIERS: frozenset[Capability] = frozenset(
+    {(Task.LINK, Position.QUALIFIER_VALUE), (Task.NUMBER, Position.QUALIFIER_VALUE)}
+)
+ROLES = 5
+"""Subject, relation, object, relation of a qualifier, value of a qualifier: all qualifiers are alike."""
+
+
+@dataclass(frozen=True)
+class HyTransformerSettings:
+    """The paper's form, in the width that the HyNT paper gave all models."""
+
+    dimension: Count = 256
+    layers: Count = 2
+    heads: Count = 4
+    feedforward: Count = 512
+    dropout: Rate = 0.1
+    """In the transformer."""
+    table_dropout: Rate = 0.3
+    """Of the whole table of entities: the same entries are missing in what is read and in the candidates."""
+    normalise: bool = True
+    """Layer norm over both tables; without it and without table dropout this is a plain transformer."""
+    qualifier_values: Annotated[float, Range(0, 1)] = 0.0
+    """How likely each value of a qualifier is asked for in an epoch. Above 0 the model also answers these."""
+    numbers: NumberAnswer = "argmax"
+
+    def __post_init__(self) -> None:
+        if self.dimension % self.heads:
+            raise ValueError(f"the dimension {self.dimension} cannot be shared among {self.heads} heads")
+
+
+class HyTransformer(nn.Module):
+    """A head is found as the object of the reverse relation."""
+
+    item_stream: ClassVar[ItemStream] = ItemStream.GROUPED_QUESTIONS
+    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    answers: frozenset[Capability] = OF_TRIPLETS
+
+    def __init__(self, sizes: Sizes, settings: HyTransformerSettings, literals: LiteralValues) -> None:
+        super().__init__()
+        self.sizes, self.settings, self.literals = sizes, settings, literals
+        self.grouping = Grouping(qualifier_values=settings.qualifier_values)
+        if settings.qualifier_values:
+            self.answers = OF_TRIPLETS | OF_QUALIFIERS
+        d = settings.dimension
+        self.hidden = sizes.entities + sizes.literals  # the last row
+        self.entity = nn.Parameter(nn.init.xavier_normal_(torch.empty(self.hidden + 1, d)))
+        self.relation = nn.Parameter(nn.init.xavier_normal_(torch.empty(2 * sizes.relations, d)))  # and reverse ones
+        self.entity_norm: nn.Module = nn.LayerNorm(d) if settings.normalise else nn.Identity()
+        self.relation_norm: nn.Module = nn.LayerNorm(d) if settings.normalise else nn.Identity()
+        self.role = nn.Parameter(torch.randn(ROLES, d))
+        self.encoder = Transformer(d, settings.layers, settings.heads, settings.feedforward, settings.dropout)
+        self.output = nn.Linear(d, d)
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: HyTransformerSettings) -> HyTransformer:
+        """A new model; of the training facts it keeps which literals each relation has."""
+        return cls(sizes, settings, LiteralValues.of(train))
+
+    def read(self, batch: MaskedBatch) -> TokenQuestion:
+        """The hidden token of each row, as the last layer sees it, and the table of this step."""
+        rate = self.settings.table_dropout if self.training else 0.0
+        table = functional.dropout(self.entity_norm(self.entity), rate, rate > 0)
+        tokens, groups = self._tokens(batch, table)
+        place = torch.where(batch.asked == HEAD, TAIL, batch.asked)
+        row = torch.arange(len(batch), device=place.device)
+        asked = 3 * row + 2 * batch.places.row_slot + place
+        encoded = self.output(self.encoder(tokens, groups, asked))
+        return TokenQuestion(encoded, batch.asked_relation(), table)
+
+    def _tokens(self, batch: MaskedBatch, table: Tensor) -> tuple[Tensor, list[Group]]:
+        """(tokens, d): subject, relation, object and the qualifiers of each row, end to end; and how they lie."""
+        asks_head, rows = batch.asked == HEAD, len(batch)
+        subject = torch.where(asks_head, batch.tail_entity, batch.head)
+        hidden = self.sizes.hidden_entity
+        target = torch.where(asks_head | (batch.asked == TAIL), hidden, batch.tail_entity)
+        ids = token_rows(torch.cat([subject, target, batch.qualifier_entity]), self.sizes, self.hidden)
+        entities = functional.embedding(ids, table)
+        relation = batch.relation + torch.where(asks_head, self.sizes.relations, 0)
+        relations = functional.embedding(
+            torch.cat([relation, batch.qualifier_relation]), self.relation_norm(self.relation)
+        )
+        triplet = torch.stack([entities[:rows], relations[:rows], entities[rows : 2 * rows]], 1) + self.role[:3]
+        pair = torch.stack([relations[rows:], entities[2 * rows :]], 1) + self.role[3:]
+        tokens, groups = [], []
+        for span in batch.layout.spans():
+            size, length = span.size, 3 + 2 * span.capacity
+            pairs = pair[span.slots].reshape(size, 2 * span.capacity, pair.shape[-1])
+            tokens.append(torch.cat([triplet[span.rows], pairs], 1).flatten(0, 1))
+            present = batch.qualifier_present[span.slots].view(size, span.capacity).repeat_interleave(2, 1)
+            groups.append(Group(size, length, functional.pad(present, (3, 0), value=True) if span.capacity else None))
+        return torch.cat(tokens), groups
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """Products with the table, or the number of a literal that the relation had in training."""
+        if not isinstance(question, TokenQuestion):
+            raise ValueError("this model answers questions it has read itself")
+        if isinstance(candidates, Number):
+            scores = token_scores(question.encoded, question.table, Tokens(), self.sizes)
+            return self.literals.answer(scores, question.relation, self.settings.numbers)
+        return token_scores(question.encoded, question.table, candidates, self.sizes)

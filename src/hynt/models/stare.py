@@ -1,0 +1,194 @@
+"""StarE (Galkin, Trivedi, Maheshwari, Usbeck and Lehmann, EMNLP 2020).
+
+A graph encoder over all training facts gives every entity and relation a vector that knows its neighbourhood and the
+qualifiers there. A transformer reads the question's own tokens, its outcomes are averaged, and products with the
+encoded entities are the scores. Numbers are tokens by their literals.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor, nn
+
+from hynt.batches.buckets import Span
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import HEAD, MaskedBatch
+from hynt.batches.question_groups import Grouping
+from hynt.config.constraints import Range
+from hynt.models.contract import Candidates, Capability, ItemStream, Number, Part, Question, Tokens
+from hynt.models.hy_transformer import OF_TRIPLETS, Count, Rate
+from hynt.models.layers.attention import Group
+from hynt.models.layers.literal_values import LiteralValues
+from hynt.models.layers.star_graph import Composition, Degrees, StarGraph, StarLayer
+from hynt.models.layers.token_scores import NumberAnswer, TokenQuestion, token_rows, token_scores
+from hynt.models.layers.transformer import TransformerLayer
+
+
+@dataclass(frozen=True)
+class StareSettings:
+    """The paper's form, in the width that the HyNT paper gave all models."""
+
+    dimension: Count = 256
+    graph_layers: Annotated[int, Range(0)] = 2
+    """0 is the paper's ablation without graph encoder."""
+    layers: Count = 2
+    """Of the transformer."""
+    heads: Count = 4
+    feedforward: Count = 512
+    dropout: Rate = 0.1
+    """In the transformer."""
+    message_dropout: Rate = 0.1
+    """Of what each direction of the graph brings an entity."""
+    graph_dropout: Rate = 0.3
+    """After each graph layer."""
+    composition: Composition = "rotate"
+    qualifier_weight: Annotated[float, Range(0, 1)] = 0.2
+    """1 − α: how much of an edge's relation its qualifiers make."""
+    degrees: Degrees = "symmetric"
+    """How messages are weighed; "mean" does not silence entities that never stand as head."""
+    decoder_qualifiers: bool = True
+    """Whether the transformer reads the question's qualifiers; the graph encoder always does."""
+    positions: bool = True
+    """Position vectors in the transformer."""
+    numbers: NumberAnswer = "argmax"
+
+    def __post_init__(self) -> None:
+        if self.dimension % self.heads:
+            raise ValueError(f"the dimension {self.dimension} cannot be shared among {self.heads} heads")
+        if self.composition == "rotate" and self.dimension % 2:
+            raise ValueError(f"the dimension {self.dimension} has no halves to rotate")
+
+
+class Stare(nn.Module):
+    """A head is found as the object of the reverse relation."""
+
+    item_stream: ClassVar[ItemStream] = ItemStream.GROUPED_QUESTIONS
+    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    answers: ClassVar[frozenset[Capability]] = OF_TRIPLETS
+    grouping: ClassVar[Grouping] = Grouping()
+
+    def __init__(
+        self, sizes: Sizes, settings: StareSettings, graph: StarGraph, literals: LiteralValues, longest: int
+    ) -> None:
+        """`longest` is the greatest number of qualifiers that a training fact has."""
+        super().__init__()
+        self.sizes, self.settings, self.graph, self.literals = sizes, settings, graph, literals
+        d = settings.dimension
+        self.entity = nn.Parameter(nn.init.xavier_normal_(torch.empty(graph.tokens, d)))
+        self.relation = nn.Parameter(_relations(sizes.relations, d, settings.composition))
+        weight = settings.qualifier_weight
+        self.encoder = nn.ModuleList(
+            StarLayer(d, settings.composition, weight, settings.message_dropout) for _ in range(settings.graph_layers)
+        )
+        self.position = nn.Parameter(torch.randn(2 + 2 * max(longest, 1), d)) if settings.positions else None
+        self.decoder = nn.ModuleList(
+            TransformerLayer(d, settings.heads, settings.feedforward, settings.dropout) for _ in range(settings.layers)
+        )
+        self.output = nn.Linear(d, d)
+        self._kept: tuple[list[int], tuple[Tensor, Tensor]] | None = None
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: StareSettings) -> Stare:
+        """A new model over the graph of the training facts."""
+        longest = int(train.qualifier_counts().max()) if len(train) else 0
+        return cls(sizes, settings, StarGraph(train, settings.degrees), LiteralValues.of(train), longest)
+
+    def encoded_graph(self) -> tuple[Tensor, Tensor]:
+        """(tokens, d) and (2 × relations, d). When nothing is learnt, it is kept until a weight changes."""
+        if self.training or torch.is_grad_enabled():
+            return self._encode()
+        state = [tensor._version for tensor in (*self.parameters(), *self.buffers())]
+        state += [self.entity.data_ptr()]
+        if self._kept is None or self._kept[0] != state:
+            self._kept = (state, self._encode())
+        return self._kept[1]
+
+    def _encode(self) -> tuple[Tensor, Tensor]:
+        rate = self.settings.graph_dropout if self.training else 0.0
+        x: Tensor = self.entity
+        relations: Tensor = self.relation
+        for layer in self.encoder:
+            x, relations = layer(x, relations, self.graph)
+            x = functional.dropout(x, rate, rate > 0)
+        return x, relations
+
+    def read(self, batch: MaskedBatch) -> TokenQuestion:
+        """The mean outcome of each row's tokens, mapped once more, and the encoded entities."""
+        x, relations = self.encoded_graph()
+        x = functional.pad(x, (0, 0, 0, 1))  # a literal that training did not have is the zero vector
+        tokens, groups = self._tokens(batch, x, relations)
+        for layer in self.decoder:
+            tokens = layer(tokens, groups)
+        pooled, at = [], 0
+        for group in groups:
+            outcome = tokens[at : at + group.tokens].view(group.size, group.length, -1)
+            if group.present is None:
+                pooled.append(outcome.mean(1))
+            else:
+                there = group.present.unsqueeze(2)
+                pooled.append(torch.where(there, outcome, 0.0).sum(1) / there.sum(1))
+            at += group.tokens
+        return TokenQuestion(self.output(torch.cat(pooled)), batch.asked_relation(), x)
+
+    def _tokens(self, batch: MaskedBatch, x: Tensor, relations: Tensor) -> tuple[Tensor, list[Group]]:
+        """(tokens, d): subject, relation and the qualifiers of each row, end to end; and how they lie."""
+        asks_head = batch.asked == HEAD
+        unknown = self.graph.tokens
+        subject = token_rows(torch.where(asks_head, batch.tail_entity, batch.head), self.sizes, unknown)
+        relation = batch.relation + torch.where(asks_head, self.sizes.relations, 0)
+        lead = torch.stack([x[subject], relations[relation]], 1)
+        value = token_rows(batch.qualifier_entity, self.sizes, unknown)
+        tokens, groups = [], []
+        for span in batch.layout.spans():
+            found, present = lead[span.rows], None
+            if span.capacity and self.settings.decoder_qualifiers:
+                key, own, here = _sorted(batch, value, span, unknown + 1)
+                pairs = torch.stack([relations[key], x[own]], 2).view(span.size, 2 * span.capacity, -1)
+                found = torch.cat([found, pairs], 1)
+                present = functional.pad(here.repeat_interleave(2, 1), (2, 0), value=True)
+            if self.position is not None:
+                found = found + self._positions(found.shape[1])
+            tokens.append(found.flatten(0, 1))
+            groups.append(Group(span.size, found.shape[1], present))
+        return torch.cat(tokens), groups
+
+    def _positions(self, length: int) -> Tensor:
+        """(length, d). Qualifiers beyond the longest training fact share the places of its last one."""
+        assert self.position is not None
+        place = torch.arange(length, device=self.position.device)
+        over = (place - len(self.position) + 2).clamp(min=0) // 2 * 2
+        return self.position[place - over]
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """Products with the encoded entities, or the number of a literal that the relation had in training."""
+        if not isinstance(question, TokenQuestion):
+            raise ValueError("this model answers questions it has read itself")
+        if isinstance(candidates, Number):
+            scores = token_scores(question.encoded, question.table, Tokens(), self.sizes)
+            return self.literals.answer(scores, question.relation, self.settings.numbers)
+        return token_scores(question.encoded, question.table, candidates, self.sizes)
+
+
+def _sorted(batch: MaskedBatch, value: Tensor, span: Span, values: int) -> tuple[Tensor, Tensor, Tensor]:
+    """(size, capacity) relations, values and presence of a segment's qualifiers in one fixed order, absent ones last.
+
+    Positions tell qualifiers apart, but a file's order means nothing.
+    """
+    shape = (span.size, span.capacity)
+    present = batch.qualifier_present[span.slots].view(shape)
+    key, own = batch.qualifier_relation[span.slots].view(shape), value[span.slots].view(shape)
+    order = torch.where(present, key * values + own, torch.iinfo(torch.int64).max).argsort(1)
+    return key.gather(1, order), own.gather(1, order), present.gather(1, order)
+
+
+def _relations(count: int, dimension: int, composition: Composition) -> Tensor:
+    """(2 × count, dimension): direct relations, then reverse ones. Rotations start with the reverse as the inverse."""
+    if composition != "rotate":
+        return nn.init.xavier_normal_(torch.empty(2 * count, dimension))
+    phase = 2 * math.pi * torch.rand(count, dimension // 2)
+    return torch.cat([torch.cat([phase.cos(), sine], 1) for sine in (phase.sin(), -phase.sin())])
