@@ -1,0 +1,116 @@
+"""The calibration of a run: made once, kept with its hash, refused when changed, and honest where there is none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from hynt.errors import UsageError
+from hynt.prediction.measuring import measure
+from hynt.prediction.predictor import load
+from hynt.training.hashed_files import index_text
+from hynt.training.run import start, train
+from tests.prediction.town_graph import town_graph
+from tests.training.small_graph import contents, tiny_settings
+
+CPU = torch.device("cpu")
+QUESTION = ("p2", "born in", "?")
+
+
+def test_it_is_made_on_first_use_and_kept(run):
+    before = contents(run)
+    said = []
+    first = load(run, "cpu", said.append).predict(QUESTION).to_dict()
+    after = contents(run)
+    assert said == ["calibrating on the validation split, once for this run"]
+    kept = json.loads(after.pop("calibration.json"))
+    assert after == before  # nothing else in the run has changed, its manifest included
+    assert kept["weights"] == json.loads(before["manifest.json"])["files"]["weights.safetensors"]
+    for task in ("link", "relation"):
+        assert kept[task]["loss_after"] <= kept[task]["loss_before"]
+        assert kept[task]["questions"] == kept[task]["of"] > 0
+        assert 0 <= kept[task]["calibration_error_after"] <= 1
+    assert set(kept["number"]) == {"height", "date"}
+    again = load(run, "cpu", said.append).predict(QUESTION).to_dict()
+    assert again == first
+    assert len(said) == 1
+
+
+def test_made_and_read_calibrations_agree(run):
+    made = load(run, "cpu").calibration
+    read = load(run, "cpu").calibration
+    assert made.tasks == read.tasks
+    assert made.to_mapping(town_graph().vocabulary) == read.to_mapping(town_graph().vocabulary)
+
+
+def test_a_changed_calibration_is_refused(run):
+    load(run, "cpu").predict(QUESTION)
+    path = run / "calibration.json"
+    path.write_text(path.read_text().replace('"calibrated": true', '"calibrated": false'))
+    with pytest.raises(UsageError, match=r"calibration\.json: the file was changed"):
+        load(run, "cpu").predict(QUESTION)
+
+
+def test_the_calibration_of_another_run_is_refused(run):
+    load(run, "cpu").predict(QUESTION)
+    path = run / "calibration.json"
+    content = json.loads(path.read_text())
+    content.pop("sha256")
+    path.write_text(index_text(content | {"weights": "0" * 64}))
+    with pytest.raises(UsageError, match="made with other weights"):
+        load(run, "cpu").predict(QUESTION)
+    path.write_text(index_text(content | {"link": {"temperature": -1.0}}))
+    with pytest.raises(UsageError, match="the calibration cannot be read"):
+        load(run, "cpu").predict(QUESTION)
+
+
+def test_a_run_trained_on_valid_is_marked_uncalibrated(tmp_path):
+    settings = tiny_settings(train_on="train+valid")
+    run = train(start(town_graph(), settings, tmp_path / "run", CPU), CPU).path
+    predictor = load(run, "cpu")
+    found = predictor.predict(QUESTION)
+    assert not found.calibrated
+    assert found.notes == ("probabilities are not calibrated: the run was trained on the validation split",)
+    number = predictor.predict(("p2", "height", "?"))
+    assert number[0].interval is None
+    assert number.notes == ("there is no interval: the run was trained on the validation split",)
+    kept = json.loads((run / "calibration.json").read_text())
+    assert kept["calibrated"] is False
+    assert load(run, "cpu").predict(QUESTION).notes == found.notes
+
+
+def test_a_graph_without_valid_is_said_so(tmp_path):
+    from hynt.formats.from_python import graph_from_facts
+
+    graph = graph_from_facts({"train": [("a", "r", "b"), ("b", "r", "a"), ("a", "n", 1), ("b", "n", 2)]})
+    run = train(start(graph, tiny_settings(), tmp_path / "run", CPU), CPU).path
+    assert load(run, "cpu").predict(("a", "r", "?")).notes == (
+        "probabilities are not calibrated: the graph has no validation split",
+    )
+
+
+def test_a_folder_that_cannot_be_written_to_is_noted(run, monkeypatch):
+    def refuse(path, text):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("hynt.prediction.calibration.write_atomically", refuse)
+    said = []
+    assert load(run, "cpu", said.append).predict(QUESTION).calibrated
+    assert said[-1] == "the calibration cannot be kept in the run (Permission denied); it is made anew each time."
+    assert not (run / "calibration.json").exists()
+
+
+def test_what_is_measured_on_test(predictor):
+    found = measure(predictor.loaded, predictor.calibration, "test", CPU)
+    assert found["link"]["questions"] == (2 + 1 + 3) * 12
+    assert found["relation"]["questions"] == (1 + 1 + 3) * 12
+    numbers = found["number"]
+    assert numbers["questions"] == 2 * 12
+    covered = [numbers["levels"][level]["coverage"] for level in ("0.5", "0.8", "0.9")]
+    assert covered == sorted(covered)
+    widths = [numbers["levels"][level]["mean_width"] for level in ("0.5", "0.8", "0.9")]
+    assert widths == sorted(widths)
+    assert numbers["levels"]["0.99"]["without"] == 24  # 24 residuals are too few for 99 %
+    assert numbers["levels"]["0.99"]["coverage"] == 0.0
