@@ -13,25 +13,36 @@ from hynt.batches.masking import hide
 from hynt.models.contract import Entities, Number, Relations, Tokens
 from hynt.models.hynt import Hynt
 from hynt.models.hynt_settings import HyntSettings
-from hynt.training.losses import LossPart, LossSettings, joint_loss, masked_fact_losses, smoothed_cross_entropy
+from hynt.training.losses import (
+    LossPart,
+    LossSettings,
+    joint_loss,
+    masked_fact_losses,
+    merged_cross_entropy,
+    smoothed_cross_entropy,
+)
 from tests.models.small_models import SMALL, facts_of, small_model
 
+BOTH = pytest.mark.parametrize("form", [smoothed_cross_entropy, merged_cross_entropy])
 
+
+@BOTH
 @pytest.mark.parametrize("smoothing", [0.0, 0.3, 0.7])
-def test_smoothed_cross_entropy_and_its_gradient_equal_torchs(smoothing):
+def test_smoothed_cross_entropy_and_its_gradient_equal_torchs(form, smoothing):
     torch.manual_seed(0)
     logits = (5 * torch.randn(7, 11)).requires_grad_()
     answer = torch.randint(0, 11, (7,))
     outer = torch.randn(7)
-    mine = smoothed_cross_entropy(logits, answer, smoothing)
+    mine = form(logits, answer, smoothing)
     its = functional.cross_entropy(logits, answer, label_smoothing=smoothing, reduction="none")
     torch.testing.assert_close(mine, its)
     torch.testing.assert_close(torch.autograd.grad(mine, logits, outer)[0], torch.autograd.grad(its, logits, outer)[0])
 
 
-def test_smoothed_cross_entropy_takes_half_precision_and_huge_logits():
+@BOTH
+def test_smoothed_cross_entropy_takes_half_precision_and_huge_logits(form):
     logits = torch.tensor([[1000.0, -1000.0, 0.0]], dtype=torch.bfloat16, requires_grad=True)
-    loss = smoothed_cross_entropy(logits, torch.tensor([0]), 0.1)
+    loss = form(logits, torch.tensor([0]), 0.1)
     assert loss.dtype == torch.float32
     loss.sum().backward()
     assert torch.isfinite(loss).all()
