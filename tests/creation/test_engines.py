@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import os
+import re
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -26,14 +30,21 @@ DUCKDB = EngineOptions("duckdb", workers=1)
 @pytest.fixture(scope="module", autouse=True)
 def java():
     """Spark needs Java 17 or newer."""
-    found = shutil.which("java") or os.environ.get("JAVA_HOME")
-    require("Java 17", bool(found), "apt install openjdk-17-jre-headless")
+    require("Java 17", _java_version() >= 17, "apt install openjdk-17-jre-headless")
     require("pyspark", _has_pyspark(), "pip install 'hynt[spark]'")
 
 
-def _has_pyspark():
-    import importlib.util
+def _java_version():
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if java is None or not Path(java).exists():
+        return 0
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', told)
+    return int(found[1]) if found else 0
 
+
+def _has_pyspark():
     return importlib.util.find_spec("pyspark") is not None
 
 
