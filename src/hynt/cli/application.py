@@ -28,6 +28,7 @@ from hynt.cli.failures import (
 from hynt.errors import HyntError
 
 VERBS = {
+    "demo": "hynt.cli.demo",
     "data": "hynt.cli.data",
     "create": "hynt.cli.create",
     "models": "hynt.cli.models",

@@ -9,7 +9,7 @@ from hynt.cli.output import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-RANKED = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")
+RANKED = ("mrr", "hits@1", "hits@3", "hits@10")  # a table for 80 columns; the mean rank is in the JSON
 NUMBER = ("rmse", "mae")
 WORDS = {
     "mrr": "MRR", "hits@1": "Hits@1", "hits@3": "Hits@3", "hits@10": "Hits@10", "mean_rank": "mean rank",
@@ -42,31 +42,32 @@ def _metrics(console: Console, result: dict[str, Any], tasks: list[str], metrics
 
     if not tasks:
         return
-    table = Table("task", "scope", "model", *(WORDS[metric] for metric in metrics), "questions")
+    table = Table("task, scope", "model", *(WORDS[metric] for metric in metrics), "asked")
     references = result.get("references", {})
     for task in tasks:
         for scope in ("triplet", "all"):
             limits = result.get("intervals", {}).get(task, {}).get(scope, {})
-            table.add_row(*_cells(task, scope, result["protocol"]["model"], result[task][scope], metrics, limits))
+            title = f"{task.replace('_', ' ')}, {scope}"
+            table.add_row(*_cells(title, result["protocol"]["model"], result[task][scope], metrics, limits))
             for name, tasks_of_reference in references.items():
                 if task in tasks_of_reference:
-                    table.add_row(*_cells("", "", name, tasks_of_reference[task][scope], metrics, {}))
+                    table.add_row(*_cells("", name, tasks_of_reference[task][scope], metrics, {}))
     console.print(table)
 
 
 def _cells(
-    task: str, scope: str, model: str, found: dict[str, Any], metrics: tuple[str, ...], limits: dict[str, Any]
+    title: str, model: str, found: dict[str, Any], metrics: tuple[str, ...], limits: dict[str, Any]
 ) -> list[str]:
-    cells = [_number(found[metric], 1 if metric == "mean_rank" else 4, limits.get(metric)) for metric in metrics]
-    return [task.replace("_", " "), scope, model, *cells, f"{found['count']:,}"]
+    cells = [_number(found[metric], 4, limits.get(metric)) for metric in metrics]
+    return [title, model, *cells, f"{found['count']:,}"]
 
 
 def _breakdown(console: Console, title: str, rows: list[dict[str, Any]], metrics: tuple[str, ...]) -> None:
     from rich.table import Table
 
-    table = Table("group", *(WORDS[metric] for metric in metrics), "questions", title=title, title_justify="left")
+    table = Table("group", *(WORDS[metric] for metric in metrics), "asked", title=title, title_justify="left")
     for row in rows:
-        cells = [_number(row[metric], 1 if metric == "mean_rank" else 4) for metric in metrics]
+        cells = [_number(row[metric]) for metric in metrics]
         table.add_row(visible(str(row["group"])), *cells, f"{row['count']:,}")
     console.print(table)
 

@@ -1,0 +1,101 @@
+"""`hynt demo`: the whole way on the embedded graph, in about a minute: train, evaluate, ask."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.evaluation_tables import print_evaluation
+from hynt.cli.output import console as standard_output
+from hynt.cli.progress import QuestionProgress
+from hynt.cli.training_progress import TrainingProgress, duration
+from hynt.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(name="demo", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
+
+# Facts of the test split, which the model has not seen, with one part left out and the answer that the graph holds.
+QUESTIONS: tuple[tuple[tuple[Any, ...], str], ...] = (
+    (("Austria", "language spoken", "?", [("role", "official"), ("share", "97")]), "German"),
+    (("Brazil", "?", "Brazilian Real", [("start time", "1994-07-01")]), "currency"),
+    (("Austria", "life expectancy", "?", [("point in time", "2024"), ("sex", "female")]), "85.4 years"),
+)
+
+
+@app.command()
+def demo(
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="RUN", help="Keep the run here, or use the one that is here. Else it is dropped."
+        ),
+    ] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Fewer, for a quicker look.")] = None,
+) -> None:
+    """Train HyNT on the embedded graph `world`, evaluate it beside trivial models, and ask it three questions."""
+    console = standard_output()
+    with tempfile.TemporaryDirectory(prefix="hynt-demo-") as folder:
+        path = Path(folder) / "run" if out is None else out
+        _train(console, path, epochs)
+        _evaluate(console, path)
+        _ask(console, path)
+        if out is not None:
+            console.print(
+                f"\nThe run is kept in {out}. Ask it yourself: hynt predict {out} --head Japan --relation capital"
+            )
+
+
+def _train(console: Console, path: Path, epochs: int | None) -> None:
+    from hynt.graph.storage import load_graph
+    from hynt.training.choosing import Wishes, settings_for
+    from hynt.training.interruption import stopping_on_signals
+    from hynt.training.run import chosen_device, start, train
+    from hynt.training.run_folder import RunFolder
+
+    if path.exists():
+        if not RunFolder.open(path).is_finished:
+            raise UsageError(f"{path} holds an unfinished run.", where="--out", advice="Choose another folder.")
+        console.print(f"Using the run in {path}.")
+        return
+    graph, device = load_graph("world"), chosen_device("cpu")
+    facts = ", ".join(f"{len(table):,} {name}" for name, table in graph.splits.items())
+    console.print(f"world: {facts} facts about {graph.vocabulary.entity_count:,} entities. Training HyNT on them.")
+    settings = settings_for(Wishes("hynt", "world", epochs), graph, on_gpu=False)
+    with TrainingProgress() as progress, stopping_on_signals() as stopper:
+        run = train(start(graph, settings, path, device, None), device, progress, stopper)
+    console.print(f"Trained in {duration(run.manifest['training']['seconds'])}.")
+
+
+def _evaluate(console: Console, path: Path) -> None:
+    from hynt.batches.fact_tensors import FactTensors
+    from hynt.evaluation.evaluator import Evaluator
+    from hynt.evaluation.reference_rows import reference_rows
+    from hynt.training.loading import load_run
+    from hynt.training.training_data import training_table
+
+    loaded = load_run(path)
+    described = loaded.described() | {"reads_of_split": loaded.run.count_read("test")}
+    evaluator = Evaluator(loaded.graph, loaded.scaling, described=described)
+    with QuestionProgress("evaluating") as progress:
+        result = evaluator.evaluate(loaded.model, progress).to_mapping()
+    train = FactTensors.from_table(
+        training_table(loaded.graph, loaded.settings), loaded.graph.vocabulary, loaded.scaling
+    )
+    result["references"] = reference_rows(evaluator, train)
+    console.print()
+    print_evaluation(console, result)
+
+
+def _ask(console: Console, path: Path) -> None:
+    from hynt.prediction.predictor import load
+
+    predictor = load(path, "cpu")
+    for question, truth in QUESTIONS:
+        answers = predictor.predict(question, top=3)
+        console.print(f"\n{answers}")
+        console.print(f"  the graph says: {truth}", style="dim")
