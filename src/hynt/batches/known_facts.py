@@ -71,7 +71,7 @@ class KnownFacts:
         return self.of_fact[rows] + change
 
 
-def _mixed(key: Tensor) -> Tensor:
+def mixed(key: Tensor) -> Tensor:
     """Spreads every bit over all; arithmetic wraps around, and shifts are made logical."""
     key = (key ^ ((key >> 30) & ((1 << 34) - 1))) * _FIRST
     key = (key ^ ((key >> 27) & ((1 << 37) - 1))) * _SECOND
@@ -79,8 +79,8 @@ def _mixed(key: Tensor) -> Tensor:
 
 
 def _triplet(head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
-    return _mixed(_mixed(_mixed(head + _SALT) + relation) ^ tail)
+    return mixed(mixed(mixed(head + _SALT) + relation) ^ tail)
 
 
 def _pair(relation: Tensor, value: Tensor) -> Tensor:
-    return _mixed(_mixed(~relation) ^ value)  # ~: a pair is never mistaken for the start of a triplet
+    return mixed(mixed(~relation) ^ value)  # ~: a pair is never mistaken for the start of a triplet

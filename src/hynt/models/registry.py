@@ -12,11 +12,18 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.config.building import from_mapping
 from hynt.models.contract import Capability, ItemStream, Part
 from hynt.models.gran import Gran, GranSettings
+from hynt.models.hinge import Hinge, HingeSettings
+from hynt.models.hy_transformer import HyTransformer, HyTransformerSettings
 from hynt.models.hynt import Hynt
 from hynt.models.hynt_settings import HyntSettings
 from hynt.models.kbln import Kbln, KblnSettings
 from hynt.models.literale import Literale, LiteraleSettings
 from hynt.models.mt_kgnn import MtKgnn, MtKgnnSettings
+from hynt.models.nalp import Nalp, NalpSettings
+from hynt.models.neuinfer import NeuInfer, NeuInferSettings
+from hynt.models.ram import Ram, RamSettings
+from hynt.models.stare import Stare, StareSettings
+from hynt.models.tnalp import Tnalp, TnalpSettings
 from hynt.models.transea import Transea, TranseaSettings
 from hynt.models.trivial import (
     Frequency,
@@ -67,7 +74,19 @@ MODELS.add("transea", _entry(Transea, TranseaSettings, "translations of unit vec
 MODELS.add("mt-kgnn", _entry(MtKgnn, MtKgnnSettings, "DistMult, and networks for the numbers of its entities (2017)"))
 MODELS.add("kbln", _entry(Kbln, KblnSettings, "DistMult, and an expert in differences of literals (2018)"))
 MODELS.add("literale", _entry(Literale, LiteraleSettings, "entities gated with their literals before DistMult (2019)"))
+MODELS.add(
+    "stare", _entry(Stare, StareSettings, "a graph encoder that sees qualifiers, and a transformer (2020)", _always)
+)
+MODELS.add(
+    "hy-transformer",
+    _entry(HyTransformer, HyTransformerSettings, "StarE's transformer without its graph encoder (2021)", _always),
+)
 MODELS.add("gran", _entry(Gran, GranSettings, "a transformer over the fact's own graph (ACL 2021)", _always))
+MODELS.add("nalp", _entry(Nalp, NalpSettings, "how related a fact's pairs of role and value are (2019)", _always))
+MODELS.add("tnalp", _entry(Tnalp, TnalpSettings, "NaLP, and whether types of roles and values fit (2021)", _always))
+MODELS.add("ram", _entry(Ram, RamSettings, "roles from a shared basis, and products of entities (2021)", _always))
+MODELS.add("hinge", _entry(Hinge, HingeSettings, "convolutions over triplets and their qualifiers (2020)", _always))
+MODELS.add("neuinfer", _entry(NeuInfer, NeuInferSettings, "valid triplets and qualifiers that agree (2020)", _always))
 MODELS.add("relation-mean", _entry(RelationMean, TrivialSettings, "a number is the mean of its relation"))
 MODELS.add("relation-median", _entry(RelationMedian, TrivialSettings, "a number is the median of its relation"))
 MODELS.add(

@@ -94,7 +94,7 @@ class NegativeEpoch:
 class NegativeFacts:
     """Training items of models that tell true facts from false ones."""
 
-    parts = ("fact",)
+    parts: tuple[str, ...] = ("fact",)
 
     def __init__(
         self, facts: FactTensors, batch_size: int, corruption: Corruption, loss: FactLoss = logistic_loss

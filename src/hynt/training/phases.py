@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 import torch
 from torch import nn
 
+from hynt.batches.components import Masking
 from hynt.batches.question_groups import Grouping
 from hynt.errors import UsageError
-from hynt.models.contract import ItemStream, Model
+from hynt.models.contract import ItemStream, Model, Task
 from hynt.training.captured_step import CapturedStep
 from hynt.training.grouped_questions import GroupedQuestions
 from hynt.training.literal_phases import literal_phases
@@ -37,7 +39,8 @@ def phases_for(model: nn.Module, data: TrainingData, settings: RunSettings) -> l
         return [Phase(kind.value, stream, trainable(model), settings.schedule.epochs)]
     if kind is ItemStream.MASKED_COMPONENTS:
         most = cast(int, getattr(model, "instances", 64))  # of one fact, in an epoch
-        components = MaskedComponents(data.facts, settings.batch_size, most, settings.masking, settings.losses)
+        masking = _what_it_answers(cast(Model, model), settings.masking)
+        components = MaskedComponents(data.facts, settings.batch_size, most, masking, settings.losses)
         return [Phase(kind.value, components, trainable(model), settings.schedule.epochs)]
     if kind is ItemStream.GROUPED_QUESTIONS:
         grouping = cast(Grouping, getattr(model, "grouping", Grouping()))  # a model may say which questions it needs
@@ -47,6 +50,11 @@ def phases_for(model: nn.Module, data: TrainingData, settings: RunSettings) -> l
         negatives = NegativeFacts(data.facts, settings.batch_size, cast(FactScorer, model).corruption)
         return [Phase(kind.value, negatives, trainable(model), settings.schedule.epochs)]
     raise UsageError(f"there is no trainer for {kind.value} yet.", advice="Choose another model.")
+
+
+def _what_it_answers(model: Model, masking: Masking) -> Masking:
+    """Hides no relations from a model that cannot be asked for them."""
+    return replace(masking, relations=masking.relations and any(task is Task.RELATION for task, _ in model.answers))
 
 
 def uses_bf16(settings: RunSettings, device: torch.device) -> bool:

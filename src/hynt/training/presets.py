@@ -12,6 +12,7 @@ from typing import Any
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.registry import Registry
 from hynt.training.presets_literals import LITERAL_PRESETS
+from hynt.training.presets_nary import NARY_PRESETS
 from hynt.training.presets_transformers import TRANSFORMER_PRESETS
 
 AUTHORS_CLIP = 0.1
@@ -90,7 +91,7 @@ for _name, _preset in {
     },
 }.items():  # fmt: skip
     PRESETS.add(_name, _preset)
-for _name, _preset in (LITERAL_PRESETS | TRANSFORMER_PRESETS).items():
+for _name, _preset in {**LITERAL_PRESETS, **TRANSFORMER_PRESETS, **NARY_PRESETS}.items():
     PRESETS.add(_name, _preset)
 
 

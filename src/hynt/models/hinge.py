@@ -1,0 +1,131 @@
+"""HINGE (Rosso, Yang and Cudré-Mauroux, WWW 2020): a convolution over each triplet, and one over it with a qualifier.
+
+What both find is pooled by the minimum. Kernels span all rows of their image, so a convolution is a sum over rows:
+candidates for one row add to what the others make. Numbers are tokens by their literals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor, nn
+
+from hynt.batches.corruption import Corruption
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.config.constraints import Range
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Number, Part, Question, Relations
+from hynt.models.layers.literal_values import LiteralValues
+from hynt.models.layers.masked_batch_norm import MaskedBatchNorm
+from hynt.models.layers.relatedness import uniform_table
+from hynt.models.layers.token_scores import NumberAnswer
+from hynt.models.layers.tokens import ranked_numbers, token_count, token_ids
+from hynt.models.layers.triplet_network import FactQuestion, read_fact, score_whole, sweep
+
+KERNEL = 3
+"""Columns that a filter sees at once."""
+
+
+@dataclass(frozen=True)
+class HingeSettings:
+    """HINGE's sizes and how its negatives are drawn."""
+
+    dimension: Annotated[int, Range(KERNEL)] = 256  # d
+    filters: Annotated[int, Range(1)] = 400  # n_f, of each convolution
+    relation_share: Annotated[float, Range(0, 1)] = 0.5  # of negatives that exchange a relation
+    numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
+
+
+class RowConvolution(nn.Module):
+    """Filters of as many rows as an image has and KERNEL columns, batch normalisation, ReLU."""
+
+    def __init__(self, rows: int, filters: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(filters, rows, KERNEL))
+        nn.init.trunc_normal_(self.weight, std=0.1, a=-0.2, b=0.2)
+        self.bias = nn.Parameter(torch.zeros(filters))
+        self.norm = MaskedBatchNorm(filters)
+
+    def linear(self, vectors: Tensor, first: int) -> Tensor:
+        """(n, filters × (d − 2)) what rows `first`, `first` + 1, … add, from (n, rows, d)."""
+        weight = self.weight[:, first : first + vectors.shape[1]]
+        return functional.conv1d(vectors, weight).flatten(1)
+
+    def after(self, added: Tensor, counted: Tensor | None) -> Tensor:
+        """The same shape: bias, normalised by filter, ReLU."""
+        image = added.view(*added.shape[:-1], len(self.bias), -1) + self.bias.unsqueeze(1)
+        normal = self.norm.fixed(image, -2) if counted is None else self.norm(image, counted)
+        return functional.relu(normal).flatten(-2)
+
+
+class Hinge(nn.Module):
+    """Two convolutions, a minimum, and a linear output."""
+
+    item_stream: ClassVar[ItemStream] = ItemStream.FACTS_WITH_NEGATIVES
+    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    answers: ClassVar[frozenset[Capability]] = EVERYWHERE
+
+    def __init__(self, sizes: Sizes, settings: HingeSettings, literals: LiteralValues) -> None:
+        super().__init__()
+        self.sizes, self.settings, self.literals = sizes, settings, literals
+        self.corruption = Corruption(relations=settings.relation_share)
+        self.entity = uniform_table(token_count(sizes), settings.dimension)
+        self.relation = uniform_table(sizes.relations, settings.dimension)
+        self.of_triplet = RowConvolution(3, settings.filters)
+        self.of_qualifier = RowConvolution(5, settings.filters)
+        self.output = nn.Linear(settings.filters * (settings.dimension - KERNEL + 1), 1)
+        nn.init.xavier_normal_(self.output.weight)
+        nn.init.zeros_(self.output.bias)
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: HingeSettings) -> Hinge:
+        """A new model; training facts say which literals each relation has."""
+        return cls(sizes, settings, LiteralValues.of(train))
+
+    # ------------------------------------------------------------------ layers, as the sweep calls them
+
+    def triplet_linear(self, vectors: Tensor, first: int) -> Tensor:
+        """The first convolution."""
+        return self.of_triplet.linear(vectors, first)
+
+    def qualifier_linear(self, vectors: Tensor, first: int) -> Tensor:
+        """The second convolution."""
+        return self.of_qualifier.linear(vectors, first)
+
+    def triplet_after(self, added: Tensor, counted: Tensor | None) -> Tensor:
+        """α, the features of a triplet."""
+        return self.of_triplet.after(added, counted)
+
+    def qualifier_after(self, added: Tensor, counted: Tensor | None) -> Tensor:
+        """β, the features of a triplet with a qualifier."""
+        return self.of_qualifier.after(added, counted)
+
+    def finish(self, triplet: Tensor, lowest: Tensor | None, has_any: Tensor) -> Tensor:  # noqa: ARG002
+        """w·min(α, β₁, …) + b. The minimum over no qualifier is infinite and drops out by itself."""
+        features = triplet if lowest is None else torch.minimum(triplet, lowest)
+        scores: Tensor = self.output(features)
+        return scores.squeeze(-1)
+
+    # ------------------------------------------------------------------ the contract
+
+    def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
+        """(rows,) logits of whole facts."""
+        return score_whole(self, batch, real)
+
+    def read(self, batch: MaskedBatch) -> FactQuestion:
+        """The visible parts."""
+        return read_fact(batch)
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """Logits of the facts that candidates make, or the numbers."""
+        assert isinstance(question, FactQuestion)
+        if isinstance(candidates, Number):
+            return ranked_numbers(
+                self.literals, question, lambda asked, ids: sweep(self, asked, ids), self.settings.numbers
+            )
+        if isinstance(candidates, Relations):
+            return sweep(self, question, torch.arange(self.sizes.relations, device=question.asked.device))
+        return sweep(self, question, token_ids(candidates, self.sizes, question.asked.device))

@@ -1,0 +1,144 @@
+"""A fact as a set of pairs of a role and a value, judged by the lowest features of its pairs (NaLP and tNaLP).
+
+The head of relation r plays one role, its tail another, and each relation of a qualifier a third: roles have ids r,
+relations + r and 2 × relations + q. What a channel makes of a pair is pooled by the minimum over pairs, so a question
+is read once as the minimum over its visible pairs, and a candidate adds one pair to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from hynt.batches.masked_batch import HEAD, RELATION, TAIL, MaskedBatch
+from hynt.models.contract import Question
+from hynt.models.layers.slot_minimum import NOTHING, slot_minimum
+from hynt.models.layers.tokens import groups_of
+
+AT_ONCE = 1 << 24
+"""How many features of candidates are held at once."""
+
+
+class Channel(Protocol):
+    """What can be made of a pair: linear in role and value, then `after` to features, then `finish` to a score."""
+
+    width: int  # features of a pair
+
+    def role_part(self, roles: Tensor) -> Tensor:
+        """(…, hidden) from (…) int64."""
+        ...
+
+    def value_part(self, values: Tensor) -> Tensor:
+        """(…, hidden) from (…) int64."""
+        ...
+
+    def after(self, joined: Tensor, counted: Tensor | None) -> Tensor:
+        """(…, width) from the sum of both parts. `counted` (n,) bool: rows that make statistics; None: fixed ones."""
+        ...
+
+    def finish(self, lowest: Tensor) -> Tensor:
+        """(…) scores from (…, width) minima over pairs."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PairQuestion(Question):
+    """The minima over the visible pairs, channel by channel, and what stands beside the hidden component."""
+
+    asked: Tensor  # (rows,) int64 position
+    head: Tensor  # (rows,) int64
+    tail: Tensor  # (rows,) int64
+    value: Tensor  # (rows,) int64 the value of the asked qualifier, where its relation is asked
+
+
+def role_count(relations: int) -> int:
+    """Every relation has a role for heads, one for tails and one for values of qualifiers."""
+    return 3 * relations
+
+
+def lowest_features(channels: Sequence[Channel], batch: MaskedBatch, counted: Tensor | None, shown: Tensor) -> Tensor:
+    """(rows, widths) minima over the pairs of each row: heads, tails and slots, of which `shown` (2 rows + slots,) bool
+    take part; `counted`, as long, make statistics.
+    """
+    rows, relations = len(batch), batch.sizes.relations
+    relation, qualifier = (ids.clamp(max=relations - 1) for ids in (batch.relation, batch.qualifier_relation))
+    roles = torch.cat([relation, relations + relation, 2 * relations + qualifier])
+    values = torch.cat([batch.head, batch.tail_entity, batch.qualifier_entity])
+    features = torch.cat([c.after(c.role_part(roles) + c.value_part(values), counted) for c in channels], 1)
+    head, tail, slots = torch.split(features, [rows, rows, len(features) - 2 * rows])
+    head = torch.where(shown[:rows].unsqueeze(1), head, NOTHING)
+    tail = torch.where(shown[rows : 2 * rows].unsqueeze(1), tail, NOTHING)
+    return torch.minimum(torch.minimum(head, tail), slot_minimum(slots, shown[2 * rows :], batch.layout))
+
+
+def pair_scores(channels: Sequence[Channel], lowest: Tensor) -> Tensor:
+    """(…) the lowest of the channels' scores, from (…, widths) minima."""
+    pieces = torch.split(lowest, [channel.width for channel in channels], -1)
+    scores = [channel.finish(piece) for channel, piece in zip(channels, pieces, strict=True)]
+    return torch.stack(scores).amin(0)
+
+
+def score_whole(channels: Sequence[Channel], batch: MaskedBatch, real: Tensor) -> Tensor:
+    """(rows,) scores of whole facts; `real` (rows,) bool is false for filler."""
+    shown = torch.cat([torch.ones_like(real), torch.ones_like(real), batch.qualifier_present])
+    counted = torch.cat([real, real, batch.qualifier_present & real[batch.places.slot_row]])
+    return pair_scores(channels, lowest_features(channels, batch, counted, shown))
+
+
+def read_pairs(channels: Sequence[Channel], batch: MaskedBatch) -> PairQuestion:
+    """All visible pairs, once. The relation of a triplet is in two pairs: neither is visible where it is asked."""
+    asked = batch.asked
+    slot_asked = asked[batch.places.slot_row] - 2 * batch.places.slot_within
+    slots = batch.qualifier_present & (slot_asked != 3) & (slot_asked != 4)
+    shown = torch.cat([(asked != HEAD) & (asked != RELATION), (asked != TAIL) & (asked != RELATION), slots])
+    value = batch.qualifier_entity[batch.slot_of_asked] if batch.layout.slots else batch.head
+    lowest = lowest_features(channels, batch, None, shown)
+    return PairQuestion(lowest, batch.asked_relation(), asked, batch.head, batch.tail_entity, value)
+
+
+def score_values(channels: Sequence[Channel], question: PairQuestion, ids: Tensor, relations: int) -> Tensor:
+    """(rows, candidates) with the tokens `ids`, (candidates,) or (rows, candidates), in the hidden place.
+
+    What a pair becomes depends on role and candidate alone, so questions about one role share it.
+    """
+    place = torch.where(question.asked == HEAD, 0, torch.where(question.asked == TAIL, 1, 2))
+    role = place * relations + question.relation
+    if ids.dim() == 2:
+        pairs = [c.after(c.role_part(role).unsqueeze(1) + c.value_part(ids), None) for c in channels]
+        return pair_scores(channels, torch.minimum(question.encoded.unsqueeze(1), torch.cat(pairs, -1)))
+    result = question.encoded.new_zeros(len(role), len(ids))
+    for key, rows in groups_of(role):
+        rest, one = question.encoded[rows].unsqueeze(1), torch.tensor(key, device=ids.device)
+        found = []
+        for chunk in torch.split(ids, max(1, AT_ONCE // rest.numel())):
+            pair = torch.cat([c.after(c.role_part(one) + c.value_part(chunk), None) for c in channels], -1)
+            found.append(pair_scores(channels, torch.minimum(rest, pair)))
+        result = result.index_put((rows,), torch.cat(found, 1))
+    return result
+
+
+def score_relations(channels: Sequence[Channel], question: PairQuestion, relations: int) -> Tensor:
+    """(rows, relations) with each relation in the hidden place; that of a triplet in the roles of head and tail."""
+    result = question.encoded.new_zeros(len(question.asked), relations)
+    every = torch.arange(relations, device=result.device)
+    size = max(1, AT_ONCE // (relations * question.encoded.shape[1]))
+
+    def pairs(values: Tensor, first_role: int) -> Tensor:
+        parts = (c.role_part(first_role + every) + c.value_part(values).unsqueeze(1) for c in channels)
+        return torch.cat([c.after(part, None) for c, part in zip(channels, parts, strict=True)], -1)
+
+    for of_triplet in (True, False):
+        mine = torch.nonzero((question.asked == RELATION) == of_triplet).squeeze(1)
+        for rows in torch.split(mine, size):
+            some = question.take(rows)
+            if of_triplet:
+                pair = torch.minimum(pairs(some.head, 0), pairs(some.tail, relations))
+            else:
+                pair = pairs(some.value, 2 * relations)
+            scores = pair_scores(channels, torch.minimum(some.encoded.unsqueeze(1), pair))
+            result = result.index_put((rows,), scores)
+    return result

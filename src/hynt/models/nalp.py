@@ -1,0 +1,87 @@
+"""NaLP (Guan, Jin, Wang and Cheng, WWW 2019): a fact is true if all its pairs of role and value are related.
+
+Numbers are tokens by their literals. Relations are exchanged and predicted for head and tail at once, which repairs
+what the authors' code does one role at a time ("NaLP-Fix").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from torch import Tensor, nn
+
+from hynt.batches.corruption import Corruption
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.config.constraints import Range
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Number, Part, Question, Relations
+from hynt.models.layers.literal_values import LiteralValues
+from hynt.models.layers.pair_pooling import (
+    PairQuestion,
+    read_pairs,
+    role_count,
+    score_relations,
+    score_values,
+    score_whole,
+)
+from hynt.models.layers.relatedness import Relatedness
+from hynt.models.layers.token_scores import NumberAnswer
+from hynt.models.layers.tokens import ranked_numbers, token_count, token_ids
+
+Positive = Annotated[int, Range(1)]
+
+
+@dataclass(frozen=True)
+class NalpSettings:
+    """NaLP's sizes and how its negatives are drawn."""
+
+    dimension: Positive = 256  # d, of roles and values
+    filters: Positive = 200  # n_f
+    hidden: Positive = 1000  # n_g, units of the relatedness network
+    relation_share: Annotated[float, Range(0, 1)] | None = None  # of negatives; None: relations among all ids
+    numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
+
+
+class Nalp(nn.Module):
+    """Roles, values, and the relatedness of their pairs."""
+
+    item_stream: ClassVar[ItemStream] = ItemStream.FACTS_WITH_NEGATIVES
+    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    answers: ClassVar[frozenset[Capability]] = EVERYWHERE
+
+    def __init__(self, sizes: Sizes, settings: NalpSettings, literals: LiteralValues) -> None:
+        super().__init__()
+        self.sizes, self.settings, self.literals = sizes, settings, literals
+        self.corruption = Corruption(relations=settings.relation_share)
+        self.relatedness = Relatedness(
+            role_count(sizes.relations), token_count(sizes), settings.dimension, settings.filters, settings.hidden
+        )
+        self.channels = (self.relatedness,)
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: NalpSettings) -> Nalp:
+        """A new model; training facts say which literals each relation has."""
+        return cls(sizes, settings, LiteralValues.of(train))
+
+    def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
+        """(rows,) logits of whole facts."""
+        return score_whole(self.channels, batch, real)
+
+    def read(self, batch: MaskedBatch) -> PairQuestion:
+        """The minima over the visible pairs."""
+        return read_pairs(self.channels, batch)
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """Logits of the facts that candidates make, or the numbers."""
+        assert isinstance(question, PairQuestion)
+        relations = self.sizes.relations
+        if isinstance(candidates, Relations):
+            return score_relations(self.channels, question, relations)
+
+        def values(asked: PairQuestion, ids: Tensor) -> Tensor:
+            return score_values(self.channels, asked, ids, relations)
+
+        if isinstance(candidates, Number):
+            return ranked_numbers(self.literals, question, values, self.settings.numbers)
+        return values(question, token_ids(candidates, self.sizes, question.asked.device))

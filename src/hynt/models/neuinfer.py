@@ -1,0 +1,156 @@
+"""NeuInfer (Guan, Jin, Guo, Wang and Cheng, ACL 2020): is the triplet valid, and do its qualifiers agree with it?
+
+Both are answered by small networks; the probability that a fact is true is their weighted mean. Everything is kept as
+logarithms, because probabilities near 0 and 1 could not be ranked. Numbers are tokens by their literals.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated, ClassVar, Literal
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor, nn
+
+from hynt.batches.corruption import Corruption
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.config.constraints import Range
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Number, Part, Question, Relations
+from hynt.models.layers.literal_values import LiteralValues
+from hynt.models.layers.relatedness import uniform_table
+from hynt.models.layers.token_scores import NumberAnswer
+from hynt.models.layers.tokens import ranked_numbers, token_count, token_ids
+from hynt.models.layers.triplet_network import FactQuestion, read_fact, score_whole, sweep
+
+Depth = Literal[1, 2]
+
+
+@dataclass(frozen=True)
+class NeuInferSettings:
+    """NeuInfer's sizes and how its negatives are drawn."""
+
+    dimension: Annotated[int, Range(1)] = 256  # d
+    hidden: Annotated[int, Range(1)] = 1000  # g, units of the last layer about qualifiers
+    validity_layers: Depth = 1  # n₁
+    compatibility_layers: Depth = 1  # n₂
+    validity_weight: Annotated[float, Range(0, 1)] = 0.3  # w
+    relation_share: Annotated[float, Range(0, 1)] | None = None  # of negatives; None: relations among all ids
+    numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
+
+
+class PartsNetwork(nn.Module):
+    """Fully connected layers with ReLU over some parts side by side; the first can be given a few parts at a time."""
+
+    def __init__(self, parts: int, dimension: int, widths: list[int]) -> None:
+        super().__init__()
+        self.dimension = dimension
+        sizes = [parts * dimension, *widths]
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
+        for layer in self.layers:
+            _initialise(layer)
+
+    def linear(self, vectors: Tensor, first: int) -> Tensor:
+        """(n, width) what parts `first`, `first` + 1, … add to the first layer, from (n, parts, d)."""
+        start = first * self.dimension
+        weight = self.layers[0].weight
+        assert isinstance(weight, Tensor)
+        return functional.linear(vectors.flatten(1), weight[:, start : start + vectors.shape[1] * self.dimension])
+
+    def after(self, added: Tensor) -> Tensor:
+        """(…, last width): the first layer's bias, ReLU, and the layers that follow."""
+        bias = self.layers[0].bias
+        assert isinstance(bias, Tensor)
+        x = functional.relu(added + bias)
+        for layer in list(self.layers)[1:]:
+            x = functional.relu(layer(x))
+        return x
+
+
+class NeuInfer(nn.Module):
+    """A network for triplets, one for triplets with a qualifier, and two outputs."""
+
+    item_stream: ClassVar[ItemStream] = ItemStream.FACTS_WITH_NEGATIVES
+    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    answers: ClassVar[frozenset[Capability]] = EVERYWHERE
+
+    def __init__(self, sizes: Sizes, settings: NeuInferSettings, literals: LiteralValues) -> None:
+        super().__init__()
+        self.sizes, self.settings, self.literals = sizes, settings, literals
+        self.corruption = Corruption(relations=settings.relation_share)
+        d, g = settings.dimension, settings.hidden
+        self.entity, self.relation = uniform_table(token_count(sizes), d), uniform_table(sizes.relations, d)
+        validity = [3 * d - 3 * d // 2] if settings.validity_layers == 1 else [2 * d, d]
+        compatibility = [g] if settings.compatibility_layers == 1 else [5 * d - int((5 * d - g) / 2), g]
+        self.validity = PartsNetwork(3, d, validity)
+        self.compatibility = PartsNetwork(5, d, compatibility)
+        self.validity_output = nn.Linear(validity[-1], 1)
+        self.compatibility_output = nn.Linear(g, 1)
+        _initialise(self.validity_output)
+        _initialise(self.compatibility_output)
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: NeuInferSettings) -> NeuInfer:
+        """A new model; training facts say which literals each relation has."""
+        return cls(sizes, settings, LiteralValues.of(train))
+
+    # ------------------------------------------------------------------ layers, as the sweep calls them
+
+    def triplet_linear(self, vectors: Tensor, first: int) -> Tensor:
+        """The first layer about validity."""
+        return self.validity.linear(vectors, first)
+
+    def qualifier_linear(self, vectors: Tensor, first: int) -> Tensor:
+        """The first layer about compatibility."""
+        return self.compatibility.linear(vectors, first)
+
+    def triplet_after(self, added: Tensor, counted: Tensor | None) -> Tensor:  # noqa: ARG002
+        """Features of validity; no statistics here."""
+        return self.validity.after(added)
+
+    def qualifier_after(self, added: Tensor, counted: Tensor | None) -> Tensor:  # noqa: ARG002
+        """Features of compatibility."""
+        return self.compatibility.after(added)
+
+    def finish(self, triplet: Tensor, lowest: Tensor | None, has_any: Tensor) -> Tensor:
+        """log p − log(1 − p) with p = w·σ(a) + (1 − w)·σ(c), or p = σ(a) where there is no qualifier."""
+        valid: Tensor = self.validity_output(triplet).squeeze(-1)
+        if lowest is None:
+            return valid
+        held = torch.where(has_any.unsqueeze(-1), lowest, 0.0)  # the minimum over nothing is infinite
+        agrees: Tensor = self.compatibility_output(held).squeeze(-1)
+        w = self.settings.validity_weight
+        one, other = (math.log(share) if share > 0 else float("-inf") for share in (w, 1 - w))
+        true = torch.logaddexp(functional.logsigmoid(valid) + one, functional.logsigmoid(agrees) + other)
+        false = torch.logaddexp(functional.logsigmoid(-valid) + one, functional.logsigmoid(-agrees) + other)
+        return torch.where(has_any, true - false, valid)
+
+    # ------------------------------------------------------------------ the contract
+
+    def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
+        """(rows,) logits of whole facts: softplus of them, or of their negative, is the cross entropy of p."""
+        return score_whole(self, batch, real)
+
+    def read(self, batch: MaskedBatch) -> FactQuestion:
+        """The visible parts."""
+        return read_fact(batch)
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """Logits of the facts that candidates make, or the numbers."""
+        assert isinstance(question, FactQuestion)
+        if isinstance(candidates, Number):
+            return ranked_numbers(
+                self.literals, question, lambda asked, ids: sweep(self, asked, ids), self.settings.numbers
+            )
+        if isinstance(candidates, Relations):
+            return sweep(self, question, torch.arange(self.sizes.relations, device=question.asked.device))
+        return sweep(self, question, token_ids(candidates, self.sizes, question.asked.device))
+
+
+def _initialise(layer: nn.Module) -> None:
+    assert isinstance(layer, nn.Linear)
+    nn.init.xavier_uniform_(layer.weight)
+    nn.init.zeros_(layer.bias)

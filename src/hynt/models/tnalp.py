@@ -1,0 +1,122 @@
+"""tNaLP (Guan, Jin, Guo, Wang and Cheng, TKDE 2021): NaLP, and the types of roles and values must fit as well.
+
+Types are latent vectors. A fact is as true as the worse of relatedness and fit: min(σ(s), σ(s_t)) = σ(min(s, s_t)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import torch.nn.functional as functional
+from torch import Tensor, nn
+
+from hynt.batches.corruption import Corruption
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.config.constraints import Range
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Number, Part, Question, Relations
+from hynt.models.layers.literal_values import LiteralValues
+from hynt.models.layers.pair_pooling import (
+    PairQuestion,
+    read_pairs,
+    role_count,
+    score_relations,
+    score_values,
+    score_whole,
+)
+from hynt.models.layers.relatedness import Relatedness, uniform_table
+from hynt.models.layers.token_scores import NumberAnswer
+from hynt.models.layers.tokens import ranked_numbers, token_count, token_ids
+
+Positive = Annotated[int, Range(1)]
+
+
+@dataclass(frozen=True)
+class TnalpSettings:
+    """tNaLP's sizes and how its negatives are drawn."""
+
+    dimension: Positive = 256  # d, of roles and values
+    filters: Positive = 200  # n_f
+    hidden: Positive = 1000  # n_g, units of the relatedness network
+    type_dimension: Positive = 30  # d_t, of latent types
+    type_hidden: Positive = 200  # n_t, units of the network that compares types
+    relation_share: Annotated[float, Range(0, 1)] | None = None  # of negatives; None: relations among all ids
+    numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
+
+
+class TypeFit(nn.Module):
+    """τ_i = ReLU(T [pt_i; xt_i] + b); the score is linear in the minimum over i."""
+
+    def __init__(self, roles: int, values: int, dimension: int, hidden: int) -> None:
+        super().__init__()
+        self.width = hidden
+        self.role, self.value = uniform_table(roles, dimension), uniform_table(values, dimension)
+        self.compare = nn.Linear(2 * dimension, hidden)  # T
+        self.output = nn.Linear(hidden, 1)
+        for layer in (self.compare, self.output):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def role_part(self, roles: Tensor) -> Tensor:
+        """(…, hidden): the left half of T on types of roles, and its bias."""
+        weight = self.compare.weight[:, : self.role.shape[1]]
+        return functional.linear(functional.embedding(roles, self.role), weight, self.compare.bias)
+
+    def value_part(self, values: Tensor) -> Tensor:
+        """(…, hidden): the right half of T on types of values."""
+        weight = self.compare.weight[:, self.role.shape[1] :]
+        return functional.linear(functional.embedding(values, self.value), weight)
+
+    def after(self, joined: Tensor, counted: Tensor | None) -> Tensor:  # noqa: ARG002
+        """(…, hidden) τ; nothing here depends on other rows."""
+        return functional.relu(joined)
+
+    def finish(self, lowest: Tensor) -> Tensor:
+        """(…) from the minimum of τ."""
+        scores: Tensor = self.output(lowest)
+        return scores.squeeze(-1)
+
+
+class Tnalp(nn.Module):
+    """Relatedness and the fit of types."""
+
+    item_stream: ClassVar[ItemStream] = ItemStream.FACTS_WITH_NEGATIVES
+    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    answers: ClassVar[frozenset[Capability]] = EVERYWHERE
+
+    def __init__(self, sizes: Sizes, settings: TnalpSettings, literals: LiteralValues) -> None:
+        super().__init__()
+        self.sizes, self.settings, self.literals = sizes, settings, literals
+        self.corruption = Corruption(relations=settings.relation_share)
+        roles, values = role_count(sizes.relations), token_count(sizes)
+        self.relatedness = Relatedness(roles, values, settings.dimension, settings.filters, settings.hidden)
+        self.type_fit = TypeFit(roles, values, settings.type_dimension, settings.type_hidden)
+        self.channels = (self.relatedness, self.type_fit)
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: TnalpSettings) -> Tnalp:
+        """A new model; training facts say which literals each relation has."""
+        return cls(sizes, settings, LiteralValues.of(train))
+
+    def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
+        """(rows,) logits of whole facts."""
+        return score_whole(self.channels, batch, real)
+
+    def read(self, batch: MaskedBatch) -> PairQuestion:
+        """The minima over the visible pairs, of both channels."""
+        return read_pairs(self.channels, batch)
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """Logits of the facts that candidates make, or the numbers."""
+        assert isinstance(question, PairQuestion)
+        relations = self.sizes.relations
+        if isinstance(candidates, Relations):
+            return score_relations(self.channels, question, relations)
+
+        def values(asked: PairQuestion, ids: Tensor) -> Tensor:
+            return score_values(self.channels, asked, ids, relations)
+
+        if isinstance(candidates, Number):
+            return ranked_numbers(self.literals, question, values, self.settings.numbers)
+        return values(question, token_ids(candidates, self.sizes, question.asked.device))

@@ -1,0 +1,149 @@
+"""What NaLP, tNaLP, HINGE and NeuInfer, which score whole facts, and RAM hold alike."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from hynt.batches.buckets import layout_of
+from hynt.batches.corruption import Corruption
+from hynt.batches.filling import fill
+from hynt.batches.masking import hide
+from hynt.evaluation.evaluator import evaluate
+from hynt.formats.from_python import graph_from_facts
+from hynt.models.contract import Entities, Number, Relations, Tokens
+from hynt.training.negatives import FactScorer, NegativeFacts
+from tests.models.fact_scorers import (
+    FACTS,
+    SMALL,
+    asked_of,
+    model_for,
+    scored,
+    substituted,
+    whole,
+    with_qualifiers,
+)
+from tests.models.first_steps import trained
+from tests.training.small_graph import forty_facts, small_graph
+
+SCORERS = ["nalp", "tnalp", "hinge", "neuinfer"]
+PAIRS = [(0, 3), (1, 4), (3, 2)]
+
+WIDE = {
+    "nalp": {"dimension": 32, "filters": 32, "hidden": 64},
+    "tnalp": {"dimension": 32, "filters": 32, "hidden": 64, "type_dimension": 16, "type_hidden": 32},
+    "hinge": {"dimension": 16, "filters": 16, "relation_share": 0.2},
+    "neuinfer": {"dimension": 32, "hidden": 64},
+    "ram": {"dimension": 32, "entity_dropout": 0.0},
+}
+"""Wide enough to learn something by heart, and for every qualifier to have the lowest of some feature."""
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_candidates_score_as_the_facts_they_make(name):
+    model = model_for(name, FACTS)
+    tokens = [*range(FACTS.sizes.entities), *range(FACTS.sizes.entities + 1, sum(FACTS.sizes[::2]) + 1)]
+    for row in range(5):
+        for position in range(3 + 2 * int(FACTS.qualifier_counts()[row])):
+            kind, ids = (Relations(), range(FACTS.sizes.relations)) if position % 2 else (Tokens(), tokens)
+            with torch.no_grad():
+                found = model.score(model.read(asked_of(FACTS, row, position)), kind)[0]
+            expected = substituted(model, FACTS, row, position, ids)
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4, msg=f"{name}, {position} of {row}")
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_the_order_of_qualifiers_does_not_matter_and_a_repeated_one_changes_nothing(name):
+    model = model_for(name, FACTS, **WIDE[name])
+    score = scored(model, whole(with_qualifiers(FACTS, PAIRS), 0))
+    assert scored(model, whole(with_qualifiers(FACTS, PAIRS[::-1]), 0)) == pytest.approx(score, abs=1e-5)
+    assert scored(model, whole(with_qualifiers(FACTS, [*PAIRS, PAIRS[1]]), 0)) == pytest.approx(score, abs=1e-5)
+    assert scored(model, whole(with_qualifiers(FACTS, PAIRS[:2]), 0)) != pytest.approx(score, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_padding_and_filler_reach_neither_scores_nor_statistics(name):
+    """In training, where statistics are those of the batch."""
+    outcomes = []
+    for extra, filler in ((0, 0), (3, 0), (3, 2)):
+        model = model_for(name, FACTS).train()
+        rows = torch.tensor([1, 2, 3] + [4] * filler)
+        layout = layout_of([(len(rows), (5 if filler else 3) + extra)])
+        batch, answers = hide(FACTS, rows, torch.zeros_like(rows), layout)
+        real = torch.arange(len(rows)) < 3
+        scores = model.score_facts(fill(batch, answers.entity, answers.relation), real)[:3]
+        scores.sum().backward()
+        state = {key: value for key, value in model.named_buffers() if "running" in key}
+        gradients = {key: value.grad for key, value in model.named_parameters() if value.grad is not None}
+        outcomes.append((scores.detach(), state, gradients))
+    first = outcomes[0]
+    for other in outcomes[1:]:
+        torch.testing.assert_close(other[0], first[0])
+        torch.testing.assert_close(other[1], first[1])
+        torch.testing.assert_close(other[2], first[2], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_numbers_are_values_that_the_relation_had_in_training(name):
+    graph = small_graph()
+    model, _, data = trained(name, graph, settings_of(name), 3)
+    facts = data.facts
+    row = int(torch.nonzero(facts.tail_is_number)[0])
+    with torch.no_grad():
+        value = float(model.score(model.read(asked_of(facts, row, 2)), Number()))
+    met = facts.tail_number[facts.relation == facts.relation[row]]
+    assert float((met - value).abs().min()) < 1e-6
+    softened, _, _ = trained(name, graph, settings_of(name, numbers="softmax-mean"), 3)
+    with torch.no_grad():
+        mean = float(softened.score(softened.read(asked_of(facts, row, 2)), Number()))
+    assert float(met.min()) < mean < float(met.max())
+    assert mean != value
+
+
+def settings_of(name, batch=32, rate=2e-3, **model):
+    return {
+        "batch_size": batch, "optimiser": {"learning_rate": rate}, "losses": {"smoothing": 0.0},
+        "schedule": {"shape": "steps", "decay": 1.0}, "model": {**SMALL[name], **model},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_facts_with_358_qualifiers_are_learnt_and_asked_about(name):
+    """The paper could run none of these models on such facts. A minimum over so many leaves hardly a feature above 0,
+    so candidates may tie; RAM's products must not.
+    """
+    facts = [(f"a{i}", "knows", f"a{(i + 1) % 9}", [("in", f"b{i % 3}")]) for i in range(9)]
+    for i in range(2):
+        long = [("seen", f"b{j % 7}") if j % 2 else ("year", 1900 + j % 50) for j in range(358)]
+        facts.append((f"a{i}", "met", f"a{i + 4}", long))
+    graph = graph_from_facts({"train": facts, "test": [*facts[:2], facts[-1]]}, name="long")
+    changes = {"instances": 4} if name == "ram" else {}
+    model, losses, data = trained(name, graph, settings_of(name, **changes), 4)
+    assert all(torch.isfinite(torch.tensor(losses)))
+    row = len(facts) - 1
+    for position in (0, 2, 4, 3 + 2 * 357 + 1):
+        with torch.no_grad():
+            scores = model.score(model.read(asked_of(data.facts, row, position)), Entities())
+        assert bool(torch.isfinite(scores).all())
+        assert name != "ram" or len(torch.unique(scores)) > 5, "products of 359 factors still differ"
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_few_facts_are_learnt_by_heart(name):
+    graph = forty_facts()
+    model, losses, data = trained(name, graph, settings_of(name, batch=40, rate=5e-3, **WIDE[name]), 300)
+    assert sum(losses[-10:]) < 0.4 * sum(losses[:10])
+    found = evaluate(model, graph, data.scaling, "train", literals=data.literals)
+    assert found.metric("link.all.mrr") > 0.75
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_the_loss_compiles_in_one_piece(name):
+    model = model_for(name, FACTS).train()
+    assert isinstance(model, FactScorer)
+    stream = NegativeFacts(FACTS, 4, Corruption(relations=0.5))
+    shape, tensors = stream.epoch(0, 0).items(0)
+    plain = stream.loss_for(shape)
+    expected = plain(model, tensors).total
+    compiled = torch.compile(plain, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(model, tensors).total, expected)

@@ -1,0 +1,87 @@
+"""HINGE: convolutions as sums over rows, the minimum, its size and its first losses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from hynt.batches.fact_tensors import Sizes
+from hynt.models.hinge import Hinge, HingeSettings
+from tests.models.fact_scorers import FACTS, model_for, scored, whole, with_qualifiers
+from tests.models.first_steps import trained
+from tests.training.small_graph import small_graph
+
+PAIRS = [(0, 3), (1, 4), (3, 2)]
+
+
+def test_scores_are_those_of_plain_convolutions_over_images():
+    model = model_for("hinge", FACTS)
+    fact = with_qualifiers(FACTS, PAIRS)
+    head, tail = model.entity[int(fact.head)], model.entity[int(fact.tail_entity)]
+    rows = [head, model.relation[int(fact.relation)], tail]
+
+    def features(layer, image):
+        found = torch.nn.functional.conv2d(image[None, None], layer.weight.unsqueeze(1), layer.bias)[0, :, 0]
+        norm = layer.norm
+        found = (found - norm.running_mean[:, None]) / (norm.running_variance[:, None] + norm.epsilon).sqrt()
+        return torch.relu(found * norm.weight[:, None] + norm.bias[:, None]).flatten()
+
+    each = [features(model.of_triplet, torch.stack(rows))]
+    for q, v in PAIRS:
+        each.append(features(model.of_qualifier, torch.stack([*rows, model.relation[q], model.entity[v]])))
+    expected = float(model.output(torch.stack(each).amin(0)).detach())
+    assert scored(model, whole(fact, 0)) == pytest.approx(expected, abs=1e-5)
+
+
+def test_head_and_tail_are_not_alike():
+    model = model_for("hinge", FACTS)
+    fact = with_qualifiers(FACTS, PAIRS)
+    turned = replace(fact, head=fact.tail_entity, tail_entity=fact.head)
+    assert scored(model, whole(fact, 0)) != pytest.approx(scored(model, whole(turned, 0)), abs=1e-4)
+
+
+def test_a_plain_triplet_does_not_ask_the_second_convolution():
+    model = model_for("hinge", FACTS)
+    fact = with_qualifiers(FACTS, [])
+    before = scored(model, whole(fact, 0, extra=2))
+    assert before == pytest.approx(scored(model, whole(fact, 0)))
+    with torch.no_grad():
+        for parameter in model.of_qualifier.parameters():
+            parameter.add_(1.0)
+    assert scored(model, whole(fact, 0, extra=2)) == before
+
+
+def test_a_further_qualifier_can_only_lower_features():
+    model = model_for("hinge", FACTS)
+    found = []
+    model.finish = lambda triplet, lowest, has_any: found.append(torch.minimum(triplet, lowest)) or lowest[:, 0]
+    for count in (1, 2, 3):
+        scored(model, whole(with_qualifiers(FACTS, PAIRS[:count]), 0))
+    assert bool((found[1] <= found[0]).all())
+    assert bool((found[2] <= found[1]).all())
+    assert bool((found[2] < found[0]).any())
+
+
+def test_parameters_are_those_of_the_paper():
+    model = Hinge(Sizes(9, 4), HingeSettings(dimension=8, filters=5), model_for("hinge", FACTS).literals)
+    assert sum(p.numel() for p in model.parameters()) == 293
+
+
+def test_a_fair_coin_decides_between_values_and_relations():
+    assert model_for("hinge", FACTS).corruption.relations == 0.5
+
+
+SETTINGS = {
+    "batch_size": 32,
+    "optimiser": {"learning_rate": 2e-3},
+    "schedule": {"shape": "steps", "decay": 1.0},
+    "model": {"dimension": 12, "filters": 6},
+}
+EXPECTED = [0.726402, 0.647728, 0.713112, 0.665567, 0.655951]
+
+
+def test_the_first_losses_are_as_expected():
+    _, losses, _ = trained("hinge", small_graph(), SETTINGS, 5)
+    assert losses == pytest.approx(EXPECTED, rel=2e-4)

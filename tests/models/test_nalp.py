@@ -1,0 +1,94 @@
+"""NaLP: the separable minimum, sets of pairs, its size and its first losses."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as functional
+
+from hynt.batches.corruption import Corruption
+from hynt.batches.fact_tensors import Sizes
+from hynt.models.layers.masked_batch_norm import MaskedBatchNorm
+from hynt.models.layers.pair_pooling import lowest_features
+from hynt.models.layers.relatedness import Relatedness
+from hynt.models.nalp import Nalp, NalpSettings
+from tests.models.fact_scorers import FACTS, model_for, whole, with_qualifiers
+from tests.models.first_steps import trained
+from tests.training.small_graph import small_graph
+
+
+def test_the_minimum_over_pairs_of_pairs_is_separable():
+    """Against the formula of the paper, with every ρ_ij written down; values and gradients."""
+    torch.manual_seed(0)
+    channel = Relatedness(12, 10, 8, 6, 5).double().eval()
+    roles, values = torch.tensor([0, 5, 9, 11]), torch.tensor([1, 2, 3, 9])
+
+    def relatedness():
+        joined = channel.role_part(roles) + channel.value_part(values)
+        o = functional.relu(channel.norm.fixed(joined, -1))
+        pairs = [torch.cat([a, b]) for a in o for b in o]
+        rho = functional.relu(functional.linear(torch.stack(pairs), channel.relate, channel.relate_bias))
+        return channel.output(rho.amin(0)).squeeze()
+
+    features = channel.after(channel.role_part(roles) + channel.value_part(values), None)
+    separable = channel.finish(features.amin(0))
+    torch.testing.assert_close(separable, relatedness(), rtol=1e-12, atol=1e-12)
+    with torch.no_grad():
+        channel.relate_bias += 0.5  # so that no gradient is lost to the ReLU
+    features = channel.after(channel.role_part(roles) + channel.value_part(values), None)
+    ours = torch.autograd.grad(channel.finish(features.amin(0)), [channel.role, channel.value, channel.relate])
+    theirs = torch.autograd.grad(relatedness(), [channel.role, channel.value, channel.relate])
+    torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10)
+    assert any(float(gradient.abs().sum()) > 0 for gradient in ours)
+
+
+def test_a_further_pair_can_only_lower_features():
+    model = model_for("nalp", FACTS)
+    shown = torch.ones(5, dtype=torch.bool)
+    few = whole(with_qualifiers(FACTS, [(0, 3), (1, 4)]), 0)
+    more = whole(with_qualifiers(FACTS, [(0, 3), (1, 4), (3, 2)]), 0)
+    before = lowest_features(model.channels, few, None, shown[:4])
+    after = lowest_features(model.channels, more, None, shown)
+    assert bool((after <= before).all())
+    assert bool((after < before).any())
+
+
+def test_parameters_are_those_of_the_paper():
+    sizes = Sizes(9, 4)  # with one token for unknown literals there are ten values
+    model = Nalp(sizes, NalpSettings(dimension=8, filters=6, hidden=5), model_for("nalp", FACTS).literals)
+    published, roles_there, roles_here = 291, 4, 12
+    assert sum(p.numel() for p in model.parameters()) == published + (roles_here - roles_there) * 8
+
+
+def test_negatives_exchange_relations_as_often_as_there_are_of_them():
+    assert model_for("nalp", FACTS).corruption == Corruption()
+    assert model_for("nalp", FACTS, relation_share=0.5).corruption == Corruption(relations=0.5)
+
+
+def test_normalisation_is_torchs_on_the_rows_that_count():
+    torch.manual_seed(0)
+    for shape in ((7, 4), (7, 4, 3)):
+        x = torch.randn(shape)
+        counted = torch.tensor([True, True, False, True, False, True, True])
+        ours, theirs = MaskedBatchNorm(4), torch.nn.BatchNorm1d(4)
+        torch.testing.assert_close(ours(x, counted)[counted], theirs(x[counted]))
+        torch.testing.assert_close(ours.running_mean, theirs.running_mean)
+        torch.testing.assert_close(ours.running_variance, theirs.running_var)
+        torch.testing.assert_close(ours.eval()(x, counted), theirs.eval()(x))
+    before = ours.running_mean.clone()
+    ours.train()(x, torch.zeros(7, dtype=torch.bool))
+    assert torch.equal(ours.running_mean, before), "a batch in which nothing counts leaves no trace"
+
+
+SETTINGS = {
+    "batch_size": 32,
+    "optimiser": {"learning_rate": 2e-3},
+    "schedule": {"shape": "steps", "decay": 1.0},
+    "model": {"dimension": 16, "filters": 12, "hidden": 20},
+}
+EXPECTED = [0.711137, 0.697857, 0.703345, 0.689395, 0.705515]
+
+
+def test_the_first_losses_are_as_expected():
+    _, losses, _ = trained("nalp", small_graph(), SETTINGS, 5)
+    assert losses == pytest.approx(EXPECTED, rel=2e-4)
