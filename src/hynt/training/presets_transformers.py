@@ -43,6 +43,24 @@ TRANSFORMER_GRIDS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         _gran(dropout=dropout, entities=entities, relations=relations)
         for dropout, entities, relations in product((0.1, 0.2, 0.3), (0.2, 0.4, 0.6, 0.8), (0.0, 0.2, 0.4))
     ],
+    "hy-transformer": [
+        _grouped(
+            epochs=400,
+            batch=512,
+            every=10,
+            layers=layers,
+            qualifier_values=values,
+            dropout=dropout,
+            table_dropout=table,
+        )
+        for layers, values, dropout, table in product((2, 1), (0.0, 0.5, 1.0), (0.1, 0.2), (0.3, 0.2))
+    ],
+    "stare": [
+        _grouped(
+            epochs=400, batch=128, every=5, graph_layers=graph, layers=layers, graph_dropout=of_graph, dropout=dropout
+        )
+        for graph, layers, of_graph, dropout in product((2, 1), (2, 1), (0.3, 0.2), (0.1, 0.2))
+    ],
 }
 """Everything the HyNT paper searched for each model; the width is 256 throughout, the default."""
 
@@ -52,6 +70,20 @@ TRANSFORMER_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "gran-wikipeople": _gran(dropout=0.1, entities=0.2, relations=0.1, epochs=160),
     # One epoch of a small model, to see that everything runs.
     "gran-small": _gran(
-        dropout=0.1, entities=0.2, relations=0.1, epochs=1, batch=256, dimension=32, layers=2, feedforward=64
+        dropout=0.1,
+        entities=0.2,
+        relations=0.1,
+        epochs=1,
+        batch=512,
+        dimension=32,
+        layers=2,
+        feedforward=64,
+        instances=3,
+    ),
+    "hy-transformer-small": _grouped(
+        epochs=1, batch=256, every=1, rate=1e-3, dimension=32, layers=1, feedforward=64, qualifier_values=0.5
+    ),
+    "stare-small": _grouped(
+        epochs=1, batch=256, every=1, rate=1e-3, dimension=32, graph_layers=1, layers=1, feedforward=64
     ),
 }
