@@ -1,4 +1,4 @@
-"""What comes back from a question: ranks, probabilities, known facts, numbers with intervals, in every kind of table."""
+"""What a question gets: ranks, probabilities, known facts, numbers with intervals, in every kind of table."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _print_ranked(console: Console, answers: Answers) -> None:
             ", ".join(found["known"]) or "-",
         )  # fmt: skip
     console.print(table)
-    console.print(f"of {answers.candidates:,} candidates", style="dim")
+    console.print(f"of {answers.candidates:,} candidate{'' if answers.candidates == 1 else 's'}", style="dim")
 
 
 def _print_number(console: Console, answer: NumberAnswer) -> None:

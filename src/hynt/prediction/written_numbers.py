@@ -18,6 +18,7 @@ from hynt.graph.units import convert, lookup
 from hynt.graph.vocabulary import Relation
 
 _QUANTITY = re.compile(rf"({NUMBER_PATTERN})(?:\s*(\D.*))?", re.DOTALL)
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])")
 _NO_UNIT = ("", "1")
 
 
@@ -50,14 +51,21 @@ def is_written_number(written: Any) -> bool:
     """Whether it has the form of a number, a quantity or a date: asked only where no relation says what is meant."""
     if not isinstance(written, str):
         return True
+    written = _plain(written)
     if looks_like_number(written):
         return True
     try:
         parse_iso_date(written)
     except UnreadableDate:
-        found = _QUANTITY.fullmatch(written.strip())
+        found = _QUANTITY.fullmatch(written)
         return found is not None and found[2] is not None and lookup(found[2].strip()) is not None
     return True
+
+
+def _plain(written: str) -> str:
+    """Without what hynt itself puts into numbers for people: commas between thousands, and a real minus sign."""
+    text = written.strip().replace("−", "-", 1)
+    return _GROUPED.sub(lambda found: found[0].replace(",", ""), text, count=1)
 
 
 def _date(written: str, where: str) -> Number:
@@ -68,7 +76,7 @@ def _date(written: str, where: str) -> Number:
 
 
 def _quantity(relation: Relation, written: str, where: str) -> Number:
-    found = _QUANTITY.fullmatch(written.strip())
+    found = _QUANTITY.fullmatch(_plain(written))
     if found is None:
         name = relation.label or relation.name
         raise UsageError(
