@@ -33,7 +33,7 @@ def _settings(
 
 
 def _transea() -> list[Mapping[str, Any]]:
-    """The rates are those of plain descent on means over the batch; the authors take |train|/100 in a batch, about 600 for HN-YG."""
+    """The rates are those of plain descent on means over the batch. The authors put |train|/100 in a batch."""
     return [
         _settings(
             rate=rate, epochs=500, batch=512, every=50, method="sgd",
