@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 
+import numpy as np
 import pytest
 import torch
 
 import hynt
-from hynt.errors import UsageError
+from hynt.errors import DataError, UsageError
 from hynt.graph.dates import decimal_year
 from hynt.prediction.predictor import Predictor, load
 from hynt.training.run import start, train
@@ -32,8 +33,6 @@ def test_entities_come_ranked_with_probabilities_that_add_up(predictor):
 
 
 def test_the_temperature_is_in_the_probabilities(predictor):
-    import numpy as np
-
     found = predictor.predict(head="p2", relation="born in", tail="?", top=1000)
     scores = np.array([answer.score for answer in found]) / predictor.calibration.tasks["link"]["temperature"]
     expected = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
@@ -170,6 +169,20 @@ def test_models_without_vectors_answer_and_say_what_they_do_not_read(tmp_path):
     assert found[0].interval is not None
     with pytest.raises(UsageError, match="'relation-mean' keeps no vectors for entities"):
         predictor.similar("p2")
+
+
+def test_log_scales_take_no_number_below_zero_and_no_answer_beyond_all_bounds(tmp_path, monkeypatch):
+    run = train(start(town_graph(), tiny_settings(log_relations=["height"]), tmp_path / "run", CPU), CPU).path
+    predictor = load(run, "cpu")
+    low, high = predictor.predict(("p2", "height", "?"))[0].interval
+    assert 0 < low < high  # even, on the scale of logarithms, around the answer
+    with pytest.raises(UsageError, match=r"'height' has the value -1.0, which its scale cannot take"):
+        predictor.predict(("?", "height", -1))
+    with pytest.raises(UsageError, match="far outside the training range"):
+        predictor.predict(("p2", "?", "-1 m"))
+    monkeypatch.setattr(predictor, "_scores", lambda asked: np.array([1e9], dtype=np.float32))
+    with pytest.raises(DataError, match="is not a finite number"):
+        predictor.predict(("p2", "height", "?"))
 
 
 def test_literal_models_read_numbers_as_the_graph_spells_them(tmp_path):

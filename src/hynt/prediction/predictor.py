@@ -183,12 +183,15 @@ class Predictor:
                 np.full(rows, asked.position, dtype=np.int64), self.device, work,
             )  # fmt: skip
         scores = np.stack([found[row] for row in range(rows)])
-        if not np.isfinite(scores).all():
+        self._refuse_non_finite(scores, asked)
+        return scores
+
+    def _refuse_non_finite(self, found: NDArray[Any], asked: AskedFact) -> None:
+        if not np.isfinite(found).all():
             raise DataError(
                 f"the model's answer to {asked.text} is not a finite number.", where=str(self.loaded.run.path),
                 advice="Take an earlier checkpoint, or train again with a lower learning rate.",
             )  # fmt: skip
-        return scores
 
     def _known(self, asked: AskedFact) -> AnswerLists:
         """The known answers of each row."""
@@ -231,7 +234,9 @@ class Predictor:
         assert asked.relation is not None
         relation, scaling = np.array([asked.relation], dtype=np.int64), self.loaded.scaling
         scaled = self._scores(asked).astype(np.float64)
-        value = float(scaling.unscale(relation, scaled)[0])
+        with np.errstate(over="ignore"):
+            value = float(scaling.unscale(relation, scaled)[0])
+        self._refuse_non_finite(np.array([value]), asked)
         interval, source, radii = None, "", self.calibration.radii
         if radii is not None:
             row = radii.at(level)
