@@ -128,7 +128,7 @@ def test_a_name_is_found_among_fifty_thousand_in_no_time():
                 with pytest.raises(UsageError, match="Settlement number 7919"):
                     ask(graph, *question, names=names)
             spent.append(time.process_time() - start)
-        assert min(spent) < 0.05
+        assert min(spent) < 0.05  # of processor time, once the names are indexed
 
 
 def test_a_qualifier_is_cut_where_a_relation_ends():
