@@ -26,6 +26,7 @@ POSITIONS: tuple[Position, ...] = ("head", "tail", "value")
 _IDS_SHOWN = 10
 _LONGEST_NAME = 200
 _CANDIDATES = 100
+_SCANS = 8
 
 
 class NameLookup:
@@ -45,7 +46,7 @@ class NameLookup:
             return known
         found = self._entities.carrying(name)
         if not found:
-            _refuse_unknown("entity", name, self._graph.entity_labels, self._graph.vocabulary.entities)
+            _refuse_unknown("entity", name, self._entities, self._graph.vocabulary.entities)
         if len(found) > 1 and position is not None:
             seen = self.seen_at(position, relation)
             found = [identity for identity in found if seen[identity]] or found
@@ -61,7 +62,7 @@ class NameLookup:
         found = self._relations.carrying(name)
         if not found:
             names = [relation.name for relation in self._graph.relations]
-            _refuse_unknown("relation", name, self._graph.relation_labels, names)
+            _refuse_unknown("relation", name, self._relations, names)
         if len(found) > 1:
             self._refuse_shared("relation", name, found, None)
         return found[0]
@@ -118,21 +119,42 @@ class NameLookup:
 
 
 class _Names:
-    """Names to ids, exactly and then in any case."""
+    """Names to ids, exactly and then in any case.
+
+    The first look-ups scan all names in compiled code, which is quicker than making dictionaries for one question;
+    whoever asks more often gets the dictionaries.
+    """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
+        self.names = names
+        self._asked = 0
 
     def carrying(self, name: str) -> list[int]:
-        return self._exact.get(name) or self._folded.get(name.casefold(), [])
+        self._asked += 1
+        if self._asked <= _SCANS:
+            return _places(self.column, name) or _places(self._lower_column, name.lower())
+        return self._exact.get(name) or self._lower.get(name.lower(), [])
+
+    @cached_property
+    def column(self) -> pa.Array:
+        return pa.array(self.names, type=pa.string())
+
+    @cached_property
+    def _lower_column(self) -> pa.Array:
+        return pc.utf8_lower(self.column)
 
     @cached_property
     def _exact(self) -> dict[str, list[int]]:
-        return _grouped(self._names)
+        return _grouped(self.names)
 
     @cached_property
-    def _folded(self) -> dict[str, list[int]]:
-        return _grouped(name.casefold() for name in self._names)
+    def _lower(self) -> dict[str, list[int]]:
+        return _grouped(name.lower() for name in self.names)
+
+
+def _places(column: pa.Array, name: str) -> list[int]:
+    found: list[int] = np.flatnonzero(pc.equal(column, name).to_numpy(zero_copy_only=False)).tolist()
+    return found
 
 
 def _grouped(names: Iterable[str]) -> dict[str, list[int]]:
@@ -142,16 +164,17 @@ def _grouped(names: Iterable[str]) -> dict[str, list[int]]:
     return found
 
 
-def nearest_names(name: str, names: Sequence[str], count: int = 5) -> list[str]:
+def nearest_names(name: str, names: Sequence[str], count: int = 5, column: pa.Array | None = None) -> list[str]:
     """The names most like one, most alike first.
 
     A quick pass over all names (how many pieces of three letters they share, counted in compiled code) leaves a hundred
-    that are compared letter by letter: a fraction of a second for a million names.
+    that are compared letter by letter: a fraction of a second for a million names. `column` holds the names as an
+    Arrow array, where the caller has one.
     """
     wanted = name.casefold()[:_LONGEST_NAME]
     if not wanted or not names:
         return []
-    column = pc.utf8_lower(pa.array(names, type=pa.string()))
+    column = pc.utf8_lower(pa.array(names, type=pa.string()) if column is None else column)
     pieces = _pieces(wanted)
     shared = np.zeros(len(names), dtype=np.int32)
     for piece in pieces:
@@ -183,8 +206,8 @@ def _pieces(text: str, most: int = 16) -> list[str]:
     return [pieces[at * len(pieces) // most] for at in range(most)] if len(pieces) > most else pieces
 
 
-def _refuse_unknown(what: str, name: str, labels: Sequence[str], ids: Sequence[str]) -> NoReturn:
-    near = nearest_names(name, labels) or nearest_names(name, ids)
+def _refuse_unknown(what: str, name: str, labels: _Names, ids: Sequence[str]) -> NoReturn:
+    near = nearest_names(name, labels.names, column=labels.column) or nearest_names(name, ids)
     shown = ", ".join(repr(found) for found in near)
     advice = f"The nearest are {shown}." if near else "`hynt data stats` says what the graph holds."
     article = "an" if what == "entity" else "a"
