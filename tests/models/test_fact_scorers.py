@@ -39,9 +39,10 @@ WIDE = {
 """Wide enough to learn something by heart, and for every qualifier to have the lowest of some feature."""
 
 
-@pytest.mark.parametrize("name", SCORERS)
+@pytest.mark.parametrize("name", [*SCORERS, "neuinfer, two layers"])
 def test_candidates_score_as_the_facts_they_make(name):
-    model = model_for(name, FACTS)
+    deep = {"validity_layers": 2, "compatibility_layers": 2} if "," in name else {}
+    model = model_for(name.partition(",")[0], FACTS, **deep)
     tokens = [*range(FACTS.sizes.entities), *range(FACTS.sizes.entities + 1, sum(FACTS.sizes[::2]) + 1)]
     for row in range(5):
         for position in range(3 + 2 * int(FACTS.qualifier_counts()[row])):

@@ -25,9 +25,9 @@ def by_the_formula(model, fact):
             x = torch.relu(layer(x))
         return x
 
-    validity = torch.sigmoid(model.validity_output(through(model.validity, triplet)))
+    validity = torch.sigmoid(model.validity_output(through(model.of_triplet, triplet)))
     pairs = zip(fact.qualifier_relation[:-1].tolist(), fact.qualifier_entity[:-1].tolist(), strict=True)
-    each = [through(model.compatibility, torch.cat([triplet, model.relation[q], model.entity[v]])) for q, v in pairs]
+    each = [through(model.of_qualifier, torch.cat([triplet, model.relation[q], model.entity[v]])) for q, v in pairs]
     if not each:
         return float(validity.detach()), None, float(validity.detach())
     agreement = torch.sigmoid(model.compatibility_output(torch.stack(each).amin(0)))
@@ -55,7 +55,7 @@ def test_a_plain_triplet_does_not_ask_about_qualifiers():
     fact = with_qualifiers(FACTS, [])
     before = scored(model, whole(fact, 0, extra=2))
     with torch.no_grad():
-        for parameter in model.compatibility.parameters():
+        for parameter in model.of_qualifier.parameters():
             parameter.add_(1.0)
     assert scored(model, whole(fact, 0, extra=2)) == before == pytest.approx(scored(model, whole(fact, 0)))
 
@@ -95,7 +95,7 @@ def test_hidden_widths_are_the_authors():
     literals = model_for("neuinfer", FACTS).literals
     for hidden, between in ((800, 1040), (1000, 1140), (1200, 1240)):
         model = NeuInfer(Sizes(3, 2), NeuInferSettings(hidden=hidden, compatibility_layers=2), literals)
-        assert [layer.out_features for layer in model.compatibility.layers] == [between, hidden]
+        assert [layer.out_features for layer in model.of_qualifier.layers] == [between, hidden]
 
 
 SETTINGS = {

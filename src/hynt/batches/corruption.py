@@ -7,7 +7,7 @@ value): a negative should be wrong, not absurd. What makes a training fact is dr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -23,6 +23,9 @@ TRIES = 100
 """Draws altogether. A fact for which none was false gets no negative."""
 _PLACES = 3  # head, tail, qualifier value
 
+Pool: TypeAlias = Literal["seen", "all"]
+"""Where new values come from: those seen beside the same relation in the same place, or all."""
+
 
 @dataclass(frozen=True)
 class Corruption:
@@ -31,7 +34,7 @@ class Corruption:
     negatives: Annotated[int, Range(1)] = 1  # for each fact
     relations: Annotated[float, Range(0, 1)] | None = None  # share that exchanges relations; None: relations among ids
     coin: Literal["step", "fact"] = "step"  # what decides together whether relations or values are exchanged
-    pool: Literal["seen", "all"] = "seen"  # new values: those seen in such a place, or all
+    pool: Pool = "seen"
     side: Literal["uniform", "bernoulli"] = "uniform"  # which value: any, or head or tail by how many answers they have
 
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.batches.corruption import Corruption
+from hynt.batches.corruption import Corruption, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.constraints import Range
@@ -36,6 +36,7 @@ class HingeSettings:
     dimension: Annotated[int, Range(KERNEL)] = 256  # d
     filters: Annotated[int, Range(1)] = 400  # n_f, of each convolution
     relation_share: Annotated[float, Range(0, 1)] = 0.5  # of negatives that exchange a relation
+    pool: Pool = "seen"  # where negatives' values come from: seen in such a place, or all
     numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
 
 
@@ -54,11 +55,22 @@ class RowConvolution(nn.Module):
         weight = self.weight[:, first : first + vectors.shape[1]]
         return functional.conv1d(vectors, weight).flatten(1)
 
-    def after(self, added: Tensor, counted: Tensor | None) -> Tensor:
+    is_monotone = True
+
+    def after(self, added: Tensor, counted: Tensor) -> Tensor:
         """The same shape: bias, normalised by filter, ReLU."""
         image = added.view(*added.shape[:-1], len(self.bias), -1) + self.bias.unsqueeze(1)
-        normal = self.norm.fixed(image, -2) if counted is None else self.norm(image, counted)
-        return functional.relu(normal).flatten(-2)
+        return self.rest(self.norm(image, counted).flatten(-2))
+
+    def fold(self, added: Tensor, *, shifted: bool) -> Tensor:
+        """The running statistics and, where `shifted`, the biases."""
+        scale, shift = self.norm.scale_and_shift()
+        image = added.view(*added.shape[:-1], len(self.bias), -1) * scale.unsqueeze(1)
+        return (image + (scale * self.bias + shift).unsqueeze(1) if shifted else image).flatten(-2)
+
+    def rest(self, folded: Tensor) -> Tensor:
+        """ReLU."""
+        return functional.relu(folded)
 
 
 class Hinge(nn.Module):
@@ -71,7 +83,7 @@ class Hinge(nn.Module):
     def __init__(self, sizes: Sizes, settings: HingeSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.corruption = Corruption(relations=settings.relation_share)
+        self.corruption = Corruption(relations=settings.relation_share, pool=settings.pool)
         self.entity = uniform_table(token_count(sizes), settings.dimension)
         self.relation = uniform_table(sizes.relations, settings.dimension)
         self.of_triplet = RowConvolution(3, settings.filters)
@@ -85,31 +97,11 @@ class Hinge(nn.Module):
         """A new model; training facts say which literals each relation has."""
         return cls(sizes, settings, LiteralValues.of(train))
 
-    # ------------------------------------------------------------------ layers, as the sweep calls them
-
-    def triplet_linear(self, vectors: Tensor, first: int) -> Tensor:
-        """The first convolution."""
-        return self.of_triplet.linear(vectors, first)
-
-    def qualifier_linear(self, vectors: Tensor, first: int) -> Tensor:
-        """The second convolution."""
-        return self.of_qualifier.linear(vectors, first)
-
-    def triplet_after(self, added: Tensor, counted: Tensor | None) -> Tensor:
-        """α, the features of a triplet."""
-        return self.of_triplet.after(added, counted)
-
-    def qualifier_after(self, added: Tensor, counted: Tensor | None) -> Tensor:
-        """β, the features of a triplet with a qualifier."""
-        return self.of_qualifier.after(added, counted)
-
     def finish(self, triplet: Tensor, lowest: Tensor | None, has_any: Tensor) -> Tensor:  # noqa: ARG002
         """w·min(α, β₁, …) + b. The minimum over no qualifier is infinite and drops out by itself."""
         features = triplet if lowest is None else torch.minimum(triplet, lowest)
         scores: Tensor = self.output(features)
         return scores.squeeze(-1)
-
-    # ------------------------------------------------------------------ the contract
 
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) logits of whole facts."""

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from torch import Tensor, nn
 
-from hynt.batches.corruption import Corruption
+from hynt.batches.corruption import Corruption, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.constraints import Range
@@ -40,6 +40,7 @@ class NalpSettings:
     filters: Positive = 200  # n_f
     hidden: Positive = 1000  # n_g, units of the relatedness network
     relation_share: Annotated[float, Range(0, 1)] | None = None  # of negatives; None: relations among all ids
+    pool: Pool = "seen"  # where negatives' values come from: seen in such a place, or all
     numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
 
 
@@ -53,7 +54,7 @@ class Nalp(nn.Module):
     def __init__(self, sizes: Sizes, settings: NalpSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.corruption = Corruption(relations=settings.relation_share)
+        self.corruption = Corruption(relations=settings.relation_share, pool=settings.pool)
         self.relatedness = Relatedness(
             role_count(sizes.relations), token_count(sizes), settings.dimension, settings.filters, settings.hidden
         )

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.batches.corruption import Corruption
+from hynt.batches.corruption import Corruption, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.constraints import Range
@@ -39,6 +39,7 @@ class NeuInferSettings:
     compatibility_layers: Depth = 1  # n₂
     validity_weight: Annotated[float, Range(0, 1)] = 0.3  # w
     relation_share: Annotated[float, Range(0, 1)] | None = None  # of negatives; None: relations among all ids
+    pool: Pool = "seen"  # where negatives' values come from: seen in such a place, or all
     numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
 
 
@@ -60,11 +61,24 @@ class PartsNetwork(nn.Module):
         assert isinstance(weight, Tensor)
         return functional.linear(vectors.flatten(1), weight[:, start : start + vectors.shape[1] * self.dimension])
 
-    def after(self, added: Tensor) -> Tensor:
-        """(…, last width): the first layer's bias, ReLU, and the layers that follow."""
+    @property
+    def is_monotone(self) -> bool:
+        """A single layer ends with a ReLU; a second one may turn high into low."""
+        return len(self.layers) == 1
+
+    def after(self, added: Tensor, counted: Tensor) -> Tensor:  # noqa: ARG002
+        """(…, last width) from the first layer's sum; there are no statistics here."""
+        return self.rest(self.fold(added, shifted=True))
+
+    def fold(self, added: Tensor, *, shifted: bool) -> Tensor:
+        """The first layer's bias, where `shifted`."""
         bias = self.layers[0].bias
         assert isinstance(bias, Tensor)
-        x = functional.relu(added + bias)
+        return added + bias if shifted else added
+
+    def rest(self, folded: Tensor) -> Tensor:
+        """(…, last width): ReLU, and the layers that follow."""
+        x = functional.relu(folded)
         for layer in list(self.layers)[1:]:
             x = functional.relu(layer(x))
         return x
@@ -80,13 +94,13 @@ class NeuInfer(nn.Module):
     def __init__(self, sizes: Sizes, settings: NeuInferSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.corruption = Corruption(relations=settings.relation_share)
+        self.corruption = Corruption(relations=settings.relation_share, pool=settings.pool)
         d, g = settings.dimension, settings.hidden
         self.entity, self.relation = uniform_table(token_count(sizes), d), uniform_table(sizes.relations, d)
         validity = [3 * d - 3 * d // 2] if settings.validity_layers == 1 else [2 * d, d]
         compatibility = [g] if settings.compatibility_layers == 1 else [5 * d - int((5 * d - g) / 2), g]
-        self.validity = PartsNetwork(3, d, validity)
-        self.compatibility = PartsNetwork(5, d, compatibility)
+        self.of_triplet = PartsNetwork(3, d, validity)
+        self.of_qualifier = PartsNetwork(5, d, compatibility)
         self.validity_output = nn.Linear(validity[-1], 1)
         self.compatibility_output = nn.Linear(g, 1)
         _initialise(self.validity_output)
@@ -96,24 +110,6 @@ class NeuInfer(nn.Module):
     def build(cls, sizes: Sizes, train: FactTensors, settings: NeuInferSettings) -> NeuInfer:
         """A new model; training facts say which literals each relation has."""
         return cls(sizes, settings, LiteralValues.of(train))
-
-    # ------------------------------------------------------------------ layers, as the sweep calls them
-
-    def triplet_linear(self, vectors: Tensor, first: int) -> Tensor:
-        """The first layer about validity."""
-        return self.validity.linear(vectors, first)
-
-    def qualifier_linear(self, vectors: Tensor, first: int) -> Tensor:
-        """The first layer about compatibility."""
-        return self.compatibility.linear(vectors, first)
-
-    def triplet_after(self, added: Tensor, counted: Tensor | None) -> Tensor:  # noqa: ARG002
-        """Features of validity; no statistics here."""
-        return self.validity.after(added)
-
-    def qualifier_after(self, added: Tensor, counted: Tensor | None) -> Tensor:  # noqa: ARG002
-        """Features of compatibility."""
-        return self.compatibility.after(added)
 
     def finish(self, triplet: Tensor, lowest: Tensor | None, has_any: Tensor) -> Tensor:
         """log p − log(1 − p) with p = w·σ(a) + (1 − w)·σ(c), or p = σ(a) where there is no qualifier."""
@@ -127,8 +123,6 @@ class NeuInfer(nn.Module):
         true = torch.logaddexp(functional.logsigmoid(valid) + one, functional.logsigmoid(agrees) + other)
         false = torch.logaddexp(functional.logsigmoid(-valid) + one, functional.logsigmoid(-agrees) + other)
         return torch.where(has_any, true - false, valid)
-
-    # ------------------------------------------------------------------ the contract
 
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) logits of whole facts: softplus of them, or of their negative, is the cross entropy of p."""

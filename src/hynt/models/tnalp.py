@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.batches.corruption import Corruption
+from hynt.batches.corruption import Corruption, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.constraints import Range
@@ -42,6 +42,7 @@ class TnalpSettings:
     type_dimension: Positive = 30  # d_t, of latent types
     type_hidden: Positive = 200  # n_t, units of the network that compares types
     relation_share: Annotated[float, Range(0, 1)] | None = None  # of negatives; None: relations among all ids
+    pool: Pool = "seen"  # where negatives' values come from: seen in such a place, or all
     numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
 
 
@@ -88,7 +89,7 @@ class Tnalp(nn.Module):
     def __init__(self, sizes: Sizes, settings: TnalpSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.corruption = Corruption(relations=settings.relation_share)
+        self.corruption = Corruption(relations=settings.relation_share, pool=settings.pool)
         roles, values = role_count(sizes.relations), token_count(sizes)
         self.relatedness = Relatedness(roles, values, settings.dimension, settings.filters, settings.hidden)
         self.type_fit = TypeFit(roles, values, settings.type_dimension, settings.type_hidden)

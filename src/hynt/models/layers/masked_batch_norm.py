@@ -45,8 +45,12 @@ class MaskedBatchNorm(nn.Module):
 
     def fixed(self, x: Tensor, axis: int) -> Tensor:
         """Any shape with features at `axis`, by the running statistics: then every row is normalised by itself."""
-        scale = self.weight * torch.rsqrt(self.running_variance + self.epsilon)
-        shift = self.bias - self.running_mean * scale
+        scale, shift = self.scale_and_shift()
         shape = [1] * x.dim()
         shape[axis] = len(scale)
         return x * scale.view(shape) + shift.view(shape)
+
+    def scale_and_shift(self) -> tuple[Tensor, Tensor]:
+        """(features,) each: the running statistics as a factor and a term."""
+        scale = self.weight * torch.rsqrt(self.running_variance + self.epsilon)
+        return scale, self.bias - self.running_mean * scale

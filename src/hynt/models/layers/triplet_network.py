@@ -6,9 +6,9 @@ part adds one term to what the other parts make together: candidates are swept w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import torch
 import torch.nn.functional as functional
@@ -24,29 +24,50 @@ HELD_ON_GPU, HELD_ON_CPU = 1 << 26, 1 << 22
 _HEAD, _RELATION, _TAIL, _QUALIFIER, _VALUE = range(5)
 """Parts of a qualified triplet, in the order of `Position`."""
 
-Linear: TypeAlias = Callable[[Tensor, int], Tensor]
+
+class PartLayer(Protocol):
+    """What a model makes of parts side by side. Parts are numbered h 0, r 1, t 2, q 3, v 4.
+
+    In training that is `after` of the sum of `linear` terms. With fixed statistics it is also `rest` of the sum of
+    their `fold`s, one of them `shifted`: then a candidate's term is folded once for all questions.
+    """
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether `rest` works feature by feature and never falls: then a minimum may be taken before it."""
+        ...
+
+    def linear(self, vectors: Tensor, first: int) -> Tensor:
+        """(n, F) what parts `first`, `first` + 1, … with (n, parts, d) vectors add to the first layer."""
+        ...
+
+    def after(self, added: Tensor, counted: Tensor) -> Tensor:
+        """(n, A) from (n, F) sums over all parts. `counted` (n,) bool: rows that make statistics while training."""
+        ...
+
+    def fold(self, added: Tensor, *, shifted: bool) -> Tensor:
+        """(…, F) by fixed statistics; with the constant term where `shifted`."""
+        ...
+
+    def rest(self, folded: Tensor) -> Tensor:
+        """(…, A) from folded sums."""
+        ...
 
 
 class TripletNetwork(Protocol):
-    """A model's layers, in the terms of the sweep. Parts are numbered h 0, r 1, t 2, q 3, v 4."""
+    """A model's layers, in the terms of the sweep."""
 
     entity: nn.Parameter  # (tokens, d)
     relation: nn.Parameter  # (relations, d)
 
-    def triplet_linear(self, vectors: Tensor, first: int) -> Tensor:
-        """(n, F) what parts `first`, `first` + 1, … with (n, parts, d) vectors add to the triplet's first layer."""
+    @property
+    def of_triplet(self) -> PartLayer:
+        """Looks at h, r, t."""
         ...
 
-    def qualifier_linear(self, vectors: Tensor, first: int) -> Tensor:
-        """(n, G), the same for the first layer of a triplet with a qualifier."""
-        ...
-
-    def triplet_after(self, added: Tensor, counted: Tensor | None) -> Tensor:
-        """(…, A) from (…, F). `counted` (n,) bool: rows that make statistics; None: fixed ones."""
-        ...
-
-    def qualifier_after(self, added: Tensor, counted: Tensor | None) -> Tensor:
-        """(…, P) from (…, G)."""
+    @property
+    def of_qualifier(self) -> PartLayer:
+        """Looks at h, r, t, q, v."""
         ...
 
     def finish(self, triplet: Tensor, lowest: Tensor | None, has_any: Tensor) -> Tensor:
@@ -75,16 +96,16 @@ def score_whole(network: TripletNetwork, batch: MaskedBatch, real: Tensor) -> Te
     entities = functional.embedding(torch.cat([batch.head, batch.tail_entity, batch.qualifier_entity]), network.entity)
     relations = _relations(network, torch.cat([batch.relation, batch.qualifier_relation]))
     vectors = torch.stack([entities[:rows], relations[:rows], entities[rows : 2 * rows]], 1)
-    triplet = network.triplet_after(network.triplet_linear(vectors, 0), real)
+    triplet = network.of_triplet.after(network.of_triplet.linear(vectors, 0), real)
     none = torch.zeros_like(real)
     if not batch.layout.slots:
         return network.finish(triplet, None, none)
     slot_row, present = batch.places.slot_row, batch.qualifier_present
     # Rows without places for qualifiers come first: nothing need be made of them here.
     plain = sum(size for size, capacity in batch.layout.segments if capacity == 0)
-    of_triplet = network.qualifier_linear(vectors[plain:], 0)[slot_row - plain]
-    of_qualifier = network.qualifier_linear(torch.stack([relations[rows:], entities[2 * rows :]], 1), _QUALIFIER)
-    features = network.qualifier_after(of_triplet + of_qualifier, present & real[slot_row])
+    layer, pairs = network.of_qualifier, torch.stack([relations[rows:], entities[2 * rows :]], 1)
+    added = layer.linear(vectors[plain:], 0)[slot_row - plain] + layer.linear(pairs, _QUALIFIER)
+    features = layer.after(added, present & real[slot_row])
     has_any = none.float().index_add(0, slot_row, present.float()) > 0
     return network.finish(triplet, slot_minimum(features, present, batch.layout), has_any)
 
@@ -126,20 +147,27 @@ def _swept(network: TripletNetwork, question: FactQuestion, hidden: int, ids: Te
 
 
 def _of_triplet(network: TripletNetwork, question: FactQuestion, hidden: int, candidates: Tensor) -> Tensor:
-    """(rows, c): a candidate for a part of the triplet changes what every qualifier makes with it."""
+    """(rows, c): a candidate for a part of the triplet adds the same to what each qualifier makes with it.
+
+    So the minimum over qualifiers is taken before the candidates come, where what follows is monotone.
+    """
     parts = [part for part in _triplet_parts(network, question) if part[0] != hidden]
-    added = _candidate(network.triplet_linear, candidates, hidden) + _added(network.triplet_linear, parts).unsqueeze(1)
-    triplet = network.triplet_after(added, None)
+    first, second = network.of_triplet, network.of_qualifier
+    around = first.fold(_added(first, parts), shifted=True).unsqueeze(1)
+    triplet = first.rest(around + _candidates(first, candidates, hidden))
     has_any = question.present.any(1, keepdim=True)
     if not question.present.shape[1]:
         return network.finish(triplet, None, has_any)
-    around = _candidate(network.qualifier_linear, candidates, hidden)
-    around = around + _added(network.qualifier_linear, parts).unsqueeze(1)
-    own = _qualifier_parts(network, question)
+    own = _added(second, parts).unsqueeze(1) + _qualifier_parts(network, question)
+    own = torch.where(question.present.unsqueeze(2), second.fold(own, shifted=True), NOTHING)
+    more = _candidates(second, candidates, hidden)
+    if second.is_monotone:
+        return network.finish(triplet, second.rest(own.amin(1, keepdim=True) + more), has_any)
     lowest: Tensor | None = None
-    for slot in range(question.present.shape[1]):
-        features = network.qualifier_after(around + own[:, slot].unsqueeze(1), None)
-        features = torch.where(question.present[:, slot, None, None], features, NOTHING)
+    for slot in range(own.shape[1]):
+        there = question.present[:, slot, None, None]
+        features = second.rest(torch.where(there, own[:, slot].unsqueeze(1), 0.0) + more)
+        features = torch.where(there, features, NOTHING)
         lowest = features if lowest is None else torch.minimum(lowest, features)
     return network.finish(triplet, lowest, has_any)
 
@@ -147,19 +175,18 @@ def _of_triplet(network: TripletNetwork, question: FactQuestion, hidden: int, ca
 def _of_qualifier(network: TripletNetwork, question: FactQuestion, hidden: int, candidates: Tensor) -> Tensor:
     """(rows, c): a candidate for a part of a qualifier changes that qualifier alone."""
     parts = list(_triplet_parts(network, question))
-    triplet = network.triplet_after(_added(network.triplet_linear, parts), None).unsqueeze(1)
-    around = _added(network.qualifier_linear, parts)
+    first, second = network.of_triplet, network.of_qualifier
+    triplet = first.rest(first.fold(_added(first, parts), shifted=True)).unsqueeze(1)
+    around = _added(second, parts)
     mine = (torch.arange(question.present.shape[1], device=candidates.device) * 2 + hidden) == question.asked[:, None]
-    others = network.qualifier_after(around.unsqueeze(1) + _qualifier_parts(network, question), None)
-    shown = question.present & ~mine
-    rest = torch.where(shown.unsqueeze(2), others, NOTHING).amin(1)
-    beside = (question.qualifier if hidden == _VALUE else question.value)[mine].unsqueeze(1)
+    others = second.fold(around.unsqueeze(1) + _qualifier_parts(network, question), shifted=True)
+    rest = torch.where((question.present & ~mine).unsqueeze(2), second.rest(others), NOTHING).amin(1, keepdim=True)
     if hidden == _VALUE:
-        partner = network.qualifier_linear(_relations(network, beside), _QUALIFIER)
+        partner = second.linear(_relations(network, question.qualifier[mine].unsqueeze(1)), _QUALIFIER)
     else:
-        partner = network.qualifier_linear(functional.embedding(beside, network.entity), _VALUE)
-    added = _candidate(network.qualifier_linear, candidates, hidden) + (around + partner).unsqueeze(1)
-    lowest = torch.minimum(network.qualifier_after(added, None), rest.unsqueeze(1))
+        partner = second.linear(functional.embedding(question.value[mine].unsqueeze(1), network.entity), _VALUE)
+    beside = second.fold(around + partner, shifted=True).unsqueeze(1)
+    lowest = torch.minimum(second.rest(beside + _candidates(second, candidates, hidden)), rest)
     return network.finish(triplet, lowest, torch.ones_like(question.asked, dtype=torch.bool).unsqueeze(1))
 
 
@@ -170,22 +197,22 @@ def _triplet_parts(network: TripletNetwork, question: FactQuestion) -> Iterator[
 
 
 def _qualifier_parts(network: TripletNetwork, question: FactQuestion) -> Tensor:
-    """(rows, most, G) what qualifiers add."""
+    """(rows, most, F) what qualifiers add."""
     vectors = torch.stack(
         [_relations(network, question.qualifier), functional.embedding(question.value, network.entity)], 2
     )
-    return network.qualifier_linear(vectors.flatten(0, 1), _QUALIFIER).view(*question.present.shape, -1)
+    return network.of_qualifier.linear(vectors.flatten(0, 1), _QUALIFIER).view(*question.present.shape, -1)
 
 
-def _added(linear: Linear, parts: list[tuple[int, Tensor]]) -> Tensor:
-    terms = [linear(vector.unsqueeze(1), part) for part, vector in parts]
-    return torch.stack(terms).sum(0)
+def _added(layer: PartLayer, parts: list[tuple[int, Tensor]]) -> Tensor:
+    return torch.stack([layer.linear(vector.unsqueeze(1), part) for part, vector in parts]).sum(0)
 
 
-def _candidate(linear: Linear, vectors: Tensor, part: int) -> Tensor:
-    """(1, c, F) or (rows, c, F) from (c, d) or (rows, c, d)."""
+def _candidates(layer: PartLayer, vectors: Tensor, part: int) -> Tensor:
+    """(1, c, F) or (rows, c, F) folded, from (c, d) or (rows, c, d)."""
     wide = vectors if vectors.dim() == 3 else vectors.unsqueeze(0)
-    return linear(wide.flatten(0, 1).unsqueeze(1), part).view(*wide.shape[:2], -1)
+    added = layer.linear(wide.flatten(0, 1).unsqueeze(1), part)
+    return layer.fold(added, shifted=False).view(*wide.shape[:2], -1)
 
 
 def _relations(network: TripletNetwork, ids: Tensor) -> Tensor:
@@ -193,14 +220,12 @@ def _relations(network: TripletNetwork, ids: Tensor) -> Tensor:
     return functional.embedding(ids.clamp(max=len(network.relation) - 1), network.relation)
 
 
-def _width(network: TripletNetwork) -> int:
+def _held(network: TripletNetwork) -> int:
+    """How many candidates of questions are scored at once."""
     blank = network.entity.new_zeros(1, 1, network.entity.shape[1])
     with torch.no_grad():
-        return max(network.triplet_linear(blank, 0).shape[1], network.qualifier_linear(blank, 0).shape[1])
-
-
-def _held(network: TripletNetwork) -> int:
-    return (HELD_ON_GPU if network.entity.is_cuda else HELD_ON_CPU) // _width(network)
+        width = max(layer.linear(blank, 0).shape[1] for layer in (network.of_triplet, network.of_qualifier))
+    return (HELD_ON_GPU if network.entity.is_cuda else HELD_ON_CPU) // width
 
 
 def _rows_at_once(network: TripletNetwork, question: FactQuestion) -> int:
