@@ -42,11 +42,11 @@ class ItemStream(StrEnum):
     """What a model is trained on; the trainer knows how to make each."""
 
     MASKED_FACTS = "masked facts"  # one component hidden, drawn anew each epoch (HyNT)
-    MASKED_COMPONENTS = "masked components"  # every component of every fact hidden in turn (GRAN)
+    MASKED_COMPONENTS = "masked components"  # every component of every fact hidden in turn (GRAN, RAM)
     GROUPED_QUESTIONS = (
         "grouped questions"  # a question with all its true answers (StarE, Hy-Transformer, LiteralE, KBLN)
     )
-    FACTS_WITH_NEGATIVES = "facts with negatives"  # (NaLP, tNaLP, HINGE, NeuInfer, RAM)
+    FACTS_WITH_NEGATIVES = "facts with negatives"  # (NaLP, tNaLP, HINGE, NeuInfer)
     ATTRIBUTE_TRIPLES = "attribute triples"  # (entity, attribute, value) beside triplets (TransEA, MT-KGNN)
     NONE = "none"  # nothing is learned by steps: the model is made from the training facts at once
 
