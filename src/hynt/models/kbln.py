@@ -64,7 +64,7 @@ class Kbln(nn.Module):
     grouping: ClassVar[Grouping] = Grouping(qualifiers=False)
     literals: Tensor  # (entities, attributes) float32, 0 where there is none
     has: Tensor  # (entities, attributes) bool
-    cell_entity: Tensor  # (cells,) int64 ascending
+    cell_count: Tensor  # (entities,) int64 how many of the cells, which come entity by entity, are an entity's
     cell_attribute: Tensor  # (cells,) int64
     cell_value: Tensor  # (cells,) float32
     centre: Tensor  # (relations or 1, attributes) float32 c
@@ -85,9 +85,10 @@ class Kbln(nn.Module):
         self.number_head = NumberHead(settings.dimension, triples.means())
         cells = triples.cells(settings.cell_reduce)
         literals, has = triples.table(cells)
-        self._starts = torch.searchsorted(cells.entity.cpu(), torch.arange(sizes.entities + 1)).tolist()
+        count = torch.bincount(cells.entity, minlength=sizes.entities)
+        self._starts = [0, *count.cumsum(0).tolist()]  # where the cells of each entity begin
         for name, value in (
-            ("literals", literals), ("has", has), ("cell_entity", cells.entity), ("cell_attribute", cells.attribute),
+            ("literals", literals), ("has", has), ("cell_count", count), ("cell_attribute", cells.attribute),
             ("cell_value", cells.value), ("centre", differences.centre), ("spread", differences.spread),
         ):  # fmt: skip
             self.register_buffer(name, value, persistent=False)
@@ -154,7 +155,8 @@ class Kbln(nn.Module):
         apart = mine.t()[attribute] - self.cell_value[here].unsqueeze(1) - centre.t()[attribute]
         more = torch.exp(-apart.square() / spread.t()[attribute]) - without.t()[attribute]
         more = weight.t()[attribute] * more
-        of_cells = more.new_zeros(end - start, more.shape[1]).index_add(0, self.cell_entity[here] - start, more)
+        # Segment by segment: on a GPU adding at indices would add in another order each time.
+        of_cells = torch.segment_reduce(more, "sum", lengths=self.cell_count[start:end], axis=0, unsafe=True)
         return (weight * without).sum(1, keepdim=True) + of_cells.t()
 
     def _of_chosen(self, ids: Tensor, mine: Tensor, weight: Tensor, centre: Tensor, spread: Tensor) -> Tensor:
