@@ -198,7 +198,7 @@ def test_learns_forty_facts_by_heart(tmp_path):
     wider = {"dimension": 64, "context_feedforward": 128, "prediction_feedforward": 128, "dropout": 0.0}
     settings = tiny_settings(
         schedule={"epochs": 600, "period": 600}, losses={"smoothing": 0.0, "number_weight": 5.0}, batch_size=40,
-        optimiser={"learning_rate": 0.003, "clip": 1.0}, model={**TINY["model"], **wider},
+        optimiser={"learning_rate": 0.002, "clip": 1.0}, model={**TINY["model"], **wider},
     )  # fmt: skip
     loaded = load_run(train(start(graph, settings, tmp_path / "run", CPU), CPU).path)
     found = evaluate(loaded.model, loaded.graph, loaded.scaling, "train")
@@ -215,11 +215,11 @@ def test_five_steps_give_the_losses_they_always_gave(tmp_path):
     run = train(start(small_graph(), settings, tmp_path / "run", CPU), CPU)
     losses = [line["loss"] for line in lines(run) if "loss" in line]
     expected = [
-        {"link": 3.486082, "relation": 2.191455, "number": 2.071997},
-        {"link": 3.342243, "relation": 2.268383, "number": 1.003182},
-        {"link": 3.496183, "relation": 2.026598, "number": 0.366494},
-        {"link": 3.4675, "relation": 2.024024, "number": 0.185152},
-        {"link": 3.421284, "relation": 1.943462, "number": 0.098509},
+        {"link": 3.617502, "relation": 2.360466, "number": 1.381111},
+        {"link": 3.461705, "relation": 1.966458, "number": 1.203841},
+        {"link": 3.49454, "relation": 1.96988, "number": 0.251117},
+        {"link": 3.490947, "relation": 1.918917, "number": 0.210953},
+        {"link": 3.485743, "relation": 1.674147, "number": 0.228506},
     ]
     for found, wanted in zip(losses, expected, strict=True):
         assert found == pytest.approx(wanted, rel=1e-4)
