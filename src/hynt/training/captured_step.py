@@ -72,12 +72,16 @@ class CapturedStep:
     def _capture(self, items: StepItems) -> _Captured:
         buffers = tuple(tensor.clone() for tensor in items.tensors)
         before = self.tally.clone()
+        # Running statistics, such as a batch norm's, move in every run, in the warm-ups too.
+        statistics = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
         compiled = self.compiled and self.stream.is_common(items.shape)
         loss = self._warmed_up(self.stream.loss_for(items.shape), buffers, compiled)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool, stream=self._side):
             self._learn(loss, buffers)
         self.tally.copy_(before)
+        for buffer, value in statistics:
+            buffer.copy_(value)
         self.optimisation.failed.zero_()
         return _Captured(graph, buffers)
 
