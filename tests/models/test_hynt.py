@@ -109,13 +109,14 @@ def test_the_parameters_of_each_option():
 
 
 def test_as_released_switches_every_difference():
-    settings = as_released(HyntSettings(dropout=0.3))
+    settings = as_released(HyntSettings(dropout=0.3, position_scale=0.25))
     assert settings.dropout == 0.3
     assert not settings.number_bias
     assert settings.encoding_bias
     assert not settings.context_position
     assert settings.number_of_hidden_relation == "entity"
     assert settings.equal_start
+    assert settings.position_scale == 1.0
 
 
 def test_discrete_numbers_need_literals_and_nothing_else_takes_them():

@@ -30,6 +30,7 @@ def test_tables_and_linear_maps_start_by_xaviers_rule():
 def test_the_scale_of_a_position_vector_does_not_depend_on_how_many_there_are(count):
     torch.manual_seed(0)
     _fills(position_vectors(count, 5000), (3 / 5000) ** 0.5)
+    _fills(position_vectors(count, 5000, 0.25), 0.25 * (3 / 5000) ** 0.5)
 
 
 def test_encodings_do_not_drown_in_positions():

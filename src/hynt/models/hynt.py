@@ -71,8 +71,8 @@ class Hynt(nn.Module):
         self.encode_triplet = linear(3 * d, d, bias=settings.encoding_bias)  # W_tri
         self.encode_qualifier = linear(2 * d, d, bias=settings.encoding_bias)  # W_qual
         # Section 4.2 and 4.3. Positions: triplet, qualifier; then z of a triplet, h, r, t, z of a qualifier, q, v.
-        self.context_position = position_vectors(2, d)
-        self.prediction_position = position_vectors(7, d)
+        self.context_position = position_vectors(2, d, settings.position_scale)
+        self.prediction_position = position_vectors(7, d, settings.position_scale)
         self.context = Transformer(
             d, settings.context_layers, settings.context_heads, settings.context_feedforward,
             settings.dropout, settings.equal_start,

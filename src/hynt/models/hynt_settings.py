@@ -45,6 +45,11 @@ class HyntSettings:
     equal_start: bool = False
     """All layers of a transformer start from the same weights, as in the released code."""
 
+    position_scale: Annotated[float, Range(0)] = 1.0
+    """How large position vectors start, as a share of Xavier's bound, which is where the released code starts them.
+    Small ones leave room for what they are added to (docs/models.md, "How weights start").
+    """
+
     def __post_init__(self) -> None:
         for heads in (self.context_heads, self.prediction_heads):
             if self.dimension % heads:
@@ -57,5 +62,5 @@ def as_released(settings: HyntSettings) -> HyntSettings:
 
     return replace(
         settings, number_bias=False, encoding_bias=True, context_position=False,
-        number_of_hidden_relation="entity", equal_start=True,
+        number_of_hidden_relation="entity", equal_start=True, position_scale=1.0,
     )  # fmt: skip

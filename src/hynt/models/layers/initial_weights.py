@@ -16,9 +16,9 @@ def table(rows: int, dimension: int) -> nn.Parameter:
     return nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, dimension)))
 
 
-def position_vectors(count: int, dimension: int) -> nn.Parameter:
-    """(count, dimension): each vector by itself, as if it mapped `dimension` numbers to as many."""
-    bound = (3 / dimension) ** 0.5
+def position_vectors(count: int, dimension: int, scale: float = 1.0) -> nn.Parameter:
+    """(count, dimension): each vector by itself, as if it mapped `dimension` numbers to as many, times `scale`."""
+    bound = scale * (3 / dimension) ** 0.5
     return nn.Parameter(torch.empty(count, dimension).uniform_(-bound, bound))
 
 
