@@ -81,9 +81,9 @@ TRANSFORMER_PRESETS: Mapping[str, Mapping[str, Any]] = {
         instances=3,
     ),
     "hy-transformer-small": _grouped(
-        epochs=1, batch=256, every=1, rate=1e-3, dimension=32, layers=1, feedforward=64, qualifier_values=0.5
+        epochs=1, batch=256, every=1, rate=3e-3, dimension=32, layers=1, feedforward=64, qualifier_values=0.5
     ),
     "stare-small": _grouped(
-        epochs=1, batch=256, every=1, rate=1e-3, dimension=32, graph_layers=1, layers=1, feedforward=64
+        epochs=1, batch=256, every=1, rate=5e-3, dimension=32, graph_layers=1, layers=1, feedforward=64
     ),
 }
