@@ -93,8 +93,8 @@ def smoothed_cross_entropy(logits: Tensor, answer: Tensor, smoothing: float) -> 
 
     With target (1 − ε)·[answer] + ε/candidates this is logsumexp − (1 − ε)·logit[answer] − ε·mean(logits).
     """
-    # Where nothing is merged by a compiler, PyTorch's own kernels take fewest sweeps. They refuse ε above 1, which GRAN's
-    # target (ε spread over the wrong answers alone) comes to when candidates are few.
+    # Where nothing is merged by a compiler, PyTorch's own kernels take fewest sweeps. They refuse ε above 1, to
+    # which GRAN's target (ε spread over the wrong answers alone) comes when candidates are few.
     if logits.device.type == "cpu" and smoothing <= 1:
         return functional.cross_entropy(logits.float(), answer, label_smoothing=smoothing, reduction="none")
     return merged_cross_entropy(logits, answer, smoothing)
