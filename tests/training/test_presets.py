@@ -88,6 +88,12 @@ def test_other_models_do_not_get_hynts_own_settings():
         settings_for(Wishes(model="frequency", preset="world"), small_graph(), on_gpu=False)
 
 
+@pytest.mark.parametrize("model", [name for name in MODELS if f"{name}-paper" in PRESETS])
+def test_a_baseline_without_a_preset_is_the_papers(model):
+    found = settings_for(Wishes(model), small_graph(), on_gpu=False)
+    assert found == settings_for(Wishes(model, f"{model}-paper"), small_graph(), on_gpu=False)
+
+
 def test_resuming_takes_the_settings_as_they_were():
     before = tiny_settings()
     assert differences(before, resumed_settings(Wishes(), before, small_graph(), on_gpu=False)) == []

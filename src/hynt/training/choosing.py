@@ -35,15 +35,24 @@ class Wishes:
 
 def settings_for(wishes: Wishes, graph: KnowledgeGraph, *, on_gpu: bool) -> RunSettings:
     """The settings of a new run. Fewer epochs than a cycle has make that cycle shorter, so that it still ends."""
-    chosen = PRESETS.get(wishes.preset) if wishes.preset is not None else defaults_for(graph, on_gpu=on_gpu)
     kind = settings_class_for(wishes.model)
-    mapping = dict(chosen) if wishes.preset is not None else for_model(wishes.model, dict(chosen))
+    preset = wishes.preset or _own_preset(wishes.model)
+    if preset is not None:
+        mapping = dict(PRESETS.get(preset))
+    else:
+        mapping = for_model(wishes.model, dict(defaults_for(graph, on_gpu=on_gpu)))
     settings: RunSettings = from_mapping(kind, mapping)
     settings = with_overrides(settings, wishes.overrides())
     schedule = settings.schedule
     if wishes.epochs is not None and schedule.epochs < schedule.period:
         settings = with_overrides(settings, [f"schedule.period={schedule.epochs}"])
     return settings
+
+
+def _own_preset(model: str) -> str | None:
+    """A baseline without a preset trains as its paper's comparison has it: the sizes of HyNT mean nothing to it."""
+    name = f"{model}-paper"
+    return name if name in PRESETS else None
 
 
 def resumed_settings(wishes: Wishes, before: RunSettings, graph: KnowledgeGraph, *, on_gpu: bool) -> RunSettings:
