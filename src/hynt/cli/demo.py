@@ -45,8 +45,10 @@ def demo(
         _evaluate(console, path)
         _ask(console, path)
         if out is not None:
+            console.print(f"\nThe run is kept in {out}. Ask it yourself:")
             console.print(
-                f"\nThe run is kept in {out}. Ask it yourself: hynt predict {out} --head Japan --relation capital"
+                f"  hynt predict {out} --head Brazil --relation 'total fertility rate' --tail '?' "
+                "--qualifier 'point in time=1995'"
             )
 
 

@@ -23,8 +23,8 @@ def print_evaluation(console: Console, result: dict[str, Any]) -> None:
     console.print(
         f"{protocol['model']} on {visible(protocol['graph']) or 'the graph'}, {protocol['split']} split; trained on "
         f"{protocol['trained_on']}, numbers scaled on {protocol['scaled_on']}, seed {protocol['seed']}, epoch "
-        f"{protocol['epoch']}; ties {protocol['ties']}, filter {protocol['filter']}; this split was read "
-        f"{protocol['reads_of_split']} times"
+        f"{protocol['epoch']}; ties {protocol['ties']}, filter {protocol['filter']}; times this split was read: "
+        f"{protocol['reads_of_split']}"
     )
     _metrics(
         console, result, [task for task in ("link", "relation", "link_type_constrained") if task in result], RANKED
