@@ -39,8 +39,7 @@ class UsageError(HyntError):
 
 
 class RecordProblem(Exception):
-    """One record cannot become a fact. Whoever reads the file catches it, adds the place and counts it by its reason.
-    """
+    """One record cannot become a fact. Whoever reads the file catches it, adds the place and counts the reason."""
 
     def __init__(self, reason: str, what: str, advice: str = "") -> None:
         super().__init__(what)
