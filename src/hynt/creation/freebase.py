@@ -134,7 +134,7 @@ class FreebaseDump:
     def is_document(self, start: bytes) -> bool:  # noqa: ARG002
         return False
 
-    def document_lines(self, data: bytes) -> list[tuple[int, bytes]]:
+    def document_lines(self, data: bytes) -> list[tuple[int, bytes]]:  # noqa: ARG002
         raise AssertionError("never asked: no part of a Freebase dump is a document")
 
 
