@@ -86,6 +86,15 @@ def test_a_refused_fact_leaves_nothing_behind():
     assert [relation.name for relation in graph.relations] == ["r"]
 
 
+def test_a_refused_fact_decides_no_kind():
+    with Assembler() as assembler:
+        with pytest.raises(RecordProblem, match="unknown unit"):
+            assembler.add(Fact("a", "size", Number(3.0, "3", "kgg")))
+        assembler.add(fact("b", "size", "large"))
+        graph = assembler.finish().to_graph()
+    assert [(relation.name, relation.kind) for relation in graph.relations] == [("size", "entity")]
+
+
 def test_numbers_become_si_and_keep_their_literal():
     graph = assembled([Fact("Keane", "weight", Number(176.4, "176.4", "lb"))])
     (one,) = graph.facts()

@@ -87,7 +87,28 @@ class FactEncoder:
 
         `split` is an index into SPLITS, or −1 where the source gives none.
         """
-        head, relation, tail, qualifiers = fact
+        known = len(self._relations)
+        try:
+            relation_id, settled, pairs = self._resolved(fact)
+        except RecordProblem:
+            self._forget_relations(known)
+            raise
+        # Nothing below can fail, so a refused fact leaves nothing behind.
+        ids = self.entity_ids
+        self._head.append(ids[fact.head])
+        self._relation.append(relation_id)
+        self._append(settled, self._tail)
+        for qualifier_id, pair_value in pairs:
+            self._qualifier_relation.append(qualifier_id)
+            self._append(pair_value, self._values)
+        self._ends.append(len(self._qualifier_relation))
+        self._splits.append(split)
+        if len(self._head) == CHUNK_FACTS:
+            self._flush()
+
+    def _resolved(self, fact: Fact) -> tuple[int, str | tuple[float, str], list[tuple[int, str | tuple[float, str]]]]:
+        """The relation's id, the tail and the qualifiers of a fact, with numbers in the units of their relations."""
+        _, relation, tail, qualifiers = fact
         is_number = tail.__class__ is Number
         relation_id = self._by_kind[is_number].get(relation)
         if relation_id is None:
@@ -100,18 +121,18 @@ class FactEncoder:
                 qualifier_id = self._settle(qualifier_relation, value_is_number, fact)
             pairs.append((qualifier_id, self._number(qualifier_id, value) if isinstance(value, Number) else value))
         settled = self._number(relation_id, tail) if isinstance(tail, Number) else tail
-        # Nothing below can fail, so a refused fact leaves nothing behind.
-        ids = self.entity_ids
-        self._head.append(ids[head])
-        self._relation.append(relation_id)
-        self._append(settled, self._tail)
-        for qualifier_id, pair_value in pairs:
-            self._qualifier_relation.append(qualifier_id)
-            self._append(pair_value, self._values)
-        self._ends.append(len(self._qualifier_relation))
-        self._splits.append(split)
-        if len(self._head) == CHUNK_FACTS:
-            self._flush()
+        return relation_id, settled, pairs
+
+    def _forget_relations(self, known: int) -> None:
+        """Drop what a refused fact would have been the first to use: the first fact that is kept decides a kind."""
+        if len(self._relations) == known:
+            return
+        for ids in self._by_kind.values():
+            for name in [name for name, identity in ids.items() if identity >= known]:
+                del ids[name]
+                self._examples.pop(name, None)
+        del self._relations[known:]
+        del self._units[known:]
 
     def finish(self) -> tuple[Relation, ...]:
         """Write what is left; the relations, by id."""
