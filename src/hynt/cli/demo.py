@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hynt.cli.evaluate import references_of
 from hynt.cli.evaluation_tables import print_evaluation
 from hynt.cli.output import console as standard_output
 from hynt.cli.progress import QuestionProgress
@@ -74,21 +75,15 @@ def _train(console: Console, path: Path, epochs: int | None) -> None:
 
 
 def _evaluate(console: Console, path: Path) -> None:
-    from hynt.batches.fact_tensors import FactTensors
     from hynt.evaluation.evaluator import Evaluator
-    from hynt.evaluation.reference_rows import reference_rows
     from hynt.training.loading import load_run
-    from hynt.training.training_data import training_table
 
     loaded = load_run(path)
     described = loaded.described() | {"reads_of_split": loaded.run.count_read("test")}
     evaluator = Evaluator(loaded.graph, loaded.scaling, described=described)
     with QuestionProgress("evaluating") as progress:
         result = evaluator.evaluate(loaded.model, progress).to_mapping()
-    train = FactTensors.from_table(
-        training_table(loaded.graph, loaded.settings), loaded.graph.vocabulary, loaded.scaling
-    )
-    result["references"] = reference_rows(evaluator, train)
+    result["references"] = references_of(evaluator, loaded)
     console.print()
     print_evaluation(console, result)
 

@@ -88,7 +88,7 @@ def evaluate(
         write_questions(found, questions)
     result = found.to_mapping()
     if references:
-        result["references"] = _references(evaluator, loaded)
+        result["references"] = references_of(evaluator, loaded)
     if intervals:
         result["intervals"] = _intervals(found)
     if groupings:
@@ -120,7 +120,8 @@ def _asked(evaluator: Any, model: Any, what: str) -> Any:
         return evaluator.evaluate(model, progress)
 
 
-def _references(evaluator: Any, loaded: Any) -> dict[str, Any]:
+def references_of(evaluator: Any, loaded: Any) -> dict[str, Any]:
+    """The trivial rows that stand beside a run, from the facts it learned from."""
     from hynt.batches.fact_tensors import FactTensors
     from hynt.evaluation.reference_rows import reference_rows
     from hynt.training.training_data import training_table
