@@ -12,6 +12,7 @@ import hynt
 from hynt.errors import DataError, UsageError
 from hynt.graph.dates import decimal_year
 from hynt.prediction.predictor import Predictor, load
+from hynt.prediction.scoring import ReadTile
 from hynt.training.run import start, train
 from tests.prediction.town_graph import town_graph
 from tests.training.small_graph import tiny_settings
@@ -180,7 +181,7 @@ def test_log_scales_take_no_number_below_zero_and_no_answer_beyond_all_bounds(tm
         predictor.predict(("?", "height", -1))
     with pytest.raises(UsageError, match="far outside the training range"):
         predictor.predict(("p2", "?", "-1 m"))
-    monkeypatch.setattr(predictor, "_scores", lambda asked: np.array([1e9], dtype=np.float32))
+    monkeypatch.setattr(ReadTile, "numbers", lambda tile: torch.full((len(tile.which),), 1e9))
     with pytest.raises(DataError, match="is not a finite number"):
         predictor.predict(("p2", "height", "?"))
 

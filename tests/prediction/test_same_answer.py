@@ -12,6 +12,7 @@ from hynt.graph.fact import Qualifier
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.prediction.asking import ask
 from hynt.prediction.candidates import Candidates
+from hynt.prediction.scoring import read_tiles
 
 SPLIT = "test"
 
@@ -29,6 +30,19 @@ def asked_fact(graph: KnowledgeGraph, row: int, position: int):
     parts[position] = "?"
     pairs = [Qualifier(*parts[at : at + 2]) for at in range(3, len(parts), 2)]
     return ask(graph, *parts[:3], pairs)
+
+
+def scores_of(predictor, asked) -> np.ndarray:
+    """(rows, candidates) the scores of all candidates of one question."""
+    found, rows = {}, np.arange(len(asked.table))
+
+    def work(tile):
+        made = tile.relations() if asked.kind == RELATION_KIND else tile.entities()
+        found.update(zip(tile.which.tolist(), made.numpy(), strict=True))
+
+    position = np.full(len(rows), asked.position)
+    read_tiles(predictor.loaded, asked.table, rows, position, predictor.device, work)
+    return np.stack([found[row] for row in rows.tolist()])
 
 
 def test_numbers_are_equal_to_the_last_digit(predictor, evaluation):
@@ -52,9 +66,9 @@ def test_ranks_are_equal(predictor, evaluation, task):
         asked = asked_fact(graph, int(found.row[number]), int(found.position[number]))
         if asked.tried is not None:
             continue  # a number beside a hidden relation: see the test below
-        scores = predictor._scores(asked)[0]
+        scores = scores_of(predictor, asked)[0]
         others = np.ones(len(scores), dtype=np.bool_)
-        others[predictor._known(asked).answers] = False
+        others[predictor.known.lookup(asked.table, np.array([asked.position]), asked.kind).answers] = False
         assert (scores[others] > scores[answer]).sum() == found.better[number]
         assert (scores[others] == scores[answer]).sum() == found.ties[number]
         compared += 1
@@ -67,7 +81,7 @@ def test_a_relation_beside_a_number_has_the_score_the_evaluator_gave_it(predicto
 
     from hynt.batches.fact_tensors import FactTensors
     from hynt.batches.masking import hide
-    from hynt.evaluation.evaluator import _scoring
+    from hynt.evaluation.evaluator import scoring_conditions
     from hynt.evaluation.tiles import Tiling
     from hynt.models.contract import Relations
 
@@ -81,10 +95,10 @@ def test_a_relation_beside_a_number_has_the_score_the_evaluator_gave_it(predicto
     tiling = Tiling.of(np.array([0]), torch.device("cpu"))
     (tile,) = tiling.tiles
     rows = torch.full((tile.layout.rows,), row)
-    with _scoring(loaded.model):
+    with scoring_conditions(loaded.model):
         batch, _ = hide(facts, rows, torch.ones_like(rows), tile.layout)
         scores = loaded.model.score(loaded.model.read(batch), Relations())[0]
-    assert np.array_equal(predictor._scores(asked)[at], scores.numpy())
+    assert np.array_equal(scores_of(predictor, asked)[at], scores.numpy())
 
 
 def test_asking_again_and_among_others_changes_nothing(predictor, towns):

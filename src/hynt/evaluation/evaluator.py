@@ -71,7 +71,7 @@ class Evaluator:
         asked = {task: one for task, one in chosen.items() if len(one)}
         smaller: list[dict[str, int]] = []
         sitting = Sitting(self, model, sum(len(one) for one in asked.values()), progress, smaller)
-        with _scoring(model):
+        with scoring_conditions(model):
             for task, one in asked.items():
                 if task == "number":
                     found[task] = sitting.numbers(one)
@@ -136,7 +136,7 @@ class Evaluator:
 
 
 @contextmanager
-def _scoring(model: Model) -> Iterator[None]:
+def scoring_conditions(model: Model) -> Iterator[None]:
     """No gradients, no dropout, no autocast, and full float32 products: half precision ties scores by the hundreds.
 
     Not inference mode: tensors made in it, such as cached indices, could not be used for training afterwards.

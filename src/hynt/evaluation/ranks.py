@@ -63,7 +63,7 @@ def tally(
     them.
     """
     chunks = [(first, min(first + chunk, count)) for first in range(0, count, chunk)]
-    score = _in_one_shape(score, min(chunk, count))
+    score = in_one_shape(score, min(chunk, count))
     target = _target(score, chunks, answer) if len(chunks) > 1 else None
     plain = _Counter(answer, None)
     constrained = None if allowed is None else _Counter(answer, allowed)
@@ -86,7 +86,7 @@ def tally(
     return plain.tally(finite), None if constrained is None else constrained.tally(finite)
 
 
-def _in_one_shape(score: ScoreChunk, width: int) -> ScoreChunk:
+def in_one_shape(score: ScoreChunk, width: int) -> ScoreChunk:
     """Scores the last, short chunk as the end of a full one: products of one shape round alike."""
 
     def scored(first: int, end: int) -> Tensor:

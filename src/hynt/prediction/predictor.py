@@ -16,35 +16,27 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hynt.errors import DataError, UsageError
-from hynt.evaluation.questions import POSITION_GROUPS, position_group
-from hynt.graph.components import (
-    ENTITY_KIND,
-    KIND_NAMES,
-    NUMBER_KIND,
-    RELATION_KIND,
-    component_starts,
-)
+from hynt.errors import UsageError
+from hynt.graph.components import NUMBER_KIND
 from hynt.graph.fact import Fact
-from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.known_answers import AnswerLists, KnownAnswers
+from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.lookup import NameLookup
-from hynt.graph.number_summary import sorted_numbers
-from hynt.models.contract import Part
-from hynt.prediction.answers import Answers, KnownNumber, NumberAnswer, RankedAnswer
+from hynt.prediction.allowed_answers import AllowedAnswers
+from hynt.prediction.answering import Answering
+from hynt.prediction.answers import Answers
+from hynt.prediction.asked_facts import AskedFacts
 from hynt.prediction.asking import AskedFact, ask
 from hynt.prediction.calibration import Calibration, calibration_of
 from hynt.prediction.candidates import Candidates, candidates_for
 from hynt.prediction.embeddings import SimilarEntity, entity_vectors, similar_entities
 from hynt.prediction.number_relations import within_reach
-from hynt.prediction.ranking import probabilities, top_places
+from hynt.prediction.question_parts import parts_of, wishes_of
+from hynt.prediction.refusals import NO_CANDIDATE, answerable, non_finite, unanswerable
 from hynt.prediction.run_graph import whole_run
-from hynt.prediction.scoring import ReadTile, read_tiles
-from hynt.prediction.stored_literals import with_stored_literals
+from hynt.prediction.telling import Telling
 from hynt.training.loading import LoadedRun, load_run
 from hynt.training.run import chosen_device
-from hynt.training.training_data import training_splits
 
 LEVEL = 0.9
 """The nominal coverage of intervals unless another is asked for."""
@@ -114,35 +106,82 @@ class Predictor:
         if fact is not None:
             if (head, relation, tail) != (None, None, None) or qualifiers:
                 raise UsageError("the question was given twice.", advice="Give the fact, or its parts.")
-            if isinstance(fact, str) or not isinstance(fact, Sequence) or len(fact) not in (3, 4):
-                raise UsageError(
-                    f"{fact!r:.60} is no fact.",
-                    advice="Give (head, relation, tail) or (head, relation, tail, qualifiers).",
-                )
-            head, relation, tail = fact[:3]
-            qualifiers = fact[3] if len(fact) == 4 else ()
-        wishes: list[str | Iterable[str]] = [candidates] if isinstance(candidates, str) else list(candidates)
-        if wishes and all(isinstance(wish, str) and wish not in ("type", "unknown") for wish in wishes):
-            wishes = [[str(wish) for wish in wishes]]  # a plain list of names
+            head, relation, tail, qualifiers = parts_of(fact)
         asked = ask(self.graph, head, relation, tail, qualifiers, self.names)
-        return self.answer(asked, candidates_for(self.graph, asked, wishes, self.names), top, level)
+        return self.answer(asked, candidates_for(self.graph, asked, wishes_of(candidates), self.names), top, level)
+
+    def predict_many(
+        self,
+        questions: Iterable[Any],
+        *,
+        top: int = 10,
+        candidates: str | Sequence[str | Iterable[str]] = (),
+        level: float = LEVEL,
+    ) -> list[Answers]:
+        """Answers to many facts with one "?" each, scored together: the same that `predict` gives to each of them.
+
+        A question is a tuple `(head, relation, tail, qualifiers)` or a mapping with these keys. `candidates` holds for
+        every question that does not ask for a number. A refusal says which question it is about, from 1.
+        """
+        asked, allowed, wishes = [], [], wishes_of(candidates)
+        for number, question in enumerate(questions, 1):
+            try:
+                one = ask(self.graph, *parts_of(question), self.names)
+                allowed.append(candidates_for(self.graph, one, () if one.kind == NUMBER_KIND else wishes, self.names))
+            except UsageError as problem:
+                raise _of_question(problem, number) from None
+            asked.append(one)
+        return self.answer_many(asked, allowed, top, level)
 
     def answer(self, asked: AskedFact, candidates: Candidates, top: int = 10, level: float = LEVEL) -> Answers:
         """Answers to a question that was resolved already."""
+        return self.answer_many([asked], [candidates], top, level)[0]
+
+    def answer_many(
+        self,
+        asked: Sequence[AskedFact],
+        candidates: Sequence[Candidates] | None = None,
+        top: int = 10,
+        level: float = LEVEL,
+    ) -> list[Answers]:
+        """Answers to questions that were resolved already, in their order, scored together.
+
+        Each gets what it gets when it is asked alone, to the last digit. `candidates` has an entry for each question;
+        None: every answer is allowed. All scores are never held at once, so memory grows with `top`, not with the
+        graph. A refusal says which question it is about where there are several.
+        """
         if top < 1:
             raise UsageError(f"{top} answers cannot be given.", where="top", advice="Ask for at least 1.")
-        self._refuse_unanswerable(asked)
-        asked = within_reach(asked, self.loaded.scaling)
-        if asked.kind == NUMBER_KIND:
-            number = self._number(asked, level)
-            return self._told(asked, (number,), 0, "number")
-        place, probability, score, splits, count = self._ranked(asked, candidates, top)
-        ids, labels = self._names_of(asked.kind)
-        found = tuple(
-            RankedAnswer(rank, ids[one], labels[one], float(probability[rank - 1]), float(score[rank - 1]), known)
-            for rank, (one, known) in enumerate(zip(place.tolist(), splits, strict=True), 1)
-        )
-        return self._told(asked, found, count, "relation" if asked.kind == RELATION_KIND else "link")
+        if candidates is not None and len(candidates) != len(asked):
+            raise UsageError(
+                f"there are {len(asked)} questions and {len(candidates)} candidates.", where="candidates",
+                advice="Give candidates for each question, or none.",
+            )  # fmt: skip
+        if not asked:
+            return []
+        reached = [self._reached(one, number, len(asked)) for number, one in enumerate(asked, 1)]
+        allowed = AllowedAnswers.all_of(len(asked)) if candidates is None else AllowedAnswers.of(candidates)
+        answering = self.answering(AskedFacts.joined(reached))
+        numeric = np.flatnonzero(answering.asked.kind == NUMBER_KIND).astype(np.int64)
+        ranked = answering.ranked(allowed, top) if len(numeric) < len(asked) else None
+        numbers = answering.numbers(numeric, level) if len(numeric) else None
+        place = dict(zip(numeric.tolist(), range(len(numeric)), strict=True))
+        found = []
+        for number, one in enumerate(reached):
+            if numbers is not None and number in place:
+                self._refuse_non_finite(numbers.is_finite[place[number]], one)
+                found.append(self._telling.number(one, numbers, place[number], level))
+            elif ranked is not None:
+                self._refuse_non_finite(ranked.is_finite[number], one)
+                if not ranked.count[number]:
+                    problem = UsageError(NO_CANDIDATE, where="candidates", advice="Allow more of them.")
+                    raise problem if len(asked) == 1 else _of_question(problem, number + 1)
+                found.append(self._telling.ranked(one, ranked, number))
+        return found
+
+    def answering(self, asked: AskedFacts) -> Answering:
+        """For whoever wants columns: see `Answering`. Questions must be answerable and within reach."""
+        return Answering(self.loaded, self.device, self.calibration, self.known, asked)
 
     def similar(self, entity: str, top: int = 10) -> list[SimilarEntity]:
         """The entities whose vectors are most alike."""
@@ -154,130 +193,30 @@ class Predictor:
 
     # ------------------------------------------------------------------ how
 
+    def _reached(self, asked: AskedFact, number: int, total: int) -> AskedFact:
+        """The question as it is scored; refused where the model cannot answer it."""
+        try:
+            self._refuse_unanswerable(asked)
+            return within_reach(asked, self.loaded.scaling)
+        except UsageError as problem:
+            if total == 1:
+                raise
+            raise _of_question(problem, number) from None
+
     def _refuse_unanswerable(self, asked: AskedFact) -> None:
-        model = self.loaded.model
-        group = POSITION_GROUPS[int(position_group(np.array([asked.position]))[0])]
-        if any(int(task) == asked.kind and position == group for task, position in model.answers):
-            return
-        offers = sorted({f"{KIND_NAMES[int(task)]} at {position}" for task, position in model.answers})
-        article = "an" if asked.kind == ENTITY_KIND else "a"
-        model_name, kind = self.loaded.settings.model_name, KIND_NAMES[asked.kind]
-        raise UsageError(
-            f"the model {model_name!r} cannot answer {article} {kind} as {group}.", where=asked.place,
-            advice=f"It answers: {', '.join(offers)}.",
-        )  # fmt: skip
+        position, kind = np.array([asked.position]), np.array([asked.kind])
+        if not answerable(self.loaded, position, kind)[0]:
+            raise unanswerable(self.loaded, asked.position, asked.kind)
 
-    def _scores(self, asked: AskedFact) -> NDArray[np.float32]:
-        """(rows, candidates) scores, or (rows,) numbers on the model's scale."""
-        rows = len(asked.table)
-        found: dict[int, NDArray[np.float32]] = {}
-
-        def work(tile: ReadTile) -> None:
-            made = {ENTITY_KIND: tile.entities, RELATION_KIND: tile.relations, NUMBER_KIND: tile.numbers}[asked.kind]()
-            found.update(zip(tile.which.tolist(), made.cpu().numpy(), strict=True))
-
-        table = with_stored_literals(asked.table, self.loaded)
-        with whole_run():  # a number that the run's scale cannot take is the question's fault, not the data's
-            read_tiles(
-                self.loaded, table, np.arange(rows, dtype=np.int64),
-                np.full(rows, asked.position, dtype=np.int64), self.device, work,
-            )  # fmt: skip
-        scores = np.stack([found[row] for row in range(rows)])
-        self._refuse_non_finite(scores, asked)
-        return scores
-
-    def _refuse_non_finite(self, found: NDArray[Any], asked: AskedFact) -> None:
-        if not np.isfinite(found).all():
-            raise DataError(
-                f"the model's answer to {asked.text} is not a finite number.", where=str(self.loaded.run.path),
-                advice="Take an earlier checkpoint, or train again with a lower learning rate.",
-            )  # fmt: skip
-
-    def _known(self, asked: AskedFact) -> AnswerLists:
-        """The known answers of each row."""
-        components = component_starts(asked.table)[:-1] + asked.position
-        return self.known.lookup(asked.table, components, asked.kind)
-
-    def _ranked(
-        self, asked: AskedFact, candidates: Candidates, top: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], list[tuple[str, ...]], int]:
-        """The first `top` candidates: ids, probabilities, scores, splits that hold them; and how many there were."""
-        scores, sharpness = self._scores(asked), self.calibration.sharpness(_task(asked.kind))
-        lists = self._known(asked)
-        bits = np.zeros(scores.shape[1], dtype=np.uint8)
-        allowed = np.ones(scores.shape[1], np.bool_) if candidates.allowed is None else candidates.allowed.copy()
-        if asked.tried is None:
-            bits[lists.answers] = lists.splits
-            logits, shown = scores[0].astype(np.float64) * sharpness, scores[0].astype(np.float64)
-        else:
-            # Each relation is judged by the row that has the number on its own scale.
-            own = lists.answers == asked.tried[lists.question()]
-            bits[lists.answers[own]] = lists.splits[own]
-            sharp = scores.astype(np.float64) * sharpness
-            rows = np.arange(len(asked.tried))
-            logits, shown = np.full(scores.shape[1], -np.inf), np.zeros(scores.shape[1])
-            logits[asked.tried] = sharp[rows, asked.tried] - np.logaddexp.reduce(sharp, axis=1)
-            shown[asked.tried] = scores[rows, asked.tried]
-            tried = np.zeros(scores.shape[1], np.bool_)
-            tried[asked.tried] = True
-            allowed &= tried
-        if candidates.only_unknown:
-            allowed &= bits == 0
-        if not allowed.any():
-            raise UsageError("no candidate is left.", where="candidates", advice="Allow more of them.")
-        place = top_places(logits, allowed, top)
-        probability = probabilities(logits, allowed)[place]
-        splits = [self.known.split_names(int(one)) for one in bits[place]]
-        return place, probability, shown[place], splits, int(allowed.sum())
-
-    def _number(self, asked: AskedFact, level: float) -> NumberAnswer:
-        assert asked.relation is not None
-        relation, scaling = np.array([asked.relation], dtype=np.int64), self.loaded.scaling
-        scaled = self._scores(asked).astype(np.float64)
-        with np.errstate(over="ignore"):
-            value = float(scaling.unscale(relation, scaled)[0])
-        self._refuse_non_finite(np.array([value]), asked)
-        interval, source, radii = None, "", self.calibration.radii
-        if radii is not None:
-            row = radii.at(level)
-            low, high = (float(end[0]) for end in radii.interval(scaling, relation, scaled, level))
-            if np.isfinite(radii.radius[row, asked.relation]) and np.isfinite([low, high]).all():
-                interval = (low, high)
-                source = "this relation" if radii.is_own[row, asked.relation] else "all relations with few values"
-        lists = self._known(asked)
-        known = [
-            KnownNumber(float(one), self.known.split_names(int(bits)))
-            for one, bits in zip(lists.answers, lists.splits, strict=True)
-        ]
-        unit = self.graph.relations[asked.relation].unit
-        return NumberAnswer(value, unit, interval, level, source, self._ranges.get(asked.relation), tuple(known))
+    def _refuse_non_finite(self, is_finite: bool, asked: AskedFact) -> None:
+        if not is_finite:
+            raise non_finite(self.loaded, asked.text)
 
     @cached_property
-    def _ranges(self) -> dict[int, tuple[float, float]]:
-        """The least and greatest training number of each relation."""
-        trained_on = concatenate([self.graph.split(name) for name in training_splits(self.loaded.settings)])
-        numbers = sorted_numbers(trained_on, self.graph.vocabulary.relation_is_number)
-        least, most = numbers.value[numbers.start], numbers.value[numbers.start + numbers.size - 1]
-        return dict(zip(numbers.present.tolist(), zip(least.tolist(), most.tolist(), strict=True), strict=True))
-
-    def _names_of(self, kind: int) -> tuple[Sequence[str], Sequence[str]]:
-        if kind == ENTITY_KIND:
-            return self.graph.vocabulary.entities, self.graph.entity_labels
-        return [relation.name for relation in self.graph.relations], self.graph.relation_labels
-
-    def _told(self, asked: AskedFact, answers: tuple[Any, ...], count: int, task: str) -> Answers:
-        calibration, notes = self.calibration, []
-        fitted = calibration.radii is not None if task == "number" else task in calibration.tasks
-        if not fitted:
-            reason = calibration.missing or "the validation split asks nothing of the kind"
-            what = "there is no interval" if task == "number" else "probabilities are not calibrated"
-            notes.append(f"{what}: {reason}")
-        if not self.loaded.is_finished:
-            notes.append(f"training is not finished; these are the weights of epoch {self.loaded.epoch}")
-        if asked.table.qualifier_total and Part.QUALIFIERS not in self.loaded.model.reads:
-            notes.append("this model does not look at qualifiers")
-        return Answers(asked.text, asked.place, KIND_NAMES[asked.kind], answers, count, fitted, tuple(notes))
+    def _telling(self) -> Telling:
+        return Telling(self.loaded, self.calibration, self.known)
 
 
-def _task(kind: int) -> str:
-    return "relation" if kind == RELATION_KIND else "link"
+def _of_question(problem: UsageError, number: int) -> UsageError:
+    where = f"question {number}, {problem.where}" if problem.where else f"question {number}"
+    return UsageError(problem.what, where=where, advice=problem.advice)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +13,8 @@ from torch import Tensor
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masking import hide
 from hynt.evaluation.back_off import for_each_tile
-from hynt.evaluation.evaluator import _scoring
-from hynt.evaluation.ranks import _in_one_shape
+from hynt.evaluation.evaluator import scoring_conditions
+from hynt.evaluation.ranks import in_one_shape
 from hynt.evaluation.sitting import SCORES_AT_ONCE
 from hynt.evaluation.tiles import Tile, Tiling, tile_rows
 from hynt.graph.fact_table import FactTable
@@ -31,14 +31,24 @@ class ReadTile:
     model: Model
     question: Question
     which: Ids  # (real,) the numbers of the questions
+    repeated: Ids  # (rows,) the same with the repeats that fill the tile
     chunk: int  # candidates scored at once
+
+    def entity_chunks(self) -> Iterator[tuple[int, Tensor]]:
+        """(first, scores): (rows, width) float32 scores of the entities first … first + width − 1, repeats included."""
+        count = self.model.sizes.entities
+        width = min(self.chunk, count)
+        score = in_one_shape(lambda first, end: self.model.score(self.question, EntityRange(first, end)), width)
+        for first in range(0, count, max(1, width)):
+            yield first, score(first, min(first + width, count))
+
+    def relation_chunks(self) -> Iterator[tuple[int, Tensor]]:
+        """The same for relations, which are never so many that they need more than one chunk."""
+        yield 0, self.model.score(self.question, Relations()).float()
 
     def entities(self) -> Tensor:
         """(real, entities) float32 scores."""
-        count = self.model.sizes.entities
-        width = min(self.chunk, count)
-        score = _in_one_shape(lambda first, end: self.model.score(self.question, EntityRange(first, end)), width)
-        parts = [score(first, min(first + width, count))[: len(self.which)] for first in range(0, count, max(1, width))]
+        parts = [scores[: len(self.which)] for _, scores in self.entity_chunks()]
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
     def relations(self) -> Tensor:
@@ -70,7 +80,8 @@ def read_tiles(
 
     def on_tile(tile: Tile) -> None:
         batch, _ = hide(facts, rows[tile.places], asked[tile.places], tile.layout)
-        work(ReadTile(loaded.model, loaded.model.read(batch), tiling.question[tile.places][: tile.real], chunk))
+        numbers = tiling.question[tile.places]
+        work(ReadTile(loaded.model, loaded.model.read(batch), numbers[: tile.real], numbers, chunk))
 
-    with _scoring(loaded.model):
+    with scoring_conditions(loaded.model):
         for_each_tile(tiling.tiles, on_tile, lambda rows, capacity: None)
