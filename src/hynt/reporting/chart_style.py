@@ -1,0 +1,88 @@
+"""How hynt's charts look, and how they become files: one place, so that all of them belong together.
+
+matplotlib is an extra, and imported only where something is drawn.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hynt.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, GREY, FAINT = "#26323d", "#6b7884", "#dfe4e8"
+TEAL, ORANGE, BLUE = "#1f6f6b", "#d9730d", "#3f77ad"
+SUFFIXES = (".png", ".svg")
+PIXELS_PER_INCH = 160
+
+_SETTINGS: dict[Any, Any] = {
+    "svg.hashsalt": "hynt", "svg.fonttype": "path", "text.parse_math": False, "axes.unicode_minus": True,
+    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9, "text.color": INK,
+    "axes.edgecolor": FAINT, "axes.labelcolor": GREY, "axes.linewidth": 0.8, "axes.axisbelow": True,
+    "axes.titlesize": 10, "axes.titleweight": "bold", "axes.titlelocation": "left",
+    "xtick.color": GREY, "ytick.color": GREY, "xtick.labelsize": 8, "ytick.labelsize": 8,
+    "xtick.major.size": 0, "ytick.major.size": 0, "xtick.minor.size": 0, "ytick.minor.size": 0,
+    "grid.color": FAINT, "grid.linewidth": 0.7, "legend.frameon": False, "legend.fontsize": 8,
+}  # fmt: skip
+
+
+def check_drawable(option: str) -> None:
+    """Refuses, before any work is done, where matplotlib is not installed."""
+    if find_spec("matplotlib") is None:
+        raise UsageError("a picture needs matplotlib.", where=option, advice="Install it: pip install 'hynt[plot]'.")
+
+
+@contextmanager
+def hynt_style() -> Iterator[None]:
+    """Within the block, charts look like hynt's."""
+    from matplotlib import rc_context
+
+    with rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a name in a script that no font here has
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of a size in inches, apart from any window."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def picture(figure: Figure, suffix: str) -> bytes:
+    """The figure as a file: the same bytes for the same figure."""
+    kind = suffix.lower().lstrip(".")
+    file = io.BytesIO()
+    metadata = {"svg": {"Date": None}}.get(kind, {})
+    with hynt_style():
+        figure.savefig(file, format=kind, dpi=PIXELS_PER_INCH, facecolor="white", metadata=metadata)
+    return file.getvalue()
+
+
+def bare(axes: Axes, *, grid: str = "y") -> None:
+    """Only what carries meaning: no box, faint lines along one direction."""
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.grid(True, axis=grid)  # type: ignore[arg-type]
+
+
+def suffix_of(path: Path, known: tuple[str, ...], option: str) -> str:
+    """The suffix of a file to write, which says what is written; others are refused."""
+    suffix = path.suffix.lower()
+    if suffix not in known:
+        raise UsageError(
+            f"{path.name} does not say what to write.", where=option, advice=f"Let it end in {', '.join(known)}."
+        )
+    return suffix

@@ -1,0 +1,164 @@
+"""The picture of a trend: the prediction as a line in its interval, known values as dots, a panel for each head.
+
+As the paper's figures of fertility rates and rankings, which have the prediction, the truth and the relation's least
+and greatest value. Here values that the run was trained on and values it never saw are told apart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.prediction.trends import Series, Trend
+from hynt.reporting.axis_numbers import axis_text, unit_text
+from hynt.reporting.chart_style import GREY, INK, ORANGE, TEAL, bare, hynt_style, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLUMNS = 3
+_PANEL = (3.5, 2.6)  # inches
+_SQUEEZED = 3.0  # the relation's range is drawn as lines only where it is at most so many times what else is drawn
+_MANY_VALUES = 40
+_ORDERS = 30.0  # heads whose values differ by more than this factor need a logarithmic axis
+
+Floats = NDArray[np.float64]
+
+
+def trend_figure(trend: Trend) -> Figure:
+    """A panel for each head, with the same axes."""
+    with hynt_style():
+        count = len(trend.series)
+        columns = min(COLUMNS, count) if count != 4 else 2
+        rows = -(-count // columns)
+        wide = 1.75 if count == 1 else 1.0
+        width, height = columns * _PANEL[0] * wide + 0.3, rows * _PANEL[1] * (1.2 if count == 1 else 1.0) + 1.3
+        figure = new_figure(width, height)
+        panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
+        logarithmic = _needs_logarithm(trend)
+        limits = _limits(trend, logarithmic)
+        for place, axes in enumerate(panels):
+            if place >= count:
+                axes.set_visible(False)
+                continue
+            if logarithmic:
+                axes.set_yscale("log")
+            _draw(axes, trend, trend.series[place])
+            axes.set_ylim(*limits)
+            _mark_range(axes, trend, limits)
+            axes.tick_params(labelbottom=place + columns >= count, labelleft=place % columns == 0)
+        _ticks(panels[0], trend, limits, logarithmic)
+        _words(figure, trend, width, height)
+        figure.subplots_adjust(
+            left=0.62 / width, right=1 - 0.2 / width, top=1 - 1.05 / height, bottom=0.5 / height,
+            wspace=0.12, hspace=0.28,
+        )  # fmt: skip
+    return figure
+
+
+def _draw(axes: Axes, trend: Trend, one: Series) -> None:
+    bare(axes)
+    axes.set_title(one.name, pad=6)
+    if one.curve.low is not None and one.curve.high is not None:
+        axes.fill_between(trend.at, one.curve.low, one.curve.high, color=TEAL, alpha=0.13, linewidth=0)
+    axes.plot(trend.at, one.curve.value, color=TEAL, linewidth=2.0, solid_capstyle="round", zorder=3)
+    small = len(one.at) > _MANY_VALUES
+    for chosen, colour, marker, size, above in (
+        (one.trained_on, INK, "o", 9.0 if small else 20.0, 4),
+        (~one.trained_on, ORANGE, "D", 12.0 if small else 26.0, 5),
+    ):
+        axes.scatter(
+            one.at[chosen], one.known[chosen], s=size, color=colour, marker=marker, edgecolors="white",
+            linewidths=0.4 if small else 0.7, zorder=above, clip_on=False,
+        )  # fmt: skip
+    axes.margins(x=0.02)
+
+
+def _drawn(trend: Trend) -> Floats:
+    """Every value that a panel must show."""
+    parts = [part for one in trend.series for part in (one.known, one.curve.value, one.curve.low, one.curve.high)]
+    return np.concatenate([part for part in parts if part is not None])
+
+
+def _needs_logarithm(trend: Trend) -> bool:
+    """Where heads are of different orders of magnitude, one linear axis would flatten the small ones."""
+    middles = np.array([float(np.median(one.known if len(one.known) else one.curve.value)) for one in trend.series])
+    lines = np.concatenate([part for one in trend.series for part in (one.known, one.curve.value)])
+    return bool((lines > 0).all() and middles.max() / middles.min() > _ORDERS)
+
+
+def _limits(trend: Trend, logarithmic: bool) -> tuple[float, float]:
+    drawn = _drawn(trend)
+    if logarithmic:
+        drawn = drawn[drawn > 0]
+        return float(drawn.min() / 1.5), float(drawn.max() * 1.5)
+    low, high = float(drawn.min()), float(drawn.max())
+    if trend.training_range is not None:
+        least, most = min(low, trend.training_range[0]), max(high, trend.training_range[1])
+        if most - least <= _SQUEEZED * (high - low):
+            low, high = least, most
+    room = 0.06 * (high - low) or max(abs(high), 1.0) * 0.1
+    return low - room, high + room
+
+
+def _mark_range(axes: Axes, trend: Trend, limits: tuple[float, float]) -> None:
+    """Dotted lines at the relation's least and greatest training number, where the panel reaches so far."""
+    for end in trend.training_range or ():
+        if limits[0] <= end <= limits[1]:
+            axes.axhline(end, color=GREY, linewidth=1.0, linestyle=(0, (1, 2.5)), zorder=2)
+
+
+def _ticks(axes: Axes, trend: Trend, limits: tuple[float, float], logarithmic: bool) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    along = float(trend.at[-1] - trend.at[0])
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: axis_text(value, trend.over_unit, along)))
+    if logarithmic:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: axis_text(value, trend.unit, value)))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        up = limits[1] - limits[0]
+        axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: axis_text(value, trend.unit, up)))
+
+
+def _words(figure: Figure, trend: Trend, width: float, height: float) -> None:
+    """The title, what it is measured in and asked with, and what the marks mean."""
+    left = 0.2 / width
+    unit = unit_text(trend.unit)
+    figure.text(left, 1 - 0.2 / height, trend.relation_name, size=13, weight="bold", va="top")
+    told = [f"over {trend.over_name}"]
+    if unit:
+        told.insert(0, unit)
+    if trend.condition:
+        told.append(f"asked with {trend.condition}")
+    if trend.training_range is not None:
+        least, most = (trend.text(end) for end in trend.training_range)
+        told.append(f"values in training: {least} to {most}")
+    figure.text(left, 1 - 0.46 / height, " · ".join(told), size=8.5, color=GREY, va="top")
+    figure.legend(
+        handles=_marks(trend), loc="lower left", bbox_to_anchor=(left - 0.05 / width, 0.02 / height), ncols=5,
+        columnspacing=1.1, handlelength=1.4, handletextpad=0.5, borderaxespad=0.0,
+    )  # fmt: skip
+
+
+def _marks(trend: Trend) -> list[object]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    found: list[object] = [Line2D([], [], color=TEAL, linewidth=2.0, label="prediction")]
+    if any(one.curve.low is not None for one in trend.series):
+        found.append(Patch(facecolor=TEAL, alpha=0.18, label=f"{trend.level:.0%} interval"))
+    dots = {"linestyle": "none", "markeredgecolor": "white"}
+    if any(one.trained_on.any() for one in trend.series):
+        found.append(Line2D([], [], color=INK, marker="o", markersize=5, label="known, trained on", **dots))  # type: ignore[arg-type]
+    if any((~one.trained_on).any() for one in trend.series):
+        found.append(Line2D([], [], color=ORANGE, marker="D", markersize=5, label="known, held out", **dots))  # type: ignore[arg-type]
+    limits = _limits(trend, _needs_logarithm(trend))
+    if any(limits[0] <= end <= limits[1] for end in trend.training_range or ()):
+        found.append(Line2D([], [], color=GREY, linestyle=(0, (1, 2.5)), label="range in training"))
+    return found
