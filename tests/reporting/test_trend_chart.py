@@ -1,0 +1,126 @@
+"""The picture of a trend shows every value, with the same axes in each panel, and is the same every time."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection
+
+from hynt.graph.fact import DATE_UNIT
+from hynt.prediction.trends import COLUMNS, Predicted, Series, Trend
+from hynt.reporting.axis_numbers import axis_text, unit_text
+from hynt.reporting.chart_style import picture
+from hynt.reporting.trend_chart import trend_figure
+from hynt.reporting.trend_table import trend_csv
+
+
+def made(heads: int = 1, *, factor: float = 1.0, band: bool = True, training_range=(0.0, 10.0)) -> Trend:
+    at = np.linspace(1990, 2020, 5)
+    series = []
+    for head in range(heads):
+        curve = (1.0 + head + np.arange(5.0)) * factor**head
+        known = np.array([2.0, 3.0, 4.0]) * factor**head
+        ends = (curve - 0.5, curve + 0.5) if band else (None, None)
+        split = ("train", "valid", "train")
+        series.append(
+            Series(
+                f"e{head}", f"Head, number {head} $x$", Predicted(curve, *ends),
+                np.array([1991.0, 2000.0, 2010.0]), known, split, np.array([True, False, True]),
+                Predicted(known + 0.1, known - 1, known + 1), (),
+            )
+        )  # fmt: skip
+    return Trend(
+        "r", "total fertility rate", "1", "t", "point in time", DATE_UNIT, "sex female", at, tuple(series), 0.9,
+        "this relation", training_range, (),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("heads", [1, 2, 3, 4, 5, 7])
+def test_a_panel_a_head_with_shared_axes(heads):
+    figure = trend_figure(made(heads))
+    panels = [axes for axes in figure.axes if axes.get_visible()]
+    assert [axes.get_title(loc="left") for axes in panels] == [f"Head, number {head} $x$" for head in range(heads)]
+    assert len({axes.get_ylim() for axes in panels}) == len({axes.get_xlim() for axes in panels}) == 1
+    for axes in panels:
+        trained_on, held_out = (found for found in axes.collections if isinstance(found, PathCollection))
+        assert len(trained_on.get_offsets()) == 2
+        assert held_out.get_offsets().tolist() == [[2000.0, 3.0]]
+
+
+def test_the_legend_names_what_is_drawn_and_nothing_else():
+    def named(trend):
+        (legend,) = trend_figure(trend).legends
+        return [text.get_text() for text in legend.get_texts()]
+
+    assert named(made()) == ["prediction", "90% interval", "known, trained on", "known, held out", "range in training"]
+    far = made(training_range=(-1e9, 1e9))
+    assert named(far) == ["prediction", "90% interval", "known, trained on", "known, held out"]
+    assert named(made(band=False))[1] == "known, trained on"
+
+
+def test_the_range_is_told_where_it_would_flatten_the_rest():
+    figure = trend_figure(made(training_range=(0.0, 1e6)))
+    assert any("values in training: 0 to 1,000,000" in text.get_text() for text in figure.texts)
+    assert figure.axes[0].get_ylim()[1] < 10
+
+
+def test_heads_of_different_orders_share_a_logarithmic_axis():
+    assert trend_figure(made(3, factor=100.0)).axes[0].get_yscale() == "log"
+    assert trend_figure(made(3)).axes[0].get_yscale() == "linear"
+
+
+def test_words_stay_inside_the_picture():
+    figure = trend_figure(made())
+    figure.draw_without_rendering()
+    box = figure.bbox
+    for one in [*figure.texts, *figure.legends]:
+        extent = one.get_window_extent()
+        assert box.x0 <= extent.x0
+        assert extent.x1 <= box.x1
+        assert box.y0 <= extent.y0
+        assert extent.y1 <= box.y1
+
+
+def test_the_same_trend_gives_the_same_file():
+    svg = picture(trend_figure(made(2)), ".svg")
+    assert svg == picture(trend_figure(made(2)), ".svg")
+    assert svg.startswith(b"<?xml")
+    assert picture(trend_figure(made()), ".png").startswith(b"\x89PNG")
+
+
+def test_the_table_has_every_digit():
+    trend = made(2)
+    rows = list(csv.DictReader(io.StringIO(trend_csv(trend).decode())))
+    assert tuple(rows[0]) == COLUMNS
+    assert len(rows) == 2 * (5 + 3)
+    for row, own in zip(rows, trend.rows(), strict=True):
+        assert float(row["predicted"]) == own["predicted"]
+        assert row["value"] == ("" if own["value"] is None else repr(own["value"]))
+        assert row["trained_on"] == {None: "", True: "true", False: "false"}[own["trained_on"]]
+
+
+@pytest.mark.parametrize(
+    "value,unit,span,text",
+    [
+        (2010.0, DATE_UNIT, 40, "2010"), (2010.4, DATE_UNIT, 40, "2010"), (2010.5, DATE_UNIT, 1, "2010-07"),
+        (2010.5, DATE_UNIT, 0.1, "2010-07-02"), (1.5e6, "1", 4e6, "1.5 M"), (0.0, "1", 4e6, "0"),
+        (2e9, "1", 4e9, "2 B"), (0.30000000000000004, "1", 1.0, "0.3"), (-20.0, "percent", 80.0, "−20"),
+        (250.0, "m", 500.0, "250"), (2e5, "m", 2e5, "200 k"), (1e-10, "m", 2e-10, "1 × 10⁻¹⁰"),
+    ],
+)  # fmt: skip
+def test_ticks(value, unit, span, text):
+    assert axis_text(value, unit, span) == text
+
+
+def test_units_on_axes():
+    assert [unit_text(unit) for unit in ("", "1", DATE_UNIT, "year", "m2", "percent")] == [
+        "",
+        "",
+        "",
+        "years",
+        "m²",
+        "%",
+    ]
