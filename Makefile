@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
-EXTRAS := create,dev,plot,rdf,spark
+EXTRAS := create,dev,plot,rdf,serve,spark
 TYPED := src $(wildcard benchmarks tools)
 
 .DEFAULT_GOAL := help

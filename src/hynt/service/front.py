@@ -1,0 +1,134 @@
+"""What the service can do, in one place: the JSON endpoints and the pages both call this.
+
+Every method is a coroutine that gives plain values and raises `Problem`. What is about the graph is answered here;
+what needs the model goes through the queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
+
+from hynt import __version__
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.lookup import Position
+from hynt.service.engine import Engine
+from hynt.service.graph_views import GraphViews
+from hynt.service.metrics import Metrics
+from hynt.service.problems import invalid
+from hynt.service.question_queue import QuestionQueue
+from hynt.service.settings import ServiceSettings
+
+Given = ParamSpec("Given")
+Got = TypeVar("Got")
+
+_LOOKERS = 2
+"""Threads that look things up in the graph, so that a long look does not hold up /health."""
+
+
+class Front:
+    """One run, ready to be asked by many."""
+
+    def __init__(self, graph: KnowledgeGraph, engine: Engine, settings: ServiceSettings) -> None:
+        self.graph, self.engine, self.settings = graph, engine, settings
+        self.metrics = Metrics()
+        self.views = GraphViews(graph)
+        self.queue = QuestionQueue(
+            engine, limit=settings.queue, together=settings.together if settings.batching else 1,
+            window=settings.window, metrics=self.metrics,
+        )  # fmt: skip
+        self.draining = False
+        self._lookers = ThreadPoolExecutor(_LOOKERS, "graph")
+        self.metrics.gauge("hynt_queue_length", "Jobs that wait or are being done.", lambda: len(self.queue))
+        self.metrics.gauge("hynt_ready", "1 when the model is loaded.", lambda: float(engine.state.ready))
+        self.metrics.gauge(
+            "hynt_inference_restarts", "How often inference was started again.", lambda: engine.state.restarts
+        )
+
+    async def start(self) -> None:
+        """Begins to load the model."""
+        await self.engine.start()
+        await self.queue.start()
+
+    async def stop(self) -> None:
+        """Refuses what is left and ends the inference process."""
+        await self.queue.stop()
+        await self.engine.stop()
+        self._lookers.shutdown(wait=False, cancel_futures=True)
+
+    # ------------------------------------------------------------------ asking the model
+
+    async def predict(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """The answers to a question: {"head": …, "relation": …, "tail": "?", "qualifiers": [{"relation", "value"}],
+        "top": 10, "candidates": ["type", "unknown"], "only": [names], "level": 0.9}; only the first three are needed.
+        """
+        return _read((await self.asked("predict", [question]))[0])
+
+    async def similar(self, entity: str, top: int = 10) -> dict[str, Any]:
+        """The entities whose vectors are most alike."""
+        return _read((await self.asked("similar", [{"entity": entity, "top": top}]))[0])
+
+    async def asked(self, kind: str, jobs: Sequence[Mapping[str, Any]], listed_in: str = "") -> list[bytes]:
+        """JSON in bytes for each job; where one is refused, all are, with every fault and where it is.
+
+        `listed_in` names the list of the body that holds the jobs, where it is a list.
+        """
+        replies = await self.queue.ask(kind, jobs, self.settings.answer_within)
+        faults = [
+            fault.under(f"/{listed_in}/{index}") if listed_in else fault
+            for index, reply in enumerate(replies)
+            for fault in reply.faults
+        ]
+        if faults:
+            raise invalid(faults)
+        return [reply.body for reply in replies]
+
+    # ------------------------------------------------------------------ looking at the graph
+
+    async def entities(self, query: str, limit: int = 10) -> dict[str, Any]:
+        """The entities that a query may mean."""
+        return await self._look(self.views.entities, query, limit)
+
+    async def entity(
+        self, name: str, offset: int = 0, limit: int = 50, position: Position | None = None
+    ) -> dict[str, Any]:
+        """An entity by its id or name, and a page of its facts."""
+        return await self._look(self.views.entity, name, offset, limit, position)
+
+    async def relations(
+        self, query: str = "", kind: str | None = None, offset: int = 0, limit: int = 200
+    ) -> dict[str, Any]:
+        """A page of the relations."""
+        return await self._look(self.views.relations, query, kind, offset, limit)
+
+    async def relation(self, name: str) -> dict[str, Any]:
+        """A relation with the distribution of its numbers."""
+        return await self._look(self.views.relation, name)
+
+    async def about(self) -> dict[str, Any]:
+        """The run, the graph and the state of the service."""
+        state, graph = self.engine.state, self.graph
+        return {
+            "hynt": __version__, "ready": state.ready, "run": state.described,
+            "graph": {
+                "name": graph.name, "entities": graph.vocabulary.entity_count,
+                "relations": graph.vocabulary.relation_count,
+                "splits": {name: len(table) for name, table in graph.splits.items()},
+                "licence": graph.manifest.licence, "source": graph.manifest.source,
+            },
+        }  # fmt: skip
+
+    async def _look(
+        self, work: Callable[Given, Got], /, *given: Given.args, **named: Given.kwargs
+    ) -> Got:  # fmt: skip
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(self.settings.answer_within):
+            return await loop.run_in_executor(self._lookers, lambda: work(*given, **named))
+
+
+def _read(body: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(body)
+    return found

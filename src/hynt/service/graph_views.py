@@ -1,0 +1,165 @@
+"""What the front says about the graph without asking the model: entities, their facts, relations and their numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.errors import UsageError
+from hynt.graph.fact import DATE_UNIT, Fact, Value
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.lookup import NameLookup, Position
+from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
+from hynt.graph.sentences import Sentences, format_quantity
+from hynt.service.entity_index import EntityIndex
+from hynt.service.name_search import NameSearch, folded
+from hynt.service.problems import Problem
+
+BINS = 40
+"""Of the distribution of a relation's numbers."""
+
+
+class GraphViews:
+    """Plain values for JSON and for pages, made from one graph. Nothing here takes more than some milliseconds."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self.graph = graph
+        self.names = NameLookup(graph)
+        self._sentences = Sentences(graph)
+        self._index = EntityIndex(graph)
+        self._search = NameSearch(graph.entity_labels, self._index.degree)
+        table, is_number = self._index.table, graph.vocabulary.relation_is_number
+        count = graph.vocabulary.relation_count
+        self._as_fact = np.bincount(table.relation, minlength=count)
+        self._as_qualifier = np.bincount(table.qualifier_relation, minlength=count)
+        self._numbers: SortedNumbers = sorted_numbers(table, is_number)
+        self._summaries: dict[int, NumberSummary] = {
+            summary.relation: summary for summary in summarise_numbers(table, is_number)
+        }
+        self._folded_relations = [folded(f"{one.label} {one.name}") for one in graph.relations]
+
+    # ------------------------------------------------------------------ entities
+
+    def entities(self, query: str, limit: int) -> dict[str, Any]:
+        """The entities that a query may mean, best first."""
+        found, more = self._search.find(query, limit)
+        listed = [{**self._entity(one.identity), "match": one.match} for one in found]
+        own = self.graph.vocabulary.entity_ids.get(query)
+        if own is not None:  # an id as written is never wrong
+            listed = [{**self._entity(own), "match": "exact"}, *(one for one in listed if one["id"] != query)][:limit]
+        return {"query": query, "entities": listed, "more": more}
+
+    def entity(self, name: str, offset: int, limit: int, position: Position | None) -> dict[str, Any]:
+        """An entity by its id or name, and a page of its facts."""
+        identity = self._identity(name)
+        counts = self._index.counts(identity)
+        rows, places = self._index.page(identity, offset, limit, position)
+        splits = self._index.splits(rows)
+        facts = self._index.table.take(rows).facts(self.graph.vocabulary)
+        total = sum(counts.values()) if position is None else counts[position]
+        return {
+            "entity": self._entity(identity), "counts": counts, "total": total, "offset": offset,
+            "facts": [
+                {"split": split, "position": place, **self.fact(fact)}
+                for split, place, fact in zip(splits, places, facts, strict=True)
+            ],
+        }  # fmt: skip
+
+    def _identity(self, name: str) -> int:
+        try:
+            return self.names.entity(name)
+        except UsageError as problem:
+            raise Problem(404, f"{problem.what} {problem.advice}") from None
+
+    def _entity(self, identity: int) -> dict[str, Any]:
+        one = self.graph.entities[identity]
+        return {
+            "id": one.name, "name": self.graph.entity_labels[identity], "type": one.type,
+            "facts": int(self._index.degree[identity]),
+        }  # fmt: skip
+
+    def fact(self, fact: Fact) -> dict[str, Any]:
+        """A fact in words and in parts."""
+        return {
+            "text": self._sentences.fact(fact), "head": self._value(fact.head),
+            "relation": self._named(fact.relation), "tail": self._value(fact.tail),
+            "qualifiers": [
+                {"relation": self._named(pair.relation), "value": self._value(pair.value)} for pair in fact.qualifiers
+            ],
+        }  # fmt: skip
+
+    def _value(self, value: Value) -> dict[str, Any]:
+        if isinstance(value, str):
+            return {"id": value, "name": self._sentences.entity(value)}
+        return {
+            "number": value.value, "literal": value.literal, "unit": value.unit,
+            "text": format_quantity(value.value, value.unit),
+        }  # fmt: skip
+
+    def _named(self, relation: str) -> dict[str, str]:
+        return {"id": relation, "name": self._sentences.relation(relation)}
+
+    # ------------------------------------------------------------------ relations
+
+    def relations(self, query: str, kind: str | None, offset: int, limit: int) -> dict[str, Any]:
+        """Relations with the most facts first; those whose id or name holds the query."""
+        wanted = folded(query)
+        uses = self._as_fact + self._as_qualifier
+        order = np.lexsort((np.arange(len(uses)), -uses)).tolist()
+        chosen = [
+            one for one in order
+            if wanted in self._folded_relations[one] and kind in (None, self.graph.relations[one].kind)
+        ]  # fmt: skip
+        page = [self._relation(one) for one in chosen[offset : offset + limit]]
+        return {"relations": page, "total": len(chosen), "offset": offset}
+
+    def relation(self, name: str) -> dict[str, Any]:
+        """A relation by its id or name; where it holds numbers, with their distribution."""
+        try:
+            identity = self.names.relation(name)
+        except UsageError as problem:
+            raise Problem(404, f"{problem.what} {problem.advice}") from None
+        return {**self._relation(identity), "numbers": self._distribution(identity)}
+
+    def _relation(self, identity: int) -> dict[str, Any]:
+        one = self.graph.relations[identity]
+        return {
+            "id": one.name, "name": self.graph.relation_labels[identity], "kind": one.kind, "unit": one.unit,
+            "is_date": one.unit == DATE_UNIT,
+            "facts": int(self._as_fact[identity]), "qualifiers": int(self._as_qualifier[identity]),
+        }  # fmt: skip
+
+    def _distribution(self, identity: int) -> dict[str, Any] | None:
+        """Extremes, quantiles and a histogram, of the graph's numbers; None where there are none."""
+        summary = self._summaries.get(identity)
+        if summary is None:
+            return None
+        place = int(np.searchsorted(self._numbers.present, identity))
+        begin = int(self._numbers.start[place])
+        values = self._numbers.value[begin : begin + int(self._numbers.size[place])]
+        edges, counts = _histogram(values, log=self.graph.relations[identity].scale == "log")
+        return {
+            "count": summary.frequency, "minimum": summary.minimum, "maximum": summary.maximum, "mean": summary.mean,
+            "quantiles": {f"{share:g}": value for share, value in summary.quantiles.items()},
+            "edges": edges.tolist(), "counts": counts.tolist(),
+        }  # fmt: skip
+
+
+def _histogram(values: NDArray[np.float64], *, log: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """(bins + 1,) edges and (bins,) counts, from the least to the greatest; on a log scale where the relation has one.
+
+    `values` ascend, so that the counts are differences of places.
+    """
+    low, high = float(values[0]), float(values[-1])
+    if low == high:
+        return np.array([low, high]), np.array([len(values)], dtype=np.int64)
+    share = np.linspace(0.0, 1.0, BINS + 1)
+    if log and low > 0:
+        edges = np.exp(np.log(low) * (1 - share) + np.log(high) * share)
+    else:
+        edges = low * (1 - share) + high * share  # not low + share * (high - low): that may overflow
+    edges[0], edges[-1] = low, high
+    inner = np.searchsorted(values, edges[1:-1], side="left")
+    return edges, np.diff(np.concatenate([[0], inner, [len(values)]])).astype(np.int64)

@@ -1,0 +1,64 @@
+"""Counts and logs every request: method, path pattern, status, time. What was asked stays out of the log."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hynt.service.limits import tell
+from hynt.service.metrics import Metrics
+from hynt.service.problems import Problem
+
+LOG = logging.getLogger("hynt.service")
+
+
+class Observing:
+    """ASGI middleware, the outermost: it also turns what nobody foresaw into a problem."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, *, log_questions: bool = False) -> None:
+        self.app, self.metrics, self.log_questions = app, metrics, log_questions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 0
+        asked = bytearray()
+
+        async def send_seen(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        async def receive_seen() -> Message:
+            message = await receive()
+            if self.log_questions:
+                asked.extend(message.get("body", b""))
+            return message
+
+        try:
+            await self.app(scope, receive_seen, send_seen)
+        except TimeoutError:
+            LOG.info("%s %s: the client did not take its answer", scope["method"], _pattern(scope))
+            raise
+        except Exception:
+            LOG.exception("%s %s failed: this is a bug in hynt", scope["method"], _pattern(scope))
+            if status:
+                raise
+            await tell(Problem(500, "this is a bug in hynt; its log says more."), send_seen, close=True)
+        finally:
+            seconds = time.perf_counter() - began
+            path = _pattern(scope)
+            self.metrics.requests.add(path, str(status or 499))
+            self.metrics.seconds.observe(seconds)
+            question = f" {bytes(asked[:2000])!r} ?{scope['query_string']!r}" if self.log_questions else ""
+            LOG.info("%s %s %d %.1f ms%s", scope["method"][:10], path, status or 499, 1000 * seconds, question)
+
+
+def _pattern(scope: Scope) -> str:
+    """The path as the application wrote it, so that neither labels nor logs hold what a client made up."""
+    route = scope.get("route")
+    return getattr(route, "path", None) or ("/static" if scope["path"].startswith("/static/") else "other")

@@ -1,0 +1,153 @@
+"""The model queue: bounded, first come first served, and answered many at a time.
+
+The model scores a whole tile of questions in about the time of one. So the first question waits a moment for others,
+and whatever arrives while the model is busy goes with the next tile. Throughput grows with load; a question that is
+alone pays the window and no more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hynt.service.answering import Reply
+from hynt.service.engine import Engine, EngineDown
+from hynt.service.metrics import Metrics
+from hynt.service.problems import Problem, unavailable
+
+TOGETHER = frozenset({"predict"})
+"""The kinds of jobs that the model does many at a time."""
+
+
+@dataclass(eq=False)
+class _Job:
+    kind: str
+    content: Mapping[str, Any]
+    reply: asyncio.Future[Reply]
+    came: float
+
+
+class QuestionQueue:
+    """Jobs on their way to an engine and back."""
+
+    def __init__(
+        self, engine: Engine, *, limit: int, together: int, window: float, metrics: Metrics | None = None
+    ) -> None:
+        """`together` 1 turns batching off: every question goes alone, as it came."""
+        self.engine, self.limit, self.together, self.window = engine, limit, together, window
+        self.metrics = metrics or Metrics()
+        self._waiting: deque[_Job] = deque()
+        self._under_way = 0
+        self._arrived = asyncio.Event()
+        self._sender: asyncio.Task[None] | None = None
+        self._pace = 0.01  # seconds a job, lately
+
+    def __len__(self) -> int:
+        """Jobs that wait or are being done."""
+        return len(self._waiting) + self._under_way
+
+    async def start(self) -> None:
+        self._sender = asyncio.create_task(self._send())
+
+    async def stop(self) -> None:
+        """Refuses whatever is left, and ends."""
+        self._refuse_waiting("the service is stopping")
+        if self._sender is not None:
+            self._sender.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._sender
+
+    async def ask(self, kind: str, contents: Sequence[Mapping[str, Any]], within: float) -> list[Reply]:
+        """A reply to each; a `Problem` where the queue is full, the engine is down or time is up."""
+        if not self.engine.state.ready:
+            raise unavailable(f"the model is not there: {self.engine.state.reason}.", 2)
+        if len(self) + len(contents) > self.limit:
+            self.metrics.refused.add()
+            raise self._full(len(contents))
+        loop, now = asyncio.get_running_loop(), time.perf_counter()
+        jobs = [_Job(kind, content, loop.create_future(), now) for content in contents]
+        self._waiting.extend(jobs)
+        self._arrived.set()
+        try:
+            async with asyncio.timeout(within):
+                return list(await asyncio.gather(*(job.reply for job in jobs)))
+        except TimeoutError:
+            raise unavailable(f"there was no answer within {within:g} s.", self._seconds()) from None
+        finally:
+            for job in jobs:  # the client is gone or time is up: those that still wait need no answer any more
+                job.reply.cancel()
+
+    def _full(self, count: int) -> Problem:
+        seconds = self._seconds()
+        return Problem(
+            429, f"{len(self)} questions are waiting, and {count} more would pass the limit of {self.limit}.",
+            headers={"Retry-After": str(seconds)},
+        )  # fmt: skip
+
+    def _seconds(self) -> int:
+        """How long what waits now will take, roughly."""
+        return max(1, min(60, math.ceil(len(self) * self._pace)))
+
+    # ------------------------------------------------------------------ sending
+
+    async def _send(self) -> None:
+        while True:
+            await self._arrived.wait()
+            await self._gather()
+            jobs = self._next()
+            if not jobs:
+                self._arrived.clear()
+                continue
+            self._under_way = len(jobs)
+            began = time.perf_counter()
+            try:
+                replies = await self.engine.exchange(jobs[0].kind, [job.content for job in jobs])
+            except EngineDown as problem:
+                self._refuse(jobs, str(problem))
+                self._refuse_waiting(str(problem))
+            else:
+                seconds = time.perf_counter() - began
+                self._pace += 0.1 * (seconds / len(jobs) - self._pace)
+                self.metrics.batch(len(jobs), seconds)
+                for job, reply in zip(jobs, replies, strict=True):
+                    if not job.reply.done():
+                        job.reply.set_result(reply)
+                    self.metrics.waited.observe(began - job.came)
+            finally:
+                self._under_way = 0
+
+    async def _gather(self) -> None:
+        """Waits a moment for others, where that can help."""
+        if self.together == 1 or not self.window or not self._waiting or self._waiting[0].kind not in TOGETHER:
+            return
+        until = self._waiting[0].came + self.window
+        while len(self._waiting) < self.together and (left := until - time.perf_counter()) > 0:
+            await asyncio.sleep(left)
+
+    def _next(self) -> list[_Job]:
+        """The jobs that go together, those that nobody waits for any more left out."""
+        jobs: list[_Job] = []
+        while self._waiting:
+            job = self._waiting[0]
+            most = self.together if job.kind in TOGETHER else 1
+            if jobs and (job.kind != jobs[0].kind or len(jobs) >= most):
+                break
+            self._waiting.popleft()
+            if not job.reply.done():
+                jobs.append(job)
+        return jobs
+
+    def _refuse(self, jobs: Sequence[_Job], reason: str) -> None:
+        for job in jobs:
+            if not job.reply.done():
+                job.reply.set_exception(unavailable(f"{reason}.", 2))
+
+    def _refuse_waiting(self, reason: str) -> None:
+        self._refuse(self._waiting, reason)
+        self._waiting.clear()
