@@ -18,6 +18,9 @@ Why not a string-keyed dictionary or a validation library: see docs/decisions/00
 from hynt.config.building import from_mapping, to_mapping
 from hynt.config.constraints import Constraint, Range
 from hynt.config.overrides import with_overrides
-from hynt.config.toml_files import dump_toml, load_toml, to_toml
+from hynt.config.toml_files import dump_toml, load_toml, read_toml, to_toml
 
-__all__ = ["Constraint", "Range", "dump_toml", "from_mapping", "load_toml", "to_mapping", "to_toml", "with_overrides"]
+__all__ = [
+    "Constraint", "Range", "dump_toml", "from_mapping", "load_toml", "read_toml", "to_mapping", "to_toml",
+    "with_overrides",
+]  # fmt: skip

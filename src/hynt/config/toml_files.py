@@ -21,6 +21,16 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def load_toml(path: Path, cls: type[T]) -> T:
     """Reads the dataclass `cls` from a TOML file; errors name the file and the setting."""
+    mapping = read_toml(path)
+    try:
+        return from_mapping(cls, mapping)
+    except UsageError as error:
+        where = f"{path}: {error.where}" if error.where else str(path)
+        raise UsageError(error.what, where=where, advice=error.advice) from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a TOML file of settings says, before anything is made of it; errors name the file."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)
@@ -29,16 +39,11 @@ def load_toml(path: Path, cls: type[T]) -> T:
     if len(content) > LARGEST_FILE:
         raise UsageError("too large for a file of settings", where=str(path), advice="Name the right file.")
     try:
-        mapping = tomllib.loads(content.decode())
+        return tomllib.loads(content.decode())
     except UnicodeDecodeError as error:
         raise UsageError("not UTF-8 text", where=str(path), advice="Save the file as UTF-8.") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"not valid TOML: {error}", where=str(path)) from error
-    try:
-        return from_mapping(cls, mapping)
-    except UsageError as error:
-        where = f"{path}: {error.where}" if error.where else str(path)
-        raise UsageError(error.what, where=where, advice=error.advice) from error
 
 
 def dump_toml(config: Any, path: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from hynt.config import from_mapping, with_overrides
+from hynt.config import from_mapping, read_toml, with_overrides
+from hynt.errors import UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.training.model_choice import for_model, settings_class_for
 from hynt.training.presets import PRESETS, defaults_for
@@ -38,7 +40,7 @@ def settings_for(wishes: Wishes, graph: KnowledgeGraph, *, on_gpu: bool) -> RunS
     kind = settings_class_for(wishes.model)
     preset = wishes.preset or _own_preset(wishes.model)
     if preset is not None:
-        mapping = dict(PRESETS.get(preset))
+        mapping = _preset_file(Path(preset), wishes.model) if preset.endswith(".toml") else dict(PRESETS.get(preset))
     else:
         mapping = for_model(wishes.model, dict(defaults_for(graph, on_gpu=on_gpu)))
     settings: RunSettings = from_mapping(kind, mapping)
@@ -47,6 +49,23 @@ def settings_for(wishes: Wishes, graph: KnowledgeGraph, *, on_gpu: bool) -> RunS
     if wishes.epochs is not None and schedule.epochs < schedule.period:
         settings = with_overrides(settings, [f"schedule.period={schedule.epochs}"])
     return settings
+
+
+def _preset_file(path: Path, model: str) -> dict[str, Any]:
+    """The settings in a file, such as a sweep's `best.toml` or a run's `config.toml`, if they are this model's."""
+    mapping = read_toml(path)
+    of_model = mapping.get("model_name", model)
+    if of_model != model:
+        raise UsageError(
+            f"the preset is for the model {of_model!r}, not for {model!r}.", where=str(path),
+            advice=f"Say --model {of_model}.",
+        )  # fmt: skip
+    try:
+        from_mapping(settings_class_for(model), mapping)
+    except UsageError as problem:
+        where = f"{path}: {problem.where}" if problem.where else str(path)
+        raise UsageError(problem.what, where=where, advice=problem.advice) from None
+    return mapping
 
 
 def _own_preset(model: str) -> str | None:

@@ -1,0 +1,136 @@
+"""`hynt sweep`: look for good settings on the validation split, and keep the best as a preset."""
+
+from __future__ import annotations
+
+import math
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
+from hynt.cli.sweep_progress import SweepProgress
+from hynt.cli.train import Device
+from hynt.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(
+    name="sweep", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+class Pruner(StrEnum):
+    HYPERBAND = "hyperband"
+    NONE = "none"
+
+
+class Sampler(StrEnum):
+    TPE = "tpe"
+    RANDOM = "random"
+    GRID = "grid"
+
+
+@app.command()
+def sweep(
+    graph: Annotated[str, typer.Argument(metavar="GRAPH", help="A saved graph, or the built-in one: world.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the sweep.")],
+    trials: Annotated[int, typer.Option("--trials", min=1, help="How many settings to try, in all.")],
+    model: Annotated[str, typer.Option("--model", metavar="M", help="Which model: see `hynt models`.")] = "hynt",
+    space: Annotated[
+        str | None,
+        typer.Option("--space", metavar="S", help="A TOML file, or the name of a space of hynt's; else the model's."),
+    ] = None,
+    metric: Annotated[str, typer.Option("--metric", help="What to judge by, on valid.")] = "link.all.mrr",
+    preset: Annotated[str | None, typer.Option("--preset", metavar="P", help="Settings to start from.")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs a trial has.")] = None,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Hold a setting at a value.")
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            "--storage", metavar="WHERE", envvar="HYNT_SWEEP_STORAGE",
+            help="A SQLite file or a postgresql:// URL; else a SQLite file in DIR.",
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option("--name", help="The sweep's name in its storage.")] = "sweep",
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes on this machine.")] = 1,
+    pruner: Annotated[Pruner, typer.Option("--pruner", help="Whether to end poor trials early.")] = Pruner.HYPERBAND,
+    sampler: Annotated[Sampler, typer.Option("--sampler", help="How to choose what to try.")] = Sampler.TPE,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides what is tried, and seeds each run.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep of this name, or join it.")] = False,
+    device: Annotated[Device, typer.Option("--device", help="Where to train.")] = Device.AUTO,
+    as_json: JsonFlag = False,
+    save: SaveFile = None,
+) -> None:  # fmt: skip
+    """Try settings of MODEL on GRAPH, judged on its validation split. The test split is never read."""
+    from hynt.sweeping.blind_copy import blind_copy
+    from hynt.sweeping.plan import GRAPH, Plan, settled
+    from hynt.sweeping.space import load_space
+    from hynt.sweeping.study_storage import StudyStorage, load_optuna
+    from hynt.sweeping.sweep import database, prepare
+    from hynt.training.choosing import Wishes, settings_for
+    from hynt.training.run import chosen_device
+
+    check_save(save)
+    load_optuna()
+    target = chosen_device(device.value).type
+    wanted, place = load_space(space or model), StudyStorage.of(storage, database(out))
+    prepare(out, resume=resume)
+    loaded = blind_copy(graph, out / GRAPH)
+    said = [*wanted.fixed, *(changes or ()), *([f"schedule.epochs={epochs}"] if epochs else ())]
+    wishes = Wishes(model, preset, epochs, seed, changes=tuple(said))
+    settings, wanted = settled(settings_for(wishes, loaded, on_gpu=target == "cuda"), metric, wanted, loaded)
+    plan = Plan(
+        out, name, model, _plain(settings), wanted, _possible(trials, sampler, wanted), place, pruner.value,
+        sampler.value, seed, target, max(1, (os.cpu_count() or 1) // workers) if target == "cpu" else None,
+    )  # fmt: skip
+    result = _swept(plan, graph, workers, resume)
+    deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, result, graph))
+
+
+def _plain(settings: Any) -> dict[str, Any]:
+    from hynt.config import to_mapping
+
+    return to_mapping(settings)
+
+
+def _possible(trials: int, sampler: Sampler, space: Any) -> int:
+    """A grid has an end: no point is tried twice."""
+    return min(trials, math.prod(map(len, space.grid().values()))) if sampler is Sampler.GRID else trials
+
+
+def _swept(plan: Any, graph: str, workers: int, resume: bool) -> dict[str, Any]:
+    from hynt.sweeping.sweep import sweep as run_sweep
+    from hynt.training.interruption import stopping_on_signals
+    from hynt.training.progress import Interrupted
+
+    with SweepProgress(plan.metric, plan.trials, plan.lower_is_better) as progress, stopping_on_signals() as stopper:
+        first, last = plan.epochs()
+        if plan.pruning == "hyperband" and first >= last:
+            progress.note("each trial is validated once, at its end, so none can be pruned: set validation.every.")
+        try:
+            return run_sweep(plan, progress, stopper, workers=workers, resume=resume)
+        except Interrupted as stopped:
+            advice = f"Go on with the same command and --resume (sweep {plan.name!r} of {graph} in {plan.out})."
+            raise Interrupted(stopped.what, advice=advice) from None
+
+
+def _print(console: Console, result: dict[str, Any], graph: str) -> None:
+    from hynt.cli.output import visible
+
+    trials, best = result["trials"], result["best"]
+    told = ", ".join(f"{count} {word}" for word, count in trials.items() if count)
+    console.print(f"sweep {result['sweep']!r} of {result['model']}: {told or 'no trials'}")
+    for problem in result["problems"]:
+        console.print(f"failed: {visible(problem)}")
+    if best is None:
+        raise UsageError("no trial came to an end, so there is no best one.", advice="See the problems above.")
+    console.print(f"best on validation: {result['metric']} {best['value']:.4f}, trial {best['trial']}")
+    for path, value in best["settings"].items():
+        console.print(f"  {path} = {value}")
+    console.print(f"next: hynt train {graph} --model {result['model']} --preset {result['preset']} --out RUN")

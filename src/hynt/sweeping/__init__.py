@@ -1,0 +1,1 @@
+"""Looking for good settings: many small runs, judged on the validation split alone."""

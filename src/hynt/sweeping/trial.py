@@ -1,0 +1,158 @@
+"""One trial: a run with suggested settings, told of each validation, and ended early where it falls behind.
+
+A trial leaves its settings and its metrics, `trials/0007.toml` and `trials/0007.jsonl`. Its weights are not kept: a run
+follows from its settings and its seed, and the best one is trained again with the test split at hand.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hynt.config import from_mapping, to_toml, with_overrides
+from hynt.errors import DataError, HyntError, UsageError
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.sweeping.plan import TRIALS, Plan
+from hynt.sweeping.study import PROBLEM, SURPLUS, history, is_surplus
+from hynt.sweeping.study_storage import load_optuna
+from hynt.training.hashed_files import write_atomically
+from hynt.training.interruption import Stopper
+from hynt.training.model_choice import settings_class_for
+from hynt.training.progress import EpochRecord, Interrupted, ValidationRecord
+from hynt.training.run import chosen_device, start, train
+from hynt.training.run_folder import RunFolder
+from hynt.training.settings import RunSettings
+
+if TYPE_CHECKING:
+    from optuna import Trial
+    from optuna.trial import FrozenTrial
+
+
+class Listener(Protocol):
+    """Who is told how trials go."""
+
+    def begun(self, number: int, values: dict[str, Any]) -> None: ...
+
+    def validated(self, number: int, epoch: int, value: float) -> None: ...
+
+    def ended(self, number: int, outcome: str, value: float | None, problem: str) -> None:
+        """`outcome` is complete, pruned or failed."""
+        ...
+
+
+class Surplus(Exception):
+    """There were enough trials without this one."""
+
+
+@dataclass
+class _Judge:
+    """Hears of validations and ends a trial that is not worth going on with."""
+
+    trial: Trial
+    listener: Listener
+    first_phase: str = ""
+
+    def epoch_done(self, record: EpochRecord) -> None:
+        self.first_phase = self.first_phase or record.phase
+
+    def validated(self, record: ValidationRecord) -> None:
+        self.listener.validated(self.trial.number, record.epoch, record.value)
+        # A later phase (a regression on the finished model, say) counts its epochs anew: it is not compared.
+        if record.phase != (self.first_phase or record.phase) or math.isnan(record.value):
+            return
+        self.trial.report(record.value, record.epoch)
+        if self.trial.should_prune():
+            raise load_optuna().TrialPruned
+
+    def note(self, text: str) -> None:
+        """Notes are for one run; a sweep has many."""
+
+
+@dataclass
+class TrialRunner:
+    """Runs trials of one sweep, one after another."""
+
+    plan: Plan
+    graph: KnowledgeGraph
+    listener: Listener
+    stopper: Stopper
+    trials_so_far: Callable[[], Sequence[FrozenTrial]]
+
+    def __call__(self, trial: Trial) -> float:
+        """The trial's value. A `HyntError` says that its settings cannot be trained."""
+        if is_surplus(self.trials_so_far(), trial.number, self.plan.trials):
+            trial.set_user_attr(SURPLUS, True)
+            raise Surplus
+        values = self.plan.space.suggest(trial)
+        self.listener.begun(trial.number, values)
+        pruned = load_optuna().TrialPruned
+        try:
+            value = self._trained(trial, self._settings(values))
+        except pruned:
+            last = self._stored(trial).intermediate_values
+            self.listener.ended(trial.number, "pruned", last[max(last)] if last else None, "")
+            raise
+        except Interrupted:
+            raise
+        except HyntError as problem:
+            trial.set_user_attr(PROBLEM, str(problem))
+            self.listener.ended(trial.number, "failed", None, str(problem))
+            raise
+        self.listener.ended(trial.number, "complete", value, "")
+        return value
+
+    def _settings(self, values: dict[str, Any]) -> RunSettings:
+        base: RunSettings = from_mapping(settings_class_for(self.plan.model), self.plan.base)
+        return with_overrides(base, self.plan.space.changes(values))
+
+    def _trained(self, trial: Trial, settings: RunSettings) -> float:
+        folder = self.plan.out / TRIALS / f"{trial.number:04d}"
+        write_atomically(folder.with_suffix(".toml"), to_toml(settings))
+        device = chosen_device(self.plan.device)
+        run = self._taken_over(trial, folder, settings) or start(self.graph, settings, folder, device, self.plan.graph)
+        judge = _Judge(trial, self.listener)
+        try:
+            run = train(run, device, judge, self.stopper)
+        except Interrupted:
+            raise  # the checkpoint stays, for whoever tries again
+        except BaseException:
+            self._keep_metrics(folder)
+            raise
+        reads = run.reads("test")
+        if reads:
+            raise DataError(f"the test split was read {reads} times by a trial.", where=str(folder))
+        best = run.manifest["training"].get("best")
+        self._keep_metrics(folder)
+        if best is None or math.isnan(best["value"]):
+            raise UsageError(f"the model answers no question that gives {self.plan.metric}.", where="--metric")
+        trial.set_user_attr("epoch", best["epoch"])
+        return float(best["value"])
+
+    def _taken_over(self, trial: Trial, folder: Path, settings: RunSettings) -> RunFolder | None:
+        """The run of a lost worker, where it lies here and is of the same settings. Moving it is what takes it."""
+        before = history(self._stored(trial))
+        if not before:
+            return None
+        left = folder.with_name(f"{before[-1]:04d}")
+        try:
+            left.rename(folder)
+            run = RunFolder.open(folder)
+            if run.settings() == settings:
+                left.with_suffix(".toml").unlink(missing_ok=True)
+                return run
+        except (OSError, HyntError):
+            pass  # nothing to go on with: the trial begins anew
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+
+    def _stored(self, trial: Trial) -> FrozenTrial:
+        return next(found for found in self.trials_so_far() if found.number == trial.number)
+
+    def _keep_metrics(self, folder: Path) -> None:
+        if (folder / "metrics.jsonl").exists():
+            (folder / "metrics.jsonl").replace(folder.with_suffix(".jsonl"))
+        shutil.rmtree(folder, ignore_errors=True)

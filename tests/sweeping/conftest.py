@@ -1,0 +1,79 @@
+"""Small sweeps: a graph on disk, a space of tiny models, and a listener that remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from hynt.config import to_mapping
+from hynt.graph.storage import save_graph
+from hynt.sweeping.blind_copy import blind_copy
+from hynt.sweeping.plan import GRAPH, Plan, settled
+from hynt.sweeping.space import space_from
+from hynt.sweeping.study_storage import StudyStorage
+from hynt.sweeping.sweep import database, prepare
+from tests.training.small_graph import small_graph, tiny_settings
+
+SPACE = {
+    "space": {
+        "optimiser": {"learning_rate": {"log_range": [1e-4, 1e-1]}},
+        "model": {
+            "dropout": {"range": [0.0, 0.4], "step": 0.1},
+            "context_heads": {"choices": [1, 2, 4], "also": ["model.prediction_heads"]},
+        },
+    }
+}
+
+
+@pytest.fixture(autouse=True, scope="package")
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def people(tmp_path_factory) -> Path:
+    """A saved graph; nobody writes to it."""
+    folder = tmp_path_factory.mktemp("graphs") / "people"
+    save_graph(small_graph(), folder)
+    return folder
+
+
+def make_plan(graph: Path, out: Path, storage: str | None = None, **changes: Any) -> Plan:
+    """A sweep of tiny models, four epochs each, validated after every one."""
+    prepare(out, resume=out.exists())
+    loaded = blind_copy(str(graph), out / GRAPH)
+    settings = tiny_settings(validation={"every": 1}, schedule={"epochs": 4, "period": 4})
+    settings, space = settled(settings, changes.pop("metric", "link.all.mrr"), space_from(SPACE, "SPACE"), loaded)
+    plan = Plan(
+        out, "sweep", "hynt", to_mapping(settings), space, changes.pop("trials", 3),
+        StudyStorage.of(storage, database(out)), threads=1, heartbeat=1, grace=3,
+    )  # fmt: skip
+    return replace(plan, **changes)
+
+
+class Heard:
+    """A listener that remembers, and can be made to do something at a validation."""
+
+    def __init__(self, at_validation=lambda number, epoch: None) -> None:
+        self.began: dict[int, dict[str, Any]] = {}
+        self.values: dict[int, list[tuple[int, float]]] = {}
+        self.outcomes: dict[int, tuple[str, float | None, str]] = {}
+        self._at_validation = at_validation
+
+    def begun(self, number, values):
+        self.began[number] = values
+
+    def validated(self, number, epoch, value):
+        self.values.setdefault(number, []).append((epoch, value))
+        self._at_validation(number, epoch)
+
+    def ended(self, number, outcome, value, problem):
+        self.outcomes[number] = (outcome, value, problem)
