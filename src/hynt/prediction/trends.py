@@ -14,17 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.errors import DataError, UsageError
-from hynt.graph.components import TAIL
+from hynt.errors import UsageError
+from hynt.graph.components import NUMBER_KIND, TAIL
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.sentences import format_quantity
 from hynt.prediction.answers import NumberAnswer
+from hynt.prediction.asked_facts import AskedFacts
 from hynt.prediction.candidates import Candidates
 from hynt.prediction.predictor import LEVEL, Predictor
-from hynt.prediction.run_graph import whole_run
-from hynt.prediction.scoring import ReadTile, read_tiles
-from hynt.prediction.stored_literals import with_stored_literals
+from hynt.prediction.refusals import non_finite
 from hynt.prediction.trend_plan import POINTS, PlannedSeries, TrendPlan, plan_trend
 from hynt.training.training_data import training_splits
 
@@ -215,29 +214,14 @@ def _series(predictor: Predictor, planned: PlannedSeries, curve: Predicted, pred
 
 def predicted_tails(predictor: Predictor, table: FactTable, level: float) -> Predicted:
     """What a run says to each fact of a table with its tail, a number, hidden; scored together."""
-    loaded, count = predictor.loaded, len(table)
-    scaled = np.zeros(count)
-
-    def work(tile: ReadTile) -> None:
-        scaled[tile.which] = tile.numbers().cpu().numpy()
-
-    with whole_run():
-        read_tiles(
-            loaded, with_stored_literals(table, loaded), np.arange(count, dtype=np.int64),
-            np.full(count, TAIL, dtype=np.int64), predictor.device, work,
-        )  # fmt: skip
-    relation = table.relation.astype(np.int64)
-    with np.errstate(over="ignore"):
-        value = loaded.scaling.unscale(relation, scaled)
-    if not np.isfinite(value).all():
-        raise DataError(
-            "an answer of the model is not a finite number.", where=str(loaded.run.path),
-            advice="Take an earlier checkpoint, or train again with a lower learning rate.",
-        )  # fmt: skip
-    radii = predictor.calibration.radii
-    if radii is None:
-        return Predicted(value, None, None)
-    low, high = radii.interval(loaded.scaling, relation, scaled, level)
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        return Predicted(value, None, None)
-    return Predicted(value, low, high)
+    count = len(table)
+    asked = AskedFacts(
+        table, np.arange(count + 1, dtype=np.int64), np.full(count, TAIL, dtype=np.int64),
+        np.full(count, NUMBER_KIND, dtype=np.int64), table.relation.astype(np.int64), np.zeros(count, dtype=np.bool_),
+    )  # fmt: skip
+    found = predictor.answering(asked).numbers(np.arange(count, dtype=np.int64), level)
+    if not found.is_finite.all():
+        raise non_finite(predictor.loaded, "a question of the trend")
+    if not found.has_interval.all():
+        return Predicted(found.value, None, None)
+    return Predicted(found.value, found.low, found.high)
