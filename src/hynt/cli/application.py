@@ -37,9 +37,11 @@ VERBS = {
     "evaluate": "hynt.cli.evaluate",
     "predict": "hynt.cli.predict",
     "trends": "hynt.cli.trends",
+    "explain": "hynt.cli.explain",
     "calibrate": "hynt.cli.calibrate",
     "similar": "hynt.cli.similar",
     "embeddings": "hynt.cli.embeddings",
+    "serve": "hynt.cli.serve",
 }
 """Each verb and the module whose `app` runs it, in the order that `hynt --help` lists them."""
 

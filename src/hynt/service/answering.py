@@ -98,21 +98,15 @@ class Answering:
 
     def _answered(self, group: Sequence[_Asked], top: int, level: float) -> dict[int, Reply]:
         try:
-            found = self._answer_many([one.fact for one in group], [one.candidates for one in group], top, level)
+            found = self.predictor.answer_many(
+                [one.fact for one in group], [one.candidates for one in group], top, level
+            )
         except HyntError as error:
             if len(group) == 1:
                 return {group[0].number: _refusal(error)}
             # One of them cannot be answered: each by itself, so that only that one is refused.
             return {index: reply for one in group for index, reply in self._answered([one], top, level).items()}
         return {one.number: Reply(_encoded(_cut(answers, one.top))) for one, answers in zip(group, found, strict=True)}
-
-    def _answer_many(
-        self, facts: Sequence[AskedFact], candidates: Sequence[Candidates], top: int, level: float
-    ) -> list[Answers]:
-        return [
-            self.predictor.answer(fact, allowed, top, level)
-            for fact, allowed in zip(facts, candidates, strict=True)
-        ]  # fmt: skip
 
     # ------------------------------------------------------------------ other jobs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ def create_application(front: Front, settings: ServiceSettings) -> FastAPI:
     # The last one added is the outermost: what is observed includes what guards and limits refuse.
     application.add_middleware(Limits, settings=settings)
     application.add_middleware(Guards, settings=settings)
-    application.add_middleware(Observing, metrics=front.metrics, log_questions=settings.log_questions)
+    application.add_middleware(Observing, front=front)
     return application
 
 
@@ -94,7 +94,7 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, Refused):
         return error.problem
     if isinstance(error, RequestValidationError):
-        return invalid([_fault(found) for found in error.errors()])
+        return invalid(_faults(error.errors()))
     if isinstance(error, HTTPException):
         known = {404: "there is nothing at this address.", 405: "this address does not know the method."}
         return Problem(error.status_code, known.get(error.status_code, error.detail), headers=error.headers)
@@ -104,6 +104,17 @@ def problem_of(error: Exception) -> Problem:
 def response_to(problem: Problem) -> Response:
     """A problem as the client gets it."""
     return Response(problem.body(), problem.status, dict(problem.headers), MEDIA_TYPE)
+
+
+def _faults(found: Sequence[Any]) -> list[Fault]:
+    """One for each place: what may be of several types is told once, not once for each of them."""
+    together: dict[tuple[str | None, str | None], list[Fault]] = {}
+    for fault in map(_fault, found):
+        together.setdefault((fault.pointer, fault.parameter), []).append(fault)
+    return [
+        Fault("; or: ".join(fault.detail for fault in group), pointer, parameter)
+        for (pointer, parameter), group in together.items()
+    ]
 
 
 def _fault(found: Any) -> Fault:

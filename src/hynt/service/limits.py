@@ -12,7 +12,7 @@ import contextlib
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hynt.service.problems import MEDIA_TYPE, Problem
-from hynt.service.settings import BODY_BYTES, TARGET_BYTES, ServiceSettings
+from hynt.service.settings import BODY_BYTES, HEADER_BYTES, TARGET_BYTES, ServiceSettings
 
 
 class Limits:
@@ -26,7 +26,7 @@ class Limits:
             await self.app(scope, receive, send)
             return
         try:
-            _check_target(scope)
+            _check_head(scope)
             body = await self._body(scope, receive)
         except Problem as problem:
             await tell(problem, send, close=True)
@@ -89,9 +89,11 @@ def _announced(scope: Scope) -> int:
     return 0
 
 
-def _check_target(scope: Scope) -> None:
+def _check_head(scope: Scope) -> None:
     if len(scope.get("raw_path") or scope["path"].encode()) + len(scope["query_string"]) > TARGET_BYTES:
         raise Problem(414, f"the address is longer than {TARGET_BYTES:,} bytes.")
+    if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
+        raise Problem(431, f"the headers are longer than {HEADER_BYTES:,} bytes.")
 
 
 def _too_large() -> Problem:

@@ -7,8 +7,8 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hynt.service.front import Front
 from hynt.service.limits import tell
-from hynt.service.metrics import Metrics
 from hynt.service.problems import Problem
 
 LOG = logging.getLogger("hynt.service")
@@ -17,8 +17,8 @@ LOG = logging.getLogger("hynt.service")
 class Observing:
     """ASGI middleware, the outermost: it also turns what nobody foresaw into a problem."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, *, log_questions: bool = False) -> None:
-        self.app, self.metrics, self.log_questions = app, metrics, log_questions
+    def __init__(self, app: ASGIApp, front: Front) -> None:
+        self.app, self.front, self.log_questions = app, front, front.settings.log_questions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -31,6 +31,8 @@ class Observing:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if self.front.draining:  # so that a client with more to ask opens a connection elsewhere
+                    message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
             await send(message)
 
         async def receive_seen() -> Message:
@@ -52,8 +54,8 @@ class Observing:
         finally:
             seconds = time.perf_counter() - began
             path = _pattern(scope)
-            self.metrics.requests.add(path, str(status or 499))
-            self.metrics.seconds.observe(seconds)
+            self.front.metrics.requests.add(path, str(status or 499))
+            self.front.metrics.seconds.observe(seconds)
             question = f" {bytes(asked[:2000])!r} ?{scope['query_string']!r}" if self.log_questions else ""
             LOG.info("%s %s %d %.1f ms%s", scope["method"][:10], path, status or 499, 1000 * seconds, question)
 
@@ -61,4 +63,5 @@ class Observing:
 def _pattern(scope: Scope) -> str:
     """The path as the application wrote it, so that neither labels nor logs hold what a client made up."""
     route = scope.get("route")
-    return getattr(route, "path", None) or ("/static" if scope["path"].startswith("/static/") else "other")
+    path: str = getattr(route, "path", "").replace(":path}", "}")
+    return path or ("/static" if scope["path"].startswith("/static/") else "other")

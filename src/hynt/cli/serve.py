@@ -1,0 +1,101 @@
+"""`hynt serve`: a run over HTTP, for programs and for browsers."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hynt.cli.output import JsonFlag
+from hynt.cli.train import Device
+from hynt.errors import UsageError
+
+app = typer.Typer(
+    name="serve", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+WORLD = "world"
+
+
+@app.command()
+def serve(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or world: a small one, made on first use.")],
+    host: Annotated[str, typer.Option("--host", help="The address to listen at; this machine alone unless told.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")] = 8000,
+    token_file: Annotated[
+        Path | None,
+        typer.Option("--token-file", metavar="FILE", help="Ask for the token in FILE; a must for other machines."),
+    ] = None,
+    allowed_hosts: Annotated[
+        list[str] | None,
+        typer.Option("--allowed-host", metavar="NAME", help="A name that clients call this machine. May be repeated."),
+    ] = None,
+    audit: Annotated[
+        Path | None, typer.Option("--audit", metavar="FILE", help="What `hynt audit` wrote: doubtful facts to show.")
+    ] = None,
+    device: Annotated[Device, typer.Option("--device", help="Where to score.")] = Device.CPU,
+    batching: Annotated[bool, typer.Option("--batching/--no-batching", help="Answer questions together.")] = True,
+    window: Annotated[
+        float, typer.Option("--window", min=0, max=1000, help="Milliseconds that a question waits for others.")
+    ] = 2.0,
+    queue: Annotated[int, typer.Option("--queue", min=1, help="Questions that may wait; more are refused.")] = 1_024,
+    answer_within: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to an answer.")] = 30.0,
+    grace: Annotated[float, typer.Option("--grace", min=0, help="Seconds to end after SIGTERM or Ctrl-C.")] = 10.0,
+    log_questions: Annotated[
+        bool, typer.Option("--log-questions", help="Write what is asked to the log. Left out unless you say so.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Log problems alone, not each request.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Serve RUN over HTTP until Ctrl-C or SIGTERM: pages for people, JSON under /v1 for programs."""
+    for package in ("fastapi", "uvicorn"):
+        if importlib.util.find_spec(package) is None:
+            raise UsageError(f"{package} is not installed.", advice="Install it: pip install 'hynt[serve]'.")
+    from hynt.service.guards import read_token
+    from hynt.service.server import serve as serve_run
+    from hynt.service.settings import ServiceSettings
+
+    token = None if token_file is None else read_token(token_file)
+    if audit is not None and not audit.exists():
+        raise UsageError("there is no such file.", where=str(audit), advice="Make it with `hynt audit`.")
+    settings = ServiceSettings(
+        _folder(run), host, port, token, tuple(allowed_hosts or ()), audit, device.value, batching, window / 1000,
+        queue=queue, answer_within=answer_within, grace=grace, log_questions=log_questions,
+    )  # fmt: skip
+    _start_log(quiet)
+    serve_run(settings, lambda url: _announce(url, run, as_json))
+
+
+def _folder(run: str) -> Path:
+    if run != WORLD:
+        return Path(run)
+    from hynt.cli.interruption import interruptible
+    from hynt.service.cached_run import world_run, world_run_folder
+
+    if not world_run_folder().exists():
+        print("Training a small run of the embedded graph, once: about a minute.", file=sys.stderr, flush=True)
+    with interruptible():
+        return world_run()
+
+
+def _start_log(quiet: bool) -> None:
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING if quiet else logging.INFO,
+        format="%(asctime)s %(levelname)s %(message)s",
+    )  # fmt: skip
+    for name in ("uvicorn.error", "asyncio"):  # our own log says what matters
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
+def _announce(url: str, run: str, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"url": url, "run": run, "pid": os.getpid()}), flush=True)
+    print(f"Serving {run} at {url} (Ctrl-C to stop)", file=sys.stderr, flush=True)
