@@ -10,7 +10,7 @@ import torch
 from hynt.errors import UsageError
 from hynt.training.interruption import Stopper
 from hynt.training.progress import Interrupted, NotFinite, Progress
-from hynt.training.settings import Saving, TrainingSettings, Validation
+from hynt.training.settings import Optimiser, Saving, Schedule, TrainingSettings, Validation
 from hynt.training.trainer import chosen_metric
 from tests.training.toy import Line, Notebook, Points, settings, trainer
 
@@ -172,3 +172,63 @@ def test_training_on_valid_refuses_early_stopping():
     with pytest.raises(ValueError, match="leaves no validation split to stop early on"):
         TrainingSettings(train_on="train+valid", validation=Validation(patience=2))
     assert settings(train_on="train+valid").validation_epochs() == ()
+
+
+class Ticking:
+    """A clock that goes on by a second each time it is read."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+def test_training_ends_when_its_seconds_are_up_and_is_validated_then():
+    scores = iter(range(1, 1000))
+    chosen = settings(
+        epochs=1000,
+        schedule=Schedule(epochs=1000, period=2, seconds=200.0),
+        validation=Validation(metric="toy.all.score", every=1000, seconds=60.0),
+    )
+    _, notebook, end = trained(chosen, validate=lambda: {"toy": {"all": {"score": next(scores)}}}, clock=Ticking())
+    assert end.finished
+    assert 0 < len(notebook.epochs) < 1000
+    assert 2 <= len(notebook.validations) <= 4  # every sixty seconds, and at the end
+    assert notebook.validations[-1].epoch == notebook.epochs[-1].epoch
+    assert notebook.saves[-1][0].best.epoch == notebook.epochs[-1].epoch
+    assert notebook.saves[-1][0].seconds >= 195.0
+
+
+def test_an_epoch_may_be_cut_short_and_says_how_many_questions_it_had():
+    chosen = settings(epochs=1000, schedule=Schedule(epochs=1000, period=2, seconds=0.5))
+    _, notebook, _ = trained(chosen, clock=Ticking())
+    (only,) = notebook.epochs
+    assert only.epoch == 1
+    assert sum(only.counts.values()) == 4  # one step of five
+
+
+def test_a_run_that_was_out_of_time_is_not_trained_further():
+    chosen = settings(epochs=1000, schedule=Schedule(epochs=1000, period=2, seconds=50.0))
+    model = Line()
+    notebook = Notebook(model)
+    trainer(model, Points(), notebook, chosen, clock=Ticking()).train(Progress())
+    saved = notebook.saves[-1][0]
+    before = len(notebook.epochs)
+    end = trainer(model, Points(), notebook, chosen, clock=Ticking()).train(saved)
+    assert end.finished
+    assert len(notebook.epochs) == before
+
+
+def test_a_linear_schedule_ends_with_the_time():
+    chosen = settings(
+        epochs=1000,
+        schedule=Schedule(epochs=1000, shape="linear", seconds=300.0),
+        optimiser=Optimiser(learning_rate=1.0),
+    )
+    _, notebook, _ = trained(chosen, clock=Ticking())
+    rates = [record.rate for record in notebook.epochs]
+    assert len(rates) < 100
+    assert max(rates) > 0.5
+    assert rates[-1] < 0.1

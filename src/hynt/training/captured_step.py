@@ -21,17 +21,27 @@ from hynt.training.streams import ItemStream, LossFunction, StepItems, no_loss
 WARM_UPS = 3
 """Runs before the capture: they compile kernels and let libraries take their workspaces."""
 
-COMPILER: dict[str, Any] = {"comprehensive_padding": False, "shape_padding": False}
-"""Logits already come in aligned rows: padding them once more costs a copy of the largest tensor there is."""
+COMPILER: dict[str, Any] = {
+    # Logits already come in aligned rows: padding them once more costs a copy of the largest tensor there is.
+    "comprehensive_padding": False,
+    "shape_padding": False,
+    # Small kernels that do not wait for each other become one: a step has hundreds of them.
+    "combo_kernels": True,
+    # Random numbers come from PyTorch's own kernels, the same as without a compiler. Dropout draws only a few.
+    "fallback_random": True,
+}
 
 
 class _Captured(NamedTuple):
-    graph: torch.cuda.CUDAGraph
+    graph: torch.cuda.CUDAGraph | None  # None: the step makes the host wait, so it cannot be captured
     buffers: tuple[Tensor, ...]
+    loss: LossFunction
 
 
 class CapturedStep:
-    """Captures one graph a shape. Where compiling fails, the plain step is captured, and `note` hears why."""
+    """Captures one graph a shape. Where compiling fails, the plain step is captured; one that cannot be captured either
+    is run as it is written. `note` hears why.
+    """
 
     def __init__(
         self,
@@ -62,7 +72,10 @@ class CapturedStep:
         for buffer, value in zip(captured.buffers, items.tensors, strict=True):
             buffer.copy_(value, non_blocking=True)
         seed_device(self.device, seed)
-        captured.graph.replay()
+        if captured.graph is None:
+            self._learn(captured.loss, captured.buffers)
+        else:
+            captured.graph.replay()
         self._failed.copy_(self.optimisation.failed, non_blocking=True)
 
     def has_failed(self) -> bool:
@@ -76,14 +89,35 @@ class CapturedStep:
         statistics = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
         compiled = self.compiled and self.stream.is_common(items.shape)
         loss = self._warmed_up(self.stream.loss_for(items.shape), buffers, compiled)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool, stream=self._side):
-            self._learn(loss, buffers)
+        graph: torch.cuda.CUDAGraph | None = None
+        if self._never_waits(loss, buffers):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, pool=self._pool, stream=self._side):
+                self._learn(loss, buffers)
         self.tally.copy_(before)
         for buffer, value in statistics:
             buffer.copy_(value)
         self.optimisation.failed.zero_()
-        return _Captured(graph, buffers)
+        return _Captured(graph, buffers, loss)
+
+    def _never_waits(self, loss: LossFunction, buffers: tuple[Tensor, ...]) -> bool:
+        """Whether a step runs without the host waiting for the device. Asked before capturing: a capture that fails
+        halfway leaves the device's generator unusable.
+        """
+        before = torch.cuda.get_sync_debug_mode()
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            with torch.cuda.stream(self._side):
+                self._learn(loss, buffers)
+        except RuntimeError as problem:
+            if "synchronizing" not in str(problem):
+                raise
+            self._note("a step of this model waits for the device, so it is not captured and runs more slowly.")
+            return False
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
+            torch.cuda.synchronize(self.device)
+        return True
 
     def _warmed_up(self, plain: LossFunction, buffers: tuple[Tensor, ...], compiled: bool) -> LossFunction:
         """The loss to capture, run a few times. The flag for failure is up meanwhile, so no weight moves."""

@@ -15,8 +15,9 @@ RATES = (5e-5, 1e-5, 1e-4)
 
 
 def _logistic(*, rate: float, epochs: int, every: int, batch: int = 128, model: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What NaLP, tNaLP, HINGE and NeuInfer share: Adam at a rate that stays what it is."""
+    """What NaLP, tNaLP, HINGE and NeuInfer share: Adam at a rate that stays what it is, and float32 products."""
     return {
+        "precision": "fp32",
         "batch_size": batch,
         "optimiser": {"learning_rate": rate},
         "schedule": {"epochs": epochs, "shape": "steps", "decay": 1.0},
@@ -29,8 +30,9 @@ def _ram(
     *, rate: float, decay: float, batch: int = 64, epochs: int = 200, every: int = 1, patience: int = 10,
     model: Mapping[str, Any],
 ) -> Mapping[str, Any]:  # fmt: skip
-    """Cross entropy without smoothing over values alone; the rate falls each epoch."""
+    """Cross entropy without smoothing over values alone; the rate falls each epoch. Float32 products."""
     return {
+        "precision": "fp32",
         "batch_size": batch,
         "optimiser": {"learning_rate": rate},
         "schedule": {"epochs": epochs, "shape": "steps", "period": 1, "decay": decay},

@@ -47,6 +47,7 @@ class Schedule:
     shape: Literal["cosine", "linear", "steps"] = "cosine"
     warm_up: Share = 0.1  # of "linear"
     decay: Annotated[float, Range(0, 1, above_minimum=True)] = 0.95  # of "steps"; 1 keeps the rate as it is
+    seconds: Annotated[float, Range(0, above_minimum=True)] | None = None  # of training, at most; None: all epochs
 
     def cycle_ends(self) -> tuple[int, ...]:
         """The epochs, counted from 1, after which a cycle ends, up to the last epoch; none without cycles."""
@@ -68,6 +69,8 @@ class Validation:
     every: Positive | None = None  # epochs; None: at the ends of cosine cycles and after the last epoch
     patience: Positive | None = None  # stop after so many validations without a better one; None: never
     keep_best: bool = True  # answer with the best validated weights; false: with those of the last epoch
+    seconds: Annotated[float, Range(0, above_minimum=True)] | None = None  # of training, after which it is due as well
+    facts: Positive | None = None  # how many facts of the split are asked about, drawn once; None: all
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,7 @@ class _PhaseLoop:
         self.optimisation = optimisation
         self.ledger = EpochLedger(phase, self.runner.tally, trainer.clock)
         self.saved_at = self.counted_from = trainer.clock()
+        self.validated_at = progress.seconds  # of training
         if progress.sums:
             values = torch.tensor([progress.sums, progress.counts], dtype=torch.float64)
             self.runner.tally.copy_(values)
@@ -100,13 +101,15 @@ class _PhaseLoop:
     def _epoch(self, source: EpochSource) -> None:
         phase_index, epoch = self.progress.phase, self.progress.epoch
         highest = self.settings.optimiser.learning_rate
-        rate = learning_rate(self.settings.schedule, highest, epoch) if self.phase.rate is None else self.phase.rate
+        ahead = max(0.0, self._share_by_time() - epoch)
+        scheduled = learning_rate(self.settings.schedule, highest, epoch, ahead)
+        rate = scheduled if self.phase.rate is None else self.phase.rate
         self.optimisation.set_rate(rate)
         items = source.epoch(epoch)
         moves = self.settings.schedule.shape == "linear" and self.phase.rate is None  # from step to step
         for index in range(self.progress.step, len(items)):
             if moves:
-                share = index / len(items)
+                share = max(index / len(items), self._share_by_time() - epoch)
                 self.optimisation.set_rate(learning_rate(self.settings.schedule, highest, epoch, share))
             self.runner.run(items.items(index), derived_seed(self.settings.seed, phase_index, epoch, index, "step"))
             if self.runner.has_failed():
@@ -114,6 +117,8 @@ class _PhaseLoop:
             self.progress = replace(self.progress, step=index + 1)
             if self.trainer.stopper.asked:
                 self._stop()
+            if self._is_out_of_time():
+                break  # the epoch ends here
             if index + 1 < len(items) and self._save_is_due():
                 self._save()
         self.progress = replace(self.progress, epoch=epoch + 1, step=0, sums=(), counts=())
@@ -124,15 +129,33 @@ class _PhaseLoop:
     def _settle(self) -> None:
         """Validates and saves after an epoch, where that is due."""
         epoch = self.progress.epoch
-        if self.trainer.validate is not None and epoch in self._validation_epochs():
+        over = epoch == self.phase.epochs or self._is_out_of_time()
+        if self.trainer.validate is not None and (over or epoch in self._validation_epochs() or self._validation_due()):
             self._validate()
-        elif epoch == self.phase.epochs or self._save_is_due():
+        elif over or self._save_is_due():
             self._save()
 
     def _stops_early(self) -> bool:
         """Asked before each epoch, so that a run that is resumed after its last validation stops as well."""
         patience = self.settings.validation.patience
-        return patience is not None and self.progress.misses >= patience
+        return (patience is not None and self.progress.misses >= patience) or self._is_out_of_time()
+
+    def _is_out_of_time(self) -> bool:
+        """The first phase is what may last long. What follows builds on it and is not cut. One step there always is."""
+        limit, begun = self.settings.schedule.seconds, self.progress.epoch or self.progress.step
+        return limit is not None and self.progress.phase == 0 and bool(begun) and self._trained_seconds() >= limit
+
+    def _validation_due(self) -> bool:
+        after = self.settings.validation.seconds
+        return after is not None and self.progress.phase == 0 and self._trained_seconds() - self.validated_at >= after
+
+    def _share_by_time(self) -> float:
+        """How many epochs a schedule that lasts all the seconds there are would have behind it by now."""
+        limit = self.settings.schedule.seconds
+        return 0.0 if limit is None else self.phase.epochs * self._trained_seconds() / limit
+
+    def _trained_seconds(self) -> float:
+        return self.progress.seconds + self.trainer.clock() - self.counted_from
 
     def _validation_epochs(self) -> tuple[int, ...]:
         if self.progress.phase == 0:
@@ -160,7 +183,7 @@ class _PhaseLoop:
                 self.phase.name, progress.epoch, metric, value, is_best, took, progress.seconds, dict(results)
             )
         )
-        self.counted_from = self.trainer.clock()
+        self.counted_from, self.validated_at = self.trainer.clock(), progress.seconds
         self._save(best=is_best)
 
     def _report(self, *, wait: bool) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
+from hynt.batches.seeds import derived_seed
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.metrics import NUMBER_METRICS, RANKING_METRICS
-from hynt.evaluation.questions import SCOPES
+from hynt.evaluation.questions import SCOPES, TaskName
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.contract import Model
 from hynt.nearest import advice_on
@@ -50,13 +55,43 @@ def check_metric(settings: RunSettings, graph: KnowledgeGraph) -> None:
         raise UsageError(f"the validation split holds no number, so there is no {metric}.", where=where)
 
 
+@dataclass(frozen=True, eq=False)
+class SampledEvaluator(Evaluator):
+    """Asks only about some facts of the split, drawn once; the filter and the candidates are those of all."""
+
+    facts_asked: int = 1
+    seed: int = 0
+
+    @cached_property
+    def _is_asked(self) -> NDArray[np.bool_]:
+        """(facts,) whether a fact was drawn."""
+        count = len(self.graph.split(self.split))
+        drawn = np.random.default_rng(derived_seed(self.seed, "validation facts")).permutation(count)
+        asked = np.zeros(count, dtype=np.bool_)
+        asked[drawn[: self.facts_asked]] = True
+        return asked
+
+    def _answerable(self, model: Model, task: TaskName) -> NDArray[np.int64]:
+        chosen = super()._answerable(model, task)
+        return chosen[self._is_asked[self.questions.row[chosen]]]
+
+
+def _evaluator(settings: RunSettings, data: TrainingData, device: torch.device) -> Evaluator:
+    if settings.validation.facts is None:
+        return Evaluator(data.graph, data.scaling, "valid", device=device, literals=data.literals)
+    return SampledEvaluator(
+        data.graph, data.scaling, "valid", device=device, literals=data.literals,
+        facts_asked=settings.validation.facts, seed=settings.seed,
+    )  # fmt: skip
+
+
 def validation_for(
     settings: RunSettings, data: TrainingData, model: nn.Module, device: torch.device
 ) -> Callable[[], Mapping[str, Any]] | None:
     """How to try the model on the validation split; None where there is none, or it is trained on."""
     if not validates(settings, data.graph):
         return None
-    evaluator = Evaluator(data.graph, data.scaling, "valid", device=device, literals=data.literals)
+    evaluator = _evaluator(settings, data, device)
 
     def validate() -> Mapping[str, Any]:
         found = evaluator.evaluate(cast(Model, model)).to_mapping()

@@ -1,0 +1,289 @@
+"""Trains many models on saved graphs, several at once, each within a budget of time, and writes one JSON.
+
+    PYTHONPATH=src python3 -m benchmarks.reproduce --graph graphs/HN-YG --models all --seconds-per-model 100 --jobs 6 \
+        --device cuda --out hn-yg.json
+
+Each model is a process of its own with its `MODEL-paper` preset; a crash is recorded with its last lines and ends
+nothing else. The JSON is written after every model, so a call that is cut short leaves what it had; called again with
+the same `--out`, it does only what is missing. Validation on a sample of facts chooses the weights; test is read once.
+
+`--graph` may be said several times, and so may `--job "graph=FOLDER models=a,b seconds=50 tasks=link"`, which overrides
+the options of the same names. `--models` takes names, `MODEL:PRESET`, and `all`. `--set MODEL:key=value` changes a
+setting of one model, `--set key=value` of all.
+
+For a short budget on a large GPU the authors' batches are too small, so they are enlarged by `BUDGET` below, and rates
+with them: `--as-published` leaves presets as they are. What was changed stands in each row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+LAST_LINES = 25
+GRACE_SECONDS = 240.0
+"""A process may take its training time three times and this on top, for starting, validating and testing."""
+
+
+class Budget(NamedTuple):
+    """How a preset is changed where time is short."""
+
+    batch_scale: float = 1.0
+    changes: tuple[str, ...] = ()
+
+
+BUDGET: dict[str, Budget] = {
+    "transea": Budget(2),
+    "mt-kgnn": Budget(4),
+    "kbln": Budget(4),
+    "literale": Budget(4),
+    # Rates of 5e-5 are for thousands of epochs of tiny steps: with eightfold batches they are raised twentyfold.
+    "nalp": Budget(8, ("optimiser.learning_rate=1e-3",)),
+    "tnalp": Budget(8, ("optimiser.learning_rate=1e-3",)),
+    "neuinfer": Budget(8, ("optimiser.learning_rate=1e-3",)),
+    # The fewest filters of the paper's grid: ranking all entities costs in proportion to them.
+    "hinge": Budget(8, ("optimiser.learning_rate=1e-3", "model.filters=100")),
+    "ram": Budget(8),
+    "stare": Budget(8, ("optimiser.learning_rate=5e-4",)),
+    "hy-transformer": Budget(2, ("optimiser.learning_rate=3e-4",)),
+    "gran": Budget(1),
+}
+SLOWEST_FIRST = ("hinge", "gran", "nalp", "tnalp", "neuinfer", "stare", "literale", "kbln", "hy-transformer")
+"""These take longest to test or to start; begun first, they end with the rest."""
+
+
+@dataclass
+class Work:
+    """One model on one graph."""
+
+    graph: str
+    model: str
+    preset: str | None
+    seconds: float
+    tasks: str
+    changes: list[str]
+    validation_facts: int
+    validations: int
+    device: str
+    compiled: bool
+    seed: int
+    batch_scale: float | None = None  # None: as `BUDGET` says
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    began: float = 0.0
+
+    @property
+    def name(self) -> str:
+        seed = f" seed {self.seed}" if self.seed else ""
+        return f"{Path(self.graph).name} {self.model}" + (f":{self.preset}" if self.preset else "") + seed
+
+    def mapping(self) -> dict[str, Any]:
+        """Plain JSON, for the process that does it."""
+        return {key: value for key, value in vars(self).items() if key not in ("process", "began")}
+
+
+def said(text: str) -> None:
+    """Prints at once: a call that is cut short must not swallow it."""
+    print(text, flush=True)
+
+
+def chosen_models(names: str) -> list[tuple[str, str | None]]:
+    """(model, preset) of each; `all` is every model that learns by steps."""
+    from hynt.models.contract import ItemStream
+    from hynt.models.registry import MODELS
+
+    found: list[tuple[str, str | None]] = []
+    for name in names.split(","):
+        if name == "all":
+            found += [(model, None) for model, entry in MODELS.items() if entry.item_stream is not ItemStream.NONE]
+            continue
+        model, _, preset = name.partition(":")
+        MODELS.get(model)
+        found.append((model, preset or None))
+    return sorted(found, key=lambda one: SLOWEST_FIRST.index(one[0]) if one[0] in SLOWEST_FIRST else len(BUDGET))
+
+
+def work_list(given: argparse.Namespace) -> list[Work]:
+    """Everything to be done, the slowest first."""
+    jobs: list[dict[str, str]] = [{"graph": graph} for graph in given.graph]
+    for text in given.job:
+        pairs = dict(pair.split("=", 1) for pair in shlex.split(text))
+        unknown = set(pairs) - {"graph", "models", "seconds", "tasks"}
+        if unknown or "graph" not in pairs:
+            sys.exit(f"cannot read the job {text!r}: it takes graph=, models=, seconds= and tasks=")
+        jobs.append(pairs)
+    found = []
+    for job in jobs:
+        for model, preset in chosen_models(job.get("models", given.models)):
+            own = [change.split(":", 1)[1] for change in given.set if change.startswith(f"{model}:")]
+            changes = [change for change in given.set if ":" not in change.partition("=")[0]] + own
+            found += [
+                Work(
+                    job["graph"], model, preset, float(job.get("seconds", given.seconds_per_model)),
+                    job.get("tasks", given.tasks), changes, given.validation_facts, given.validations, given.device,
+                    given.compiled, seed, 1.0 if given.as_published else given.batch_scale,
+                )
+                for seed in given.seeds
+            ]  # fmt: skip
+    order = {model: index for index, model in enumerate(SLOWEST_FIRST)}
+    return sorted(found, key=lambda work: order.get(work.model, len(order)))
+
+
+def main() -> None:
+    """Runs everything, or as a child one piece of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graph", action="append", default=[], help="a saved graph's folder")
+    parser.add_argument("--job", action="append", default=[], help="a graph with options of its own")
+    parser.add_argument("--models", default="all")
+    parser.add_argument("--tasks", default="link,relation,number")
+    parser.add_argument("--seconds-per-model", type=float, default=100.0, help="of training; tests come on top")
+    parser.add_argument("--seeds", type=lambda text: [int(one) for one in text.split(",")], default=[0])
+    parser.add_argument("--jobs", type=int, default=1, help="models trained at once")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--batch-scale", type=float, help="enlarge all batches by this, instead of as listed")
+    parser.add_argument("--as-published", action="store_true", help="leave batches and rates as the presets have them")
+    parser.add_argument("--set", action="append", default=[], metavar="[MODEL:]KEY=VALUE")
+    parser.add_argument("--validation-facts", type=int, default=1000)
+    parser.add_argument("--validations", type=int, default=6)
+    parser.add_argument("--compiled", action="store_true", help="compile steps: faster, but half a minute before that")
+    parser.add_argument("--limit-seconds", type=float, default=float("inf"), help="end everything after this")
+    parser.add_argument("--share-gpu", action="store_true", help="let processes run side by side on the GPU (MPS)")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one is not None:
+        from benchmarks.reproduce_one import do_one
+
+        do_one(json.loads(given.one), given.out)
+        return
+    if given.out is None or not (given.graph or given.job):
+        parser.error("--out and a --graph or a --job are needed")
+    Reproduction(given).run()
+
+
+class Reproduction:
+    """The processes at work and what they have found."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given, self.began = given, time.monotonic()
+        self.waiting = work_list(given)
+        self.running: list[Work] = []
+        self.result: dict[str, Any] = {"command": sys.argv[1:], "rows": {}, "trivial": {}, "failed": {}}
+        if given.out.exists():
+            before = json.loads(given.out.read_text(encoding="utf-8"))
+            self.result["rows"], self.result["trivial"] = before["rows"], before["trivial"]
+        self.waiting = [work for work in self.waiting if work.name not in self.result["rows"]]
+        # More threads than cores that wait for one another by spinning are slower by far than one thread each.
+        threads = str(max(1, (os.cpu_count() or 1) // max(given.jobs, 1)))
+        self.environment = {**os.environ, "OMP_NUM_THREADS": threads, "OMP_WAIT_POLICY": "PASSIVE"}
+
+    def run(self) -> None:
+        """Until all is done, or time is up."""
+        with tempfile.TemporaryDirectory(prefix="reproduce-") as place:
+            self.place = Path(place)
+            if self.given.share_gpu:
+                from benchmarks.reproduce_one import shared_gpu
+
+                self.environment |= shared_gpu(self.place)
+            self._trivial()
+            try:
+                while self.waiting or self.running:
+                    while self.waiting and len(self.running) < self.given.jobs and not self._time_is_up():
+                        self._begin(self.waiting.pop(0))
+                    self._collect()
+                    if self._time_is_up():
+                        break
+                    time.sleep(0.5)
+            finally:
+                for work in self.running:
+                    assert work.process is not None
+                    work.process.kill()
+                    work.process.wait()
+                    self._fail(work, "the time of the whole call was up")
+                for work in self.waiting:
+                    self.result["failed"][work.name] = {"reason": "not begun: the time of the whole call was up"}
+                self._write()
+                if "CUDA_MPS_PIPE_DIRECTORY" in self.environment and self.given.share_gpu:
+                    subprocess.run(["nvidia-cuda-mps-control"], input=b"quit\n", env=self.environment, check=False)
+
+    def _trivial(self) -> None:
+        """Trivial rows of each graph, in processes of their own."""
+        of_data = [change for change in self.given.set if change.startswith(("scale_on=", "train_on="))]
+        for graph in {work.graph: None for work in self.waiting}:
+            if Path(graph).name not in self.result["trivial"]:
+                self.waiting.insert(
+                    0, Work(graph, "trivial", None, 0, self.given.tasks, of_data, 0, 1, self.given.device, False, 0)
+                )
+
+    def _begin(self, work: Work) -> None:
+        log = (self._path(work, "log")).open("wb")
+        command = [sys.executable, "-m", "benchmarks.reproduce", "--one", json.dumps(work.mapping())]
+        command += ["--out", str(self._path(work, "json"))]
+        work.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=self.environment)
+        work.began = time.monotonic()
+        self.running.append(work)
+        said(f"{self._elapsed()} {work.name}: begun")
+
+    def _collect(self) -> None:
+        for work in list(self.running):
+            assert work.process is not None
+            code = work.process.poll()
+            if code is None:
+                if time.monotonic() - work.began < 3 * work.seconds + GRACE_SECONDS:
+                    continue
+                work.process.kill()
+                work.process.wait()
+                self._fail(work, "took too long and was ended")
+            elif code == 0 and self._path(work, "json").exists():
+                self._keep(work, json.loads(self._path(work, "json").read_text(encoding="utf-8")))
+            else:
+                self._fail(work, f"ended with {code}")
+            self.running.remove(work)
+            self._write()
+
+    def _keep(self, work: Work, row: dict[str, Any]) -> None:
+        if work.model == "trivial":
+            self.result["environment"] = row.pop("environment")
+            self.result["trivial"][Path(work.graph).name] = row
+            return
+        row["log"] = self._lines(work)
+        self.result["rows"][work.name] = row
+        test = row["test"]["realistic"]
+        words = [f"{task} {next(iter(scope['all'].values()))}" for task, scope in test.items()]
+        said(f"{self._elapsed()} {work.name}: {row['epochs']}/{row['schedule_epochs']} epochs, {', '.join(words)}")
+
+    def _fail(self, work: Work, reason: str) -> None:
+        lines = self._lines(work)
+        self.result["failed"][work.name] = {"reason": reason, "last_lines": lines}
+        said(f"{self._elapsed()} {work.name}: {reason}; {lines[-1] if lines else 'no word'}")
+
+    def _lines(self, work: Work) -> list[str]:
+        text = self._path(work, "log").read_text(encoding="utf-8", errors="replace")
+        return text.splitlines()[-LAST_LINES:]
+
+    def _path(self, work: Work, ending: str) -> Path:
+        return self.place / f"{work.name.replace(' ', '_').replace(':', '-')}.{ending}"
+
+    def _write(self) -> None:
+        self.result["seconds"] = time.monotonic() - self.began
+        partial = self.given.out.with_suffix(".partial")
+        partial.write_text(json.dumps(self.result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        partial.replace(self.given.out)
+
+    def _time_is_up(self) -> bool:
+        return bool(time.monotonic() - self.began > self.given.limit_seconds)
+
+    def _elapsed(self) -> str:
+        return f"[{time.monotonic() - self.began:6.1f} s]"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""One model on one graph, as a process of `benchmarks.reproduce`; and sharing a GPU between such processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+class Teller:
+    """Tells of validations, and of epochs now and then: the last lines of a process that fails are all there is."""
+
+    def epoch_done(self, record: Any) -> None:
+        """Every epoch up to the tenth, then every tenth."""
+        if record.epoch <= 10 or record.epoch % 10 == 0:
+            print(f"{record.phase}: epoch {record.epoch}, {record.seconds:.2f} s, {record.losses}", flush=True)
+
+    def validated(self, record: Any) -> None:
+        """A point of the curve."""
+        words = f"{record.metric} {record.value:.4f} after {record.trained_seconds:.1f} s"
+        print(f"epoch {record.epoch}: {words}, validated in {record.seconds:.1f} s", flush=True)
+
+    def note(self, text: str) -> None:
+        """Passed on."""
+        print(f"note: {text}", flush=True)
+
+
+def changes_of(work: Mapping[str, Any], batch_size: int) -> tuple[str, ...]:
+    """What differs from the preset: larger batches, rates to suit, and what was asked for, which wins."""
+    from benchmarks.reproduce import BUDGET, Budget
+
+    budget, scale = BUDGET.get(work["model"], Budget()), work["batch_scale"]
+    changes = [f"batch_size={round(batch_size * (budget.batch_scale if scale is None else scale))}"]
+    if scale is None and work["preset"] is None:
+        changes += budget.changes
+    elif scale == 1:
+        changes = []
+    return (*changes, *work["changes"])
+
+
+def do_one(work: Mapping[str, Any], out: Path) -> None:
+    """Trains and judges, and writes the row."""
+    import torch
+
+    from hynt.graph.storage import load_graph
+    from hynt.reporting.compare_trial import Place, Trial, run_trial, trivial_rows
+    from hynt.training.environment import describe_environment
+    from hynt.training.run import chosen_device
+
+    device = chosen_device(work["device"])
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("high")  # while training; evaluation takes full float32 products
+    graph = load_graph(work["graph"])
+    place = Place(graph, device, Path(work["graph"]), work["tasks"].split(","), work["compiled"])
+    if work["model"] == "trivial":
+        rows = trivial_rows(place, Trial("frequency", changes=tuple(work["changes"])).settings(graph, device))
+        write(out, {"environment": describe_environment(device), **rows})
+        return
+    plain = Trial(work["model"], work["preset"], work["seed"])
+    trial = Trial(
+        work["model"], work["preset"], work["seed"], work["seconds"], work["validations"], work["validation_facts"],
+        changes_of(work, plain.settings(graph, device).batch_size),
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="reproduce-run-") as folder:
+        row = run_trial(place, trial, Path(folder) / "run", Teller())
+    write(out, row)
+
+
+def write(path: Path, row: Mapping[str, Any]) -> None:
+    """Whole or not at all."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(row, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def shared_gpu(place: Path) -> dict[str, str]:
+    """Starts NVIDIA's service that lets processes use the GPU at the same time, and says what they need to know of it.
+
+    Without it the GPU goes from process to process in slices of time. Where it cannot be started, nothing is changed.
+    """
+    if shutil.which("nvidia-cuda-mps-control") is None:
+        print("processes take turns on the GPU: there is no nvidia-cuda-mps-control", flush=True)
+        return {}
+    told = {"CUDA_MPS_PIPE_DIRECTORY": str(place / "mps"), "CUDA_MPS_LOG_DIRECTORY": str(place / "mps-log")}
+    for folder in told.values():
+        Path(folder).mkdir()
+    environment = {**os.environ, **told}
+    try:
+        subprocess.run(["nvidia-cuda-mps-control", "-d"], env=environment, check=True, timeout=30, capture_output=True)
+        trial = "import torch; print(float(torch.ones(2, device='cuda').sum()))"
+        subprocess.run([sys.executable, "-c", trial], env=environment, check=True, timeout=60, capture_output=True)
+    except (OSError, subprocess.SubprocessError) as problem:
+        print(f"processes take turns on the GPU: {problem}", flush=True)
+        return {}
+    return told

@@ -1,0 +1,71 @@
+"""The reproduction script: several models in processes of their own, crashes recorded, results kept as they come."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from hynt.graph.storage import save_graph
+from tests.conftest import ROOT
+from tests.training.small_graph import small_graph
+
+SMALL = ["--set", "transea:model.dimension=8", "--set", "ram:model.dimension=4", "--set", "schedule.epochs=3"]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("graphs") / "small"
+    save_graph(small_graph(people=40), folder)
+    return folder
+
+
+def reproduced(out, *options, graphs=()):
+    given = [part for graph in graphs for part in ("--graph", str(graph))]
+    command = [sys.executable, "-m", "benchmarks.reproduce", *given, "--device", "cpu", "--out", str(out), *options]
+    environment = {**os.environ, "PYTHONPATH": "src", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(out.read_text(encoding="utf-8")), done.stdout
+
+
+def test_rows_are_whole_and_a_crash_ends_nothing_else(saved, tmp_path):
+    out = tmp_path / "result.json"
+    options = ["--seconds-per-model", "20", "--jobs", "2", "--validation-facts", "5", *SMALL]
+    found, said = reproduced(out, "--models", "transea,ram", *options, "--set", "ram:model.basis=0", graphs=[saved])
+    row = found["rows"]["small transea"]
+    assert set(row["test"]["realistic"]) == {"link", "number"}
+    assert {"mrr", "hits@1", "hits@3", "hits@10"} <= set(row["test"]["realistic"]["link"]["all"])
+    assert row["epochs"] == row["schedule_epochs"] == 3
+    assert row["budget_limited"] is False
+    assert row["curve"][-1]["epoch"] == 3
+    assert row["facts_per_second"] > 0
+    assert row["peak_memory_bytes"] > 0
+    assert row["changes"][0] == "batch_size=1024"
+    assert {one["relation"] for one in row["per_relation"]} == {"height"}
+    assert set(found["trivial"]["small"]) == {"frequency", "relation-mean", "relation-median", "neighbour-mean"}
+    failed = found["failed"]["small ram"]
+    assert "basis" in "\n".join(failed["last_lines"])
+    assert "small ram: ended with" in said
+
+    again, said = reproduced(out, "--models", "transea,ram", *options, graphs=[saved])
+    assert again["rows"]["small transea"] == row
+    assert "small transea" not in said  # what is done is not done again
+    assert "small ram" in again["rows"]
+    assert again["failed"] == {}
+
+
+def test_a_budget_that_is_used_up_is_said_and_so_is_a_call_without_time(saved, tmp_path):
+    job = f"graph={saved} models=transea seconds=0.01 tasks=link"
+    found, _ = reproduced(tmp_path / "result.json", "--job", job, "--as-published")
+    row = found["rows"]["small transea"]
+    assert row["budget_limited"] is True
+    assert row["epochs"] < row["schedule_epochs"] == 500
+    assert row["changes"] == []
+    assert set(row["test"]["realistic"]) == {"link"}
+    found, _ = reproduced(tmp_path / "none.json", "--limit-seconds", "0", graphs=[saved])
+    assert found["rows"] == {}
+    assert all("time" in one["reason"] for one in found["failed"].values())
