@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.graph.storage import load_graph
     from hynt.prediction.predictor import load
+    from hynt.service.client import Client
 
 __all__ = [
+    "Client",
     "Fact",
     "KnowledgeGraph",
     "Number",
@@ -31,6 +33,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Client": "hynt.service.client",
     "Fact": "hynt.graph.fact",
     "KnowledgeGraph": "hynt.graph.knowledge_graph",
     "Number": "hynt.graph.fact",

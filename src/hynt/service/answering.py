@@ -7,8 +7,11 @@ that a wrong question harms nobody else's.
 from __future__ import annotations
 
 import json
+import re
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hynt.errors import HyntError, UsageError
@@ -25,10 +28,11 @@ _STEPS_OF_TOP = (10, 100, 1_000)
 
 
 class Reply(NamedTuple):
-    """JSON bytes, or what is wrong with the question."""
+    """JSON bytes, or what is wrong with the question, or with us."""
 
     body: bytes
     faults: tuple[Fault, ...] = ()
+    bug: str = ""  # where hynt itself failed
 
 
 class _Asked(NamedTuple):
@@ -46,7 +50,9 @@ class Answering:
         self.predictor = predictor
         self.kinds: dict[str, Callable[[Sequence[Mapping[str, Any]]], list[Reply]]] = {
             "predict": self._predict,
+            "explain": lambda jobs: [_refused_or(self._explain, job) for job in jobs],
             "similar": lambda jobs: [_refused_or(self._similar, job) for job in jobs],
+            "trends": lambda jobs: [_refused_or(self._trends, job) for job in jobs],
         }
 
     def warm_up(self) -> None:
@@ -59,7 +65,12 @@ class Answering:
 
     def replies(self, kind: str, jobs: Sequence[Mapping[str, Any]]) -> list[Reply]:
         """A reply to each job, in order."""
-        return self.kinds[kind](jobs)
+        try:
+            return self.kinds[kind](jobs)
+        except Exception as error:  # noqa: BLE001 - a question that meets a bug must not end everybody else's
+            if len(jobs) > 1:
+                return [reply for job in jobs for reply in self.replies(kind, [job])]
+            return [Reply(b"", (), _where(error))]
 
     # ------------------------------------------------------------------ questions
 
@@ -110,6 +121,28 @@ class Answering:
 
     # ------------------------------------------------------------------ other jobs
 
+    def _explain(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        from hynt.prediction.explaining import explain_asked
+
+        asked = self._asked(0, job)
+        return explain_asked(
+            self.predictor, asked.fact, asked.candidates, job.get("answer"), asked.level
+        ).to_dict()  # fmt: skip
+
+    def _trends(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        from hynt.prediction.intervals import check_level
+        from hynt.prediction.trends import trend
+
+        check_level(job["level"])
+        pairs = [(pair["relation"], pair["value"]) for pair in job["qualifiers"]]
+        try:
+            return trend(
+                self.predictor, job["heads"], job["relation"], over=job["over"], qualifiers=pairs,
+                start=job["start"], end=job["end"], points=job["points"], level=job["level"],
+            ).to_dict()  # fmt: skip
+        except UsageError as problem:
+            raise UsageError(problem.what, where=_place_in_trend(problem.where), advice=problem.advice) from None
+
     def _similar(self, job: Mapping[str, Any]) -> dict[str, Any]:
         predictor, graph = self.predictor, self.predictor.graph
         try:
@@ -120,6 +153,19 @@ class Answering:
         found = predictor.similar(one.name, int(job["top"]))
         named = {"id": one.name, "name": graph.entity_labels[identity], "type": one.type}
         return {"entity": named, "similar": [other.to_dict() for other in found]}
+
+
+def _place_in_trend(where: str) -> str:
+    """The library numbers a trend's qualifiers with the axis as the first."""
+    where = {"head": "heads", "from, to": "start", "qualifier": "over"}.get(where, where)
+    return re.sub(r"qualifier (\d+)$", lambda found: f"qualifier {max(1, int(found[1]) - 1)}", where)
+
+
+def _where(error: Exception) -> str:
+    """What failed and where in the code; not what was asked, which the message may hold."""
+    frames = traceback.extract_tb(error.__traceback__)
+    steps = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-4:]))
+    return f"{type(error).__name__} at {steps}"
 
 
 def _cut(answers: Answers, top: int) -> Answers:

@@ -17,12 +17,12 @@ from starlette.staticfiles import StaticFiles
 
 from hynt import __version__
 from hynt.service import endpoints
+from hynt.service.answer_schemas import ProblemModel
 from hynt.service.front import Front
 from hynt.service.guards import Guards
 from hynt.service.limits import Limits
 from hynt.service.observing import Observing
 from hynt.service.problems import MEDIA_TYPE, Fault, Problem, invalid
-from hynt.service.schemas import ProblemModel
 from hynt.service.settings import ServiceSettings
 from hynt.service.strict_json import Refused
 

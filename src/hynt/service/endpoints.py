@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from hynt.graph.lookup import Position
-from hynt.service import schemas
+from hynt.service import answer_schemas, schemas
 from hynt.service.front import Front
 from hynt.service.metrics import MEDIA_TYPE as METRICS_TYPE
 from hynt.service.problems import MEDIA_TYPE as PROBLEM_TYPE
-from hynt.service.problems import unavailable
+from hynt.service.problems import Fault, Problem, unavailable
 from hynt.service.settings import PAGE, TEXT, TOP
 from hynt.service.strict_json import StrictRoute
 
@@ -50,7 +50,8 @@ def _json(body: bytes) -> Response:
 
 @router.post(
     "/v1/predict", tags=["asking"], summary="Ask for the missing component of a fact, or of several",
-    response_model=schemas.AnswersModel | schemas.ResultsModel, responses=refusals(408, 413, 415, 422, 429, 503),
+    response_model=answer_schemas.AnswersModel | answer_schemas.ResultsModel,
+    responses=refusals(408, 413, 415, 422, 429, 503),
 )  # fmt: skip
 async def predict(front: FrontHere, asked: schemas.OneOrMany) -> Response:
     """One question gives its answers; `{"questions": […]}` gives `{"results": […]}` in the same order."""
@@ -60,18 +61,40 @@ async def predict(front: FrontHere, asked: schemas.OneOrMany) -> Response:
     return _json(b'{"results": [' + b", ".join(found) + b"]}")
 
 
+@router.post(
+    "/v1/explain", tags=["asking"], summary="What mattered to an answer",
+    response_model=answer_schemas.ExplanationModel, responses=refusals(408, 413, 415, 422, 429, 503),
+)  # fmt: skip
+async def explain(front: FrontHere, asked: schemas.ExplainedQuestion) -> Response:
+    """Each part of the question is taken away in turn, and the answers are compared."""
+    return _json((await front.asked("explain", [asked.job()]))[0])
+
+
+@router.post(
+    "/v1/trends", tags=["asking"], summary="How a number moves over time",
+    response_model=answer_schemas.TrendModel, responses=refusals(408, 413, 415, 422, 429, 503),
+)  # fmt: skip
+async def trends(front: FrontHere, asked: schemas.TrendQuestion) -> Response:
+    """The run's answers along an axis, with intervals, beside the values that the graph knows."""
+    return _json((await front.asked("trends", [asked.job()]))[0])
+
+
 @router.get(
     "/v1/similar", tags=["asking"], summary="Entities that the run sees as most alike",
-    response_model=schemas.SimilarModel, responses=refusals(422, 429, 503),
+    response_model=answer_schemas.SimilarModel, responses=refusals(422, 429, 503),
 )  # fmt: skip
 async def similar(front: FrontHere, entity: Name, top: Top = 10) -> Response:
     """By the cosine of the angle between the vectors that the model has learned."""
-    return _json((await front.asked("similar", [{"entity": entity, "top": top}]))[0])
+    try:
+        return _json((await front.asked("similar", [{"entity": entity, "top": top}]))[0])
+    except Problem as problem:
+        faults = [Fault(fault.detail, parameter="entity", advice=fault.advice) for fault in problem.faults]
+        raise Problem(problem.status, problem.detail, faults, problem.headers) from None
 
 
 @router.get(
     "/v1/entities", tags=["graph"], summary="Find entities by name",
-    response_model=schemas.EntitiesModel, responses=refusals(422),
+    response_model=answer_schemas.EntitiesModel, responses=refusals(422),
 )  # fmt: skip
 async def entities(
     front: FrontHere, query: Annotated[str, Query(max_length=TEXT)] = "", limit: Limit = 10
@@ -82,7 +105,7 @@ async def entities(
 
 @router.get(
     "/v1/entities/{identity:path}", tags=["graph"], summary="An entity and its facts",
-    response_model=schemas.EntityFactsModel, responses=refusals(404, 422),
+    response_model=answer_schemas.EntityFactsModel, responses=refusals(404, 422),
 )  # fmt: skip
 async def entity(
     front: FrontHere, identity: str, offset: Offset = 0, limit: Limit = 50, position: Position | None = None
@@ -93,7 +116,7 @@ async def entity(
 
 @router.get(
     "/v1/relations", tags=["graph"], summary="The relations of the graph",
-    response_model=schemas.RelationsModel, responses=refusals(422),
+    response_model=answer_schemas.RelationsModel, responses=refusals(422),
 )  # fmt: skip
 async def relations(
     front: FrontHere,
@@ -108,14 +131,14 @@ async def relations(
 
 @router.get(
     "/v1/relations/{identity:path}", tags=["graph"], summary="A relation and the distribution of its numbers",
-    response_model=schemas.RelationNumbersModel, responses=refusals(404, 422),
+    response_model=answer_schemas.RelationNumbersModel, responses=refusals(404, 422),
 )  # fmt: skip
 async def relation(front: FrontHere, identity: str) -> dict[str, Any]:
     """By id or name."""
     return await front.relation(identity)
 
 
-@router.get("/health", tags=["operation"], summary="Alive", response_model=schemas.HealthModel)
+@router.get("/health", tags=["operation"], summary="Alive", response_model=answer_schemas.HealthModel)
 async def health() -> Response:
     """Answers as long as the front does; needs no token."""
     return _json(b'{"alive": true}')
@@ -123,7 +146,7 @@ async def health() -> Response:
 
 @router.get(
     "/ready", tags=["operation"], summary="Whether the model is loaded",
-    response_model=schemas.ReadyModel, responses=refusals(503),
+    response_model=answer_schemas.ReadyModel, responses=refusals(503),
 )  # fmt: skip
 async def ready(front: FrontHere) -> dict[str, Any]:
     """503 with the reason while the model is loaded, loaded again, or the service is stopping; needs no token."""

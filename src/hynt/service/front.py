@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
@@ -18,9 +19,11 @@ from hynt.graph.lookup import Position
 from hynt.service.engine import Engine
 from hynt.service.graph_views import GraphViews
 from hynt.service.metrics import Metrics
-from hynt.service.problems import invalid
+from hynt.service.problems import Problem, invalid
 from hynt.service.question_queue import QuestionQueue
 from hynt.service.settings import ServiceSettings
+
+LOG = logging.getLogger("hynt.service")
 
 Given = ParamSpec("Given")
 Got = TypeVar("Got")
@@ -67,6 +70,22 @@ class Front:
         """
         return _read((await self.asked("predict", [question]))[0])
 
+    async def explain(self, question: Mapping[str, Any], answer: str | None = None) -> dict[str, Any]:
+        """What mattered to the first answer, or to the one that is named."""
+        return _read((await self.asked("explain", [{**question, "answer": answer}]))[0])
+
+    async def trends(
+        self, heads: Sequence[str], relation: str, *, over: str | None = None,
+        qualifiers: Sequence[Mapping[str, Any]] = (), start: str | float | None = None,
+        end: str | float | None = None, points: int = 100, level: float = 0.9,
+    ) -> dict[str, Any]:  # fmt: skip
+        """How a number moves along a qualifier; see `hynt.prediction.trends.trend`."""
+        job = {
+            "heads": list(heads), "relation": relation, "over": over, "qualifiers": list(qualifiers),
+            "start": start, "end": end, "points": points, "level": level,
+        }  # fmt: skip
+        return _read((await self.asked("trends", [job]))[0])
+
     async def similar(self, entity: str, top: int = 10) -> dict[str, Any]:
         """The entities whose vectors are most alike."""
         return _read((await self.asked("similar", [{"entity": entity, "top": top}]))[0])
@@ -77,6 +96,10 @@ class Front:
         `listed_in` names the list of the body that holds the jobs, where it is a list.
         """
         replies = await self.queue.ask(kind, jobs, self.settings.answer_within)
+        for reply in replies:
+            if reply.bug:
+                LOG.error("%s met a bug in hynt: %s", kind, reply.bug)
+                raise Problem(500, "this is a bug in hynt; its log says more.")
         faults = [
             fault.under(f"/{listed_in}/{index}") if listed_in else fault
             for index, reply in enumerate(replies)

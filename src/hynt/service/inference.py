@@ -44,7 +44,7 @@ def answered(answering: Answering, header: dict[str, Any]) -> Frame:
     """The reply to one message: for each job the length of its bytes, or its faults."""
     found = answering.replies(header["kind"], header["jobs"])
     parts = [
-        {"faults": [fault.to_dict() for fault in reply.faults]} if reply.faults else {"bytes": len(reply.body)}
+        {"bytes": len(reply.body), "faults": [fault.to_dict() for fault in reply.faults], "bug": reply.bug}
         for reply in found
     ]
     return Frame({"id": header["id"], "parts": parts}, b"".join(reply.body for reply in found))

@@ -144,9 +144,7 @@ class InferenceProcess:
 def _replies(frame: Frame) -> Sequence[Reply]:
     found, at = [], 0
     for part in frame.header["parts"]:
-        if "faults" in part:
-            found.append(Reply(b"", tuple(Fault(**fault) for fault in part["faults"])))
-        else:
-            found.append(Reply(frame.body[at : at + part["bytes"]]))
-            at += part["bytes"]
+        faults = tuple(Fault(**fault) for fault in part["faults"])
+        found.append(Reply(frame.body[at : at + part["bytes"]], faults, part["bug"]))
+        at += part["bytes"]
     return found

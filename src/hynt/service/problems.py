@@ -75,7 +75,7 @@ def unavailable(detail: str, seconds: int = 1) -> Problem:
 
 
 _PLACES = (
-    (re.compile(r"(head|relation|tail|top|level)"), "/{0}"),
+    (re.compile(r"(head|heads|relation|tail|top|level|over|start|end|points|answer|entity)"), "/{0}"),
     (re.compile(r"(relation|value) of qualifier (\d+)"), "/qualifiers/{index}/{0}"),
     (re.compile(r"qualifier (\d+)"), "/qualifiers/{index}"),
     (re.compile(r"candidate (\d+)"), "/only/{index}"),

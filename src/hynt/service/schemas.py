@@ -1,4 +1,4 @@
-"""What requests may hold and what answers look like, for validation and for the OpenAPI description."""
+"""What requests may hold: checked before anything else looks at them, and described in OpenAPI."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictFloat, StrictInt, StrictStr, Tag
 
 from hynt.prediction.intervals import LEVELS
-from hynt.service.settings import BATCH, ONLY, QUALIFIERS, TEXT, TOP
+from hynt.service.settings import BATCH, HEADS, ONLY, POINTS, QUALIFIERS, TEXT, TOP
 
 Text = Annotated[StrictStr, Field(min_length=1, max_length=TEXT)]
 _LARGEST = 1e300
@@ -43,6 +43,12 @@ class QualifierPart(_Strict):
     value: Value
 
 
+Level = Annotated[
+    StrictFloat, AfterValidator(_known_level),
+    Field(json_schema_extra={"enum": list(LEVELS)}, description="How sure an interval of a number is."),
+]  # fmt: skip
+
+
 class Question(_Strict):
     """A fact with exactly one ? in it."""
 
@@ -68,10 +74,7 @@ class Question(_Strict):
         Field(max_length=2, description="type: only what training holds at that place; unknown: only what is new."),
     ] = []
     only: Annotated[list[Text], Field(max_length=ONLY, description="Only these answers, by id or name.")] = []
-    level: Annotated[
-        StrictFloat, AfterValidator(_known_level),
-        Field(json_schema_extra={"enum": list(LEVELS)}, description="How sure an interval of a number is."),
-    ] = 0.9  # fmt: skip
+    level: Level = 0.9
 
     def job(self) -> dict[str, Any]:
         """As the inference process reads it."""
@@ -93,168 +96,31 @@ OneOrMany = Annotated[
 ]  # fmt: skip
 
 
-class RankedAnswerModel(BaseModel):
-    rank: int
-    id: str
-    name: str
-    probability: float
-    score: float
-    known: list[str]
+class ExplainedQuestion(Question):
+    """A question, and the answer to explain where it is not the first one."""
+
+    answer: Text | None = None
 
 
-class KnownNumberModel(BaseModel):
-    value: float
-    splits: list[str]
+class TrendQuestion(_Strict):
+    """A number of some heads along a qualifier that holds dates or numbers."""
 
+    model_config = ConfigDict(
+        extra="forbid", frozen=True,
+        json_schema_extra={
+            "examples": [{"heads": ["Brazil", "India"], "relation": "total fertility rate", "points": 20}]
+        },
+    )  # fmt: skip
 
-class NumberAnswerModel(BaseModel):
-    value: float
-    text: str
-    unit: str
-    low: float | None
-    high: float | None
-    low_text: str | None
-    high_text: str | None
-    level: float
-    interval_from: str
-    training_low: float | None
-    training_high: float | None
-    known: list[KnownNumberModel]
+    heads: Annotated[list[Text], Field(min_length=1, max_length=HEADS)]
+    relation: Text
+    over: Annotated[Text | None, Field(description="The axis; the date that the facts carry most unless named.")] = None
+    qualifiers: Annotated[list[QualifierPart], Field(max_length=QUALIFIERS)] = []
+    start: Value | None = None
+    end: Value | None = None
+    points: Annotated[StrictInt, Field(ge=2, le=POINTS)] = 100
+    level: Level = 0.9
 
-
-class AnswersModel(BaseModel):
-    """The answers to one question, best first."""
-
-    question: str
-    hole: str
-    kind: Literal["entity", "relation", "number"]
-    candidates: int
-    calibrated: bool
-    notes: list[str]
-    answers: list[RankedAnswerModel | NumberAnswerModel]
-
-
-class ResultsModel(BaseModel):
-    """The answers to each question of a batch, in its order."""
-
-    results: list[AnswersModel]
-
-
-class NamedModel(BaseModel):
-    id: str
-    name: str
-
-
-class EntityModel(NamedModel):
-    type: str
-    facts: int
-
-
-class FoundEntityModel(EntityModel):
-    match: Literal["exact", "prefix", "word", "similar"]
-
-
-class EntitiesModel(BaseModel):
-    query: str
-    entities: list[FoundEntityModel]
-    more: bool
-
-
-class NumberModel(BaseModel):
-    number: float
-    literal: str
-    unit: str
-    text: str
-
-
-class QualifierModel(BaseModel):
-    relation: NamedModel
-    value: NamedModel | NumberModel
-
-
-class FactModel(BaseModel):
-    split: str
-    position: Literal["head", "tail", "value"]
-    text: str
-    head: NamedModel
-    relation: NamedModel
-    tail: NamedModel | NumberModel
-    qualifiers: list[QualifierModel]
-
-
-class EntityFactsModel(BaseModel):
-    entity: EntityModel
-    counts: dict[str, int]
-    total: int
-    offset: int
-    facts: list[FactModel]
-
-
-class RelationModel(NamedModel):
-    kind: Literal["entity", "number"]
-    unit: str
-    is_date: bool
-    facts: int
-    qualifiers: int
-
-
-class RelationsModel(BaseModel):
-    relations: list[RelationModel]
-    total: int
-    offset: int
-
-
-class DistributionModel(BaseModel):
-    count: int
-    minimum: float
-    maximum: float
-    mean: float
-    quantiles: dict[str, float]
-    edges: list[float]
-    counts: list[int]
-
-
-class RelationNumbersModel(RelationModel):
-    numbers: DistributionModel | None
-
-
-class SimilarEntityModel(NamedModel):
-    rank: int
-    type: str
-    similarity: float
-
-
-class DescribedEntityModel(NamedModel):
-    type: str
-
-
-class SimilarModel(BaseModel):
-    entity: DescribedEntityModel
-    similar: list[SimilarEntityModel]
-
-
-class FaultModel(BaseModel):
-    detail: str
-    pointer: str | None = None
-    parameter: str | None = None
-    advice: str | None = None
-
-
-class ProblemModel(BaseModel):
-    """RFC 9457."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    errors: list[FaultModel] = []
-
-
-class ReadyModel(BaseModel):
-    ready: bool
-    reason: str
-    restarts: int
-
-
-class HealthModel(BaseModel):
-    alive: Literal[True]
+    def job(self) -> dict[str, Any]:
+        """As the inference process reads it."""
+        return self.model_dump()

@@ -20,6 +20,10 @@ ONLY = 1_000
 TEXT = 1_000
 """The longest name, number or id in a question, in characters."""
 
+HEADS = 16
+POINTS = 500
+"""The most heads and points of a trend."""
+
 PAGE = 200
 """The most facts, entities or relations on one page of a list."""
 

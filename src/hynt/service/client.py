@@ -1,0 +1,229 @@
+"""A served run, asked from Python: the same words and the same answers as a run that is loaded.
+
+client = hynt.Client("http://127.0.0.1:8000")
+client.predict(head="Japan", relation="capital", tail="?").to_pandas()
+
+Standard library alone, so that whoever only asks installs nothing more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+
+from hynt.errors import HyntError, UsageError
+from hynt.prediction.answers import Answer, Answers, KnownNumber, NumberAnswer, RankedAnswer
+from hynt.prediction.question_parts import parts_of
+
+_TOGETHER, _BYTES = 256, 60_000
+"""Questions in one request, and about how long it may be: what a service takes."""
+
+
+class ServiceProblem(HyntError):
+    """What the service refused, or that it cannot be reached. `status` is 0 for the latter."""
+
+    def __init__(self, what: str, *, status: int = 0, where: str = "", advice: str = "", retry_after: int = 0) -> None:
+        super().__init__(what, where=where, advice=advice)
+        self.status, self.retry_after = status, retry_after
+
+
+class Client:
+    """Asks one service. Holds no connection, so it may be shared between threads and processes."""
+
+    def __init__(self, url: str, token: str | None = None, timeout: float = 60.0) -> None:
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
+            raise UsageError(f"{url!r} is no address of a service.", where="url", advice="Say http://HOST:PORT.")
+        self.url, self.timeout, self._token = url.rstrip("/"), timeout, token
+        # A token is for this service and for nobody it may point to; a proxy would see it too.
+        self._opener = build_opener(_NoRedirects, ProxyHandler({}))
+
+    def __repr__(self) -> str:
+        return f"Client({self.url!r})"
+
+    def predict(
+        self,
+        fact: Any = None,
+        *,
+        head: Any = None,
+        relation: Any = None,
+        tail: Any = None,
+        qualifiers: Sequence[Any] = (),
+        top: int = 10,
+        candidates: str | Sequence[str | Iterable[str]] = (),
+        level: float = 0.9,
+    ) -> Answers:
+        """Answers to a fact with one "?" in it; everything as `Predictor.predict` takes it."""
+        asked = parts_of(fact) if fact is not None else (head, relation, tail, qualifiers)
+        return _answers(self._post("/v1/predict", _question(asked, top, candidates, level)))
+
+    def predict_many(
+        self,
+        questions: Iterable[Any],
+        *,
+        top: int = 10,
+        candidates: str | Sequence[str | Iterable[str]] = (),
+        level: float = 0.9,
+    ) -> list[Answers]:
+        """Answers to many facts, in their order; as many requests as that takes."""
+        asked = [_question(parts_of(question), top, candidates, level) for question in questions]
+        found: list[Answers] = []
+        for together in _batches(asked):
+            found += [_answers(one) for one in self._post("/v1/predict", {"questions": together})["results"]]
+        return found
+
+    def explain(self, fact: Any, *, answer: str | None = None, level: float = 0.9) -> dict[str, Any]:
+        """What mattered to the first answer, or to the one that is named."""
+        return self._post("/v1/explain", {**_question(parts_of(fact), 10, (), level), "answer": answer})
+
+    def trends(self, heads: str | Sequence[str], relation: str, **options: Any) -> dict[str, Any]:
+        """How a number moves over time. Options: over, qualifiers, start, end, points, level."""
+        named = [heads] if isinstance(heads, str) else list(heads)
+        pairs = _pairs(options.pop("qualifiers", ()))
+        return self._post("/v1/trends", {"heads": named, "relation": relation, "qualifiers": pairs, **options})
+
+    def similar(self, entity: str, top: int = 10) -> list[dict[str, Any]]:
+        """The entities that the run sees as most alike."""
+        found: list[dict[str, Any]] = self._get("/v1/similar", entity=entity, top=top)["similar"]
+        return found
+
+    def entities(self, query: str, limit: int = 10) -> list[dict[str, Any]]:
+        """The entities that a query may mean, best first."""
+        found: list[dict[str, Any]] = self._get("/v1/entities", query=query, limit=limit)["entities"]
+        return found
+
+    def entity(self, identity: str, offset: int = 0, limit: int = 50) -> dict[str, Any]:
+        """An entity by its id or name, and a page of its facts."""
+        return self._get(f"/v1/entities/{quote(identity, safe='')}", offset=offset, limit=limit)
+
+    def relations(self, query: str = "", offset: int = 0, limit: int = 200) -> list[dict[str, Any]]:
+        """A page of the relations, those with the most facts first."""
+        found: list[dict[str, Any]] = self._get("/v1/relations", query=query, offset=offset, limit=limit)["relations"]
+        return found
+
+    def is_ready(self) -> bool:
+        """Whether the model is loaded; False too where nobody answers."""
+        try:
+            return bool(self._get("/ready")["ready"])
+        except ServiceProblem:
+            return False
+
+    # ------------------------------------------------------------------ how
+
+    def _get(self, path: str, **query: Any) -> dict[str, Any]:
+        return self._sent(Request(f"{self.url}{path}" + (f"?{urlencode(query)}" if query else "")))
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            content = json.dumps(body, allow_nan=False).encode()
+        except (TypeError, ValueError) as problem:
+            raise UsageError(
+                f"the question cannot be sent: {problem}.", advice="Give text and finite numbers; units as '80 kg'."
+            ) from None
+        return self._sent(Request(self.url + path, content, {"Content-Type": "application/json"}))
+
+    def _sent(self, request: Request) -> dict[str, Any]:
+        if self._token is not None:
+            request.add_unredirected_header("Authorization", f"Bearer {self._token}")
+        try:
+            with self._opener.open(request, timeout=self.timeout) as response:
+                found: dict[str, Any] = json.loads(response.read())
+                return found
+        except HTTPError as error:
+            with error:
+                raise _refusal(error, error.read()) from None
+        except (URLError, OSError) as error:
+            reason = getattr(error, "reason", error)
+            raise ServiceProblem(
+                f"the service cannot be reached: {reason}.", where=self.url, advice="Is `hynt serve` running there?"
+            ) from None
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    def redirect_request(self, *given: Any, **named: Any) -> None:  # noqa: ARG002 - urllib's signature
+        return None
+
+
+def _question(parts: Sequence[Any], top: int, candidates: Any, level: float) -> dict[str, Any]:
+    head, relation, tail, qualifiers = parts
+    wishes = [candidates] if isinstance(candidates, str) else list(candidates)
+    named = [wish for wish in wishes if isinstance(wish, str) and wish in ("type", "unknown")]
+    only: list[str] = []
+    for wish in wishes:
+        if wish not in ("type", "unknown"):
+            only += [wish] if isinstance(wish, str) else list(wish)
+    asked = {
+        "head": head, "relation": relation, "tail": _written(tail), "qualifiers": _pairs(qualifiers),
+        "top": top, "level": level,
+    }  # fmt: skip
+    return asked | ({"candidates": named} if named else {}) | ({"only": only} if only else {})
+
+
+def _batches(asked: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    together: list[dict[str, Any]] = []
+    size = 0
+    for question in asked:
+        own = len(json.dumps(question))
+        if together and (len(together) == _TOGETHER or size + own > _BYTES):
+            yield together
+            together, size = [], 0
+        together.append(question)
+        size += own + 2
+    if together:
+        yield together
+
+
+def _pairs(qualifiers: Iterable[Any]) -> list[dict[str, Any]]:
+    found = []
+    for pair in qualifiers:
+        if isinstance(pair, Mapping):
+            pair = (pair["relation"], pair["value"])
+        found.append({"relation": pair[0], "value": _written(pair[1])})
+    return found
+
+
+def _written(value: Any) -> Any:
+    """A number with its unit as text, which is how a service reads one."""
+    literal, unit = getattr(value, "literal", None), getattr(value, "unit", "")
+    if literal is None:
+        return value if isinstance(value, (str, int, float)) or value is None else str(value)
+    return f"{literal} {unit}" if unit and unit != "date" else literal
+
+
+def _answers(found: Mapping[str, Any]) -> Answers:
+    """What `Answers.to_dict` wrote."""
+    answers: tuple[Answer, ...] = tuple(
+        _number(one) if found["kind"] == "number" else RankedAnswer(**{**one, "known": tuple(one["known"])})
+        for one in found["answers"]
+    )
+    return Answers(
+        found["question"], found["hole"], found["kind"], answers, found["candidates"], found["calibrated"],
+        tuple(found["notes"]),
+    )  # fmt: skip
+
+
+def _number(found: Mapping[str, Any]) -> NumberAnswer:
+    interval = None if found["low"] is None else (found["low"], found["high"])
+    trained = None if found["training_low"] is None else (found["training_low"], found["training_high"])
+    known = tuple(KnownNumber(one["value"], tuple(one["splits"])) for one in found["known"])
+    return NumberAnswer(
+        found["value"], found["unit"], interval, found["level"], found["interval_from"], trained, known
+    )  # fmt: skip
+
+
+def _refusal(error: HTTPError, body: bytes) -> ServiceProblem:
+    try:
+        found = json.loads(body)
+        first = (found.get("errors") or [{}])[0]
+        what = first.get("detail") or found["detail"]
+        where, advice = first.get("pointer") or first.get("parameter") or "", first.get("advice", "")
+    except (ValueError, KeyError, AttributeError, IndexError):
+        what, where, advice = f"the service answered {error.code} {error.reason}.", "", ""
+    retry_after = error.headers.get("Retry-After", "0")
+    return ServiceProblem(
+        what, status=error.code, where=where, advice=advice,
+        retry_after=int(retry_after) if retry_after.isdigit() else 0,
+    )  # fmt: skip
