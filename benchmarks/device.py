@@ -11,6 +11,7 @@ A job is a text of key=value pairs:
     seeds      for `train`: whole schedules, one a seed (default 0)
     epochs     for `train`: another length of the schedule
     every      for `train`: validate every so many epochs, for a curve of quality over time
+    split      for `train`: which split is asked at the end (default test; valid while anything is being chosen)
     set        a change of a setting, key=value; may come several times
     name       what to call the job in the result
 
@@ -44,7 +45,17 @@ class Job:
         values: dict[str, list[str]] = defaultdict(list)
         for pair in shlex.split(text):
             key, equals, value = pair.partition("=")
-            if not equals or key not in ("graph", "preset", "measure", "seeds", "epochs", "every", "set", "name"):
+            if not equals or key not in (
+                "graph",
+                "preset",
+                "measure",
+                "seeds",
+                "epochs",
+                "every",
+                "split",
+                "set",
+                "name",
+            ):
                 sys.exit(f"cannot read {pair!r} in the job {text!r}")
             values[key].append(value)
         last = {key: found[-1] for key, found in values.items()}
@@ -54,6 +65,7 @@ class Job:
         self.seeds = [int(seed) for seed in last.get("seeds", "0").split(",")]
         self.epochs = int(last["epochs"]) if "epochs" in last else None
         self.changes = values["set"] + ([f"validation.every={last['every']}"] if "every" in last else [])
+        self.split = last.get("split", "test")
         self.name = last.get("name", text)
         unknown = set(self.measures) - set(MEASURES)
         if unknown:

@@ -35,6 +35,7 @@ class Job(Protocol):
     graph_folder: str | None
     preset: str | None
     epochs: int | None
+    split: str
     seeds: list[int]
     changes: list[str]
 
@@ -182,7 +183,7 @@ class Curve:
 
 
 def train(bench: Bench, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Whole schedules, one a seed, and what they reach on the test split under both tie rules."""
+    """Whole schedules, one a seed, and what they reach on the job's split under both tie rules."""
     result: dict[str, Any] = {"seeds": {}}
     for seed in bench.job.seeds:
         result["seeds"][str(seed)] = _one_seed(bench, seed)
@@ -203,7 +204,7 @@ def _one_seed(bench: Bench, seed: int) -> dict[str, Any]:
         loaded = load_run(run.path, bench.device)
         begin = bench.waited()
         evaluator = Evaluator(
-            loaded.graph, loaded.scaling, "test", device=bench.device, literals=loaded.literals,
+            loaded.graph, loaded.scaling, bench.job.split, device=bench.device, literals=loaded.literals,
             described=loaded.described(),
         )  # fmt: skip
         found = evaluator.evaluate(loaded.model)
@@ -214,17 +215,18 @@ def _one_seed(bench: Bench, seed: int) -> dict[str, Any]:
     }
     return {
         "settings": to_mapping(settings), "wall_seconds": wall, "training": run.manifest["training"],
-        "test_seconds": evaluating, "test": both, "protocol": dict(found.protocol), "curve": curve.points,
+        "split": bench.job.split, "test_seconds": evaluating, bench.job.split: both,
+        "protocol": dict(found.protocol), "curve": curve.points,
         "per_relation": found.to_mapping().get("number", {}).get("per_relation"),
         "peak_memory_bytes": torch.cuda.max_memory_allocated() if bench.device.type == "cuda" else None,
     }  # fmt: skip
 
 
 def _summary(runs: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Mean and deviation over seeds of each test metric."""
+    """Mean and deviation over seeds of each metric of the split that was asked."""
     values: dict[str, list[float]] = defaultdict(list)
     for run in runs:
-        for ties, tasks in run["test"].items():
+        for ties, tasks in run[run["split"]].items():
             for task, scopes in tasks.items():
                 for scope, metrics in scopes.items():
                     for metric, value in metrics.items():

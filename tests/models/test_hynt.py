@@ -16,6 +16,7 @@ from hynt.models.contract import Entities, Number, Relations, Tokens
 from hynt.models.hynt import Hynt
 from hynt.models.hynt_settings import HyntSettings, as_released
 from hynt.models.layers.attention import Group, attend_by_broadcast, attend_by_product
+from hynt.models.layers.dropout import Dropout
 from hynt.models.layers.transformer import Transformer, TransformerLayer
 from hynt.training.losses import LossSettings, joint_loss, masked_fact_losses
 from tests.models.small_models import FORMS, SMALL, facts_of, small_model
@@ -68,7 +69,7 @@ def test_both_forms_of_attention_agree_in_values_and_gradients():
     outer = torch.randn(3, 2, 2, 4)
     results = []
     for form in (attend_by_product, attend_by_broadcast):
-        result = form(query, key, value, present, 0.0)
+        result = form(query, key, value, present, Dropout(0.0, 1, query.device))
         results.append((result, *torch.autograd.grad(result, (query, key, value), outer)))
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other)

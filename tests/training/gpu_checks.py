@@ -15,7 +15,7 @@ from hynt.evaluation.evaluator import evaluate
 from hynt.training.captured_step import CapturedStep
 from hynt.training.interruption import Stopper
 from hynt.training.loading import load_run
-from hynt.training.optimisation import Optimisation
+from hynt.training.optimisation import LARGE, Optimisation
 from hynt.training.phases import phases_for
 from hynt.training.progress import Interrupted
 from hynt.training.run import Silence, new_model, start, train
@@ -129,6 +129,30 @@ def bad_steps_move_nothing() -> None:
         torch.testing.assert_close(before, after, rtol=0, atol=0, equal_nan=True)
 
 
+def large_tables_move_as_small_ones() -> None:
+    chosen, size = settings(0.0).optimiser, LARGE + 5
+    generator = torch.Generator(GPU).manual_seed(0)
+    begin = torch.randn(size, device=GPU, generator=generator)
+    found = []
+    for swept in (True, False):
+        table = torch.nn.Parameter(begin.clone())
+        optimisation = Optimisation([table], chosen, GPU)
+        assert optimisation._sweeps_tables, "Triton is missing"
+        optimisation._sweeps_tables = swept
+        for step in range(20):
+            table.grad = torch.randn(size, device=GPU, generator=generator.manual_seed(step)) * (step + 1)
+            optimisation.update(torch.zeros((), device=GPU))
+        assert float(optimisation.steps[0]) == 20
+        table.grad = torch.full_like(table, float("nan"))
+        optimisation.update(torch.zeros((), device=GPU))
+        assert bool(optimisation.failed)
+        assert float(optimisation.steps[0]) == 20, "a bad step moved the table"
+        found.append((table.detach(), optimisation.means[0], optimisation.squares[0]))
+    assert float((found[0][0] - begin).abs().mean()) > 1e-3, "the table hardly moved"
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
 def falls_back_without_a_compiler() -> None:
     bench, notes = Bench(settings(0.0)), []
     runner = bench.runner("compiled", bf16=False, note=notes.append)
@@ -188,5 +212,6 @@ def a_run_resumes() -> None:
 
 CHECKS = (
     captured_equals_eager, compiled_equals_eager, randomness_follows_the_seed, steps_never_wait,
-    bad_steps_move_nothing, falls_back_without_a_compiler, precisions_agree, a_run_resumes,
+    bad_steps_move_nothing, large_tables_move_as_small_ones, falls_back_without_a_compiler,
+    precisions_agree, a_run_resumes,
 )  # fmt: skip

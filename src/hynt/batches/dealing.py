@@ -22,6 +22,10 @@ BUCKET_OVERHEAD = 1 / 8
 """What a further bucket costs a step, in tokens as a share of the batch size: on a GPU the time of its own kernels."""
 
 
+RARE_TOKENS = 4
+"""So many times the tokens of a step's other items may its rare items have: steps with rare items are not compiled."""
+
+
 class Deal(NamedTuple):
     """A bucket dealt to some steps: `rows` places in each of the first `steps` steps, longest buckets in fewest."""
 
@@ -72,9 +76,8 @@ def _deals(capacities: Sequence[int], sizes: Sequence[int], steps: int) -> list[
     tokens = [size * (1 + capacity) for size, capacity in zip(sizes, capacities, strict=True)]
     fillers = [(-size % steps) * (1 + capacity) for size, capacity in zip(sizes, capacities, strict=True)]
     is_rare = [bucket > 0 and filler > WASTE * sum(tokens) for bucket, filler in enumerate(fillers)]
-    # A step's rare items get about as many tokens as its other items.
     rare_tokens = sum(count for count, rare in zip(tokens, is_rare, strict=True) if rare)
-    few = min(steps, -(-rare_tokens * steps // sum(tokens)))
+    few = min(steps, -(-rare_tokens * steps // (RARE_TOKENS * sum(tokens))))
     deals = []
     for bucket, (capacity, size) in enumerate(zip(capacities, sizes, strict=True)):
         rows = -(-size // (few if is_rare[bucket] else steps))

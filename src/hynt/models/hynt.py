@@ -205,7 +205,7 @@ class Hynt(nn.Module):
                     functional.linear(x, weight, bias) if ids.dim() == 1 else (weight * x.unsqueeze(1)).sum(-1) + bias
                 )
             case Relations():
-                return self.relation_output(x)  # type: ignore[no-any-return]
+                return _aligned(x, self.relation_output.weight, self.relation_output.bias)
             case TheNumber():
                 return self._number(question)
 
@@ -220,13 +220,7 @@ class Hynt(nn.Module):
         )
 
     def _logits(self, x: Tensor, which: slice) -> Tensor:
-        weight, bias = self._output_weight()[which], self.entity_output_bias[which]
-        short = -len(bias) % ALIGNMENT if x.is_cuda else 0
-        if short:
-            # Rows whose length is odd keep a GPU from its fast matrix products: a few columns more, cut off again.
-            padded = functional.linear(x, functional.pad(weight, (0, 0, 0, short)), functional.pad(bias, (0, short)))
-            return padded[:, : len(bias)]
-        return functional.linear(x, weight, bias)
+        return _aligned(x, self._output_weight()[which], self.entity_output_bias[which])
 
     def _number(self, question: Question) -> Tensor:
         """(rows,): w_r·x + b_r in full precision, or the value of the literal that the relation has and the model
@@ -237,3 +231,12 @@ class Hynt(nn.Module):
         relation = question.relation.clamp(max=self.sizes.relations - 1)  # no number is asked of a hidden relation
         weight = functional.embedding(relation, self.number_output)
         return (weight * question.encoded.float()).sum(-1) + self.number_output_bias[relation]
+
+
+def _aligned(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """x·Wᵀ + b. Rows of odd length keep a GPU from its fast matrix products: a few columns more, cut off again."""
+    short = -len(bias) % ALIGNMENT if x.is_cuda else 0
+    if not short:
+        return functional.linear(x, weight, bias)
+    padded = functional.linear(x, functional.pad(weight, (0, 0, 0, short)), functional.pad(bias, (0, short)))
+    return padded[:, : len(bias)]

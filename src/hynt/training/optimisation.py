@@ -4,12 +4,13 @@ from the host.
 The fused kernels divide gradients by a scale and skip the update when a flag is up; mixed-precision training uses
 both for its own ends. Here the scale is the clipping factor, which spares a pass over all gradients, and the flag goes
 up for good at the first loss or gradient that is not finite. So the weights stay as they were before the bad step,
-however late the host learns of it.
+however late the host learns of it. Large tables on a GPU get a kernel of their own, `table_update`, with the same two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,9 @@ from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
 from hynt.training.settings import Optimiser
+
+LARGE = 2**20
+"""Numbers in a tensor from which on it is swept alone on a GPU."""
 
 
 class Optimisation:
@@ -40,6 +44,8 @@ class Optimisation:
         self.means = [torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters]
         self.squares = [torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters]
         self.steps = [torch.zeros((), dtype=torch.float32, device=device) for _ in self.parameters]
+        sweeps = device.type == "cuda" and settings.method == "adam" and settings.weight_decay == 0
+        self._sweeps_tables = sweeps and find_spec("triton") is not None
 
     def set_rate(self, rate: float) -> None:
         """The learning rate of the steps to come. Filled in place: a captured step reads the same tensor."""
@@ -68,6 +74,11 @@ class Optimisation:
                 lr=self.rate, dampening=0.0, nesterov=False, maximize=False,  # type: ignore[arg-type]
             )  # fmt: skip
             return
+        tables = [i for i in moved if self._sweeps_tables and self.parameters[i].numel() >= LARGE]
+        if tables:
+            self._sweep(tables, torch.ones_like(norm) if scale is None else scale)
+            gradients = [gradient for i, gradient in zip(moved, gradients, strict=True) if i not in tables]
+            moved = [i for i in moved if i not in tables]
         adam(
             [self.parameters[i] for i in moved], gradients, [self.means[i] for i in moved],
             [self.squares[i] for i in moved], [], [self.steps[i] for i in moved],
@@ -76,6 +87,17 @@ class Optimisation:
             weight_decay=self.settings.weight_decay, decoupled_weight_decay=self.settings.weight_decay > 0,
             eps=self.settings.epsilon, maximize=False,
         )  # fmt: skip
+
+    def _sweep(self, tables: Sequence[int], scale: Tensor) -> None:
+        from hynt.training.table_update import update_table
+
+        for i in tables:
+            gradient = self.parameters[i].grad
+            assert gradient is not None
+            update_table(
+                self.parameters[i], gradient.contiguous(), self.means[i], self.squares[i], self.steps[i], self.rate,
+                scale, self.failed, self.settings,
+            )  # fmt: skip
 
     def tensors(self) -> dict[str, Tensor]:
         """The state by name, for a checkpoint."""

@@ -19,7 +19,7 @@ from hynt.models.contract import Question
 from hynt.models.layers.slot_minimum import NOTHING, slot_minimum
 from hynt.models.layers.tokens import groups_of
 
-AT_ONCE = 1 << 24
+HELD_ON_GPU, HELD_ON_CPU = 1 << 28, 1 << 24
 """How many features of candidates are held at once."""
 
 
@@ -114,7 +114,7 @@ def score_values(channels: Sequence[Channel], question: PairQuestion, ids: Tenso
     for key, rows in groups_of(role):
         rest, one = question.encoded[rows].unsqueeze(1), torch.tensor(key, device=ids.device)
         found = []
-        for chunk in torch.split(ids, max(1, AT_ONCE // rest.numel())):
+        for chunk in torch.split(ids, max(1, _held(rest) // rest.numel())):
             pair = torch.cat([c.after(c.role_part(one) + c.value_part(chunk), None) for c in channels], -1)
             found.append(pair_scores(channels, torch.minimum(rest, pair)))
         result = result.index_put((rows,), torch.cat(found, 1))
@@ -125,7 +125,7 @@ def score_relations(channels: Sequence[Channel], question: PairQuestion, relatio
     """(rows, relations) with each relation in the hidden place; that of a triplet in the roles of head and tail."""
     result = question.encoded.new_zeros(len(question.asked), relations)
     every = torch.arange(relations, device=result.device)
-    size = max(1, AT_ONCE // (relations * question.encoded.shape[1]))
+    size = max(1, _held(question.encoded) // (relations * question.encoded.shape[1]))
 
     def pairs(values: Tensor, first_role: int) -> Tensor:
         parts = (c.role_part(first_role + every) + c.value_part(values).unsqueeze(1) for c in channels)
@@ -142,3 +142,7 @@ def score_relations(channels: Sequence[Channel], question: PairQuestion, relatio
             scores = pair_scores(channels, torch.minimum(some.encoded.unsqueeze(1), pair))
             result = result.index_put((rows,), scores)
     return result
+
+
+def _held(features: Tensor) -> int:
+    return HELD_ON_GPU if features.is_cuda else HELD_ON_CPU

@@ -1,0 +1,53 @@
+"""Dropout whose random numbers cost little.
+
+On a GPU a step with dropout spends its time making random numbers: PyTorch's generator takes some sixty operations for
+each. Whether a number is kept needs far less, so there the choice is a short integer hash of its place and of two
+numbers drawn for each use of dropout. The compiler merges the hash into whatever comes before and after, and makes
+it again on the way back instead of storing it. On a CPU PyTorch's own dropout serves.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor
+
+
+class Dropout:
+    """The dropout of one pass through a model: call it once for each tensor, at most `uses` times."""
+
+    def __init__(self, rate: float, uses: int, device: torch.device) -> None:
+        self.rate = rate
+        self._used = 0
+        self._keys: Tensor | None = None
+        if rate > 0 and device.type == "cuda":
+            # (uses, 2) int32. One small draw a pass: its state is that of PyTorch's generator, so seeds hold.
+            self._keys = torch.randint(-(2**31), 2**31 - 1, (uses, 2), dtype=torch.int32, device=device)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """`x` with some numbers 0 and the others grown, so that the expectation stays."""
+        if self._keys is None:
+            return functional.dropout(x, self.rate, self.rate > 0)
+        first, second = self._keys[self._used].unbind()
+        self._used += 1
+        return torch.where(kept(x, first, second, self.rate), x * (1 / (1 - self.rate)), 0.0)
+
+
+def kept(x: Tensor, first: Tensor, second: Tensor, rate: float) -> Tensor:
+    """A bool for each number of `x`, false for a share of `rate`; `first` and `second`, () int32, make the choice."""
+    place = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape)
+    mixed = _multiplied(place + first, 16, 0x7FEB352D) ^ second
+    mixed = _multiplied(_multiplied(mixed, 15, 0x846CA68B), 16, 0x9E3779B1)
+    mixed = mixed ^ _shifted(mixed, 15)
+    return (mixed & 0x7FFFFFFF) >= int(rate * 2**31)
+
+
+def _multiplied(x: Tensor, shift: int, factor: int) -> Tensor:
+    """A round of mixing: high bits into low ones, then low ones into high; int32 that wraps around."""
+    return (x ^ _shifted(x, shift)) * (factor if factor < 2**31 else factor - 2**32)
+
+
+def _shifted(x: Tensor, bits: int) -> Tensor:
+    """A shift to the right that brings in zeros, of int32, which has a sign."""
+    low: int = (1 << (32 - bits)) - 1
+    return (x >> bits) & low
