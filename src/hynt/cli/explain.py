@@ -1,0 +1,153 @@
+"""`hynt explain`: what mattered to an answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible, write_whole
+from hynt.cli.predict import RunArgument, note_to_person
+from hynt.cli.train import Device
+from hynt.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console
+
+    from hynt.prediction.explanations import Explanation, Influence
+
+app = typer.Typer(
+    name="explain", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+@app.command()
+def explain(
+    run: RunArgument,
+    head: Annotated[str | None, typer.Option("--head", help="The head's id or name, or ? for what is asked.")] = None,
+    relation: Annotated[str | None, typer.Option("--relation", help="The relation, or ?.")] = None,
+    tail: Annotated[str | None, typer.Option("--tail", help="An entity, a number (80 kg), a date, or ?.")] = None,
+    qualifiers: Annotated[
+        list[str] | None,
+        typer.Option("--qualifier", metavar="R=V", help="A qualifier; one side may be ?. May be said again."),
+    ] = None,
+    answer: Annotated[
+        str | None, typer.Option("--answer", help="The entity or relation to explain; else the first answer.")
+    ] = None,
+    candidates: Annotated[
+        list[str] | None,
+        typer.Option("--candidates", metavar="type|unknown|FILE", help="As for predict. May be said again."),
+    ] = None,
+    level: Annotated[
+        float, typer.Option("--level", help="Of intervals of numbers: 0.5, 0.8, 0.9, 0.95 or 0.99.")
+    ] = 0.9,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A .png or .svg picture.")] = None,
+    device: Annotated[Device, typer.Option("--device", help="Where to score.")] = Device.AUTO,
+    as_json: JsonFlag = False,
+    save: SaveFile = None,
+) -> None:
+    """Ask RUN as predict does, and say which qualifiers and components the answer depends on."""
+    from hynt.graph.lookup import NameLookup
+    from hynt.prediction.asking import ask, pair_from_text
+    from hynt.prediction.candidates import candidates_for, read_list
+    from hynt.prediction.intervals import check_level
+    from hynt.prediction.run_graph import run_graph
+
+    # All that can be refused without the model is refused before torch is loaded.
+    check_save(save)
+    _check_picture(out)
+    check_level(level)
+    wishes: list[str | Iterable[str]] = [
+        wish if wish in ("type", "unknown") else read_list(Path(wish)) for wish in candidates or ()
+    ]
+    graph = run_graph(run)
+    names = NameLookup(graph)
+    pairs = [pair_from_text(text, names) for text in qualifiers or ()]
+    asked = ask(graph, head, relation, tail, pairs, names)
+    allowed = candidates_for(graph, asked, wishes, names)
+
+    from hynt.prediction.explaining import explain_asked
+    from hynt.prediction.predictor import load
+
+    predictor = load(run, device.value, note_to_person)
+    found = explain_asked(predictor, asked, allowed, answer, level)
+    if out is not None:
+        from hynt.reporting.chart_style import picture
+        from hynt.reporting.explanation_chart import explanation_figure
+
+        write_whole(out, picture(explanation_figure(found), out.suffix.lower()))
+    result = {
+        "run": str(run), **predictor.described(), "out": None if out is None else str(out), **found.to_dict()
+    }  # fmt: skip
+    deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, found, out))
+
+
+def _check_picture(out: Path | None) -> None:
+    from hynt.reporting.chart_style import SUFFIXES, check_drawable, suffix_of
+
+    if out is None:
+        return
+    suffix_of(out, SUFFIXES, "--out")
+    check_drawable("--out")
+    try:
+        check_save(out)
+    except UsageError as problem:
+        raise UsageError(problem.what, where="--out", advice=problem.advice) from None
+
+
+def _print(console: Console, found: Explanation, out: Path | None) -> None:
+    from rich.table import Table
+
+    first = found.answers[0].to_dict()
+    console.print(visible(found.answers.question), style="bold", soft_wrap=True)
+    if found.about is None:
+        low, high = first["low_text"], first["high_text"]
+        reach = "" if low is None else f" ({first['level']:.0%} interval {low} to {high})"
+        console.print(f"answer: {visible(first['text'] + reach)}", soft_wrap=True)
+        table = Table("without", "says", "", "answer", "change", "in interval widths")
+    else:
+        console.print(f"first answer: {visible(first['name'])}, probability {first['probability']:.4f}", soft_wrap=True)
+        if found.about.id != first["id"]:
+            place = f"rank {found.about.rank}, probability {found.about.probability:.4f}"
+            console.print(f"explained: {visible(found.about.name)}, {place}", soft_wrap=True)
+        table = Table(
+            "without", "says", "", "first answer", f"probability of {visible(found.about.name)}", "change", "rank"
+        )
+    looked = found.attention is not None
+    if looked:
+        table.add_column("context attention")
+        table.add_column("prediction attention")
+    unit = first.get("unit", "")
+    for one in found.influences:
+        shares = [_share(one.context_attention), _share(one.prediction_attention)] if looked else []
+        cells = _number_cells(one, unit) if found.about is None else _ranked_cells(one)
+        table.add_row(one.part, visible(one.says), one.change, *cells, *shares)
+    console.print(table)
+    if found.attention is not None:
+        console.print(f"context attention on the triplet itself: {found.attention.on_context[0]:.0%}", style="dim")
+    for note in found.notes:
+        console.print(f"note: {visible(note)}", style="dim", soft_wrap=True)
+    if out is not None:
+        console.print(f"written: {out}", soft_wrap=True)
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"
+
+
+def _ranked_cells(one: Influence) -> tuple[str, ...]:
+    return visible(one.answer or ""), f"{one.probability:.4f}", f"{one.probability_change:+.4f}", str(one.rank)
+
+
+def _number_cells(one: Influence, unit: str) -> tuple[str, ...]:
+    from hynt.graph.sentences import format_quantity
+    from hynt.prediction.trends import difference_text
+
+    assert one.value is not None
+    assert one.value_change is not None
+    sign = "−" if one.value_change < 0 else "+"
+    widths = "-" if one.change_in_widths is None else f"{one.change_in_widths:+.2f}"
+    return format_quantity(one.value, unit), sign + difference_text(abs(one.value_change), unit), widths

@@ -1,0 +1,110 @@
+"""What an answer becomes when its question is changed: another first answer, another probability, another number."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.errors import UsageError
+from hynt.graph.components import RELATION_KIND, component_starts
+from hynt.prediction.answering import task_of
+from hynt.prediction.answers import Answers, NumberAnswer
+from hynt.prediction.asking import AskedFact
+from hynt.prediction.candidates import Candidates
+from hynt.prediction.explanations import Explained
+from hynt.prediction.predictor import Predictor
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+class Outcome(NamedTuple):
+    """The fields of an `Influence` that say what a changed question is answered with."""
+
+    answer_id: str | None = None
+    answer: str | None = None
+    probability: float | None = None
+    probability_change: float | None = None
+    rank: int | None = None
+    value: float | None = None
+    value_change: float | None = None
+    change_in_widths: float | None = None
+
+
+def number_changes(predictor: Predictor, asked: AskedFact, answers: Answers, scores: list[Floats]) -> list[Outcome]:
+    """What each changed question is answered with, from the scores of the whole one and then of all changed ones."""
+    assert asked.relation is not None
+    relation = np.full(len(scores), asked.relation, dtype=np.int64)
+    with np.errstate(over="ignore"):
+        values = predictor.loaded.scaling.unscale(relation, np.concatenate(scores)).tolist()
+    answer = answers[0]
+    assert isinstance(answer, NumberAnswer)
+    width = None if answer.interval is None else answer.interval[1] - answer.interval[0]
+    return [
+        Outcome(
+            value=value,
+            value_change=value - values[0],
+            change_in_widths=(value - values[0]) / width if width else None,
+        )
+        for value in values[1:]
+    ]
+
+
+def rank_changes(
+    predictor: Predictor, asked: AskedFact, candidates: Candidates, about: int | None, scores: list[Floats]
+) -> tuple[Explained, list[Outcome]]:
+    """The explained answer, and the same for entities and relations."""
+    allowed = _allowed(predictor, asked, candidates, scores[0].shape[1])
+    if about is not None and not allowed[about]:
+        raise UsageError("the answer is not among the candidates.", where="answer", advice="Allow it, or name another.")
+    sharpness = predictor.calibration.sharpness(task_of(asked.kind))
+    found = [_likelihoods(asked, one * sharpness, allowed) for one in scores]
+    first = int(found[0].argmax())
+    chosen = first if about is None else about
+    graph = predictor.graph
+    if asked.kind == RELATION_KIND:
+        ids, labels = [relation.name for relation in graph.relations], graph.relation_labels
+    else:
+        ids, labels = list(graph.vocabulary.entities), graph.entity_labels
+    whole = float(found[0][chosen])
+    changes = []
+    for one in found[1:]:
+        best, mine = int(one.argmax()), float(one[chosen])
+        changes.append(Outcome(ids[best], labels[best], mine, mine - whole, _rank(one, chosen)))
+    return Explained(ids[chosen], labels[chosen], whole, _rank(found[0], chosen)), changes
+
+
+def _likelihoods(asked: AskedFact, sharp: Floats, allowed: Flags) -> Floats:
+    """(candidates,) probabilities from (rows, candidates) scores that are sharpened already; −1 for no candidate."""
+    if asked.tried is None:
+        logits = sharp[0]
+    else:
+        # As the predictor has it: each relation is judged by the row that has the number on its own scale.
+        rows = np.arange(len(asked.tried))
+        logits = np.zeros(sharp.shape[1])
+        logits[asked.tried] = sharp[rows, asked.tried] - np.logaddexp.reduce(sharp, axis=1)
+    found = np.full(len(logits), -1.0)
+    found[allowed] = np.exp(logits[allowed] - np.logaddexp.reduce(logits[allowed]))
+    return found
+
+
+def _rank(likelihoods: Floats, chosen: int) -> int:
+    """Of a candidate; of equal ones the one with the smaller id comes first."""
+    better = likelihoods > likelihoods[chosen]
+    return 1 + int(better.sum()) + int((likelihoods[:chosen] == likelihoods[chosen]).sum())
+
+
+def _allowed(predictor: Predictor, asked: AskedFact, candidates: Candidates, count: int) -> Flags:
+    """(candidates,) what may be answered; the same for the whole question and all changed ones."""
+    allowed = np.ones(count, dtype=np.bool_) if candidates.allowed is None else candidates.allowed.copy()
+    if candidates.only_unknown:
+        lists = predictor.known.lookup(asked.table, component_starts(asked.table)[:-1] + asked.position, asked.kind)
+        known = lists.answers if asked.tried is None else lists.answers[lists.answers == asked.tried[lists.question()]]
+        allowed[known] = False
+    if asked.tried is not None:
+        tried = np.zeros(count, dtype=np.bool_)
+        tried[asked.tried] = True
+        allowed &= tried
+    return allowed
