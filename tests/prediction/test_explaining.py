@@ -191,7 +191,9 @@ def test_other_models_say_what_they_cannot_show(tmp_path):
 
 
 def test_gran_is_explained_without_attention(tmp_path):
-    settings = tiny_settings("gran", schedule={"epochs": 1}, batch_size=64)
+    settings = tiny_settings(
+        "gran", schedule={"epochs": 1}, batch_size=64, model={"dimension": 16, "layers": 1, "heads": 2}
+    )
     run = train(start(town_graph(), settings, tmp_path / "run", CPU), CPU).path
     found = explain(load(run, "cpu"), ("p2", "spouse", "?", WEDDING))
     assert found.notes == ("this model has no context transformer: there is no attention to show",)

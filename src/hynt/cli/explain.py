@@ -54,6 +54,7 @@ def explain(
     from hynt.prediction.asking import ask, pair_from_text
     from hynt.prediction.candidates import candidates_for, read_list
     from hynt.prediction.intervals import check_level
+    from hynt.prediction.question_words import answer_id
     from hynt.prediction.run_graph import run_graph
 
     # All that can be refused without the model is refused before torch is loaded.
@@ -68,12 +69,13 @@ def explain(
     pairs = [pair_from_text(text, names) for text in qualifiers or ()]
     asked = ask(graph, head, relation, tail, pairs, names)
     allowed = candidates_for(graph, asked, wishes, names)
+    about = None if answer is None else answer_id(asked, answer, names)
 
     from hynt.prediction.explaining import explain_asked
     from hynt.prediction.predictor import load
 
     predictor = load(run, device.value, note_to_person)
-    found = explain_asked(predictor, asked, allowed, answer, level)
+    found = explain_asked(predictor, asked, allowed, about, level)
     if out is not None:
         from hynt.reporting.chart_style import picture
         from hynt.reporting.explanation_chart import explanation_figure

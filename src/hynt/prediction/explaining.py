@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hynt.errors import UsageError
-from hynt.graph.components import FIRST_QUALIFIER, HEAD, NUMBER_KIND, RELATION, RELATION_KIND, TAIL, position_name
-from hynt.graph.lookup import NameLookup, Position
+from hynt.graph.components import FIRST_QUALIFIER, HEAD, NUMBER_KIND, RELATION, TAIL, position_name
 from hynt.models.contract import Part
 from hynt.prediction.answer_changes import number_changes, rank_changes
 from hynt.prediction.asking import AskedFact, ask
@@ -24,7 +22,7 @@ from hynt.prediction.explanations import Change, Explanation, Influence
 from hynt.prediction.number_relations import within_reach
 from hynt.prediction.predictor import LEVEL, Predictor
 from hynt.prediction.question_parts import parts_of, wishes_of
-from hynt.prediction.question_words import qualifier_texts, said
+from hynt.prediction.question_words import answer_id, qualifier_texts, said
 from hynt.prediction.refusals import non_finite
 
 TOP = 5
@@ -54,14 +52,14 @@ def explain(
     """What mattered to the first answer to a fact with one "?" in it, or to `answer`, an entity or a relation."""
     asked = ask(predictor.graph, *parts_of(fact), predictor.names)
     allowed = candidates_for(predictor.graph, asked, wishes_of(candidates), predictor.names)
-    return explain_asked(predictor, asked, allowed, answer, level)
+    about = None if answer is None else answer_id(asked, answer, predictor.names)
+    return explain_asked(predictor, asked, allowed, about, level)
 
 
 def explain_asked(
-    predictor: Predictor, asked: AskedFact, candidates: Candidates, answer: str | None = None, level: float = LEVEL
+    predictor: Predictor, asked: AskedFact, candidates: Candidates, about: int | None = None, level: float = LEVEL
 ) -> Explanation:
-    """The same for a question that was resolved already."""
-    about = answer_id(asked, answer, predictor.names) if answer is not None else None
+    """The same for a question that was resolved already; `about` is an entity's or a relation's id."""
     answers = predictor.answer(asked, candidates, TOP, level)
     asked = within_reach(asked, predictor.loaded.scaling)
     taken = taken_away(predictor, asked)
@@ -98,19 +96,6 @@ def explain_asked(
     influences.sort(key=lambda one: -one.size)
     tokens = () if attention is None else ("triplet", *qualifier_texts(predictor.graph, asked))
     return Explanation(answers, explained, tuple(influences), attention, tokens, tuple(notes))
-
-
-def answer_id(asked: AskedFact, answer: str, names: NameLookup) -> int:
-    """The id of an answer that a person names."""
-    try:
-        if asked.kind == NUMBER_KIND:
-            raise UsageError("the question asks for a number.", advice="Leave the answer out.")
-        if asked.kind == RELATION_KIND:
-            return names.relation(answer)
-        place: Position = "head" if asked.position == HEAD else "tail" if asked.position == TAIL else "value"
-        return names.entity(answer, place, asked.relation)
-    except UsageError as problem:
-        raise UsageError(problem.what, where="answer", advice=problem.advice) from None
 
 
 def taken_away(predictor: Predictor, asked: AskedFact) -> list[_Taken]:

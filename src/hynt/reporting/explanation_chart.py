@@ -25,7 +25,7 @@ def explanation_figure(explanation: Explanation) -> Figure:
     """A bar for each part, the most influential first; with attention, two columns of shares on the right."""
     shown = explanation.influences[:MOST_PARTS]
     with hynt_style():
-        title = textwrap.wrap(explanation.answers.question, 88)[:3] or [""]
+        title = textwrap.wrap(explanation.answers.question, 70, max_lines=3, placeholder=" …")
         top, bottom = 0.62 + 0.24 * len(title), 0.95
         height = top + bottom + _ROW * max(1, len(shown))
         figure = new_figure(_WIDTH, height)
@@ -53,7 +53,7 @@ def _bars(axes: Axes, explanation: Explanation, shown: Sequence[Influence]) -> N
         axes.barh(place, change, height=0.62, color=colour, alpha=_LOOKS[one.change], linewidth=0, zorder=2)
     axes.set_yticks(range(len(shown)), [_named(one) for one in shown])
     axes.tick_params(axis="y", colors=INK, pad=8)
-    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.set_ylim(max(1, len(shown)) - 0.5, -0.5)
     span = max([abs(change) for change in changes], default=1.0) or 1.0
     low, high = min([0.0, *changes]), max([0.0, *changes])
     axes.set_xlim(low - 0.06 * span if low < 0 else -0.12 * span, high + 0.06 * span if high > 0 else 0.12 * span)

@@ -1,0 +1,87 @@
+"""`hynt explain` as a user runs it: a table, JSON and a picture; clear words for the rest."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from hynt.training.run import start, train
+from tests.cli.conftest import leftovers
+from tests.prediction.town_graph import town_graph
+from tests.training.small_graph import contents, tiny_settings
+
+CPU = torch.device("cpu")
+WEDDING = ("--qualifier", "date=1992-06", "--qualifier", "place=t2")
+SPOUSE = ("--head", "p2", "--relation", "spouse", "--tail", "?", *WEDDING)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    torch.set_num_threads(1)
+    return train(start(town_graph(), tiny_settings(), tmp_path_factory.mktemp("towns") / "run", CPU), CPU).path
+
+
+def test_a_table_for_people(run, hynt):
+    done = hynt("explain", run, *SPOUSE)
+    assert done.code == 0, done.err
+    assert done.out.startswith("Person 2 · spouse · ? (date 1992-06-01; place Ogdenville)\nfirst answer: ")
+    for words in ("qualifier 1", "all qualifiers", "removed", "hidden", "context attention on the triplet itself: "):
+        assert words in done.out
+    number = hynt("explain", run, "--head", "p2", "--relation", "height", "--tail", "?").out
+    assert "answer: " in number
+    assert "in interval widths" in number
+    other = hynt("explain", run, *SPOUSE, "--answer", "Person 8", "--candidates", "type").out
+    assert "Person 8" in other
+
+
+def test_json_and_picture(run, hynt, tmp_path):
+    from hynt.prediction.explaining import explain
+    from hynt.prediction.predictor import load
+
+    done = hynt("explain", run, *SPOUSE, "--json", "--out", tmp_path / "why.png", "--save", tmp_path / "why.json")
+    own = explain(load(run, "cpu"), ("p2", "spouse", "?", [("date", "1992-06"), ("place", "t2")])).to_dict()
+    assert {name: done.json[name] for name in own} == own
+    assert done.json["out"] == str(tmp_path / "why.png")
+    assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "why.json").exists()
+    assert hynt("explain", run, *SPOUSE, "--out", tmp_path / "why.svg").code == 0
+    assert b"<svg" in (tmp_path / "why.svg").read_bytes()
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "arguments,word",
+    [
+        ([], "the question is empty."),
+        (["--head", "p2", "--relation", "spouse", "--tail", "p9"], "the question has no hole."),
+        (["--head", "?", "--relation", "spouse", "--tail", "?"], "the question has 2 holes: head and tail."),
+        (["--head", "Persn 2", "--relation", "spouse", "--tail", "?"], "The nearest are 'Person 2'"),
+        ([*SPOUSE, "--qualifier", "place"], "'place' is no qualifier."),
+        ([*SPOUSE, "--answer", "Nobody"], "the graph has no entity called 'Nobody'."),
+        ([*SPOUSE, "--level", "0.7"], "there are no intervals of 0.7."),
+        ([*SPOUSE, "--out", "why.pdf"], "why.pdf does not say what to write."),
+        ([*SPOUSE, "--out", "/nowhere/at/all.png"], "there is no folder"),
+        ([*SPOUSE, "--candidates", "nowhere.txt"], "the list of candidates cannot be read"),
+    ],
+)
+def test_bad_input_leaves_with_2_and_writes_nothing(run, hynt, arguments, word, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = {name: content for name, content in contents(run).items() if name != "calibration.json"}
+    out = () if "--out" in arguments else ("--out", "why.png")
+    refused = hynt("explain", run, *arguments, *out)
+    assert refused.code == 2
+    assert word in refused.err
+    assert refused.out == ""
+    assert list(tmp_path.iterdir()) == []
+    assert {name: content for name, content in contents(run).items() if name != "calibration.json"} == before
+
+
+def test_models_and_runs_that_cannot(run, hynt, tmp_path):
+    assert "there is no run at" in hynt("explain", tmp_path, *SPOUSE).err
+    mean = train(start(town_graph(), tiny_settings("relation-mean"), tmp_path / "run", CPU), CPU).path
+    refused = hynt("explain", mean, *SPOUSE, "--out", tmp_path / "why.png")
+    assert refused.code == 2
+    assert "cannot answer an entity as tail" in refused.err
+    assert not (tmp_path / "why.png").exists()
+    shown = hynt("explain", mean, "--head", "p2", "--relation", "height", "--tail", "?").out
+    assert "there is no attention to show" in shown
