@@ -41,6 +41,7 @@ VERBS = {
     "calibrate": "hynt.cli.calibrate",
     "similar": "hynt.cli.similar",
     "embeddings": "hynt.cli.embeddings",
+    "report": "hynt.cli.report",
     "serve": "hynt.cli.serve",
 }
 """Each verb and the module whose `app` runs it, in the order that `hynt --help` lists them."""

@@ -1,0 +1,206 @@
+"""The charts of the report: reliability, coverage, training curves, spreads of numbers, intervals side by side."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hynt.graph.fact import DATE_UNIT
+from hynt.graph.sentences import format_number, format_quantity
+from hynt.reporting.charts_svg import (
+    WIDTH,
+    Axis,
+    Plot,
+    axes,
+    drawing,
+    plot_area,
+    round_steps,
+    tick_text,
+)
+from hynt.reporting.page_html import Markup, element, joined
+
+ORDERS = 3000.0
+"""Numbers that reach this many times as far up as down are drawn on a logarithmic scale."""
+
+
+def percent(share: float) -> str:
+    """A share as people say it."""
+    return f"{100 * share:.0f} %"
+
+
+def reliability_chart(identity: str, title: str, found: Mapping[str, Any]) -> Markup:
+    """How often answers are right against how sure the run was; the diagonal is what they should be.
+
+    Dots are larger the more answers they stand for.
+    """
+    plot = plot_area((0.0, 1.0), (0.0, 1.0))
+    parts: list[Markup] = [axes(plot, "probability given", "share that was right", percent, percent)]
+    parts.append(plot.line([(0, 0), (1, 1)], "ideal"))
+    for name, look in (("bins_before", "before"), ("bins_after", "after")):
+        bins = found[name]
+        most = max((one["count"] for one in bins), default=1)
+        parts.append(plot.line([(one["confidence"], one["accuracy"]) for one in bins], f"line {look}"))
+        parts += [
+            plot.dot(
+                one["confidence"], one["accuracy"], f"dot {look}", 2.5 + 4.5 * math.sqrt(one["count"] / most),
+                f"{one['count']:,} answers at {percent(one['confidence'])}: {percent(one['accuracy'])} right",
+            )
+            for one in bins
+        ]  # fmt: skip
+    told = "; ".join(
+        f"of {one['count']:,} answers given {percent(one['confidence'])}, {percent(one['accuracy'])} were right"
+        for one in found["bins_after"]
+    )
+    return drawing(identity, title, f"With calibration: {told}.", joined(parts))
+
+
+def coverage_chart(identity: str, title: str, levels: Mapping[str, Any]) -> Markup:
+    """The share of truths inside their interval against the share promised."""
+    plot = plot_area((0.4, 1.0), (0.4, 1.0))
+    found = [(float(level), one["coverage"]) for level, one in levels.items() if one["coverage"] is not None]
+    parts = [axes(plot, "promised", "truths inside the interval", percent, percent)]
+    parts.append(plot.line([(0.4, 0.4), (1, 1)], "ideal"))
+    parts.append(plot.line([(level, max(share, 0.4)) for level, share in found], "line after"))
+    parts += [
+        plot.dot(level, share, "dot after", 4, f"{percent(level)}: {100 * share:.1f} %") for level, share in found
+    ]
+    told = "; ".join(f"{percent(level)} intervals hold {100 * share:.1f} %" for level, share in found)
+    return drawing(identity, title, f"{told}.", joined(parts))
+
+
+def curve_chart(
+    identity: str, title: str, points: Sequence[tuple[float, float]], y_name: str, *, mark: float | None = None
+) -> Markup:
+    """A value over the epochs; `mark` is the epoch whose weights are used."""
+    values = [value for _, value in points]
+    low, high = min(values), max(values)
+    room = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
+    log = low > 0 and high / low > 30
+    ends = (low, high) if log else (low - room if low - room > 0 or low <= 0 else 0.0, high + room)
+    first, last = points[0][0], points[-1][0]
+    plot = plot_area((first, last if last > first else first + 1), ends, log_y=log)
+    parts = [axes(plot, "epoch", y_name)]
+    if mark is not None and first <= mark <= last:
+        parts.append(plot.rule(mark, None, "mark"))
+    parts.append(plot.line(points, "line after"))
+    if len(points) <= 12:
+        parts += [plot.dot(x, y, "dot after", 3, f"epoch {x:.0f}: {format_number(y)}") for x, y in points]
+    told = f"From {values[0]:.4g} at epoch {first:.0f} to {values[-1]:.4g} at epoch {last:.0f}; lowest {low:.4g}, "
+    return drawing(identity, title, f"{told}highest {high:.4g}.", joined(parts))
+
+
+def interval_chart(
+    identity: str, title: str, rows: Sequence[tuple[str, float, Sequence[float] | None, str]], x_name: str
+) -> Markup:
+    """Values side by side, each with its interval where it has one: (name, value, ends, class of its mark)."""
+    ends = [end for _, value, limits, _ in rows for end in (value, *(limits or ()))]
+    high = max(ends)
+    steps = round_steps(0.0, high * 1.05 or 1.0, 4)
+    top = high * 1.08 or 1.0
+    height = 26.0 * len(rows) + 44.0
+    plot = Plot(Axis(0.0, max(top, steps[-1]), 112.0, WIDTH - 14.0), Axis(0.0, 1.0, height - 38.0, 6.0))
+    parts = []
+    for value in plot.x.ticks(4):
+        parts.append(plot.rule(value, None, "grid"))
+        at = plot.x.at(value)
+        parts.append(element("text", tick_text(value), x=at, y=height - 22, class_="tick", text_anchor="middle"))
+    middle = (plot.x.start + plot.x.end) / 2
+    parts.append(element("text", x_name, x=middle, y=height - 5, class_="name", text_anchor="middle"))
+    for index, (name, value, limits, look) in enumerate(rows):
+        y = 6.0 + 26.0 * index + 13.0
+        parts.append(element("text", name, x=104.0, y=y + 4, class_=f"label {look}", text_anchor="end"))
+        if limits:
+            left, right = plot.x.at(limits[0]), plot.x.at(limits[1])
+            parts.append(element("line", x1=left, x2=right, y1=y, y2=y, class_=f"whisker {look}"))
+        parts.append(
+            element(
+                "circle", element("title", f"{name}: {value:.4f}"), cx=plot.x.at(value), cy=y, r=5, class_=f"dot {look}"
+            )
+        )
+    told = "; ".join(
+        f"{name} {value:.4f}" + (f" ({limits[0]:.4f} to {limits[1]:.4f})" if limits else "")
+        for name, value, limits, _ in rows
+    )
+    return drawing(identity, title, f"{told}.", joined(parts), (WIDTH, height))
+
+
+def distribution(
+    identity: str,
+    title: str,
+    values: Sequence[float],
+    unit: str = "",
+    *,
+    answer: float | None = None,
+    interval: tuple[float, float] | None = None,
+    known: Sequence[float] = (),
+    bins: int = 30,
+    size: tuple[float, float] = (WIDTH, 160.0),
+) -> Markup:
+    """How the numbers of a relation are spread; a predicted one, its interval and what is known are drawn upon them."""
+    marked = [*values, *(interval or ()), *known, *([] if answer is None else [answer])]
+    low, high = min(marked), max(marked)
+    if high <= low:
+        low, high = low - 0.5, high + 0.5
+    log = low > 0 and high / low > ORDERS and unit != DATE_UNIT
+    edges = [low * (high / low) ** (at / bins) if log else low + (high - low) * at / bins for at in range(bins + 1)]
+    counts = [0] * bins
+    for value in values:
+        counts[min(max(bisect_right(edges, value) - 1, 0), bins - 1)] += 1
+    area = plot_area((low, high), (0.0, float(max(counts) or 1)), size=size, margins=(14.0, 14.0, 12.0, 30.0))
+    plot = Plot(replace(area.x, log=log), area.y)
+    parts: list[Markup] = []
+    if interval is not None:
+        left, right = plot.x.at(interval[0]), plot.x.at(interval[1])
+        width = max(right - left, 1.0)
+        parts.append(element("rect", x=left, y=6, width=width, height=plot.y.start - 6, class_="span"))
+    for start, end, count in zip(edges, edges[1:], counts, strict=False):
+        if count:
+            told = f"{count:,} from {format_quantity(start, unit)} to {format_quantity(end, unit)}"
+            parts.append(plot.bar(start, end, float(count), "bar", told))
+    parts += [
+        element("path", d=_diamond(plot.x.at(value), plot.y.start), class_="known")
+        for value in known
+    ]  # fmt: skip
+    if answer is not None:
+        parts.append(plot.rule(answer, None, "answer"))
+    for value in plot.x.ticks(4):
+        at = plot.x.at(value)
+        parts.append(element("line", x1=at, x2=at, y1=plot.y.start, y2=plot.y.start + 4, class_="axis"))
+        parts.append(
+            element("text", tick_text(value, unit), x=at, y=plot.y.start + 17, class_="tick", text_anchor="middle")
+        )  # fmt: skip
+    parts.append(element("line", x1=plot.x.start, x2=plot.x.end, y1=plot.y.start, y2=plot.y.start, class_="axis"))
+    told = f"{len(values):,} numbers from {format_quantity(min(values), unit)} to {format_quantity(max(values), unit)}"
+    told += ", on a logarithmic scale." if log else "."
+    if answer is not None:
+        told += f" The answer is {format_quantity(answer, unit)}."
+    if interval is not None:
+        told += f" Its interval reaches from {' to '.join(format_quantity(end, unit) for end in interval)}."
+    return drawing(identity, title, told, joined(parts), size, "chart distribution")
+
+
+def _diamond(x: float, y: float, reach: float = 5.0) -> str:
+    return f"M{x:.1f} {y - reach:.1f}l{reach} {reach} -{reach} {reach} -{reach} -{reach}z"
+
+
+def histogram_chart(identity: str, title: str, rows: Sequence[tuple[str, int]], x_name: str) -> Markup:
+    """Counts of a few named groups as upright bars, with the count on top."""
+    size = (WIDTH, 180.0)
+    most = float(max(count for _, count in rows) or 1)
+    plot = plot_area((0.0, float(len(rows))), (0.0, most * 1.12), size=size, margins=(10.0, 10.0, 10.0, 38.0))
+    parts = []
+    for index, (name, count) in enumerate(rows):
+        middle = plot.x.at(index + 0.5)
+        parts.append(plot.bar(index + 0.1, index + 0.9, float(count), "bar", f"{name}: {count:,}"))
+        parts.append(
+            element("text", f"{count:,}", x=middle, y=plot.y.at(count) - 4, class_="tick", text_anchor="middle")
+        )
+        parts.append(element("text", name, x=middle, y=plot.y.start + 14, class_="tick", text_anchor="middle"))
+    parts.append(element("line", x1=plot.x.start, x2=plot.x.end, y1=plot.y.start, y2=plot.y.start, class_="axis"))
+    middle = (plot.x.start + plot.x.end) / 2
+    parts.append(element("text", x_name, x=middle, y=plot.y.start + 31, class_="name", text_anchor="middle"))
+    told = "; ".join(f"{name}: {count:,}" for name, count in rows)
+    return drawing(identity, title, f"{told}.", joined(parts), size)

@@ -1,0 +1,160 @@
+"""The part of the report that says what the graph is: counts, kinds of relations, the spread of its numbers."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.graph.components import component_starts
+from hynt.graph.entity_facts import EntityFacts, facts_of
+from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
+from hynt.graph.sentences import Sentences, format_quantity
+from hynt.graph.statistics import count_table
+from hynt.reporting.charts_svg import share_bar
+from hynt.reporting.charts_svg_plots import distribution, histogram_chart
+from hynt.reporting.neighbourhood import PICTURED_FACTS
+from hynt.reporting.page_html import Content, Markup, element, joined
+from hynt.reporting.page_neighbourhood import neighbourhood_drawing
+from hynt.reporting.page_tables import Column, Group, Row, definitions, figure, folded, section, table
+
+LONGEST_HISTOGRAM = 8
+MOST_RELATIONS = 12
+SPREADS = 5
+MOST_DRAWN = 5000
+"""Numbers of a relation in one drawing; more are thinned out evenly, which no bar would show."""
+
+
+def graph_section(graph: KnowledgeGraph) -> Markup:
+    """Counts, kinds, and how the numbers lie."""
+    table_of_all = concatenate(list(graph.splits.values()))
+    counts = count_table(table_of_all, graph)
+    origin = [graph.manifest.source, graph.manifest.licence]
+    pairs: list[tuple[str, Content]] = [
+        ("facts", f"{counts.facts:,}"),
+        ("with qualifiers", f"{counts.facts_with_qualifiers:,}"),
+        ("qualifiers", f"{counts.qualifier_uses:,}"),
+        ("entities", f"{counts.entities:,}"),
+        ("relations to entities", f"{counts.entity_relations:,}"),
+        ("relations to numbers", f"{counts.number_relations:,}"),
+        ("distinct numbers", f"{counts.number_literals:,}"),
+        *((f"facts in {name}", f"{len(split):,}") for name, split in graph.splits.items()),
+    ]
+    return section(
+        "graph", "The graph",
+        element("p", " · ".join(part for part in origin if part), class_="lead") if any(origin) else None,
+        definitions(pairs),
+        element("div", _qualifiers(table_of_all), *_spreads(graph, table_of_all), class_="charts"),
+        _relations(graph, table_of_all),
+    )  # fmt: skip
+
+
+def _qualifiers(facts: FactTable) -> Markup:
+    capped = np.bincount(np.minimum(facts.qualifier_counts(), LONGEST_HISTOGRAM), minlength=1).tolist()
+    rows = [(f"{size}+" if size == LONGEST_HISTOGRAM else str(size), int(count)) for size, count in enumerate(capped)]
+    title = "Facts by number of qualifiers"
+    return figure(histogram_chart("qualifier-counts", title, rows, "qualifiers of a fact"), title)
+
+
+def _spreads(graph: KnowledgeGraph, facts: FactTable) -> list[Markup]:
+    """The spread of the numbers of the relations that have most."""
+    numbers = sorted_numbers(facts, graph.vocabulary.relation_is_number)
+    most = np.argsort(-numbers.size, kind="stable")[:SPREADS]
+    return [_spread(graph, numbers, int(place)) for place in most]
+
+
+def _spread(graph: KnowledgeGraph, numbers: SortedNumbers, place: int) -> Markup:
+    relation, start, size = (int(column[place]) for column in (numbers.present, numbers.start, numbers.size))
+    named, label = graph.relations[relation], graph.relation_labels[relation]
+    values = thinned(numbers.value[start : start + size])
+    chart = distribution(f"spread-{relation}", f"Numbers of {label}", values.tolist(), named.unit)
+    middle = format_quantity(float(numbers.value[start + size // 2]), named.unit)
+    return figure(chart, f"{label}: {size:,} numbers, median {middle}")
+
+
+def thinned(values: NDArray[np.float64], most: int = MOST_DRAWN) -> NDArray[np.float64]:
+    """Sorted values, evenly thinned out where there are more than a drawing can show."""
+    if len(values) <= most:
+        return values
+    return values[np.linspace(0, len(values) - 1, most).astype(np.int64)]
+
+
+def _relations(graph: KnowledgeGraph, facts: FactTable) -> Markup:
+    """All relations with their kind, unit, how often they are used, and the range of their numbers."""
+    uses = np.bincount(facts.relation, minlength=len(graph.relations))
+    as_qualifier = np.bincount(facts.qualifier_relation, minlength=len(graph.relations))
+    summaries = {one.relation: one for one in summarise_numbers(facts, graph.vocabulary.relation_is_number)}
+    order = np.argsort(-(uses + as_qualifier), kind="stable").tolist()
+    most = int((uses + as_qualifier).max()) if len(order) else 1
+    columns = [Column("relation"), Column("kind"), Column("as relation", "number"), Column("as qualifier", "number"),
+               Column("", "bar"), Column("from", "number"), Column("to", "number")]  # fmt: skip
+    rows = []
+    for relation in order:
+        named = graph.relations[relation]
+        look = "fill number" if named.kind == "number" else "fill"
+        share = (uses[relation] + as_qualifier[relation]) / max(most, 1)
+        rows.append(
+            Row(
+                [
+                    graph.relation_labels[relation], _kind(named.kind, named.unit), f"{uses[relation]:,}",
+                    f"{as_qualifier[relation]:,}", share_bar(float(share), look),
+                    *_range(summaries.get(relation), named.unit),
+                ]
+            )
+        )  # fmt: skip
+    shown, more = rows[:MOST_RELATIONS], rows[MOST_RELATIONS:]
+    found = [table("Relations, the most used first", columns, [Group("", shown)])]
+    if more:
+        rest = table("The other relations", columns, [Group("", more)], hide_caption=True)
+        found.append(folded(f"{len(more):,} more relations", rest))
+    return element("div", *found, class_="card")
+
+
+def _kind(kind: str, unit: str) -> str:
+    if kind == "entity":
+        return "entities"
+    return "dates" if unit == "date" else f"numbers{f', {unit}' if unit not in ('', '1') else ''}"
+
+
+def _range(summary: NumberSummary | None, unit: str) -> tuple[str, str]:
+    if summary is None:
+        return "", ""
+    return format_quantity(summary.minimum, unit), format_quantity(summary.maximum, unit)
+
+
+def neighbourhood_section(graph: KnowledgeGraph, entity: int) -> Markup:
+    """The facts around one entity, drawn."""
+    facts = facts_of(graph, entity, limit=PICTURED_FACTS)
+    name = graph.entity_labels[entity]
+    return section(
+        "neighbourhood", "What its facts look like",
+        element("p", f"Facts around {name}, the way the model reads them: qualifiers hang off the edge that they "
+                "qualify.", class_="lead"),
+        element("div", neighbourhood_drawing(graph, facts), class_="scroll picture", tabindex=0, role="region",
+                aria_label=f"Drawing of facts around {name}") if find_spec("matplotlib") else _listed(graph, facts),
+    )  # fmt: skip
+
+
+def _listed(graph: KnowledgeGraph, facts: EntityFacts) -> Markup:
+    """The same facts in words, where nothing can measure the texts of a drawing."""
+    words = Sentences(graph)
+    note = "To have them drawn, install matplotlib: pip install 'hynt[plot]'."
+    lines = element("ul", *(element("li", words.fact(one.fact)) for one in facts.facts))
+    return joined([element("p", note, class_="notice"), lines])
+
+
+def entity_to_draw(graph: KnowledgeGraph) -> int:
+    """The head with the most different relations in train; of equals the one with more qualified facts, then the
+    first.
+    """
+    train = graph.split("train")
+    if not len(train):
+        return 0
+    width = np.int64(graph.vocabulary.relation_count)
+    couples = np.unique(train.head * width + train.relation)
+    relations = np.bincount(couples // width, minlength=graph.vocabulary.entity_count)
+    components = np.bincount(train.head, np.diff(component_starts(train)), minlength=graph.vocabulary.entity_count)
+    return int(np.lexsort((-components, -relations))[0])

@@ -1,0 +1,157 @@
+"""Charts and HTML: text from data can never become markup, and marks stand where their values say."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hynt.graph.fact import DATE_UNIT
+from hynt.reporting.charts_svg import Axis, plot_area, round_steps, share_bar, tick_text
+from hynt.reporting.charts_svg_plots import coverage_chart, curve_chart, distribution, interval_chart, reliability_chart
+from hynt.reporting.charts_svg_trend import KnownPoint, TrendDrawing, TrendPoint, trend_chart
+from hynt.reporting.page_html import Markup, element, html, joined, shown
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags, self.text, self.values = [], "", []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.values += [value for _, value in attrs]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def parsed(markup: str) -> Tags:
+    found = Tags()
+    found.feed(markup)
+    found.close()
+    return found
+
+
+@given(st.text())
+def test_no_text_becomes_markup(text):
+    made = parsed(element("p", element("b", text), title=text))
+    assert made.tags == ["p", "b"]
+    assert made.values == [shown(text)]
+    assert made.text == shown(text)
+
+
+def test_what_turns_text_around_is_written_out():
+    assert shown("a\u202eb\x1b") == "a\\u202eb\\x1b"
+    assert shown("Zürich 東京 می‌خواهم") == "Zürich 東京 می‌خواهم", "names in any script stay as they are"
+
+
+def test_attributes_are_named_as_html_does():
+    made = element("input", class_="a", aria_label='"x"', required=True, disabled=False, title=None, max=1.5)
+    assert made == '<input class="a" aria-label="&quot;x&quot;" required max="1.5">'
+    assert joined([Markup("<br>"), "<", None]) == "<br>&lt;"
+    assert html("<") == "&lt;"
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9))
+def test_ticks_lie_between_the_ends_and_are_few(low, width):
+    ticks = round_steps(low, low + width)
+    assert len(ticks) <= 9
+    assert all(low - width * 1e-6 - 1e-9 <= tick <= low + width * (1 + 1e-6) + 1e-9 for tick in ticks)
+
+
+def test_axis_ends_and_middle():
+    axis = Axis(10, 20, 0, 100)
+    assert [axis.at(value) for value in (10, 15, 20, 99, -99)] == [0, 50, 100, 100, 0]
+    assert Axis(1, 100, 0, 100, log=True).at(10) == pytest.approx(50)
+    assert Axis(1, 1e6, 0, 100, log=True).ticks() == [1, 100, 10000, 1e6]
+    assert Axis(3, 3, 0, 100).at(3) == 50, "a range of one value has its middle"
+
+
+@pytest.mark.parametrize(
+    "value, unit, text",
+    [(1990.0, DATE_UNIT, "1990"), (-43.0, DATE_UNIT, "44 BCE"), (1500.0, "", "1,500"), (25_000.0, "", "25k"),
+     (3.2e9, "", "3.2G"), (0.25, "", "0.25"), (-2e6, "", "−2M")],
+)  # fmt: skip
+def test_tick_text(value, unit, text):
+    assert tick_text(value, unit) == text
+
+
+def described(markup: Markup) -> tuple[ElementTree.Element, str, str]:
+    """The drawing, its title and its description; fails where it is no well-formed XML."""
+    root = ElementTree.fromstring(markup)
+    title, told = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
+    assert root.get("role") == "img"
+    assert root.get("aria-labelledby") == f"{title.get('id')} {told.get('id')}"
+    return root, title.text, told.text
+
+
+def test_distribution_counts_every_number_once():
+    values = [1.0, 1.5, 2.0, 9.0, 10.0]
+    root, title, told = described(
+        distribution("d", "Heights <of>", values, "cm", answer=5.0, interval=(4.0, 6.0), known=[9.0], bins=9)
+    )
+    assert title == "Heights <of>"
+    assert told == "5 numbers from 1 cm to 10 cm. The answer is 5 cm. Its interval reaches from 4 cm to 6 cm."
+    counts = [int(one[0].text.split(" ")[0]) for one in root.iter(f"{SVG}rect") if one.get("class") == "bar"]
+    assert sum(counts) == len(values)
+    assert len([one for one in root.iter() if one.get("class") == "known"]) == 1
+    span = next(one for one in root.iter(f"{SVG}rect") if one.get("class") == "span")
+    answer = next(one for one in root.iter(f"{SVG}line") if one.get("class") == "answer")
+    middle = float(span.get("x")) + float(span.get("width")) / 2
+    assert float(answer.get("x1")) == pytest.approx(middle, abs=0.02)
+
+
+def test_distribution_over_many_orders_is_logarithmic():
+    root, _, told = described(distribution("d", "t", [1.0, 10.0, 100.0, 1e6], bins=6))
+    assert told.endswith("on a logarithmic scale.")
+    places = [float(one.get("x")) for one in root.iter(f"{SVG}rect")]
+    assert max(places) - min(places) > 200
+    assert "logarithmic" not in described(distribution("d", "t", [5.0, 5.0]))[2]
+
+
+def test_reliability_says_what_it_shows():
+    bins = [{"low": 0.0, "high": 0.1, "count": 7, "confidence": 0.05, "accuracy": 0.25}]
+    root, _, told = described(reliability_chart("r", "t", {"bins_before": bins, "bins_after": bins}))
+    assert told == "With calibration: of 7 answers given 5 %, 25 % were right."
+    dots = [one for one in root.iter(f"{SVG}circle") if one.get("class") == "dot after"]
+    plot = plot_area((0.0, 1.0), (0.0, 1.0))
+    assert (float(dots[0].get("cx")), float(dots[0].get("cy"))) == pytest.approx(plot.point(0.05, 0.25), abs=0.01)
+
+
+def test_other_charts_are_described():
+    assert described(coverage_chart("c", "t", {"0.9": {"coverage": 0.914}, "0.5": {"coverage": None}}))[2] == (
+        "90 % intervals hold 91.4 %."
+    )
+    told = described(curve_chart("l", "t", [(1, 4.0), (2, 2.0), (3, 3.0)], "loss", mark=3))[2]
+    assert told == "From 4 at epoch 1 to 3 at epoch 3; lowest 2, highest 4."
+    rows = [("run", 0.5, [0.4, 0.6], "own"), ("trivial", 0.1, None, "trivial")]
+    assert described(interval_chart("i", "t", rows, "MRR"))[2] == "run 0.5000 (0.4000 to 0.6000); trivial 0.1000."
+    assert described(interval_chart("i", "t", [("run", 0.0, None, "own")], "MRR"))[2] == "run 0.0000."
+
+
+def test_trend_draws_band_curve_and_known_values():
+    drawn = TrendDrawing(
+        "Person <1>: height", "cm", "year", DATE_UNIT,
+        [TrendPoint(2000.0, 1.0, 0.5, 1.5), TrendPoint(2010.0, 3.0, 2.5, 3.5)],
+        [KnownPoint(2001.0, 1.1, True), KnownPoint(2005.0, 2.2, False)], (0.6, 99.0),
+    )  # fmt: skip
+    root, title, told = described(trend_chart("t", drawn))
+    assert title == "Person <1>: height"
+    assert told == (
+        "The predicted curve runs from 1 cm (2000) to 3 cm (2010). 1 values were trained on, 1 are held out."
+    )
+    looks = [one.get("class") for one in root.iter()]
+    assert (looks.count("band"), looks.count("trained"), looks.count("held"), looks.count("limit")) == (1, 1, 1, 1)
+    assert "2005: 2.2 cm, held out" in [one.text for one in root.iter(f"{SVG}title")]
+
+
+def test_share_bar_is_as_wide_as_its_share():
+    for share, width in ((0.25, "25"), (1.7, "100"), (None, "0")):
+        assert re.findall(r'width="([0-9.]+)"', share_bar(share)) == ["100", width]
