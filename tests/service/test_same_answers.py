@@ -1,0 +1,90 @@
+"""The service gives the library's answers, to the last digit: alone, in a batch, and among many others."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hynt import Client
+
+QUESTIONS = [
+    {"head": "p0", "relation": "born in", "tail": "?"},
+    {"head": "?", "relation": "P19", "tail": "town/1", "top": 1000},
+    {"head": "p3", "relation": "?", "tail": "town/1", "top": 2},
+    {"head": "p3", "relation": "height", "tail": "?"},
+    {"head": "p3", "relation": "height", "tail": "?", "level": 0.5},
+    {"head": "p3", "relation": "?", "tail": "160 cm"},
+    {"head": "town/2", "relation": "population", "tail": "?", "qualifiers": [{"relation": "date", "value": 1993.5}]},
+    {"head": "p1", "relation": "spouse", "tail": "?", "candidates": ["type", "unknown"],
+     "qualifiers": [{"relation": "date", "value": "1991"}, {"relation": "place", "value": "town/1"}]},
+    {"head": "p1", "relation": "spouse", "tail": "p8", "qualifiers": [{"relation": "date", "value": "?"}]},
+    {"head": "p1", "relation": "spouse", "tail": "p8", "qualifiers": [{"relation": "?", "value": "Ogdenville"}]},
+    {"head": "p1", "relation": "employer", "tail": "?", "only": ["Globex", "f0"]},
+]  # fmt: skip
+
+
+def from_library(predictor, question) -> str:
+    wishes = [*question.get("candidates", ()), *([question["only"]] if "only" in question else [])]
+    answers = predictor.predict(
+        head=question["head"], relation=question["relation"], tail=question["tail"],
+        qualifiers=[(pair["relation"], pair["value"]) for pair in question.get("qualifiers", ())],
+        top=question.get("top", 10), candidates=wishes, level=question.get("level", 0.9),
+    )  # fmt: skip
+    return json.dumps(answers.to_dict(), ensure_ascii=False)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: f"{question['relation']}-{question['tail']}")
+def test_one_question(question, service, predictor):
+    found = service.predict(**question)
+    assert found.status == 200, found.body
+    assert found.body.decode() == from_library(predictor, question)
+
+
+def test_a_batch(service, predictor):
+    found = service.post("/v1/predict", {"questions": QUESTIONS})
+    assert found.json == {"results": [json.loads(from_library(predictor, question)) for question in QUESTIONS]}
+
+
+def test_many_at_once(service, predictor):
+    expected = {number: from_library(predictor, question) for number, question in enumerate(QUESTIONS)}
+
+    def asked(number):
+        return number, service.predict(**QUESTIONS[number % len(QUESTIONS)]).body.decode()
+
+    with ThreadPoolExecutor(16) as clients:
+        found = list(clients.map(asked, range(4 * len(QUESTIONS))))
+    assert all(body == expected[number % len(QUESTIONS)] for number, body in found)
+    sizes = service.get("/metrics").body.decode()
+    alone = next(line for line in sizes.splitlines() if line.startswith('hynt_batch_size_bucket{le="1"}'))
+    total = next(line for line in sizes.splitlines() if line.startswith("hynt_batch_size_count"))
+    assert int(alone.split()[1]) < int(total.split()[1])  # some were answered together
+
+
+def test_through_the_client(service, predictor):
+    client = Client(service.url)
+    qualifiers = [("date", "1991"), ("place", "town/1")]
+    assert client.predict(("p1", "spouse", "?", qualifiers), top=3, candidates=["type"]) == predictor.predict(
+        ("p1", "spouse", "?", qualifiers), top=3, candidates=["type"]
+    )
+    assert client.predict(head="p3", relation="height", tail="?") == predictor.predict(("p3", "height", "?"))
+    many = [(f"p{index % 60}", "born in", "?") for index in range(300)]
+    assert client.predict_many(many, top=2) == predictor.predict_many(many, top=2)
+
+
+def test_trends_and_explanations(service, predictor):
+    from hynt.prediction.explaining import explain
+    from hynt.prediction.trends import trend
+
+    client = Client(service.url)
+    assert client.trends(["town/1", "town/2"], "population", points=7) == _plain(
+        trend(predictor, ["town/1", "town/2"], "population", points=7)
+    )
+    asked = ("p1", "spouse", "?", [("date", "1991"), ("place", "town/1")])
+    assert client.explain(asked) == _plain(explain(predictor, asked))
+    assert client.similar("p1", top=4) == [other.to_dict() for other in predictor.similar("p1", top=4)]
+
+
+def _plain(found):
+    return json.loads(json.dumps(found.to_dict()))
