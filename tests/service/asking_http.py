@@ -34,7 +34,9 @@ class Site:
         self.url = url
         self.host, self.port = urlsplit(url).hostname, urlsplit(url).port
 
-    def send(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, timeout=30) -> Answer:
+    def send(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, timeout=30
+    ) -> Answer:
         connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
         try:
             connection.request(method, path, body=body, headers=headers or {})

@@ -28,7 +28,9 @@ def served_graph() -> KnowledgeGraph:
         facts[split].append((person, "P108", f"f{index % 2}"))
         facts[split].append((person, "height", number(150 + index, "cm")))
         spouse = f"p{(index + 7) % PEOPLE}"
-        facts[split].append((person, "P26", spouse, [("date", year(1990 + index % 20)), ("place", f"town/{index % 3}")]))
+        facts[split].append(
+            (person, "P26", spouse, [("date", year(1990 + index % 20)), ("place", f"town/{index % 3}")])
+        )
     for town in range(TOWNS):
         for step in range(20):
             split = ("train", "train", "train", "valid", "test")[step % 5]

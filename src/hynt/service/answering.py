@@ -123,11 +123,11 @@ class Answering:
 
     def _explain(self, job: Mapping[str, Any]) -> dict[str, Any]:
         from hynt.prediction.explaining import explain_asked
+        from hynt.prediction.question_words import answer_id
 
-        asked = self._asked(0, job)
-        return explain_asked(
-            self.predictor, asked.fact, asked.candidates, job.get("answer"), asked.level
-        ).to_dict()  # fmt: skip
+        asked, answer = self._asked(0, job), job.get("answer")
+        about = None if answer is None else answer_id(asked.fact, answer, self.predictor.names)
+        return explain_asked(self.predictor, asked.fact, asked.candidates, about, asked.level).to_dict()
 
     def _trends(self, job: Mapping[str, Any]) -> dict[str, Any]:
         from hynt.prediction.intervals import check_level

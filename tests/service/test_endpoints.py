@@ -1,0 +1,124 @@
+"""What each endpoint gives, and that it is what the description says."""
+
+from __future__ import annotations
+
+import re
+
+import hynt
+
+
+def test_entities_are_found_by_what_was_typed(service):
+    found = service.get("/v1/entities?query=spring&limit=5").json
+    assert [(one["id"], one["match"]) for one in found["entities"]] == [("town/0", "prefix"), ("f0", "prefix")]
+    assert found["entities"][0] | {"facts": 0} == {
+        "id": "town/0", "name": "Springfield", "type": "", "facts": 0, "match": "prefix"
+    }  # fmt: skip
+    assert found["entities"][0]["facts"] == 15 + 20 + 20  # births, weddings, populations
+    assert service.get("/v1/entities?query=curacao").json["entities"][0]["id"] == "town/3"
+    assert service.get("/v1/entities?query=Shelbivile").json["entities"][0]["match"] == "similar"
+    assert service.get("/v1/entities?query=p7").json["entities"][0] | {"facts": 0} == {
+        "id": "p7", "name": "Person 7", "type": "", "facts": 0, "match": "exact"
+    }  # fmt: skip
+    assert service.get("/v1/entities?limit=3").json["more"] is True
+    assert service.get("/v1/entities?query=zzzz").json == {"query": "zzzz", "entities": [], "more": False}
+
+
+def test_facts_of_an_entity_come_by_page(service, graph):
+    first = service.get("/v1/entities/town%2F0?limit=10").json
+    assert first["counts"] == {"head": 20, "tail": 15, "value": 20}
+    assert first["total"] == 55
+    texts, offset = [], 0
+    while page := service.get(f"/v1/entities/town%2F0?limit=20&offset={offset}").json["facts"]:
+        texts += [fact["text"] for fact in page]
+        offset += 20
+    assert len(set(texts)) == len(texts) == 55
+    tails = service.get("/v1/entities/town%2F0?position=tail&limit=200").json
+    assert tails["total"] == len(tails["facts"]) == 15
+    assert {fact["relation"]["name"] for fact in tails["facts"]} == {"born in"}
+    number = service.get("/v1/entities/town%2F0?limit=1").json["facts"][0]
+    assert number["tail"] == {"number": 1000.0, "literal": "1000", "unit": "", "text": "1,000"}
+    assert number["qualifiers"][0]["value"] == {"number": 1990.0, "literal": "1990", "unit": "date", "text": "1990"}
+
+
+def test_an_entity_may_be_named_but_not_in_two_ways(service):
+    assert service.get("/v1/entities/globex").json["entity"]["id"] == "f1"
+    shared = service.get("/v1/entities/Springfield")
+    assert shared.status == 404
+    assert "2 entities are called 'Springfield'" in shared.json["detail"]
+    unknown = service.get("/v1/entities/Globax")
+    assert unknown.status == 404
+    assert "The nearest are 'Globex'" in unknown.json["detail"]
+
+
+def test_relations_and_their_numbers(service):
+    found = service.get("/v1/relations").json
+    assert found["total"] == 7
+    assert found["relations"][0] == {
+        "id": "date", "name": "date", "kind": "number", "unit": "date", "is_date": True, "facts": 0, "qualifiers": 140
+    }  # fmt: skip
+    assert [one["id"] for one in service.get("/v1/relations?query=BORN").json["relations"]] == ["P19"]
+    assert service.get("/v1/relations?kind=number&limit=1&offset=1").json["total"] == 3
+    population = service.get("/v1/relations/population").json
+    assert population["id"] == "P1082"
+    assert (population["numbers"]["minimum"], population["numbers"]["maximum"]) == (1000, 4950)
+    assert sum(population["numbers"]["counts"]) == population["numbers"]["count"] == 80
+    assert len(population["numbers"]["edges"]) == len(population["numbers"]["counts"]) + 1
+    assert service.get("/v1/relations/P19").json["numbers"] is None
+    assert service.get("/v1/relations/born").status == 404
+
+
+def test_operation(service):
+    assert service.get("/health").json == {"alive": True}
+    assert service.get("/ready").json == {"ready": True, "reason": "", "restarts": 0}
+
+
+def test_metrics_are_prometheus_text(service):
+    service.get("/health")
+    found = service.get("/metrics")
+    assert found.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    text = found.body.decode()
+    assert text.endswith("\n")
+    line = re.compile(
+        r"# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z]+=\"[^\"]*\"(,[a-z]+=\"[^\"]*\")*\})? (\d+(\.\d+)?(e[+-]\d+)?)"
+    )
+    assert [one for one in text.splitlines() if not line.fullmatch(one)] == []
+    assert re.search(r'hynt_requests_total\{path="/health",status="200"\} \d+', text)
+    assert "hynt_ready 1" in text
+    buckets = [int(count) for count in re.findall(r'hynt_request_seconds_bucket\{le="[^"]+"\} (\d+)', text)]
+    assert buckets == sorted(buckets)
+    assert f"hynt_request_seconds_count {buckets[-1]}" in text
+
+
+def test_the_description_has_examples_that_work(service, run):
+    described = service.get("/openapi.json").json
+    assert described["info"]["version"] == hynt.__version__
+    assert set(described["paths"]) >= {
+        "/v1/predict", "/v1/entities", "/v1/entities/{identity}", "/v1/relations", "/v1/trends", "/v1/explain",
+        "/v1/similar", "/health", "/ready", "/metrics",
+    }  # fmt: skip
+    for name in ("Question", "TrendQuestion"):
+        assert described["components"]["schemas"][name]["examples"], name
+    assert "HTTPValidationError" not in described["components"]["schemas"]
+
+
+def test_every_answer_tells_browsers_what_is_allowed(service):
+    for path in ("/health", "/nothing-here", "/v1/entities?limit=x"):
+        headers = service.get(path).headers
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert "unsafe" not in policy
+        assert "http" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cache-control"] == "no-store"
+        assert "server" not in headers
+
+
+def test_the_log_holds_nothing_that_was_asked(service):
+    service.predict(head="Secret Person", relation="born in", tail="?")
+    service.get("/v1/entities?query=SecretQuery")
+    service.get("/v1/entities/SecretPath")
+    assert "POST /v1/predict 422" in service.log
+    assert "GET /v1/entities/{identity} 404" in service.log
+    assert "Secret" not in service.log
