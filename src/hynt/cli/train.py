@@ -58,6 +58,12 @@ def train(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print parameters, memory and expected time, and train nothing.")
     ] = False,
+    track: Annotated[
+        list[str] | None, typer.Option("--track", metavar="T", help="Tell tensorboard, mlflow or wandb as well.")
+    ] = None,
+    track_to: Annotated[
+        Path | None, typer.Option("--track-to", metavar="DIR", help="Where trackers write; else beside RUN.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Train a model on GRAPH and keep it in RUN. Ctrl-C saves; --resume goes on."""
@@ -73,12 +79,13 @@ def train(
         return
     if out is None:
         raise UsageError("no run folder was given.", where="--out", advice="Say where to keep the run: --out RUN.")
+    trackers = _trackers(track)
     if resume:
         run = _reopened(out, wishes, loaded, on_gpu=target.type == "cuda")
     else:
         settings = settings_for(wishes, loaded, on_gpu=target.type == "cuda")
         run = start(loaded, settings, out, target, None if graph in BUILT_IN else graph_folder(graph))
-    summary = _trained(run, target, graph, out)
+    summary = _trained(run, target, graph, out, trackers, track_to or out.absolute().parent / "tracking")
     deliver(summary, as_json=as_json, save=None, text=lambda console: _print_summary(console, summary))
 
 
@@ -92,7 +99,20 @@ def _reopened(out: Path, wishes: Any, graph: Any, *, on_gpu: bool) -> Any:
     return run
 
 
-def _trained(run: Any, device: Any, graph: str, out: Path) -> dict[str, Any]:
+def _trackers(names: list[str] | None) -> dict[str, Any]:
+    """What `--track` names, or a clear word about what is missing, before any work is done."""
+    if not names:
+        return {}
+    from hynt.tracking.watching import trackers_named
+
+    return trackers_named(names)
+
+
+def _trained(
+    run: Any, device: Any, graph: str, out: Path, trackers: dict[str, Any], track_to: Path
+) -> dict[str, Any]:  # fmt: skip
+    from hynt.tracking.tracker import Tracked
+    from hynt.tracking.watching import tracking
     from hynt.training.interruption import stopping_on_signals
     from hynt.training.progress import Interrupted
     from hynt.training.run import train as train_run
@@ -101,7 +121,8 @@ def _trained(run: Any, device: Any, graph: str, out: Path) -> dict[str, Any]:
         if run.is_finished:
             progress.note("this run is finished already; nothing is left to train.")
         try:
-            run = train_run(run, device, progress, stopper)
+            with tracking(progress, trackers, lambda: Tracked.of(run, track_to)) as watcher:
+                run = train_run(run, device, watcher, stopper)
         except Interrupted as stopped:
             advice = f"Go on with: hynt train {graph} --out {out} --resume"
             raise Interrupted(stopped.what, advice=advice) from None

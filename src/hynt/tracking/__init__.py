@@ -1,0 +1,1 @@
+"""Sending the metrics of a run elsewhere as it trains: TensorBoard, MLflow, Weights & Biases."""
