@@ -18,7 +18,8 @@ from hynt.prediction.predictor import load
 from hynt.reporting import report_graph
 from hynt.reporting.report import make_report
 from hynt.reporting.report_certainty import FirstOnes, first_ones, reliability, surest_and_least
-from hynt.reporting.report_measurements import measured, measurements_path
+from hynt.reporting.report_kept import measurements_path
+from hynt.reporting.report_measurements import measured
 from hynt.reporting.report_paper import paper_figures
 from hynt.training.run import start, train
 from tests.browser.hostile_names import hostile_graph

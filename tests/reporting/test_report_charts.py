@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from hynt.graph.fact import DATE_UNIT
 from hynt.reporting.charts_svg import Axis, plot_area, round_steps, share_bar, tick_text
-from hynt.reporting.charts_svg_plots import coverage_chart, curve_chart, distribution, interval_chart, reliability_chart
+from hynt.reporting.charts_svg_plots import (
+    Marked,
+    coverage_chart,
+    curve_chart,
+    distribution,
+    interval_chart,
+    reliability_chart,
+    spread_chart,
+)
 from hynt.reporting.charts_svg_trend import KnownPoint, TrendDrawing, TrendPoint, trend_chart
 from hynt.reporting.page_html import Markup, element, html, joined, shown
 
@@ -94,13 +102,16 @@ def described(markup: Markup) -> tuple[ElementTree.Element, str, str]:
 
 def test_distribution_counts_every_number_once():
     values = [1.0, 1.5, 2.0, 9.0, 10.0]
-    root, title, told = described(
-        distribution("d", "Heights <of>", values, "cm", answer=5.0, interval=(4.0, 6.0), known=[9.0], bins=9)
-    )
-    assert title == "Heights <of>"
-    assert told == "5 numbers from 1 cm to 10 cm. The answer is 5 cm. Its interval reaches from 4 cm to 6 cm."
+    root, title, told = described(distribution("d", "Heights <of>", values, "cm", bins=9))
+    assert (title, told) == ("Heights <of>", "5 numbers from 1 cm to 10 cm.")
     counts = [int(one[0].text.split(" ")[0]) for one in root.iter(f"{SVG}rect") if one.get("class") == "bar"]
     assert sum(counts) == len(values)
+
+
+def test_answer_interval_and_known_values_stand_on_the_spread():
+    marked = Marked("cm", 12.0, (11.0, 13.0), [9.0])
+    root, _, told = described(spread_chart("d", "t", [1.0, 5.0, 10.0], [3, 2], marked))
+    assert told == "5 numbers from 1 cm to 10 cm. The answer is 12 cm. Its interval reaches from 11 cm to 13 cm."
     assert len([one for one in root.iter() if one.get("class") == "known"]) == 1
     span = next(one for one in root.iter(f"{SVG}rect") if one.get("class") == "span")
     answer = next(one for one in root.iter(f"{SVG}line") if one.get("class") == "answer")

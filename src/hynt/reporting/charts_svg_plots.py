@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hynt.graph.fact import DATE_UNIT
@@ -127,21 +127,9 @@ def interval_chart(
     return drawing(identity, title, f"{told}.", joined(parts), (WIDTH, height))
 
 
-def distribution(
-    identity: str,
-    title: str,
-    values: Sequence[float],
-    unit: str = "",
-    *,
-    answer: float | None = None,
-    interval: tuple[float, float] | None = None,
-    known: Sequence[float] = (),
-    bins: int = 30,
-    size: tuple[float, float] = (WIDTH, 160.0),
-) -> Markup:
-    """How the numbers of a relation are spread; a predicted one, its interval and what is known are drawn upon them."""
-    marked = [*values, *(interval or ()), *known, *([] if answer is None else [answer])]
-    low, high = min(marked), max(marked)
+def distribution(identity: str, title: str, values: Sequence[float], unit: str = "", *, bins: int = 30) -> Markup:
+    """How the numbers of a relation are spread; over many orders of magnitude on a logarithmic scale."""
+    low, high = min(values), max(values)
     if high <= low:
         low, high = low - 0.5, high + 0.5
     log = low > 0 and high / low > ORDERS and unit != DATE_UNIT
@@ -149,37 +137,68 @@ def distribution(
     counts = [0] * bins
     for value in values:
         counts[min(max(bisect_right(edges, value) - 1, 0), bins - 1)] += 1
+    return spread_chart(identity, title, edges, counts, Marked(unit), log=log)
+
+
+@dataclass(frozen=True)
+class Marked:
+    """What is drawn upon a spread of numbers."""
+
+    unit: str = ""
+    answer: float | None = None
+    interval: tuple[float, float] | None = None
+    known: Sequence[float] = ()
+
+    def ends(self) -> list[float]:
+        """All that must find room on the axis."""
+        return [*self.known, *(self.interval or ()), *([] if self.answer is None else [self.answer])]
+
+
+def spread_chart(
+    identity: str, title: str, edges: Sequence[float], counts: Sequence[int], marked: Marked, *, log: bool = False
+) -> Markup:
+    """A histogram, with a predicted number, its interval and what is known drawn upon it."""
+    low, high = min([*edges, *marked.ends()]), max([*edges, *marked.ends()])
+    if high <= low:
+        low, high = low - 0.5, high + 0.5
+    size = (WIDTH, 160.0)
     area = plot_area((low, high), (0.0, float(max(counts) or 1)), size=size, margins=(14.0, 14.0, 12.0, 30.0))
-    plot = Plot(replace(area.x, log=log), area.y)
+    plot = Plot(replace(area.x, log=log and low > 0), area.y)
     parts: list[Markup] = []
-    if interval is not None:
-        left, right = plot.x.at(interval[0]), plot.x.at(interval[1])
-        width = max(right - left, 1.0)
-        parts.append(element("rect", x=left, y=6, width=width, height=plot.y.start - 6, class_="span"))
-    for start, end, count in zip(edges, edges[1:], counts, strict=False):
+    if marked.interval is not None:
+        left, right = (plot.x.at(end) for end in marked.interval)
+        parts.append(
+            element("rect", x=left, y=6, width=max(right - left, 1.0), height=plot.y.start - 6, class_="span")
+        )  # fmt: skip
+    ends = list(edges) if len(edges) > len(counts) and edges[-1] > edges[0] else [edges[0] - 0.02, edges[0] + 0.02]
+    for start, end, count in zip(ends, ends[1:], counts, strict=False):
         if count:
-            told = f"{count:,} from {format_quantity(start, unit)} to {format_quantity(end, unit)}"
+            told = f"{count:,} from {format_quantity(start, marked.unit)} to {format_quantity(end, marked.unit)}"
             parts.append(plot.bar(start, end, float(count), "bar", told))
-    parts += [
-        element("path", d=_diamond(plot.x.at(value), plot.y.start), class_="known")
-        for value in known
-    ]  # fmt: skip
-    if answer is not None:
-        parts.append(plot.rule(answer, None, "answer"))
+    parts += [element("path", d=_diamond(plot.x.at(value), plot.y.start), class_="known") for value in marked.known]
+    if marked.answer is not None:
+        parts.append(plot.rule(marked.answer, None, "answer"))
     for value in plot.x.ticks(4):
         at = plot.x.at(value)
+        text = tick_text(value, marked.unit)
         parts.append(element("line", x1=at, x2=at, y1=plot.y.start, y2=plot.y.start + 4, class_="axis"))
-        parts.append(
-            element("text", tick_text(value, unit), x=at, y=plot.y.start + 17, class_="tick", text_anchor="middle")
-        )  # fmt: skip
+        parts.append(element("text", text, x=at, y=plot.y.start + 17, class_="tick", text_anchor="middle"))
     parts.append(element("line", x1=plot.x.start, x2=plot.x.end, y1=plot.y.start, y2=plot.y.start, class_="axis"))
-    told = f"{len(values):,} numbers from {format_quantity(min(values), unit)} to {format_quantity(max(values), unit)}"
-    told += ", on a logarithmic scale." if log else "."
-    if answer is not None:
-        told += f" The answer is {format_quantity(answer, unit)}."
-    if interval is not None:
-        told += f" Its interval reaches from {' to '.join(format_quantity(end, unit) for end in interval)}."
+    told = _spread_told(edges, counts, marked, log=log)
     return drawing(identity, title, told, joined(parts), size, "chart distribution")
+
+
+def _spread_told(edges: Sequence[float], counts: Sequence[int], marked: Marked, *, log: bool) -> str:
+    def text(value: float) -> str:
+        return format_quantity(float(f"{value:.6g}"), marked.unit)
+
+    told = f"{sum(counts):,} numbers from {text(edges[0])} to {text(edges[-1])}"
+    told += ", on a logarithmic scale." if log else "."
+    if marked.answer is not None:
+        told += f" The answer is {text(marked.answer)}."
+    if marked.interval is not None:
+        told += f" Its interval reaches from {text(marked.interval[0])} to {text(marked.interval[1])}."
+    return told
 
 
 def _diamond(x: float, y: float, reach: float = 5.0) -> str:

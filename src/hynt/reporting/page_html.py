@@ -18,6 +18,10 @@ class Markup(str):
 
     __slots__ = ()
 
+    def __html__(self) -> str:
+        """So that templates take it for what it is."""
+        return self
+
 
 Content: TypeAlias = str | Markup | None
 Attribute: TypeAlias = str | int | float | bool | None

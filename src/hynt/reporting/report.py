@@ -14,9 +14,11 @@ from hynt import __version__
 from hynt.prediction.predictor import Predictor
 from hynt.reporting.page_html import Content, Markup, element, joined
 from hynt.reporting.report_graph import entity_to_draw, graph_section, neighbourhood_section
-from hynt.reporting.report_measurements import Asking, Measurements, measured
+from hynt.reporting.report_kept import Measurements
+from hynt.reporting.report_measurements import Asking, measured
 from hynt.reporting.report_metrics import breakdown_section, headlines, metrics_section
-from hynt.reporting.report_run import protocol_section, settings_section, training_section
+from hynt.reporting.report_protocol import protocol_section
+from hynt.reporting.report_run import settings_section, training_section
 from hynt.reporting.report_trends import trends_section
 from hynt.reporting.report_trust import answers_section, trust_section
 

@@ -7,7 +7,6 @@ show the figures, without another look at the test split.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from hynt.batches.fact_tensors import FactTensors
@@ -20,34 +19,14 @@ from hynt.evaluation.reference_rows import reference_rows
 from hynt.evaluation.results import Evaluation, NumberQuestions
 from hynt.prediction.measuring import coverage
 from hynt.prediction.predictor import Predictor
-from hynt.prediction.run_graph import whole_run
 from hynt.reporting.report_certainty import first_ones, surest_and_least
+from hynt.reporting.report_kept import SCHEMA_VERSION, Measurements, kept_measurements, measurements_path
 from hynt.training.checkpoint import WEIGHTS
-from hynt.training.hashed_files import index_text, read_index, write_atomically
+from hynt.training.hashed_files import index_text, write_atomically
 from hynt.training.loading import LoadedRun
 from hynt.training.training_data import training_splits, training_table
 
-SCHEMA_VERSION = 1
-
-Measurements = dict[str, Any]
 Asking = Callable[[int, int], None]
-
-
-def measurements_path(run: Path, split: str) -> Path:
-    """Where the measurements of a split are kept."""
-    return run / f"measurements-{split}.json"
-
-
-def kept_measurements(run: Path, split: str, weights: str | None) -> Measurements | None:
-    """What was measured of the same weights before; None where nothing was, or by another version of hynt."""
-    path = measurements_path(run, split)
-    if weights is None or not path.exists():
-        return None
-    with whole_run():  # figures that somebody changed are not what was measured
-        content = read_index(path)
-    if content.get("schema_version") != SCHEMA_VERSION or content.get("weights") != weights:
-        return None
-    return content
 
 
 def measured(

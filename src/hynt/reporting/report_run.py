@@ -1,4 +1,4 @@
-"""The part of the report that says how the run was made and measured: training curve, settings, protocol."""
+"""How the run was made, for the report: training curve and settings."""
 
 from __future__ import annotations
 
@@ -77,34 +77,6 @@ def _summary(loaded: LoadedRun) -> str:
     if best:
         return f"{text}, the best by {best['metric']} on validation ({best['value']:.4f})."
     return f"{text}, the last."
-
-
-def protocol_section(measured: Mapping[str, Any]) -> Markup:
-    """What a number needs beside it to be compared with another."""
-    protocol = measured["evaluation"]["protocol"]
-    reads = protocol["reads_of_split"]
-    pairs: list[tuple[str, Content]] = [
-        ("split asked", str(protocol["split"])),
-        ("times this split was read", f"{reads:,}"),
-        ("trained on", str(protocol["trained_on"])),
-        ("numbers scaled on", str(protocol["scaled_on"])),
-        ("known answers left out", str(protocol["filter"]).replace("+", ", ")),
-        ("ties", str(protocol["ties"])),
-        (
-            "candidates",
-            f"{protocol['candidates']['entities']:,} entities, {protocol['candidates']['relations']:,} relations",
-        ),
-        ("number scale", str(protocol["number_scale"])),
-        ("precision", str(protocol["precision"])),
-        ("seed", str(protocol["seed"])),
-        ("epoch", str(protocol["epoch"])),
-        ("hynt", str(protocol["hynt_version"])),
-    ]
-    lead = (
-        "Every component of every fact of the split is hidden in turn and asked for. An answer’s rank is one more than "
-        "the number of other candidates that score higher, plus half of those that score the same."
-    )
-    return section("protocol", "How it was measured", element("p", lead, class_="lead"), definitions(pairs))
 
 
 def settings_section(loaded: LoadedRun) -> Markup:
