@@ -85,6 +85,8 @@ def test_the_axis_can_be_said(seasons):
     (one,) = found.series
     assert one.at.min() == 2001
     assert "11 known values beyond the axis left out" in one.notes
+    assert found.training_span == (1990.0, 2019.0)
+    assert "training has values from 1990 to 2019 only: the curve beyond is a guess" in found.notes
     beside = trend(seasons, "t0", "rank", over="observers")
     assert (beside.over, beside.at[0], beside.at[-1]) == ("observers", 3.0, 4.0)
 

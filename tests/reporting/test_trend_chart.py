@@ -12,12 +12,14 @@ from matplotlib.collections import PathCollection
 from hynt.graph.fact import DATE_UNIT
 from hynt.prediction.trends import COLUMNS, Predicted, Series, Trend
 from hynt.reporting.axis_numbers import axis_text, unit_text
-from hynt.reporting.chart_style import picture
+from hynt.reporting.chart_style import TEAL, picture
 from hynt.reporting.trend_chart import trend_figure
 from hynt.reporting.trend_table import trend_csv
 
 
-def made(heads: int = 1, *, factor: float = 1.0, band: bool = True, training_range=(0.0, 10.0)) -> Trend:
+def made(
+    heads: int = 1, *, factor: float = 1.0, band: bool = True, training_range=(0.0, 10.0), span=(1990.0, 2020.0)
+) -> Trend:
     at = np.linspace(1990, 2020, 5)
     series = []
     for head in range(heads):
@@ -34,7 +36,7 @@ def made(heads: int = 1, *, factor: float = 1.0, band: bool = True, training_ran
         )  # fmt: skip
     return Trend(
         "r", "total fertility rate", "1", "t", "point in time", DATE_UNIT, "sex female", at, tuple(series), 0.9,
-        "this relation", training_range, (),
+        "this relation", training_range, span, (),
     )  # fmt: skip
 
 
@@ -70,6 +72,23 @@ def test_the_range_is_told_where_it_would_flatten_the_rest():
 def test_heads_of_different_orders_share_a_logarithmic_axis():
     assert trend_figure(made(3, factor=100.0)).axes[0].get_yscale() == "log"
     assert trend_figure(made(3)).axes[0].get_yscale() == "linear"
+
+
+@pytest.mark.parametrize(
+    "span,solid,dashed",
+    [
+        ((1990.0, 2020.0), 5, []), ((1980.0, 2030.0), 5, []), ((1990.0, 2012.0), 3, [3]), ((1995.0, 2006.0), 2, [2, 3]),
+        ((1900.0, 1950.0), 0, [5]), (None, 0, [5]),
+    ],
+)  # fmt: skip
+def test_the_curve_is_dashed_where_training_has_no_value(span, solid, dashed):
+    lines = [
+        line
+        for line in trend_figure(made(span=span)).axes[0].lines
+        if len(line.get_xdata()) != 2 or line.get_color() == TEAL
+    ]
+    assert len(lines[0].get_xdata()) == solid
+    assert [len(line.get_xdata()) for line in lines[1 : 1 + len(dashed)]] == dashed
 
 
 def test_words_stay_inside_the_picture():

@@ -92,6 +92,7 @@ class Trend:
     level: float
     interval_from: str  # as `NumberAnswer` has it; "" where there is no interval
     training_range: tuple[float, float] | None  # the relation's least and greatest number in training
+    training_span: tuple[float, float] | None  # the part of the axis that training has values of the relation in
     notes: tuple[str, ...]
 
     def text(self, value: float) -> str:
@@ -124,11 +125,13 @@ class Trend:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         least, most = self.training_range or (None, None)
+        start, end = self.training_span or (None, None)
         return {
             "relation": self.relation, "relation_name": self.relation_name, "unit": self.unit,
             "over": self.over, "over_name": self.over_name, "over_unit": self.over_unit, "condition": self.condition,
             "level": self.level, "interval_from": self.interval_from,
-            "training_low": least, "training_high": most, "notes": list(self.notes),
+            "training_low": least, "training_high": most, "training_from": start, "training_to": end,
+            "notes": list(self.notes),
             "heads": [_head_summary(one) for one in self.series], "rows": self.rows(),
         }  # fmt: skip
 
@@ -190,16 +193,29 @@ def trend_of(predictor: Predictor, plan: TrendPlan, level: float = LEVEL) -> Tre
         middle, end = place + len(one.curve), place + len(one.curve) + len(one.known.table)
         series.append(_series(predictor, one, found.take(slice(place, middle)), found.take(slice(middle, end))))
         place = end
-    graph, relation, over = (
-        predictor.graph,
-        predictor.graph.relations[plan.relation],
-        predictor.graph.relations[plan.over],
-    )
+    graph = predictor.graph
+    relation, over = graph.relations[plan.relation], graph.relations[plan.over]
+    span = _training_span(predictor, plan)
+    notes = [*plan.notes, *first.notes]
+    if span is not None and (plan.at[0] < span[0] or plan.at[-1] > span[1]):
+        ends = " to ".join(format_quantity(end, over.unit) for end in span)
+        notes.append(f"training has values from {ends} only: the curve beyond is a guess")
     return Trend(
         relation.name, graph.relation_labels[plan.relation], relation.unit,
         over.name, graph.relation_labels[plan.over], over.unit, plan.condition, plan.at, tuple(series),
-        level, answer.interval_from, answer.training_range, (*plan.notes, *first.notes),
+        level, answer.interval_from, answer.training_range, span, tuple(notes),
     )  # fmt: skip
+
+
+def _training_span(predictor: Predictor, plan: TrendPlan) -> tuple[float, float] | None:
+    """From the first to the last place on the axis with a training fact of the relation, of whatever head."""
+    found = []
+    for name in training_splits(predictor.loaded.settings):
+        table = predictor.graph.split(name)
+        own = table.relation[table.qualifier_owner()] == plan.relation
+        found.append(table.qualifier_number[own & (table.qualifier_relation == plan.over)])
+    at = np.concatenate(found)
+    return (float(at.min()), float(at.max())) if len(at) else None
 
 
 def _series(predictor: Predictor, planned: PlannedSeries, curve: Predicted, predicted: Predicted) -> Series:

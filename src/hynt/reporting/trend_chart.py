@@ -64,7 +64,10 @@ def _draw(axes: Axes, trend: Trend, one: Series) -> None:
     axes.set_title(one.name, pad=6)
     if one.curve.low is not None and one.curve.high is not None:
         axes.fill_between(trend.at, one.curve.low, one.curve.high, color=TEAL, alpha=0.13, linewidth=0)
-    axes.plot(trend.at, one.curve.value, color=TEAL, linewidth=2.0, solid_capstyle="round", zorder=3)
+    known, beyond = _parts(trend)
+    axes.plot(trend.at[known], one.curve.value[known], color=TEAL, linewidth=2.0, solid_capstyle="round", zorder=3)
+    for part in beyond:  # where training has no value of the relation, of whatever head
+        axes.plot(trend.at[part], one.curve.value[part], color=TEAL, linewidth=1.6, linestyle=(0, (3, 2)), zorder=3)
     small = len(one.at) > _MANY_VALUES
     for chosen, colour, marker, size, above in (
         (one.trained_on, INK, "o", 9.0 if small else 20.0, 4),
@@ -75,6 +78,18 @@ def _draw(axes: Axes, trend: Trend, one: Series) -> None:
             linewidths=0.4 if small else 0.7, zorder=above, clip_on=False,
         )  # fmt: skip
     axes.margins(x=0.02)
+
+
+def _parts(trend: Trend) -> tuple[slice, list[slice]]:
+    """The points of a curve within the span of training, and those before and after, each up to where it starts."""
+    if trend.training_span is None:
+        return slice(0, 0), [slice(0, len(trend.at))]
+    first = int(np.searchsorted(trend.at, trend.training_span[0], side="left"))
+    end = int(np.searchsorted(trend.at, trend.training_span[1], side="right"))
+    if end <= first:
+        return slice(0, 0), [slice(0, len(trend.at))]
+    outside = [slice(0, first + 1), slice(end - 1, len(trend.at))]
+    return slice(first, end), [part for part in outside if part.stop - part.start > 1]
 
 
 def _drawn(trend: Trend) -> Floats:
