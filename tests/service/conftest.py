@@ -113,6 +113,13 @@ def site(graph) -> Iterator[Callable[..., Site]]:
         yield make
 
 
+@pytest.fixture(scope="module")
+def plain_site(graph) -> Iterator[Site]:
+    """One such service as it is when nothing is said, for tests that leave it as they found it."""
+    with in_thread(graph, FakeEngine()) as found:
+        yield found
+
+
 @contextlib.contextmanager
 def in_thread(graph, engine, **changes) -> Iterator[Site]:
     from hynt.service.front import Front

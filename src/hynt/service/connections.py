@@ -7,12 +7,13 @@ from __future__ import annotations
 import asyncio
 import sys
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hynt.service.guards import HEADERS
+from hynt.service.lingering import LingeringTransport
 from hynt.service.problems import MEDIA_TYPE, Problem, unavailable
 from hynt.service.settings import HEADER_BYTES, ServiceSettings
 
@@ -35,7 +36,8 @@ class GuardedConnection(H11Protocol):
     _leaving: asyncio.TimerHandle | None = None  # for the client to take an answer
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        self._lingering = LingeringTransport(transport, self._is_sending)
+        super().connection_made(cast(asyncio.Transport, self._lingering))
         if len(self.connections) > self.settings.connections:
             self.refuse(unavailable("too many connections are open.", 1))
             return
@@ -45,9 +47,16 @@ class GuardedConnection(H11Protocol):
         for timer in (self._waiting, self._leaving):
             if timer is not None:
                 timer.cancel()
+        self._lingering.finish()
         super().connection_lost(exc)
 
+    def eof_received(self) -> None:
+        if self._lingering.is_closing():
+            self._lingering.finish()
+
     def data_received(self, data: bytes) -> None:
+        if self._lingering.is_closing():
+            return  # the answer is given, or refused: the rest is not wanted
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._headers_came()
@@ -90,6 +99,10 @@ class GuardedConnection(H11Protocol):
         except h11.LocalProtocolError:
             pass  # an answer had begun already: there is nothing left but to hang up
         self.transport.close()
+
+    def _is_sending(self) -> bool:
+        """Whether the client may have more to say than was heard."""
+        return self.conn.their_state not in (h11.DONE, h11.MUST_CLOSE, h11.CLOSED)
 
     # ------------------------------------------------------------------ clocks
 

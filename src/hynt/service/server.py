@@ -44,10 +44,14 @@ def listening_socket(settings: ServiceSettings) -> socket.socket:
                 advice="Say --token-file FILE, or leave --host out.",
             )  # fmt: skip
         found = socket.socket(family, kind, protocol)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
-        found.listen(2048)
-        found.setblocking(False)
+        try:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(address)
+            found.listen(2048)
+            found.setblocking(False)
+        except OSError:
+            found.close()
+            raise
     except OSError as problem:
         raise UsageError(
             f"cannot listen at {settings.host} port {settings.port}: {problem.strerror or problem}.", where="--port",
