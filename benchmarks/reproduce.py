@@ -21,6 +21,7 @@ import argparse
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -77,6 +78,7 @@ class Work:
     compiled: bool
     seed: int
     batch_scale: float | None = None  # None: as `BUDGET` says
+    test_facts: int | None = None
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     began: float = 0.0
 
@@ -116,9 +118,9 @@ def work_list(given: argparse.Namespace) -> list[Work]:
     jobs: list[dict[str, str]] = [{"graph": graph} for graph in given.graph]
     for text in given.job:
         pairs = dict(pair.split("=", 1) for pair in shlex.split(text))
-        unknown = set(pairs) - {"graph", "models", "seconds", "tasks"}
+        unknown = set(pairs) - {"graph", "models", "seconds", "tasks", "test_facts"}
         if unknown or "graph" not in pairs:
-            sys.exit(f"cannot read the job {text!r}: it takes graph=, models=, seconds= and tasks=")
+            sys.exit(f"cannot read the job {text!r}: it takes graph=, models=, seconds=, tasks= and test_facts=")
         jobs.append(pairs)
     found = []
     for job in jobs:
@@ -130,6 +132,7 @@ def work_list(given: argparse.Namespace) -> list[Work]:
                     job["graph"], model, preset, float(job.get("seconds", given.seconds_per_model)),
                     job.get("tasks", given.tasks), changes, given.validation_facts, given.validations, given.device,
                     given.compiled, seed, 1.0 if given.as_published else given.batch_scale,
+                    int(job["test_facts"]) if "test_facts" in job else given.test_facts,
                 )
                 for seed in given.seeds
             ]  # fmt: skip
@@ -153,6 +156,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="[MODEL:]KEY=VALUE")
     parser.add_argument("--validation-facts", type=int, default=1000)
     parser.add_argument("--validations", type=int, default=6)
+    parser.add_argument("--test-facts", type=int, help="ask about so many test facts only, drawn once")
     parser.add_argument("--compiled", action="store_true", help="compile steps: faster, but half a minute before that")
     parser.add_argument("--limit-seconds", type=float, default=float("inf"), help="end everything after this")
     parser.add_argument("--share-gpu", action="store_true", help="let processes run side by side on the GPU (MPS)")
@@ -189,6 +193,7 @@ class Reproduction:
         """Until all is done, or time is up."""
         with tempfile.TemporaryDirectory(prefix="reproduce-") as place:
             self.place = Path(place)
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # `finally` ends the processes
             if self.given.share_gpu:
                 from benchmarks.reproduce_one import shared_gpu
 

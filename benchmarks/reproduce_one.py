@@ -65,7 +65,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     plain = Trial(work["model"], work["preset"], work["seed"])
     trial = Trial(
         work["model"], work["preset"], work["seed"], work["seconds"], work["validations"], work["validation_facts"],
-        changes_of(work, plain.settings(graph, device).batch_size),
+        work["test_facts"], changes_of(work, plain.settings(graph, device).batch_size),
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="reproduce-run-") as folder:
         row = run_trial(place, trial, Path(folder) / "run", Teller())

@@ -59,13 +59,15 @@ def test_rows_are_whole_and_a_crash_ends_nothing_else(saved, tmp_path):
 
 
 def test_a_budget_that_is_used_up_is_said_and_so_is_a_call_without_time(saved, tmp_path):
-    job = f"graph={saved} models=transea seconds=0.01 tasks=link"
+    job = f"graph={saved} models=transea seconds=0.01 tasks=link test_facts=2"
     found, _ = reproduced(tmp_path / "result.json", "--job", job, "--as-published")
     row = found["rows"]["small transea"]
     assert row["budget_limited"] is True
     assert row["epochs"] < row["schedule_epochs"] == 500
     assert row["changes"] == []
     assert set(row["test"]["realistic"]) == {"link"}
+    assert row["test"]["realistic"]["link"]["all"]["count"] <= 4
+    assert row["protocol"]["test_facts"] == 2
     found, _ = reproduced(tmp_path / "none.json", "--limit-seconds", "0", graphs=[saved])
     assert found["rows"] == {}
     assert all("time" in one["reason"] for one in found["failed"].values())

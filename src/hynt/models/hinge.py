@@ -53,7 +53,11 @@ class RowConvolution(nn.Module):
     def linear(self, vectors: Tensor, first: int) -> Tensor:
         """(n, filters × (d − 2)) what rows `first`, `first` + 1, … add, from (n, rows, d)."""
         weight = self.weight[:, first : first + vectors.shape[1]]
-        return functional.conv1d(vectors, weight).flatten(1)
+        if not vectors.is_cuda:
+            return functional.conv1d(vectors, weight).flatten(1)
+        # As a matrix product, whose precision evaluation can set: a GPU's convolutions round to ten bits by default.
+        windows = vectors.unfold(2, KERNEL, 1).transpose(2, 3).flatten(1, 2)  # (n, rows × KERNEL, d − 2)
+        return torch.matmul(weight.flatten(1), windows).flatten(1)
 
     is_monotone = True
 

@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
@@ -104,8 +105,8 @@ class Kbln(nn.Module):
     def read(self, batch: MaskedBatch) -> TripleQuestion:
         """e ∘ r."""
         entity, relation, asks_head = known_parts(batch)
-        vector = self.relations[self._directed(relation, asks_head)]
-        return triple_question(batch, self.dropout(self.entities[entity]) * self.dropout(vector))
+        vector = embedding(self._directed(relation, asks_head), self.relations)
+        return triple_question(batch, self.dropout(embedding(entity, self.entities)) * self.dropout(vector))
 
     def score(self, question: Question, candidates: Candidates) -> Tensor:
         """Logits of links, or numbers."""
@@ -122,7 +123,7 @@ class Kbln(nn.Module):
 
     def head_vectors(self, entity: Tensor) -> Tensor:
         """(rows, dimension) what the head sees."""
-        return self.entities[entity]
+        return embedding(entity, self.entities)
 
     def numbers_of_candidates(self, attribute: Tensor, candidates: Candidates) -> Tensor:
         """(rows, candidates) as the head says."""
@@ -136,7 +137,7 @@ class Kbln(nn.Module):
     def _numeric_expert(self, question: TripleQuestion, candidates: Candidates) -> Tensor:
         """(rows, candidates): the known entity stands for the head, as in the released code."""
         mine = self.literals[question.entity]  # (rows, attributes)
-        weight = self.numeric[self._directed(question.relation, question.asks_head)]
+        weight = embedding(self._directed(question.relation, question.asks_head), self.numeric)
         if self.settings.mask_missing:
             weight = weight * self.has[question.entity]
         by = question.relation if self.settings.per_relation_stats else torch.zeros_like(question.relation)
@@ -154,7 +155,7 @@ class Kbln(nn.Module):
         # (cells, rows): one cell a row, so that the cells of an entity lie together and can be added up.
         apart = mine.t()[attribute] - self.cell_value[here].unsqueeze(1) - centre.t()[attribute]
         more = torch.exp(-apart.square() / spread.t()[attribute]) - without.t()[attribute]
-        more = weight.t()[attribute] * more
+        more = embedding(attribute, weight.t()) * more
         # Segment by segment: on a GPU adding at indices would add in another order each time.
         of_cells = torch.segment_reduce(more, "sum", lengths=self.cell_count[start:end], axis=0, unsafe=True)
         return (weight * without).sum(1, keepdim=True) + of_cells.t()

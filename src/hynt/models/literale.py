@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
@@ -114,7 +115,7 @@ class Literale(nn.Module):
         if self.settings.directions == "reciprocal":
             relation = relation + asks_head * self.sizes.relations
         heads = self._gated(entity)
-        relations = [table[relation] for table in self.relations]
+        relations = [embedding(relation, table) for table in self.relations]
         if self.settings.base == "conve":
             query = self.convolution(heads[0], relations[0])
             return triple_question(batch, torch.cat([query, torch.ones_like(query[:, :1])], 1))
@@ -144,7 +145,7 @@ class Literale(nn.Module):
     def head_vectors(self, entity: Tensor) -> Tensor:
         """(rows, width) what the head sees."""
         gated = self.settings.head_input == "gated"
-        return torch.cat(self._gated(entity) if gated else [table[entity] for table in self.entities], 1)
+        return torch.cat(self._gated(entity) if gated else [embedding(entity, table) for table in self.entities], 1)
 
     def numbers_of_candidates(self, attribute: Tensor, candidates: Candidates) -> Tensor:
         """(rows, candidates) as the head says."""
@@ -157,7 +158,7 @@ class Literale(nn.Module):
     def _gated(self, entity: Tensor) -> list[Tensor]:
         """(rows, dimension) each: enriched vectors, real and imaginary or just one."""
         pairs = zip(self.gates, self.entities, strict=True)
-        return [gate(table[entity], self.literals[entity]) for gate, table in pairs]
+        return [gate(embedding(entity, table), self.literals[entity]) for gate, table in pairs]
 
     def _candidate_table(self) -> Tensor:
         """(entities, width) the enriched vector of every entity; kept between the questions of an evaluation."""

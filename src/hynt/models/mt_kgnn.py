@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
@@ -111,7 +112,8 @@ class MtKgnn(nn.Module):
     def read(self, batch: MaskedBatch) -> TripleQuestion:
         """e ∘ r."""
         entity, relation, _ = known_parts(batch)
-        return triple_question(batch, self.dropout(self.entities[entity]) * self.dropout(self.relations[relation]))
+        known, vector = embedding(entity, self.entities), embedding(relation, self.relations)
+        return triple_question(batch, self.dropout(known) * self.dropout(vector))
 
     def score(self, question: Question, candidates: Candidates) -> Tensor:
         """Logits of links, or numbers."""
@@ -130,11 +132,14 @@ class MtKgnn(nn.Module):
 
     def numbers_of_heads(self, entity: Tensor, attribute: Tensor) -> Tensor:
         """(rows,) as the network of heads says."""
-        return torch.as_tensor(self.of_heads(self.entities[entity], self.attribute_vectors[attribute]))
+        return torch.as_tensor(self.of_heads(*self._vectors(entity, attribute)))
 
     def numbers_of_tails(self, entity: Tensor, attribute: Tensor) -> Tensor:
         """(rows,) as the network of tails says: only heads have numbers to ask for, so training is what needs it."""
-        return torch.as_tensor(self.of_tails(self.entities[entity], self.attribute_vectors[attribute]))
+        return torch.as_tensor(self.of_tails(*self._vectors(entity, attribute)))
+
+    def _vectors(self, entity: Tensor, attribute: Tensor) -> tuple[Tensor, Tensor]:
+        return embedding(entity, self.entities), embedding(attribute, self.attribute_vectors)
 
     def numbers_of_candidates(self, attribute: Tensor, candidates: Candidates) -> Tensor:
         """(rows, candidates) as `numbers`."""

@@ -98,6 +98,11 @@ class Stare(nn.Module):
         longest = int(train.qualifier_counts().max()) if len(train) else 0
         return cls(sizes, settings, StarGraph(train, settings.degrees), LiteralValues.of(train), longest)
 
+    def train(self, mode: bool = True) -> Stare:
+        """Weights are about to change or have changed, perhaps unseen by Python: nothing computed from them is kept."""
+        self._kept = None
+        return super().train(mode)
+
     def encoded_graph(self) -> tuple[Tensor, Tensor]:
         """(tokens, d) and (2 × relations, d). When nothing is learnt, it is kept until a weight changes."""
         if self.training or torch.is_grad_enabled():
@@ -141,14 +146,15 @@ class Stare(nn.Module):
         unknown = self.graph.tokens
         subject = token_rows(torch.where(asks_head, batch.tail_entity, batch.head), self.sizes, unknown)
         relation = batch.relation + torch.where(asks_head, self.sizes.relations, 0)
-        lead = torch.stack([x[subject], relations[relation]], 1)
+        lead = torch.stack([functional.embedding(subject, x), functional.embedding(relation, relations)], 1)
         value = token_rows(batch.qualifier_entity, self.sizes, unknown)
         tokens, groups = [], []
         for span in batch.layout.spans():
             found, present = lead[span.rows], None
             if span.capacity and self.settings.decoder_qualifiers:
                 key, own, here = _sorted(batch, value, span, unknown + 1)
-                pairs = torch.stack([relations[key], x[own]], 2).view(span.size, 2 * span.capacity, -1)
+                pairs = torch.stack([functional.embedding(key, relations), functional.embedding(own, x)], 2)
+                pairs = pairs.view(span.size, 2 * span.capacity, -1)
                 found = torch.cat([found, pairs], 1)
                 present = functional.pad(here.repeat_interleave(2, 1), (2, 0), value=True)
             if self.position is not None:

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
+from torch.nn.functional import embedding, normalize
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
@@ -67,7 +67,7 @@ class Transea(nn.Module):
         """Where the answer should lie: h + r for a tail, t − r for a head."""
         entity, relation, asks_head = known_parts(batch)
         sign = torch.where(asks_head, -1.0, 1.0).unsqueeze(1)
-        place = normalize(self.entities[entity]) + sign * normalize(self.relations[relation])
+        place = normalize(embedding(entity, self.entities)) + sign * normalize(embedding(relation, self.relations))
         return triple_question(batch, place)
 
     def score(self, question: Question, candidates: Candidates) -> Tensor:
@@ -86,8 +86,8 @@ class Transea(nn.Module):
 
     def numbers(self, entity: Tensor, attribute: Tensor) -> Tensor:
         """(rows,) v̂."""
-        projected = (normalize(self.entities[entity]) * normalize(self.directions[attribute])).sum(1)
-        return projected + self.bias[attribute]
+        vectors, directions = embedding(entity, self.entities), embedding(attribute, self.directions)
+        return (normalize(vectors) * normalize(directions)).sum(1) + self.bias[attribute]
 
     def numbers_of_candidates(self, attribute: Tensor, candidates: Candidates) -> Tensor:
         """(rows, candidates) v̂ of each candidate."""

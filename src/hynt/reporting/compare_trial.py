@@ -10,7 +10,7 @@ import json
 import resource
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, cast
@@ -36,6 +36,7 @@ from hynt.training.run import Watcher, start, train
 from hynt.training.run_folder import RunFolder
 from hynt.training.settings import RunSettings
 from hynt.training.training_data import fit_scaling, training_table
+from hynt.training.validating import SampledEvaluator
 
 Asked = Callable[[int, int], None]
 """Hears how many questions are done, of how many."""
@@ -51,6 +52,7 @@ class Trial:
     seconds: float | None = None  # of training; None: the whole schedule
     validations: int = 6  # spread over those seconds
     validation_facts: int | None = None  # how many facts a validation asks about; None: all
+    test_facts: int | None = None  # how many facts of the test split are asked about, drawn once; None: all
     changes: tuple[str, ...] = ()  # of settings, `key=value`
 
     def settings(self, graph: KnowledgeGraph, device: torch.device) -> RunSettings:
@@ -98,17 +100,24 @@ def run_trial(
     loaded = load_run(run.path, place.device)
     began = time.perf_counter()
     run.count_read("test")
-    evaluator = Evaluator(
-        loaded.graph, loaded.scaling, "test", checked_tasks(place.tasks), device=place.device,
-        literals=loaded.literals, described=loaded.described(),
-    )  # fmt: skip
-    found = evaluator.evaluate(loaded.model, asked)
+    found = _test(place, trial, loaded).evaluate(loaded.model, asked)
     return {
         "model": trial.model, "preset": trial.preset, "seed": settings.seed, "changes": list(trial.changes),
         **described(loaded.model), **trained(loaded), **judged(found),
         "test_seconds": time.perf_counter() - began, "peak_memory_bytes": peak_memory(place.device),
         "settings": to_mapping(settings),
     }  # fmt: skip
+
+
+def _test(place: Place, trial: Trial, loaded: LoadedRun) -> Evaluator:
+    evaluator = Evaluator(
+        loaded.graph, loaded.scaling, "test", checked_tasks(place.tasks), device=place.device,
+        literals=loaded.literals, described=loaded.described() | {"test_facts": trial.test_facts or "all"},
+    )  # fmt: skip
+    if trial.test_facts is None:
+        return evaluator
+    given = {name.name: getattr(evaluator, name.name) for name in fields(evaluator)}
+    return SampledEvaluator(**given, facts_asked=trial.test_facts)
 
 
 def described(model: Model) -> dict[str, Any]:

@@ -112,7 +112,7 @@ class NumberHead(nn.Module):
 
     def forward(self, vectors: Tensor, attribute: Tensor) -> Tensor:
         """(rows,) of vectors (rows, width) and attributes (rows,)."""
-        return (vectors * self.weight[attribute]).sum(1) + self.bias[attribute]
+        return (vectors * nn.functional.embedding(attribute, self.weight)).sum(1) + self.bias[attribute]
 
     def of_candidates(self, vectors: Tensor, attribute: Tensor) -> Tensor:
         """(rows, candidates) of vectors (candidates, width) or (rows, candidates, width) and attributes (rows,)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torch import Tensor
+from torch.nn.functional import embedding
 
 from hynt.models.contract import Candidates, Entities, EntityIds, EntityRange
 
@@ -15,7 +16,7 @@ def candidate_rows(table: Tensor, candidates: Candidates) -> Tensor:
         case EntityRange(start, end):
             return table[start:end]
         case EntityIds(ids):
-            return table[ids]
+            return embedding(ids, table)
     raise ValueError(f"this model scores entities, not {type(candidates).__name__}")
 
 

@@ -100,14 +100,16 @@ class StarLayer(nn.Module):
         """(tokens, d) and (2 × relations, d) from the same."""
         rate = self.dropout if self.training else 0.0
         keep = 1 - self.qualifier_weight  # α
-        pairs = composed(x[graph.qualifier_value], relations[graph.qualifier_relation], self.composition)
+        # Looked up as embeddings, whose way back shares the sums over a much-used row among many threads of a GPU.
+        values = functional.embedding(graph.qualifier_value, x)
+        pairs = composed(values, functional.embedding(graph.qualifier_relation, relations), self.composition)
         context = x.new_zeros(len(graph.qualified), x.shape[1]).index_add(0, graph.qualifier_edge, pairs.to(x.dtype))
         context = self.qualifier_weight * (context @ self.of_qualifiers)
         total = composed(x, self.loop_relation, self.composition) @ self.loop
         for direction in range(DIRECTIONS):
-            of_edge = keep * relations[graph.relation[direction]]
+            of_edge = keep * functional.embedding(graph.relation[direction], relations)
             of_edge = of_edge.index_add(0, graph.qualified, context.to(of_edge.dtype))
-            messages = composed(x[graph.sender[direction]], of_edge, self.composition)
+            messages = composed(functional.embedding(graph.sender[direction], x), of_edge, self.composition)
             messages = messages * graph.share[direction].unsqueeze(1)
             gathered = x.new_zeros(x.shape).index_add(0, graph.receiver[direction], messages.to(x.dtype))
             total = total + functional.dropout(gathered @ self.message[direction], rate, rate > 0)
