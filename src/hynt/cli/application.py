@@ -41,6 +41,8 @@ VERBS = {
     "calibrate": "hynt.cli.calibrate",
     "similar": "hynt.cli.similar",
     "embeddings": "hynt.cli.embeddings",
+    "push": "hynt.cli.push",
+    "pull": "hynt.cli.pull",
     "report": "hynt.cli.report",
     "serve": "hynt.cli.serve",
 }

@@ -1,0 +1,40 @@
+"""`hynt pull`: take a run that was given away, checked to the byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.output import JsonFlag, deliver, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(name="pull", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
+
+
+@app.command()
+def pull(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder, or hf:owner/name on the hub.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The run folder to make.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Take the run in SOURCE. Each file is checked by its hash first; files that no run has are passed over."""
+    from hynt.sharing.pulling import pull as take
+
+    result = take(source, out)
+    deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
+
+
+def _print(console: Console, result: dict[str, Any]) -> None:
+    console.print(
+        f"{visible(result['model'])} on {visible(result['graph'])}: {len(result['files'])} files, "
+        f"all as listed, in {result['run']}"
+    )
+    if result["passed_over"]:
+        console.print(f"passed over, since no run has them: {visible(', '.join(result['passed_over']))}")
+    if not result["graph_included"]:
+        console.print("the graph was not given away with the run: put it where the model card says")
+    console.print(f"next: hynt predict {result['run']} --help")

@@ -1,0 +1,51 @@
+"""`hynt push`: give a run away, as a folder laid out like a hub repository or to the hub itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.output import JsonFlag, deliver, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(name="push", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
+
+
+@app.command()
+def push(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
+    destination: Annotated[str, typer.Argument(metavar="DEST", help="A folder, or hf:owner/name on the hub.")],
+    evaluation: Annotated[
+        Path | None, typer.Option("--evaluation", metavar="FILE", help="What `hynt evaluate RUN --save FILE` wrote.")
+    ] = None,
+    licence: Annotated[
+        str, typer.Option("--licence", help="Of the model, such as cc-by-4.0; else the graph's.")
+    ] = "",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier push left in DEST.")] = False,
+    public: Annotated[bool, typer.Option("--public", help="Make a new repository on the hub public.")] = False,
+    as_json: JsonFlag = False,
+) -> None:  # fmt: skip
+    """Give RUN away with a model card made from it. Weights are safetensors; nothing is a pickle."""
+    from hynt.prediction.run_graph import whole_run
+    from hynt.sharing.pushing import push as give
+
+    with whole_run():
+        result = give(
+            run, destination, evaluation=evaluation, licence=licence, overwrite=overwrite, private=not public
+        )  # fmt: skip
+    deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
+
+
+def _print(console: Console, result: dict[str, Any]) -> None:
+    console.print(f"{len(result['files'])} files of {result['run']} are in {result['destination']}")
+    if result["left_out"]:
+        console.print(f"left out, since no run has them: {visible(', '.join(result['left_out']))}")
+    if result["licence"] is None:
+        console.print("no licence is stated: see that you may give the graph away, and say --licence")
+    if not result["graph_included"]:
+        console.print("the graph is not part of the run: whoever pulls it needs the graph as well")
+    console.print(f"next: hynt pull {result['destination']} RUN")

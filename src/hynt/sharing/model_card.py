@@ -1,0 +1,212 @@
+"""The page that goes with a given-away run, made from the run itself: what it is, how it was made, how good it is.
+
+Names come from data, so everything is quoted: in the header as JSON strings, which YAML reads too, and in the text
+with all that Markdown and HTML would obey taken out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hynt.errors import UsageError
+from hynt.graph.manifest import Manifest, read_manifest
+from hynt.training.run_folder import CONFIG, RunFolder
+
+HUB_LICENCES = (
+    "apache-2.0", "bsd-3-clause", "cc0-1.0", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-4.0",
+    "cdla-permissive-2.0", "gpl-3.0", "mit", "odbl", "odc-by",
+)  # fmt: skip
+"""Licences that the hub knows by these names; any other is written out."""
+
+_TASKS = {"link": "entities", "relation": "relations", "number": "numbers"}
+_SHOWN = ("mrr", "hits@1", "hits@3", "hits@10", "rmse", "mae")
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """What the card says."""
+
+    run: RunFolder
+    graph: Manifest | None  # None: the graph is not given away with the run
+    validation: Mapping[str, Any]  # metrics by task and scope, of the weights that are given away; empty: none
+    evaluation: Mapping[str, Any] | None = None  # what `hynt evaluate --save` wrote
+    licence: str = ""
+    settings: str = field(default="", repr=False)
+
+
+def card_facts(run: RunFolder, evaluation: Path | None, licence: str) -> CardFacts:
+    """Read from a run, and from an evaluation of it if one is given."""
+    folder = run.path / run.manifest["graph"]["path"]
+    embedded = run.manifest["graph"]["path"] == "graph"
+    graph = read_manifest(folder) if embedded else None
+    settings = run.checked(CONFIG).read_text(encoding="utf-8")
+    found = None if evaluation is None else _evaluation(evaluation, run)
+    return CardFacts(run, graph, _validation(run), found, licence or (graph.licence if graph else ""), settings)
+
+
+def _validation(run: RunFolder) -> Mapping[str, Any]:
+    epoch = run.manifest.get("training", {}).get("weights_of_epoch")
+    lines = [json.loads(line) for line in run.metrics.read_text(encoding="utf-8").splitlines()]
+    found = [line["validation"] for line in lines if "validation" in line and line.get("epoch") == epoch]
+    return found[-1] if found else {}
+
+
+def _evaluation(path: Path, run: RunFolder) -> Mapping[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+        protocol = content["protocol"]
+        said = (protocol["graph"], protocol["model"], protocol["seed"], protocol["epoch"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        advice = "Make one with: hynt evaluate RUN --save FILE."
+        raise UsageError("this is not an evaluation.", where=str(path), advice=advice) from None
+    manifest = run.manifest
+    mine = (manifest["graph"]["name"], manifest["model_name"], run.settings().seed,
+            manifest["training"]["weights_of_epoch"])  # fmt: skip
+    if said != mine:
+        raise UsageError(
+            f"the evaluation is of another run: graph, model, seed and epoch are {said}, not {mine}.", where=str(path)
+        )
+    return dict(content)
+
+
+def card_text(facts: CardFacts) -> str:
+    """The whole page."""
+    return "\n".join([*_header(facts), *_what(facts), *_numbers(facts), *_graph(facts), *_made(facts)]) + "\n"
+
+
+def _header(facts: CardFacts) -> list[str]:
+    licence = facts.licence.strip().lower()
+    known = licence in HUB_LICENCES
+    lines = ["---", f"license: {licence if known else 'other'}"]
+    if not known:
+        lines.append(f"license_name: {_quoted(facts.licence.strip() or 'not stated')}")
+    lines += [
+        "library_name: hynt",
+        "pipeline_tag: graph-ml",
+        "tags:",
+        *(f"- {tag}" for tag in ("hynt", "knowledge-graph", "link-prediction", "numeric-literals", "qualifiers")),
+    ]
+    metrics = [
+        f"    - type: {metric}\n      name: {_quoted(f'{task}.{scope}.{metric}, {split}')}\n      value: {value!r}"
+        for split, found in _splits(facts)
+        for task, scope, metric, value in _rows(found)
+    ]
+    if metrics:
+        lines += [
+            "model-index:", f"- name: {_quoted(facts.run.manifest['model_name'])}", "  results:", "  - task:",
+            "      type: graph-ml", "    dataset:", f"      name: {_quoted(_graph_name(facts))}",
+            f"      type: {_quoted(_graph_name(facts))}", "    metrics:", *metrics,
+        ]  # fmt: skip
+    return [*lines, "---", ""]
+
+
+def _what(facts: CardFacts) -> list[str]:
+    model, name = facts.run.manifest["model_name"], plain(_graph_name(facts))
+    return [
+        f"# {plain(model)} on {name}", "",
+        "A model of a knowledge graph whose facts carry qualifiers and numbers, trained with",
+        f"hynt {plain(facts.run.manifest['hynt'])}. It fills in what is missing in a fact: an entity, a relation or a "
+        "number.",
+        "", "```console", "$ pip install hynt", "$ hynt pull SOURCE RUN", "$ hynt predict RUN --help", "```", "",
+        "`hynt pull` checks every file against its hash before the run appears. Weights are safetensors; nothing in",
+        "this repository is run as code.", "",
+    ]  # fmt: skip
+
+
+def _numbers(facts: CardFacts) -> list[str]:
+    lines = ["## How good it is", ""]
+    for split, found in _splits(facts):
+        lines += [f"On the split {plain(split)}:", "", "| asked for | scope | metric | value |", "|---|---|---|---|"]
+        lines += [
+            f"| {_TASKS[task]} | {scope} | {metric} | {value:.4f} |" for task, scope, metric, value in _rows(found)
+        ]
+        lines += ["", *_protocol(found.get("protocol", {}), split), ""]
+    if len(lines) == 2:
+        lines += ["It was not validated.", ""]
+    reads = ", ".join(f"{split} {facts.run.reads(split)} times" for split in ("valid", "test"))
+    return [*lines, f"Readings of held-out splits by evaluations of this run: {reads}.", ""]
+
+
+def _protocol(protocol: Mapping[str, Any], split: str) -> list[str]:
+    if not protocol:
+        return [
+            f"Every component of every fact of {plain(split)} was hidden in turn. Ranks are filtered by the known "
+            "answers of all splits, ties count half, numbers are on the min–max scale of their relation. The epoch was "
+            "chosen by this split, so these numbers flatter."
+        ]
+    shown = "; ".join(
+        f"{plain(name)}: {plain(json.dumps(value, ensure_ascii=False))}" for name, value in protocol.items()
+    )
+    return [f"Protocol: {shown}."]
+
+
+def _graph(facts: CardFacts) -> list[str]:
+    lines = ["## The graph", ""]
+    if facts.graph is None:
+        return [
+            *lines,
+            f"{plain(_graph_name(facts))} is too large to be part of the run. To ask the run, put it at "
+            f"{plain(facts.run.manifest['graph']['path'])}, seen from the run's folder; it is checked by content.", "",
+        ]  # fmt: skip
+    counts = ", ".join(f"{count:,} {plain(name.replace('_', ' '))}" for name, count in facts.graph.counts.items())
+    return [
+        *lines, f"{plain(_graph_name(facts))}: {counts}. It is part of this repository, in `graph/`.", "",
+        f"- licence: {plain(facts.graph.licence) or 'not stated'}",
+        f"- source: {plain(facts.graph.source) or 'not stated'}", "",
+    ]  # fmt: skip
+
+
+def _made(facts: CardFacts) -> list[str]:
+    training = facts.run.manifest.get("training", {})
+    fence = "`" * max(3, _longest_fence(facts.settings) + 1)
+    return [
+        "## How it was made", "",
+        f"Trained for {training.get('seconds', 0):,.0f} s; the weights are those of epoch "
+        f"{training.get('weights_of_epoch', 0)}. All settings, as in `config.toml`:", "",
+        f"{fence}toml", facts.settings.rstrip("\n"), fence,
+    ]  # fmt: skip
+
+
+def _splits(facts: CardFacts) -> list[tuple[str, Mapping[str, Any]]]:
+    found = [("valid", facts.validation)] if facts.validation else []
+    if facts.evaluation is not None:
+        found.append((str(facts.evaluation["protocol"].get("split", "")), facts.evaluation))
+    return found
+
+
+def _rows(found: Mapping[str, Any]) -> list[tuple[str, str, str, float]]:
+    rows = []
+    for task in _TASKS:
+        for scope in ("triplet", "all"):
+            metrics = found.get(task, {}).get(scope) or {}
+            rows += [
+                (task, scope, metric, float(metrics[metric])) for metric in _SHOWN if metrics.get(metric) is not None
+            ]
+    return rows
+
+
+def _graph_name(facts: CardFacts) -> str:
+    return str(facts.run.manifest["graph"]["name"]) or "a graph without a name"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text)
+
+
+def plain(text: str) -> str:
+    """Text from data as plain words: one line, with nothing left that Markdown or HTML would act on."""
+    line = " ".join(str(text).split())
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(f"\\{mark}" if mark in "\\`*_[]|#!" else mark for mark in line)
+
+
+def _longest_fence(text: str) -> int:
+    longest = run = 0
+    for mark in text:
+        run = run + 1 if mark == "`" else 0
+        longest = max(longest, run)
+    return longest

@@ -1,0 +1,304 @@
+"""Runs given away and taken back: equal to the byte, refused when touched, never more than a run's own files."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from hynt.errors import DataError, UsageError
+from hynt.prediction.predictor import load
+from hynt.sharing.hub import Repository
+from hynt.sharing.model_card import plain
+from hynt.sharing.parcel import CARD, LIST
+from hynt.sharing.pulling import pull
+from hynt.sharing.pushing import push
+from hynt.training.hashed_files import index_text
+from hynt.training.run import start, train
+from hynt.training.run_folder import RunFolder
+from tests.training.small_graph import contents, small_graph, tiny_settings
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory) -> Path:
+    torch.set_num_threads(1)
+    run = train(start(small_graph(), tiny_settings(), tmp_path_factory.mktemp("runs") / "run", CPU), CPU).path
+    _ = load(run, "cpu").calibration  # makes calibration.json, which goes with the run
+    return run
+
+
+@pytest.fixture
+def given(original, tmp_path) -> Path:
+    push(original, str(tmp_path / "given"))
+    return tmp_path / "given"
+
+
+def test_a_pulled_run_is_the_run(original, given, tmp_path):
+    result = pull(str(given), tmp_path / "pulled")
+    assert contents(tmp_path / "pulled") == contents(original)
+    assert "calibration.json" in result["files"]
+    assert "graph/train.parquet" in result["files"]
+    assert (result["passed_over"], result["graph_included"]) == ([], True)
+    question = ("person 1", "knows", "?")
+    assert str(load(tmp_path / "pulled", "cpu").predict(question)) == str(load(original, "cpu").predict(question))
+
+
+def test_the_folder_is_a_repository_of_the_hub(original, given):
+    yaml = pytest.importorskip("yaml")
+    names = set(contents(given))
+    assert names == set(contents(original)) | {CARD, LIST}
+    assert not [name for name in names if name.endswith((".pkl", ".pt", ".bin", ".py", ".pickle"))]
+    card = (given / CARD).read_text(encoding="utf-8")
+    _, header, text = card.split("---\n", 2)
+    found = yaml.safe_load(header)
+    assert (found["license"], found["license_name"], found["library_name"]) == ("other", "not stated", "hynt")
+    metrics = {one["name"]: one["value"] for one in found["model-index"][0]["results"][0]["metrics"]}
+    best = json.loads((original / "manifest.json").read_text())["training"]["best"]
+    assert metrics["link.all.mrr, valid"] == best["value"]
+    assert f"| entities | all | mrr | {best['value']:.4f} |" in text
+    assert (original / "config.toml").read_text() in text
+    assert "licence: not stated" in text
+    assert "valid 0 times, test 0 times" in text
+
+
+def test_the_card_has_the_evaluation_and_the_licence(original, tmp_path):
+    yaml = pytest.importorskip("yaml")
+    run = RunFolder.open(original)
+    protocol = {
+        "graph": "small", "split": "test", "ties": "realistic", "model": "hynt", "seed": 0,
+        "epoch": run.manifest["training"]["weights_of_epoch"],
+    }  # fmt: skip
+    evaluation = {"link": {"all": {"mrr": 0.25, "hits@10": 0.5, "questions": 4}}, "protocol": protocol}
+    (tmp_path / "test.json").write_text(json.dumps(evaluation))
+    push(original, str(tmp_path / "given"), evaluation=tmp_path / "test.json", licence="CC-BY-4.0")
+    _, header, text = (tmp_path / "given" / CARD).read_text().split("---\n", 2)
+    found = yaml.safe_load(header)
+    assert found["license"] == "cc-by-4.0"
+    names = [one["name"] for one in found["model-index"][0]["results"][0]["metrics"]]
+    assert "link.all.hits@10, test" in names
+    assert "On the split test:" in text
+    assert 'ties: "realistic"' in text
+    protocol["seed"] = 7
+    (tmp_path / "other.json").write_text(json.dumps(evaluation | {"protocol": protocol}))
+    with pytest.raises(UsageError, match="the evaluation is of another run"):
+        push(original, str(tmp_path / "again"), evaluation=tmp_path / "other.json")
+    (tmp_path / "other.json").write_text("[]")
+    with pytest.raises(UsageError, match="this is not an evaluation"):
+        push(original, str(tmp_path / "again"), evaluation=tmp_path / "other.json")
+    assert not (tmp_path / "again").exists()
+
+
+def test_names_from_data_do_nothing_in_a_card(tmp_path):
+    from dataclasses import replace
+
+    yaml = pytest.importorskip("yaml")
+    nasty = 'evil"\n---\nlicense: mit\n# <script>alert(1)</script> | [x](javascript:1) `code`'
+    graph = small_graph()
+    graph = replace(graph, manifest=replace(graph.manifest, name=nasty, licence=nasty, source=nasty))
+    run = train(start(graph, tiny_settings(), tmp_path / "run", CPU), CPU)
+    push(run.path, str(tmp_path / "given"))
+    card = (tmp_path / "given" / CARD).read_text()
+    _, header, text = card.split("---\n", 2)
+    assert yaml.safe_load(header)["license_name"] == nasty.strip()
+    assert "<script>" not in text
+    assert "[x](" not in text
+    assert plain("a\nb|c <d> `e`") == "a b\\|c &lt;d&gt; \\`e\\`"
+
+
+@pytest.mark.parametrize(
+    "name", ["weights.safetensors", "config.toml", "manifest.json", "metrics.jsonl", "calibration.json",
+             "graph/train.parquet", "graph/manifest.json"],
+)  # fmt: skip
+def test_a_changed_file_is_refused_by_name(given, tmp_path, name):
+    content = bytearray((given / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (given / name).write_bytes(content)
+    with pytest.raises(DataError, match="was changed") as problem:
+        pull(str(given), tmp_path / "pulled")
+    assert problem.value.where.endswith(name)
+    assert not (tmp_path / "pulled").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["given"], "nothing half-written is left"
+
+
+def test_a_missing_file_and_a_changed_list_are_refused(given, tmp_path):
+    listed = (given / LIST).read_text()
+    (given / LIST).write_text(listed.replace("a", "b", 1))
+    with pytest.raises(DataError, match=r"does not match its own hash|is damaged"):
+        pull(str(given), tmp_path / "pulled")
+    (given / LIST).write_text(listed)
+    (given / "scaling.json").unlink()
+    with pytest.raises(DataError, match="the file is missing"):
+        pull(str(given), tmp_path / "pulled")
+    (given / LIST).unlink()
+    with pytest.raises(DataError, match="not a run that was given away"):
+        pull(str(given), tmp_path / "pulled")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../evil.py", "/etc/passwd", "setup.py", "weights.pkl", "graph/../../x", "modeling.py", "graph/extra.parquet"],
+)  # fmt: skip
+def test_a_list_that_asks_for_other_files_is_refused(given, tmp_path, name):
+    files = json.loads((given / LIST).read_text())["files"]
+    files[name] = "0" * 64
+    (given / LIST).write_text(index_text({"kind": "hynt run", "files": files}))
+    with pytest.raises(DataError, match="which is no file of a run"):
+        pull(str(given), tmp_path / "pulled")
+
+
+def test_surplus_files_are_passed_over_and_named(original, given, tmp_path):
+    for name in ("setup.py", "weights.pkl", "graph/evil.py", "modeling.py"):
+        (given / name).write_text("raise SystemExit('this ran')")
+    (given / ".git").mkdir()
+    (given / ".git" / "config").write_text("")
+    result = pull(str(given), tmp_path / "pulled")
+    assert result["passed_over"] == ["graph/evil.py", "modeling.py", "setup.py", "weights.pkl"]
+    assert contents(tmp_path / "pulled") == contents(original)
+
+
+def test_a_rewritten_list_does_not_help_a_changed_run(given, tmp_path):
+    """Whoever changes the weights and the list, but not the run's manifest, is found all the same."""
+    content = bytearray((given / "weights.safetensors").read_bytes())
+    content[-1] ^= 1
+    (given / "weights.safetensors").write_bytes(content)
+    files = json.loads((given / LIST).read_text())["files"]
+    files["weights.safetensors"] = hashlib.sha256(content).hexdigest()
+    (given / LIST).write_text(index_text({"kind": "hynt run", "files": files}))
+    with pytest.raises(DataError, match="its hash is not the manifest's") as problem:
+        pull(str(given), tmp_path / "pulled")
+    assert problem.value.where == str(given / "weights.safetensors")
+
+
+def test_a_manifest_of_something_else_is_refused(given, tmp_path):
+    (given / "manifest.json").write_text(index_text({"schema_version": 1}))
+    files = json.loads((given / LIST).read_text())["files"]
+    files["manifest.json"] = hashlib.sha256((given / "manifest.json").read_bytes()).hexdigest()
+    (given / LIST).write_text(index_text({"kind": "hynt run", "files": files}))
+    with pytest.raises(DataError, match="the manifest is not that of a run"):
+        pull(str(given), tmp_path / "pulled")
+
+
+def test_what_is_pushed_is_whole_and_finished(original, tmp_path):
+    unfinished = start(small_graph(), tiny_settings(), tmp_path / "new", CPU)
+    with pytest.raises(UsageError, match="the run is not finished"):
+        push(unfinished.path, str(tmp_path / "given"))
+    damaged = Path(shutil.copytree(original, tmp_path / "damaged"))
+    (damaged / "scaling.json").write_text("{}")
+    with pytest.raises(DataError, match="was changed"):
+        push(damaged, str(tmp_path / "given"))
+    with pytest.raises(UsageError, match="lies in the run itself"):
+        push(original, str(original / "given"))
+    assert not (tmp_path / "given").exists()
+
+
+def test_pushing_again_replaces_and_spares_what_is_not_ours(original, given, tmp_path):
+    (given / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="is not empty"):
+        push(original, str(given))
+    smaller = Path(shutil.copytree(original, tmp_path / "smaller"))
+    (smaller / "calibration.json").unlink()
+    (smaller / "scratch.txt").write_text("x")
+    result = push(smaller, str(given), overwrite=True)
+    assert result["left_out"] == ["scratch.txt"]
+    assert (given / "notes.txt").read_text() == "mine"
+    assert not (given / "calibration.json").exists()
+    assert pull(str(given), tmp_path / "pulled")["passed_over"] == ["notes.txt"]
+    with pytest.raises(UsageError, match="exists already"):
+        pull(str(given), tmp_path / "pulled")
+
+
+def test_a_large_graph_stays_outside(tmp_path, monkeypatch):
+    from hynt.graph.storage import save_graph
+    from hynt.training import run_folder
+
+    monkeypatch.setattr(run_folder, "LARGEST_EMBEDDED", 10)
+    graph = small_graph()
+    save_graph(graph, tmp_path / "graph")
+    run = train(start(graph, tiny_settings(), tmp_path / "run", CPU, tmp_path / "graph"), CPU)
+    assert push(run.path, str(tmp_path / "given"))["graph_included"] is False
+    assert "put it at ../graph" in (tmp_path / "given" / CARD).read_text()
+    assert pull(str(tmp_path / "given"), tmp_path / "pulled")["graph_included"] is False
+    assert load(tmp_path / "pulled", "cpu").graph == graph
+
+
+class FakeHub:
+    """A hub in a folder. Each call must be one that the real library would take."""
+
+    folder: Path
+    calls: list[tuple[str, dict]]
+
+    def _take(self, name, *arguments, **options):
+        import huggingface_hub
+
+        bound = inspect.signature(getattr(REAL, name)).bind(huggingface_hub, *arguments, **options)
+        FakeHub.calls.append((name, dict(bound.arguments)))
+
+    def create_repo(self, *arguments, **options):
+        self._take("create_repo", *arguments, **options)
+
+    def upload_folder(self, **options):
+        self._take("upload_folder", **options)
+        for name in options["delete_patterns"]:
+            (self.folder / name).unlink(missing_ok=True)
+        shutil.copytree(options["folder_path"], self.folder, dirs_exist_ok=True)
+
+    def snapshot_download(self, *arguments, **options):
+        self._take("snapshot_download", *arguments, **options)
+        for name in options["allow_patterns"]:
+            if (self.folder / name).exists():
+                (options["local_dir"] / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self.folder / name, options["local_dir"] / name)
+
+
+REAL = None
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    global REAL
+    library = pytest.importorskip("huggingface_hub")
+    REAL = library.HfApi
+    FakeHub.folder, FakeHub.calls = tmp_path / "hub", []
+    FakeHub.folder.mkdir()
+    monkeypatch.setattr(library, "HfApi", FakeHub)
+    return FakeHub
+
+
+def test_the_hub_is_asked_as_its_library_wants(original, hub, tmp_path):
+    push(original, "hf:ann/towns")
+    (hub.folder / "evil.py").write_text("raise SystemExit")
+    result = pull("hf:ann/towns@main", tmp_path / "pulled")
+    assert contents(tmp_path / "pulled") == contents(original)
+    assert result["passed_over"] == [], "what no run has is not even fetched"
+    made, sent, fetched = (options for _, options in hub.calls)
+    assert (made["repo_id"], made["private"], made["exist_ok"]) == ("ann/towns", True, True)
+    assert sent["repo_id"] == "ann/towns"
+    assert fetched["revision"] == "main"
+
+
+def test_a_hub_that_refuses_is_told_in_words(original, hub, tmp_path, monkeypatch):
+    def refuse(self, *arguments, **options):
+        raise OSError("no route to host\nand more")
+
+    monkeypatch.setattr(hub, "snapshot_download", refuse)
+    with pytest.raises(DataError, match="the hub did not do it: no route to host") as problem:
+        pull("hf:ann/towns", tmp_path / "pulled")
+    assert problem.value.where == "hf:ann/towns"
+    for wrong in ("hf:towns", "hf:a/b/c", "hf:a/../b", "hf:ann/towns@a b"):
+        with pytest.raises(UsageError, match="is no repository"):
+            Repository.of(wrong)
+
+
+def test_without_the_library_the_word_says_how_to_get_it(original, monkeypatch, tmp_path):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(UsageError, match=r"pip install 'hynt\[hub\]'"):
+        pull("hf:ann/towns", tmp_path / "pulled")
