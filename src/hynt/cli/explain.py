@@ -112,12 +112,9 @@ def _print(console: Console, found: Explanation, out: Path | None) -> None:
         table = Table("without", "says", "", "answer", "change", "in interval widths")
     else:
         console.print(f"first answer: {visible(first['name'])}, probability {first['probability']:.4f}", soft_wrap=True)
-        if found.about.id != first["id"]:
-            place = f"rank {found.about.rank}, probability {found.about.probability:.4f}"
-            console.print(f"explained: {visible(found.about.name)}, {place}", soft_wrap=True)
-        table = Table(
-            "without", "says", "", "first answer", f"probability of {visible(found.about.name)}", "change", "rank"
-        )
+        place = f"rank {found.about.rank}, probability {found.about.probability:.4f}"
+        console.print(f"explained: {visible(found.about.name)}, {place}", soft_wrap=True)
+        table = Table("without", "says", "", "probability", "change", "rank", "first answer")
     looked = found.attention is not None
     if looked:
         table.add_column("context attention")
@@ -141,7 +138,7 @@ def _share(share: float | None) -> str:
 
 
 def _ranked_cells(one: Influence) -> tuple[str, ...]:
-    return visible(one.answer or ""), f"{one.probability:.4f}", f"{one.probability_change:+.4f}", str(one.rank)
+    return f"{one.probability:.4f}", f"{one.probability_change:+.4f}", str(one.rank), visible(one.answer or "")
 
 
 def _number_cells(one: Influence, unit: str) -> tuple[str, ...]:

@@ -1,0 +1,87 @@
+"""The pages on trends and on explaining: their commands and their Python run on a run of `world`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+import torch
+
+import hynt as package
+from hynt.training.run import start, train
+from tests.conftest import ROOT
+from tests.training.small_graph import tiny_settings
+
+PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("trends", "explaining")}
+VERBS = {"trends": "trends", "explaining": "explain"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a run of `world` that has hardly learned anything: the pages' numbers are those of a longer one."""
+    torch.set_num_threads(1)
+    place = tmp_path_factory.mktemp("pages")
+    settings = tiny_settings(batch_size=512, schedule={"epochs": 1, "period": 1})
+    cpu = torch.device("cpu")
+    train(start(package.load_graph("world"), settings, place / "runs" / "world", cpu), cpu)
+    return place
+
+
+@pytest.mark.parametrize("name,count,files", [("trends", 2, 3), ("explaining", 2, 1)])
+def test_commands_print_what_the_page_shows_up_to_numbers(folder, hynt, monkeypatch, name, count, files):
+    monkeypatch.chdir(folder)
+    blocks = re.findall(r"```console\n\$ (.*?)\n(.*?)```", PAGES[name], flags=re.DOTALL)
+    assert len(blocks) == count
+    named = []
+    for command, expected in blocks:
+        arguments = shlex.split(command)
+        assert arguments[:2] == ["hynt", VERBS[name]]
+        done = hynt(*arguments[1:])
+        assert done.code == 0, done.err
+        if expected:
+            assert done.out.splitlines()[0] == expected.splitlines()[0]
+            assert [_shape(line) for line in done.out.splitlines()] == [_shape(line) for line in expected.splitlines()]
+        named += [arguments[at + 1] for at, word in enumerate(arguments) if word == "--out"]
+    assert len(named) == files
+    assert all((folder / one).stat().st_size > 1000 for one in named)
+
+
+def _shape(line: str) -> str:
+    """The words at the start of a line, or the kind of a table's line: what does not depend on the weights."""
+    return line[0] if line[:1] in "┏┃┡│└" else re.split(r"[\d:]", line)[0].strip()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_python_runs(folder, monkeypatch, name):
+    monkeypatch.chdir(folder)
+    (example,) = re.findall(r"```python\n(.*?)```", PAGES[name], flags=re.DOTALL)
+    names: dict[str, object] = {}
+    exec(compile(example, f"{name}.md", "exec"), names)
+    assert len(names["table"]) == len(names["found"].to_dict()["rows" if name == "trends" else "influences"])
+
+
+def test_schemas_are_the_documented_ones(folder, hynt, monkeypatch):
+    monkeypatch.chdir(folder)
+    arguments = ("runs/world", "--head", "Brazil", "--relation", "total fertility rate", "--out", "a.csv", "--json")
+    found = hynt("trends", *arguments).json
+    words = _fields("trends")
+    assert set(found) | set(found["heads"][0]) <= words
+    columns = re.findall(r"`([a-z_]+)`", PAGES["trends"].split("## The table")[1].split("With `--json`")[0])
+    assert set(found["rows"][0]) == set(columns) - {"curve", "known"}
+    words = _fields("explaining")
+    for relation, known in (("capital", {"about"}), ("population", set())):
+        found = hynt("explain", "runs/world", "--head", "Japan", "--relation", relation, "--tail", "?", "--json").json
+        assert set(found) | set(found["influences"][0]) | set(found["attention"]) <= words
+        assert (found["about"] is not None) == bool(known)
+
+
+def _fields(name: str) -> set[str]:
+    return set(re.findall(r"`([a-z_]+)`", PAGES[name].split("With `--json` the object has")[1].split("\n\n")[0]))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_option_is_on_the_page(hynt, monkeypatch, name):
+    monkeypatch.setenv("COLUMNS", "200")
+    options = set(re.findall(r"(--[a-z-]+)", hynt(VERBS[name], "--help").out))
+    assert options - set(re.findall(r"(--[a-z-]+)", PAGES[name])) == {"--help"}
