@@ -1,0 +1,59 @@
+"""Decoys: for each stored value another one that could stand in its place, drawn at random.
+
+How a model scores decoys beside stored values says what its scores are worth at each place: where it cannot tell the
+two apart, a low score means little.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.evaluation.questions import position_group
+from hynt.graph.components import ENTITY_KIND, RELATION_KIND, Components
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The different values seen in each place of a graph. A place is a position and, for values, its relation; for
+    relations, whether they carry numbers.
+    """
+
+    key: Ids  # (p,) ascending
+    start: Ids  # (p,) where its values begin
+    size: Ids  # (p,) how many they are
+    value: Ids  # (v,) entity or relation ids
+
+    @classmethod
+    def of(cls, parts: Components, relation_is_number: NDArray[np.bool_]) -> Places:
+        """Of all entities and relations among these components."""
+        named = (parts.kind == ENTITY_KIND) | (parts.kind == RELATION_KIND)
+        chosen = parts.take(np.flatnonzero(named).astype(np.int64))
+        pairs = np.unique(np.stack([place_keys(chosen, relation_is_number), _values(chosen)], axis=1), axis=0)
+        key, start, size = np.unique(pairs[:, 0], return_index=True, return_counts=True)
+        return cls(key, start.astype(np.int64), size.astype(np.int64), pairs[:, 1])
+
+    def sizes(self, keys: Ids) -> Ids:
+        """(n,) how many different values each place has."""
+        return self.size[np.searchsorted(self.key, keys)]
+
+    def draw(self, keys: Ids, seed: int) -> Ids:
+        """(n,) one of the values of each place; it may be the stored one."""
+        at = np.searchsorted(self.key, keys)
+        place = (np.random.default_rng(seed).random(len(keys)) * self.size[at]).astype(np.int64)
+        return self.value[self.start[at] + np.minimum(place, self.size[at] - 1)]
+
+
+def place_keys(parts: Components, relation_is_number: NDArray[np.bool_]) -> Ids:
+    """(n,) a number for the place of each component."""
+    beside = np.where(parts.kind == RELATION_KIND, relation_is_number[parts.relation], parts.relation)
+    return position_group(parts.position) + 5 * beside.astype(np.int64)
+
+
+def _values(parts: Components) -> Ids:
+    return np.where(parts.kind == ENTITY_KIND, parts.entity, parts.relation).astype(np.int64)

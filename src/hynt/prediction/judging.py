@@ -1,0 +1,180 @@
+"""A model judges facts that it has not seen: every component is hidden in turn, and the stored value is found among the
+answers. Other known answers of the same question are no candidates: that they are right says nothing about this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hynt.errors import DataError
+from hynt.evaluation.questions import KIND_OF_TASK, TaskName
+from hynt.evaluation.ranks import KnownSlots
+from hynt.graph.components import Components, component_starts, components
+from hynt.graph.fact_table import FactTable
+from hynt.graph.known_answers import KnownAnswers
+from hynt.graph.question_keys import question_keys
+from hynt.prediction.decoys import Places, place_keys
+from hynt.prediction.held_out import HeldOut, answerable
+from hynt.prediction.scoring import ReadTile, read_tiles
+from hynt.prediction.temperature import fit_sharpness
+from hynt.training.loading import LoadedRun
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Tick = Callable[[int], None]
+
+RANKED: tuple[TaskName, ...] = ("link", "relation")
+MOST_QUESTIONS = 1024
+"""Questions of a task that one fold's sharpness is fitted on: the folds are joined afterwards."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankedJudgement:
+    """What a model says of `n` stored entities or relations."""
+
+    fact: Ids  # (n,) the fact, by its number in the whole graph
+    position: Ids  # (n,) the component
+    log_probability: Floats  # (n,) of the stored value
+    place: Floats  # (n,) of the stored value among the candidates, from 1; ties share the mean of their places
+    best: Ids  # (n,) the id that the model would have said
+    best_log_probability: Floats  # (n,)
+    decoy_log_probability: Floats  # (n,) of another value of that place; −∞ where that is the stored one, or known
+
+
+@dataclass(frozen=True, eq=False)
+class NumberJudgement:
+    """What a model would have said for `n` stored numbers."""
+
+    fact: Ids  # (n,)
+    position: Ids  # (n,)
+    predicted: Floats  # (n,) in the graph's unit
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """One model and the facts that it judges, which it has not learned from."""
+
+    loaded: LoadedRun
+    known: KnownAnswers  # of the whole graph
+    places: Places  # of the whole graph
+    facts: Ids  # (f,) their numbers in the whole graph
+    table: FactTable  # (f,)
+    device: torch.device
+    seed: int = 0  # of the decoys
+
+    @cached_property
+    def _parts(self) -> Components:
+        return components(self.table, self.known.relation_is_number)
+
+    @cached_property
+    def _keys(self) -> NDArray[np.uint64]:
+        return question_keys(self.table, self.known.relation_is_number)
+
+    def questions(self) -> int:
+        """How many components it can be asked for."""
+        tasks: tuple[TaskName, ...] = (*RANKED, "number")
+        return sum(len(answerable(self.loaded.model, self._parts, task)) for task in tasks)
+
+    def unanswered(self) -> Ids:
+        """(f,) how many components of each fact the model cannot be asked for."""
+        asked = np.zeros(len(self._parts), dtype=np.bool_)
+        for task in (*RANKED, "number"):
+            asked[answerable(self.loaded.model, self._parts, task)] = True
+        return np.diff(component_starts(self.table)) - np.bincount(self._parts.row[asked], minlength=len(self.table))
+
+    def sharpness(self, task: TaskName) -> float | None:
+        """What scores have to be multiplied by for this model to be as sure as it is right; None without questions."""
+        chosen = answerable(self.loaded.model, self._parts, task)
+        if not len(chosen):
+            return None
+        few = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_QUESTIONS)).astype(np.int64)]
+        taken = self._parts.take(few)
+        tiles: list[ReadTile] = []
+        read_tiles(self.loaded, self.table, taken.row, taken.position, self.device, tiles.append)
+        known = self.known.of_kind(KIND_OF_TASK[task]).lookup(self._keys[few])
+        held = HeldOut(task, tiles, _answers(taken, task), known, len(chosen))
+        return fit_sharpness(held.first_answers).after.sharpness
+
+    def ranked(self, task: TaskName, sharpness: float, tick: Tick = lambda questions: None) -> RankedJudgement:
+        """All entities, or all relations, that the model can be asked for."""
+        chosen = answerable(self.loaded.model, self._parts, task)
+        taken, count = self._parts.take(chosen), len(chosen)
+        index = self.known.of_kind(KIND_OF_TASK[task])
+        starts, counts = index.spans(self._keys[chosen])
+        listed, answer = self._tensor(index.known.answers), _answers(taken, task)
+        decoy = self.places.draw(place_keys(taken, self.known.relation_is_number), self.seed)
+        logs, place, best = np.zeros((count, 3)), np.zeros(count), np.zeros(count, dtype=np.int64)
+
+        def work(tile: ReadTile) -> None:
+            which = tile.which
+            stored = self._tensor(answer[which])
+            ends = self._tensor(np.cumsum(counts[which]))
+            others = KnownSlots(listed, self._tensor(starts[which]), ends, int(counts[which].sum()))
+            scores = (tile.entities() if task == "link" else tile.relations()).clone()
+            found = _found(scores, stored, others, self._tensor(decoy[which]), sharpness)
+            if not np.isfinite(found[:, :4]).all():
+                raise self._not_finite()
+            logs[which], place[which], best[which] = found[:, [0, 1, 4]], found[:, 2], found[:, 3].astype(np.int64)
+            tick(len(which))
+
+        if count:
+            read_tiles(self.loaded, self.table, taken.row, taken.position, self.device, work)
+        return RankedJudgement(
+            self.facts[taken.row], taken.position, logs[:, 0], place, best, logs[:, 1], logs[:, 2]
+        )  # fmt: skip
+
+    def numbers(self, tick: Tick = lambda questions: None) -> NumberJudgement:
+        """All numbers that the model can be asked for."""
+        chosen = answerable(self.loaded.model, self._parts, "number")
+        taken, scaled = self._parts.take(chosen), np.zeros(len(chosen))
+
+        def work(tile: ReadTile) -> None:
+            scaled[tile.which] = tile.numbers().cpu().numpy()
+            tick(len(tile.which))
+
+        if len(chosen):
+            read_tiles(self.loaded, self.table, taken.row, taken.position, self.device, work)
+        with np.errstate(over="ignore", invalid="ignore"):
+            predicted = self.loaded.scaling.unscale(taken.relation, scaled)
+        if not np.isfinite(predicted).all():
+            raise self._not_finite()
+        return NumberJudgement(self.facts[taken.row], taken.position, predicted)
+
+    def _tensor(self, array: NDArray[np.integer]) -> Tensor:
+        return torch.from_numpy(np.array(array)).to(self.device)
+
+    def _not_finite(self) -> DataError:
+        return DataError(
+            "the model's answer to a question is not a finite number.", where=str(self.loaded.run.path),
+            advice="Train with a lower learning rate: --set optimiser.learning_rate=0.0003.",
+        )  # fmt: skip
+
+
+def _answers(parts: Components, task: TaskName) -> Ids:
+    return (parts.entity if task == "link" else parts.relation).astype(np.int64)
+
+
+def _found(scores: Tensor, stored: Tensor, others: KnownSlots, decoy: Tensor, sharpness: float) -> Floats:
+    """(rows, 5) log probabilities of the stored values and of the best ones, places of the stored, ids of the best,
+    log probabilities of decoys. `scores` is written to.
+    """
+    own = scores.gather(1, stored[:, None])
+    for row, candidate in others.pieces():
+        scores[row, candidate] = -torch.inf
+    scores.scatter_(1, stored[:, None], own)
+    top, best = scores.max(1)
+    total = torch.logsumexp(sharpness * scores, 1)
+    better = torch.count_nonzero(scores > own, dim=1)
+    ties = torch.count_nonzero(scores == own, dim=1) - 1
+    other = torch.where(decoy == stored, -torch.inf, scores.gather(1, decoy[:, None])[:, 0])
+    columns = (
+        sharpness * own[:, 0] - total, sharpness * top - total, 1 + better + ties / 2, best, sharpness * other - total,
+    )  # fmt: skip
+    return np.stack([column.double().cpu().numpy() for column in columns], axis=1)

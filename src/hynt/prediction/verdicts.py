@@ -1,0 +1,155 @@
+"""Every component that was judged, with the evidence against it, put together from all parts of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.batches.number_scaling import NumberScaling
+from hynt.batches.seeds import derived_seed
+from hynt.evaluation.questions import position_group
+from hynt.graph.components import NUMBER_KIND, Components, component_starts, components
+from hynt.prediction.audit_plan import AuditPlan, Part
+from hynt.prediction.audit_work import Judged
+from hynt.prediction.decoys import Places, place_keys
+from hynt.prediction.intervals import LEVELS, fit_radii, training_spread
+from hynt.prediction.suspicion import evidence
+
+LEVEL = 0.9
+"""Of the intervals around predicted numbers."""
+
+_LEAST = 1e-3
+"""Of a radius: a residual below this is as good as none."""
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """`m` components. Columns of ranked ones hold fillers for numbers, and the other way round: `stored.kind` says."""
+
+    stored: Components  # (m,) what the graph holds; `row` is the fact's number in the whole graph
+    part: Ids  # (m,) the part that judged it
+    score: Floats  # (m,) log10 of the evidence against the stored value
+    log_probability: Floats  # (m,) of the stored value
+    place: Floats  # (m,) of the stored value, from 1
+    best: Ids  # (m,) what the model would have said
+    best_log_probability: Floats  # (m,)
+    predicted: Floats  # (m,) the number that the model would have said
+    residual: Floats  # (m,) |stored − predicted| / radius of the interval
+    low: Floats  # (m,) ends of the interval; infinite where too little is known
+    high: Floats  # (m,)
+    is_own: Flags  # (m,) whether the interval is from the relation's own residuals, not from shared ones
+
+
+def verdicts(plan: AuditPlan, judged: Sequence[tuple[Part, Judged]]) -> Verdicts:
+    """Puts it all together. What calibrates a part comes from the other parts that judges of the same sort judged."""
+    vocabulary = plan.graph.vocabulary
+    everything, starts = components(plan.table, vocabulary.relation_is_number), component_starts(plan.table)
+    ranked = [(index, one) for index, (_, found) in enumerate(judged) for one in (found.link, found.relation)]
+    numbers = [(index, found.number) for index, (_, found) in enumerate(judged)]
+    fact = np.concatenate([*(one.fact for _, one in ranked), *(one.fact for _, one in numbers)])
+    position = np.concatenate([*(one.position for _, one in ranked), *(one.position for _, one in numbers)])
+    lengths = [(index, len(one.fact)) for index, one in ranked] + [(index, len(one.fact)) for index, one in numbers]
+    part = np.repeat([index for index, _ in lengths], [length for _, length in lengths]).astype(np.int64)
+    stored = everything.take(starts[fact] + position)
+    size, first = len(stored), sum(len(one.fact) for _, one in ranked)
+
+    def column(name: str) -> NDArray[Any]:
+        return _padded([getattr(one, name) for _, one in ranked], size, 0)
+
+    found = Verdicts(
+        stored, part, np.zeros(size), column("log_probability"), column("place"), column("best"),
+        column("best_log_probability"), _padded([one.predicted for _, one in numbers], size, first),
+        np.zeros(size), np.full(size, -np.inf), np.full(size, np.inf), np.zeros(size, np.bool_),
+    )  # fmt: skip
+    decoys = column("decoy_log_probability")
+    places = Places.of(everything, vocabulary.relation_is_number)
+    by_run = np.array([one.by_run for one, _ in judged], dtype=np.bool_)
+    for sort in (False, True):
+        rows = np.flatnonzero(by_run[part] == sort)
+        _ranked_scores(found, rows[rows < first], decoys, places, vocabulary.relation_is_number)
+        _number_scores(found, rows[rows >= first], plan)
+    return found
+
+
+def _padded(columns: Sequence[NDArray[Any]], size: int, first: int) -> NDArray[Any]:
+    joined = np.concatenate([*columns]) if columns else np.zeros(0)
+    found = np.zeros(size, dtype=joined.dtype)
+    found[first : first + len(joined)] = joined
+    return found
+
+
+def _ranked_scores(found: Verdicts, rows: Ids, decoys: Floats, places: Places, relation_is_number: Flags) -> None:
+    """Entities and relations, each position for itself."""
+    if not len(rows):
+        return
+    stored = found.stored.take(rows)
+    values = np.log(places.sizes(place_keys(stored, relation_is_number)))
+    signal, other = -(found.log_probability[rows] + values), -(decoys[rows] + values)
+    group, part = position_group(stored.position), found.part[rows]
+    for one in np.unique(group).tolist():
+        own = np.flatnonzero(group == one)
+        drawn = own[np.isfinite(other[own])]
+        found.score[rows[own]] = evidence(signal[own], part[own], other[drawn], part[drawn])
+
+
+def _number_scores(found: Verdicts, rows: Ids, plan: AuditPlan) -> None:
+    """Numbers, all positions together: the radius has made them alike. All are measured on one scale, that of the whole
+    graph: each fold's own differs a little.
+    """
+    if not len(rows):
+        return
+    scaling = NumberScaling.fit([plan.table], plan.graph.vocabulary, plan.settings.log_relations)
+    stored, part = found.stored.take(rows), found.part[rows]
+    relation = stored.relation.astype(np.int64)
+    middle = scaling.scale(relation, found.predicted[rows])
+    error = np.abs(scaling.scale(relation, stored.number) - middle)
+    spread = training_spread(plan.graph, [plan.table], scaling)
+    level, radius = LEVELS.index(LEVEL), np.full(len(rows), np.inf)
+    for one in np.unique(part).tolist():
+        own, others = part == one, part != one
+        if others.any():
+            fitted = fit_radii(relation[others], error[others], spread)
+            radius[own] = fitted.radius[level, relation[own]]
+            found.is_own[rows[own]] = fitted.is_own[level, relation[own]]
+    with np.errstate(over="ignore", invalid="ignore"):
+        known = np.isfinite(radius)
+        found.low[rows[known]] = scaling.unscale(relation[known], (middle - radius)[known])
+        found.high[rows[known]] = scaling.unscale(relation[known], (middle + radius)[known])
+    safe = np.maximum(radius, np.finfo(np.float64).tiny)
+    found.residual[rows] = error / safe
+    wrong = _wrong_numbers(stored, derived_seed(plan.settings.seed, "wrong numbers"))
+    twice = np.tile(np.arange(len(rows)), len(wrong))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = np.abs(scaling.scale(relation[twice], np.concatenate(wrong)) - middle[twice]) / safe[twice]
+    drawn = np.flatnonzero(np.isfinite(moved) & (np.concatenate(wrong) != stored.number[twice]))
+    found.score[rows] = evidence(_signal(found.residual[rows]), part, _signal(moved[drawn]), part[twice[drawn]])
+
+
+def _signal(residual: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(residual, _LEAST)))
+
+
+def _wrong_numbers(stored: Components, seed: int) -> list[Floats]:
+    """What wrong numbers are like, two decoys for each: another number of the same relation, and one off by a factor
+    of ten.
+    """
+    random = np.random.default_rng(seed)
+    order = np.lexsort((random.random(len(stored)), stored.relation))
+    again = np.lexsort((random.random(len(stored)), stored.relation))
+    other = np.empty(len(stored))
+    other[order] = stored.number[again]
+    tenfold = stored.number * np.where(random.random(len(stored)) < 0.5, 10.0, 0.1)
+    return [other, tenfold]
+
+
+def is_number(found: Verdicts) -> Flags:
+    """(m,) which components are numbers."""
+    return np.asarray(found.stored.kind == NUMBER_KIND)
