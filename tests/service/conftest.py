@@ -149,3 +149,14 @@ def in_thread(graph, engine, **changes) -> Iterator[Site]:
         started[0].should_exit = True
         thread.join(20)
         assert not thread.is_alive()
+
+
+@pytest.fixture
+def hynt_serve() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """A service that is expected to end by itself."""
+
+    def start(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "hynt", "serve", *map(str, arguments), "--port", "0"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    return start

@@ -43,20 +43,21 @@ class QuestionQueue:
         self.engine, self.limit, self.together, self.window = engine, limit, together, window
         self.metrics = metrics or Metrics()
         self._waiting: deque[_Job] = deque()
-        self._under_way = 0
+        self._under_way: Sequence[_Job] = ()
         self._arrived = asyncio.Event()
         self._sender: asyncio.Task[None] | None = None
         self._pace = 0.01  # seconds a job, lately
 
     def __len__(self) -> int:
         """Jobs that wait or are being done."""
-        return len(self._waiting) + self._under_way
+        return len(self._waiting) + len(self._under_way)
 
     async def start(self) -> None:
         self._sender = asyncio.create_task(self._send())
 
     async def stop(self) -> None:
         """Refuses whatever is left, and ends."""
+        self._refuse(self._under_way, "the service is stopping")
         self._refuse_waiting("the service is stopping")
         if self._sender is not None:
             self._sender.cancel()
@@ -104,7 +105,7 @@ class QuestionQueue:
             if not jobs:
                 self._arrived.clear()
                 continue
-            self._under_way = len(jobs)
+            self._under_way = jobs
             began = time.perf_counter()
             try:
                 replies = await self.engine.exchange(jobs[0].kind, [job.content for job in jobs])
@@ -120,7 +121,7 @@ class QuestionQueue:
                         job.reply.set_result(reply)
                     self.metrics.waited.observe(began - job.came)
             finally:
-                self._under_way = 0
+                self._under_way = ()
 
     async def _gather(self) -> None:
         """Waits a moment for others, where that can help."""
