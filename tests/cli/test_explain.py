@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 import torch
 
+from hynt.graph.storage import save_graph
 from hynt.training.run import start, train
 from tests.cli.conftest import leftovers
 from tests.prediction.town_graph import town_graph
-from tests.training.small_graph import contents, tiny_settings
+from tests.training.small_graph import contents, small_graph, tiny_settings
 
 CPU = torch.device("cpu")
 WEDDING = ("--qualifier", "date=1992-06", "--qualifier", "place=t2")
@@ -85,3 +88,28 @@ def test_models_and_runs_that_cannot(run, hynt, tmp_path):
     assert not (tmp_path / "why.png").exists()
     shown = hynt("explain", mean, "--head", "p2", "--relation", "height", "--tail", "?").out
     assert "there is no attention to show" in shown
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "graph/train.parquet"])
+def test_a_changed_run_is_refused(run, hynt, tmp_path, name):
+    copy = shutil.copytree(run, tmp_path / "run")
+    content = bytearray((copy / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (copy / name).write_bytes(content)
+    refused = hynt("explain", copy, *SPOUSE, "--out", tmp_path / "why.png")
+    assert refused.code == 2
+    assert name.rpartition("/")[2] in refused.err
+    assert not (tmp_path / "why.png").exists()
+
+
+@pytest.mark.parametrize(
+    "verb", [("explain", *SPOUSE), ("trends", "--head", "p2", "--relation", "height", "--out", "a.csv")]
+)
+def test_a_graph_that_is_not_the_runs(run, hynt, tmp_path, monkeypatch, verb):
+    monkeypatch.chdir(tmp_path)
+    copy = shutil.copytree(run, tmp_path / "run")
+    save_graph(small_graph(), copy / "graph", overwrite=True)
+    refused = hynt(verb[0], copy, *verb[1:])
+    assert refused.code == 2
+    assert "the graph is not the one this run was made with" in refused.err
+    assert not (tmp_path / "a.csv").exists()

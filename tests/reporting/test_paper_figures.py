@@ -88,3 +88,21 @@ def test_the_table_in_words():
     assert table_text([[row]]).splitlines()[2] == (
         "| London · country · ? | start time 927; end time 1707 | England/x (91%) | United Kingdom (50%) |"
     )
+
+
+def test_a_graph_without_numbers_gets_the_table_alone(tmp_path):
+    from hynt.formats.from_python import graph_from_facts
+
+    facts = {"train": [], "valid": [], "test": []}
+    for index in range(40):
+        split = ("train", "train", "valid", "test")[index % 4]
+        facts["train"].append((f"p{index}", "knows", f"p{(index + 1) % 40}"))
+        facts[split].append((f"p{index}", "plays", f"role {index % 3}", [("in", f"film {index % 5}")]))
+    settings = tiny_settings(schedule={"epochs": 2, "period": 2})
+    run = train(start(graph_from_facts(facts, name="roles"), settings, tmp_path / "run", CPU), CPU).path
+    main([str(run), "--out", str(tmp_path / "out"), "--device", "cpu", "--limit-seconds", "100"])
+    found = json.loads((tmp_path / "out" / "paper_figures.json").read_text(encoding="utf-8"))
+    assert found["figures"] == {}
+    assert set(found["left_out"]) == {"fertility-paper", "fertility", "ranking"}
+    assert found["qualifiers"]["questions"] == 40
+    assert (tmp_path / "out" / "qualifiers.md").read_text(encoding="utf-8").startswith("| question |")
