@@ -13,7 +13,7 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
 from hynt.batches.masking import hide
 from hynt.models.contract import Entities, Number, Relations, Tokens
-from hynt.models.hynt import Hynt
+from hynt.models.hynt import Hynt, linear_with_bias_column
 from hynt.models.hynt_settings import HyntSettings, as_released
 from hynt.models.layers.attention import Group, attend_by_broadcast, attend_by_product
 from hynt.models.layers.dropout import Dropout
@@ -197,3 +197,13 @@ def test_the_forms_are_all_different():
     for index, one in enumerate(encoded):
         for other in encoded[index + 1 :]:
             assert not torch.allclose(one, other)
+
+
+def test_a_bias_as_a_column_changes_neither_scores_nor_gradients():
+    torch.manual_seed(0)
+    x, weight, bias = (torch.randn(shape, requires_grad=True) for shape in ((5, 16), (11, 16), (11,)))
+    outer = torch.randn(5, 11)
+    both = torch.nn.functional.linear(x, weight, bias), linear_with_bias_column(x, weight, bias, 5)
+    results = [(scores, *torch.autograd.grad(scores, (x, weight, bias), outer)) for scores in both]
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other)

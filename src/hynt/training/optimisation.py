@@ -19,8 +19,10 @@ from torch.optim.sgd import sgd
 
 from hynt.training.settings import Optimiser
 
-LARGE = 2**20
-"""Numbers in a tensor from which on it is swept alone on a GPU."""
+LARGE = 2**16
+"""Numbers in a tensor from which on it is swept alone on a GPU. The fused kernel gives that many to one processor, and a
+large GPU has more than a hundred.
+"""
 
 
 class Optimisation:
@@ -43,9 +45,11 @@ class Optimisation:
         self.failed = torch.zeros((), dtype=torch.float32, device=device)  # () 1 once a step was not finite
         self.means = [torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters]
         self.squares = [torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters]
-        self.steps = [torch.zeros((), dtype=torch.float32, device=device) for _ in self.parameters]
+        self._all_steps = torch.zeros(len(self.parameters), dtype=torch.float32, device=device)
+        self.steps = list(self._all_steps.unbind())  # each () float32
         sweeps = device.type == "cuda" and settings.method == "adam" and settings.weight_decay == 0
         self._sweeps_tables = sweeps and find_spec("triton") is not None
+        self._counts: dict[tuple[int, ...], Tensor] = {}  # for tables that move together: 1 for each of them
 
     def set_rate(self, rate: float) -> None:
         """The learning rate of the steps to come. Filled in place: a captured step reads the same tensor."""
@@ -98,6 +102,12 @@ class Optimisation:
                 self.parameters[i], gradient.contiguous(), self.means[i], self.squares[i], self.steps[i], self.rate,
                 scale, self.failed, self.settings,
             )  # fmt: skip
+        if self._counts.get(tuple(tables)) is None:
+            ones = torch.zeros_like(self._all_steps)
+            ones[list(tables)] = 1.0
+            self._counts[tuple(tables)] = ones
+        # All counters at once: a small kernel for each table would take longer than the tables.
+        self._all_steps.add_(torch.where(self.failed > 0, 0.0, self._counts[tuple(tables)]))
 
     def tensors(self) -> dict[str, Tensor]:
         """The state by name, for a checkpoint."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -57,7 +56,8 @@ def update_table(
 ) -> None:
     """One step of Adam (Kingma and Ba, algorithm 1) in place: gradients divided by `scale`, nothing moves if `failed`.
 
-    All tensors are contiguous and on one GPU; `step`, `rate`, `scale` and `failed` are () float32.
+    All tensors are contiguous and on one GPU; `step`, `rate`, `scale` and `failed` are () float32. The caller counts
+    the steps.
     """
     count = parameter.numel()
     _sweep[(triton.cdiv(count, BLOCK),)](
@@ -65,4 +65,3 @@ def update_table(
         math.log(settings.beta1), math.log(settings.beta2), 1 - settings.beta1, 1 - settings.beta2, settings.epsilon,
         BLOCK,
     )  # fmt: skip
-    step.add_(torch.where(failed > 0, 0.0, 1.0))

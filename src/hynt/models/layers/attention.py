@@ -45,7 +45,7 @@ def attend_by_product(query: Tensor, key: Tensor, value: Tensor, present: Tensor
     scores = torch.einsum("rqhw,rkhw->rhqk", query, key) * query.shape[-1] ** -0.5
     if present is not None:
         scores = scores.masked_fill(~present[:, None, None, :], float("-inf"))
-    weights = dropout(scores.softmax(-1))
+    weights = dropout.small(scores.softmax(-1))
     return torch.einsum("rhqk,rkhw->rqhw", weights.to(value.dtype), value)
 
 
@@ -54,7 +54,7 @@ def attend_by_broadcast(query: Tensor, key: Tensor, value: Tensor, present: Tens
     scores = (query.unsqueeze(2) * key.unsqueeze(1)).sum(-1) * query.shape[-1] ** -0.5  # (rows, queries, keys, heads)
     if present is not None:
         scores = scores.masked_fill(~present[:, None, :, None], float("-inf"))
-    weights = dropout(scores.softmax(2))
+    weights = dropout.small(scores.softmax(2))
     return (weights.to(value.dtype).unsqueeze(-1) * value.unsqueeze(1)).sum(2)
 
 
@@ -64,4 +64,4 @@ def attend_to_itself(value: Tensor, dropout: Dropout) -> Tensor:
     """
     if dropout.rate == 0:
         return value
-    return value * dropout(value.new_ones(value.shape[0], value.shape[1], 1))
+    return value * dropout.small(value.new_ones(value.shape[0], value.shape[1], 1))

@@ -24,6 +24,10 @@ class Dropout:
             # (uses, 2) int32. One small draw a pass: its state is that of PyTorch's generator, so seeds hold.
             self._keys = torch.randint(-(2**31), 2**31 - 1, (uses, 2), dtype=torch.int32, device=device)
 
+    def small(self, x: Tensor) -> Tensor:
+        """The same for a tensor that is then spread over a larger one: there a hash would be made for every copy."""
+        return functional.dropout(x, self.rate, self.rate > 0)
+
     def __call__(self, x: Tensor) -> Tensor:
         """`x` with some numbers 0 and the others grown, so that the expectation stays."""
         if self._keys is None:
