@@ -70,7 +70,9 @@ class NameSearch:
         """(names,) how many different pieces each name has in common with the query."""
         pieces, _ = _pieces(_letters([wanted]))
         place = np.searchsorted(self._piece, pieces)
-        place = place[(place < len(self._piece)) & (self._piece[np.minimum(place, len(self._piece) - 1)] == pieces)]
+        inside = place < len(self._piece)
+        place, pieces = place[inside], pieces[inside]
+        place = place[self._piece[place] == pieces]
         spans = [self._owner[self._start[one] : self._start[one + 1]] for one in place.tolist()]
         if not spans:
             return np.zeros(self._size, dtype=np.int32)
