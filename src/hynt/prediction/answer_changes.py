@@ -17,7 +17,7 @@ from hynt.prediction.explanations import Explained
 from hynt.prediction.predictor import Predictor
 
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+Ids = NDArray[np.int64]
 
 
 class Outcome(NamedTuple):
@@ -56,38 +56,35 @@ def rank_changes(
     predictor: Predictor, asked: AskedFact, candidates: Candidates, about: int | None, scores: list[Floats]
 ) -> tuple[Explained, list[Outcome]]:
     """The explained answer, and the same for entities and relations."""
-    allowed = _allowed(predictor, asked, candidates, scores[0].shape[1])
-    if about is not None and not allowed[about]:
+    place = _allowed(predictor, asked, candidates, scores[0].shape[1])
+    if about is not None and about not in place:
         raise UsageError("the answer is not among the candidates.", where="answer", advice="Allow it, or name another.")
     sharpness = predictor.calibration.sharpness(task_of(asked.kind))
-    found = [_likelihoods(asked, one * sharpness, allowed) for one in scores]
-    first = int(found[0].argmax())
-    chosen = first if about is None else about
+    found = [_likelihoods(asked, one * sharpness, place) for one in scores]
+    chosen = int(found[0].argmax()) if about is None else int(np.searchsorted(place, about))
     graph = predictor.graph
     if asked.kind == RELATION_KIND:
         ids, labels = [relation.name for relation in graph.relations], graph.relation_labels
     else:
         ids, labels = list(graph.vocabulary.entities), graph.entity_labels
     whole = float(found[0][chosen])
-    changes = []
+    outcomes = []
     for one in found[1:]:
-        best, mine = int(one.argmax()), float(one[chosen])
-        changes.append(Outcome(ids[best], labels[best], mine, mine - whole, _rank(one, chosen)))
-    return Explained(ids[chosen], labels[chosen], whole, _rank(found[0], chosen)), changes
+        first, mine = int(place[one.argmax()]), float(one[chosen])
+        outcomes.append(Outcome(ids[first], labels[first], mine, mine - whole, _rank(one, chosen)))
+    explained = int(place[chosen])
+    return Explained(ids[explained], labels[explained], whole, _rank(found[0], chosen)), outcomes
 
 
-def _likelihoods(asked: AskedFact, sharp: Floats, allowed: Flags) -> Floats:
-    """(candidates,) probabilities from (rows, candidates) scores that are sharpened already; −1 for no candidate."""
+def _likelihoods(asked: AskedFact, sharp: Floats, place: Ids) -> Floats:
+    """(allowed,) probabilities of the candidates at `place`, from (rows, candidates) scores that are sharpened."""
     if asked.tried is None:
-        logits = sharp[0]
+        logits = sharp[0, place]
     else:
         # As the predictor has it: each relation is judged by the row that has the number on its own scale.
-        rows = np.arange(len(asked.tried))
-        logits = np.zeros(sharp.shape[1])
-        logits[asked.tried] = sharp[rows, asked.tried] - np.logaddexp.reduce(sharp, axis=1)
-    found = np.full(len(logits), -1.0)
-    found[allowed] = np.exp(logits[allowed] - np.logaddexp.reduce(logits[allowed]))
-    return found
+        row = np.searchsorted(asked.tried, place)
+        logits = sharp[row, place] - np.logaddexp.reduce(sharp, axis=1)[row]
+    return np.asarray(np.exp(logits - np.logaddexp.reduce(logits)), dtype=np.float64)
 
 
 def _rank(likelihoods: Floats, chosen: int) -> int:
@@ -96,8 +93,8 @@ def _rank(likelihoods: Floats, chosen: int) -> int:
     return 1 + int(better.sum()) + int((likelihoods[:chosen] == likelihoods[chosen]).sum())
 
 
-def _allowed(predictor: Predictor, asked: AskedFact, candidates: Candidates, count: int) -> Flags:
-    """(candidates,) what may be answered; the same for the whole question and all changed ones."""
+def _allowed(predictor: Predictor, asked: AskedFact, candidates: Candidates, count: int) -> Ids:
+    """(allowed,) ids of what may be answered, ascending; the same for the whole question and all changed ones."""
     allowed = np.ones(count, dtype=np.bool_) if candidates.allowed is None else candidates.allowed.copy()
     if candidates.only_unknown:
         lists = predictor.known.lookup(asked.table, component_starts(asked.table)[:-1] + asked.position, asked.kind)
@@ -107,4 +104,4 @@ def _allowed(predictor: Predictor, asked: AskedFact, candidates: Candidates, cou
         tried = np.zeros(count, dtype=np.bool_)
         tried[asked.tried] = True
         allowed &= tried
-    return allowed
+    return np.flatnonzero(allowed).astype(np.int64)
