@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.seeds import derived_seed
-from hynt.evaluation.questions import position_group
-from hynt.graph.components import NUMBER_KIND, Components, component_starts, components
+from hynt.evaluation.questions import POSITION_GROUPS, position_group
+from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, Components, component_starts, components
 from hynt.prediction.audit_plan import AuditPlan, Part
 from hynt.prediction.audit_work import Judged
 from hynt.prediction.decoys import Places, place_keys
@@ -21,6 +21,9 @@ from hynt.prediction.suspicion import evidence
 
 LEVEL = 0.9
 """Of the intervals around predicted numbers."""
+
+MANY = 300
+"""Stored entities from which on a place is judged by decoys of its own."""
 
 _LEAST = 1e-3
 """Of a radius: a residual below this is as good as none."""
@@ -87,17 +90,27 @@ def _padded(columns: Sequence[NDArray[Any]], size: int, first: int) -> NDArray[A
 
 
 def _ranked_scores(found: Verdicts, rows: Ids, decoys: Floats, places: Places, relation_is_number: Flags) -> None:
-    """Entities and relations, each position for itself."""
+    """Entities and relations, each position for itself; places with many entities each for themselves."""
     if not len(rows):
         return
     stored = found.stored.take(rows)
-    values = np.log(places.sizes(place_keys(stored, relation_is_number)))
+    keys = place_keys(stored, relation_is_number)
+    values = np.log(places.sizes(keys))
     signal, other = -(found.log_probability[rows] + values), -(decoys[rows] + values)
-    group, part = position_group(stored.position), found.part[rows]
+    group, part = _groups(stored, keys), found.part[rows]
     for one in np.unique(group).tolist():
         own = np.flatnonzero(group == one)
         drawn = own[np.isfinite(other[own])]
         found.score[rows[own]] = evidence(signal[own], part[own], other[drawn], part[drawn])
+
+
+def _groups(stored: Components, keys: Ids) -> Ids:
+    """(n,) which components are set beside the same decoys: how well a birthplace can be told says little about how
+    well a colour can.
+    """
+    _, which, count = np.unique(keys, return_inverse=True, return_counts=True)
+    many = (count[which.reshape(-1)] >= MANY) & (stored.kind == ENTITY_KIND)
+    return np.where(many, len(POSITION_GROUPS) + keys, position_group(stored.position))
 
 
 def _number_scores(found: Verdicts, rows: Ids, plan: AuditPlan) -> None:
