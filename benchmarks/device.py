@@ -12,6 +12,7 @@ A job is a text of key=value pairs:
     epochs     for `train`: another length of the schedule
     every      for `train`: validate every so many epochs, for a curve of quality over time
     split      for `train`: which split is asked at the end (default test; valid while anything is being chosen)
+    keep       for `train`: a folder where the run of each seed stays (default: nowhere)
     set        a change of a setting, key=value; may come several times
     name       what to call the job in the result
 
@@ -35,6 +36,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+KEYS = ("graph", "preset", "measure", "seeds", "epochs", "every", "split", "keep", "set", "name")
 MEASURES = ("checks", "epoch", "profile", "evaluate", "train")
 
 
@@ -45,17 +47,7 @@ class Job:
         values: dict[str, list[str]] = defaultdict(list)
         for pair in shlex.split(text):
             key, equals, value = pair.partition("=")
-            if not equals or key not in (
-                "graph",
-                "preset",
-                "measure",
-                "seeds",
-                "epochs",
-                "every",
-                "split",
-                "set",
-                "name",
-            ):
+            if not equals or key not in KEYS:
                 sys.exit(f"cannot read {pair!r} in the job {text!r}")
             values[key].append(value)
         last = {key: found[-1] for key, found in values.items()}
@@ -66,6 +58,7 @@ class Job:
         self.epochs = int(last["epochs"]) if "epochs" in last else None
         self.changes = values["set"] + ([f"validation.every={last['every']}"] if "every" in last else [])
         self.split = last.get("split", "test")
+        self.keep = last.get("keep")
         self.name = last.get("name", text)
         unknown = set(self.measures) - set(MEASURES)
         if unknown:

@@ -36,6 +36,7 @@ class Job(Protocol):
     preset: str | None
     epochs: int | None
     split: str
+    keep: str | None
     seeds: list[int]
     changes: list[str]
 
@@ -198,7 +199,8 @@ def _one_seed(bench: Bench, seed: int) -> dict[str, Any]:
         torch.cuda.reset_peak_memory_stats()
     with tempfile.TemporaryDirectory() as place:
         begin = bench.waited()
-        run = start(bench.graph, settings, Path(place) / "run", bench.device, Path(str(bench.job.graph_folder)))
+        folder = Path(place) / "run" if bench.job.keep is None else Path(bench.job.keep) / f"seed-{seed}"
+        run = start(bench.graph, settings, folder, bench.device, Path(str(bench.job.graph_folder)))
         run = train_run(run, bench.device, curve, compiled=bench.compiled)
         wall = bench.waited() - begin
         loaded = load_run(run.path, bench.device)

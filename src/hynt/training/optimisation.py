@@ -20,8 +20,8 @@ from torch.optim.sgd import sgd
 from hynt.training.settings import Optimiser
 
 LARGE = 2**16
-"""Numbers in a tensor from which on it is swept alone on a GPU. The fused kernel gives that many to one processor, and a
-large GPU has more than a hundred.
+"""Numbers in a tensor from which on it is swept alone on a GPU. The fused kernel gives that many to one processor; a
+large GPU has more than a hundred of these.
 """
 
 
