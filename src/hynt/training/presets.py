@@ -58,7 +58,9 @@ def _authors(
 RELATION, NUMBER = "relation.all.mrr", "number.all.rmse"
 
 for _name, _preset in {
-    "hn-yg-link": _authors(epochs=700, heads=64, feedforward=1536, dropout=0.4, smoothing=0.7, period=100, equal_start=True),
+    "hn-yg-link": _authors(
+        epochs=700, heads=64, feedforward=1536, dropout=0.4, smoothing=0.7, period=100, equal_start=True
+    ),
     "hn-yg-relation": _authors(epochs=50, dropout=0.1, smoothing=0.5, metric=RELATION),
     "hn-yg-number": _authors(epochs=350, dropout=0.1, smoothing=0.5, metric=NUMBER),
     "wd50k-link": _authors(epochs=350, layers=(3, 3), heads=4, dropout=0.2, smoothing=0.7, equal_start=True),
