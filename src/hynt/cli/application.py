@@ -35,6 +35,7 @@ VERBS = {
     "train": "hynt.cli.train",
     "sweep": "hynt.cli.sweep",
     "evaluate": "hynt.cli.evaluate",
+    "compare": "hynt.cli.compare",
     "predict": "hynt.cli.predict",
     "trends": "hynt.cli.trends",
     "explain": "hynt.cli.explain",

@@ -137,11 +137,13 @@ def trained(loaded: LoadedRun) -> dict[str, Any]:
     reached = max((line["epoch"] for line in epochs), default=0)
     patience, since_best = loaded.settings.validation.patience, _since_best(first)
     gave_up = patience is not None and since_best >= patience
-    seconds = median([line["seconds"] for line in epochs[1:] or epochs]) if epochs else None
+    limited = bool(epochs) and reached < schedule.epochs and not gave_up
+    whole = epochs[:-1] if limited else epochs  # the last epoch of a run that was out of time is cut short
+    seconds = median([line["seconds"] for line in whole[1:] or whole]) if whole else None
     facts = len(training_table(loaded.graph, loaded.settings))
     return {
         "facts": facts, "epochs": reached, "schedule_epochs": schedule.epochs if epochs else 0,
-        "budget_limited": bool(epochs) and reached < schedule.epochs and not gave_up,
+        "budget_limited": limited,
         "train_seconds": run.manifest["training"]["seconds"], "epoch_seconds": seconds,
         "facts_per_second": facts / seconds if seconds else None, "batch_size": loaded.settings.batch_size,
         "weights_of_epoch": loaded.epoch, "best": run.manifest["training"].get("best"),

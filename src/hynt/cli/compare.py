@@ -1,0 +1,132 @@
+"""`hynt compare`: models trained on one graph for the same time, in one table and one picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.compare_progress import CompareProgress
+from hynt.cli.output import JsonFlag, deliver, visible, write_whole
+from hynt.cli.train import Device
+from hynt.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(
+    name="compare", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+@app.command()
+def compare(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for rows, runs, table and picture.")],
+    graph: Annotated[
+        str, typer.Option("--graph", metavar="GRAPH", help="A saved graph, or the built-in one: world.")
+    ] = "world",
+    models: Annotated[str, typer.Option("--models", metavar="M,M…", help="Names from `hynt models`, or all.")] = "all",
+    minutes: Annotated[
+        float, typer.Option("--minutes-per-model", min=0.001, help="Of training; testing comes on top.")
+    ] = 2.0,
+    seeds: Annotated[str, typer.Option("--seeds", metavar="S,S…", help="Each model is trained once a seed.")] = "0",
+    task: Annotated[
+        str, typer.Option("--task", metavar="T", help="Some of link, relation, number, with commas between.")
+    ] = "link,relation,number",
+    device: Annotated[Device, typer.Option("--device", help="Where to train.")] = Device.AUTO,
+    as_json: JsonFlag = False,
+) -> None:
+    """Train models on GRAPH for the same time, test them, and set them beside each other and beside trivial ones.
+
+    The same command goes on with what was stopped; rows that are there are not made again.
+    """
+    from hynt.evaluation.questions import checked_tasks
+    from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
+    from hynt.reporting.compare_models import Comparison, model_names, trial_for
+    from hynt.reporting.compare_trial import Place
+    from hynt.training.environment import describe_environment
+    from hynt.training.interruption import stopping_on_signals
+    from hynt.training.progress import Interrupted
+    from hynt.training.run import chosen_device
+
+    names, numbers, tasks = model_names(models), _seeds(seeds), checked_tasks(task.split(","))
+    target, loaded = chosen_device(device.value), load_graph(graph)
+    _check_splits(loaded)
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file.", where="--out", advice="Give a folder.")
+    place = Place(loaded, target, None if graph in BUILT_IN else graph_folder(graph), tasks)
+    trials = [trial_for(name, loaded, target, seed, 60 * minutes) for name in names for seed in numbers]
+    with CompareProgress() as progress, stopping_on_signals() as stopper:
+        try:
+            found = Comparison(out, place, trials).run(progress, stopper)
+        except Interrupted as stopped:
+            raise Interrupted(stopped.what, advice="Go on with the same command.") from None
+    result = {
+        "graph": loaded.name, "minutes_per_model": minutes, "environment": describe_environment(target), **found,
+    }  # fmt: skip
+    files = _write(out, result)
+    told = result | {"files": files}
+    deliver(told, as_json=as_json, save=None, text=lambda console: _print(console, told))
+    if found["failed"]:
+        raise DataError(
+            f"{', '.join(found['failed'])} failed; the others are in the table.", where=str(out),
+            advice="The same command tries them again.",
+        )  # fmt: skip
+
+
+def _seeds(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts or not all(part.isdecimal() for part in parts):
+        raise UsageError(f"{text!r} is no list of seeds.", where="--seeds", advice="Say, for example, --seeds 0,1,2.")
+    return list(dict.fromkeys(int(part) for part in parts))
+
+
+def _check_splits(graph: Any) -> None:
+    for split in ("train", "valid", "test"):
+        if not len(graph.splits.get(split, ())):
+            raise UsageError(
+                f"the graph has no {split} split, and a comparison needs train, valid and test.", where="--graph",
+                advice="Import it with --valid and --test shares, or with files for all three.",
+            )  # fmt: skip
+
+
+def _write(out: Path, result: dict[str, Any]) -> list[str]:
+    """The whole comparison, its tables as a page, and the picture where it can be drawn."""
+    import json
+    from importlib.util import find_spec
+
+    from hynt.reporting.compare_table import cost_table, markdown, quality_table
+
+    write_whole(out / "comparison.json", (json.dumps(result, ensure_ascii=False, indent=1) + "\n").encode())
+    page = f"{markdown(quality_table(result))}\n{markdown(cost_table(result))}"
+    write_whole(out / "comparison.md", page.encode())
+    files = ["comparison.json", "comparison.md"]
+    if find_spec("matplotlib") is not None and result["rows"]:
+        from hynt.reporting.chart_style import picture
+        from hynt.reporting.compare_chart import compare_figure
+
+        title = f"{result['graph'] or 'the graph'}: {result['minutes_per_model']:g} minutes of training each"
+        for suffix in (".png", ".svg"):
+            write_whole(out / f"comparison{suffix}", picture(compare_figure(result, title), suffix))
+            files.append(f"comparison{suffix}")
+    return [str(out / name) for name in files]
+
+
+def _print(console: Console, result: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from hynt.reporting.compare_table import cost_table, quality_table
+
+    console.print(
+        f"{visible(result['graph']) or 'the graph'}, test split; {result['minutes_per_model']:g} minutes of training a "
+        "model; ties realistic"
+    )
+    for cells in (quality_table(result), cost_table(result)):
+        table = Table(*cells.titles)
+        for row in cells.rows:
+            table.add_row(*row)
+        console.print(table)
+    if not any(file.endswith(".png") for file in result["files"]):
+        console.print("no picture: install matplotlib with pip install 'hynt[plot]'")
+    console.print(f"kept in {', '.join(result['files'])}")

@@ -1,0 +1,82 @@
+"""A comparison that is stopped in the middle of a model goes on there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from hynt.reporting.compare_models import Comparison, trial_for
+from hynt.reporting.compare_trial import Place
+from hynt.training.interruption import Stopper
+from hynt.training.progress import Interrupted
+from tests.training.small_graph import small_graph
+
+CPU = torch.device("cpu")
+
+
+class Listening:
+    """Hears everything, and may ask to stop after some epochs of a model."""
+
+    def __init__(self, stopper=None, model="", after=0) -> None:
+        self.stopper, self.model, self.after = stopper, model, after
+        self.heard, self.current = [], ""
+
+    def begins(self, trial, index, count):
+        self.current = trial.model
+        self.heard.append(("begins", trial.model, index, count))
+
+    def epoch_done(self, record):
+        self.heard.append(("epoch", self.current, record.epoch))
+        if self.stopper is not None and self.current == self.model and record.epoch == self.after:
+            self.stopper.asked = True
+
+    def validated(self, record):
+        self.heard.append(("validated", self.current, record.epoch))
+
+    def asked(self, done, total):
+        pass
+
+    def ends(self, row):
+        self.heard.append(("ends", row["model"]))
+
+    def note(self, text):
+        self.heard.append(("note", text))
+
+
+def test_the_same_call_goes_on_where_another_was_stopped(tmp_path):
+    graph = small_graph(people=40)
+    trials = [trial_for(model, graph, CPU, 0, 1.5) for model in ("transea", "ram")]
+    compared = Comparison(tmp_path / "compared", Place(graph, CPU), trials)
+    stopper = Stopper()
+    first = Listening(stopper, "ram", after=2)
+    with pytest.raises(Interrupted):
+        compared.run(first, stopper)
+    assert ("ends", "transea") in first.heard
+    assert ("ends", "ram") not in first.heard
+    saved = json.loads((tmp_path / "compared" / "rows" / "transea-0.json").read_text(encoding="utf-8"))
+
+    second = Listening()
+    found = compared.run(second, Stopper())
+    assert ("epoch", "transea", 1) not in second.heard  # its row was there
+    assert ("epoch", "ram", 1) not in second.heard  # its first epochs were there
+    assert [row["model"] for row in found["rows"]] == ["transea", "ram"]
+    assert found["rows"][0]["test"] == saved["test"]
+    assert found["rows"][1]["epochs"] > 2
+
+
+def test_presets_and_epochs_fit_the_graph_and_the_device():
+    graph = small_graph(people=40)
+    small = trial_for("stare", graph, CPU, 3, 60.0)
+    assert small.preset == "stare-small"
+    assert small.settings(graph, CPU).schedule.epochs == 400  # its paper's
+    assert small.settings(graph, CPU).schedule.period == 50
+    assert small.settings(graph, CPU).seed == 3
+    assert trial_for("hynt", graph, CPU, 0, 60.0).preset == "world"
+    constant = trial_for("kbln", graph, CPU, 0, 60.0).settings(graph, CPU).schedule
+    assert constant.lowest_rate == pytest.approx(1e-2)
+    assert constant.period == constant.epochs == 100
+    cuda = torch.device("cuda")
+    assert trial_for("stare", graph, cuda, 0, 60.0).preset is None
+    assert trial_for("stare", graph, cuda, 0, 60.0).settings(graph, cuda).model.dimension == 256
