@@ -14,18 +14,21 @@ from hynt.reporting.explanation_chart import MOST_PARTS, explanation_figure
 NONE = (None, None, None, None, None)
 
 
-def ranked(parts: int = 3, *, looked: bool = True, question: str = "Brazil · export partner · ?") -> Explanation:
-    answers = (RankedAnswer(1, "a", "Amsterdam $1", 0.6, 1.0, ()), RankedAnswer(2, "b", "Berlin", 0.3, 0.5, ()))
+def ranked(
+    parts: int = 3, *, looked: bool = True, question: str = "Brazil · export partner · ?", long: str = ""
+) -> Explanation:
+    first = RankedAnswer(1, "a", f"Amsterdam $1{long}", 0.6, 1.0, ())
+    answers = (first, RankedAnswer(2, "b", f"Berlin{long}", 0.3, 0.5, ()))
     influences = tuple(
         Influence(
-            f"qualifier {number}", f"point in time {number}", "removed" if number % 2 else "hidden", "b", "Berlin",
-            0.1, -0.5 + 0.3 * number, 2, None, None, None, 0.4 if looked else None, 0.9 if looked else None,
+            f"qualifier {number}", f"point in time {number}{long}", "removed" if number % 2 else "hidden", "b",
+            "Berlin", 0.1, -0.5 + 0.3 * number, 2, None, None, None, 0.4 if looked else None, 0.9 if looked else None,
         )
         for number in range(parts)
     )  # fmt: skip
     attention = AttentionWeights(np.full((1, 2, 2), 0.5), None, (None, 0, 1, 2), np.zeros(4)) if looked else None
     told = Answers(question, "tail", "entity", answers, 9, True)
-    return Explanation(told, Explained("b", "Berlin", 0.3, 2), influences, attention, ("triplet", "q"), ())
+    return Explanation(told, Explained("b", f"Berlin{long}", 0.3, 2), influences, attention, ("triplet", "q"), ())
 
 
 def number(change: float = 2.0) -> Explanation:
@@ -65,8 +68,16 @@ def test_parts_that_do_not_fit_are_counted():
 
 @pytest.mark.parametrize(
     "explanation",
-    [ranked(), ranked(1), ranked(0), number(-3.0), number(0.0), ranked(question="word " * 60)],
-    ids=range(6),
+    [
+        ranked(),
+        ranked(1),
+        ranked(0),
+        number(-3.0),
+        number(0.0),
+        ranked(question="word " * 60),
+        ranked(question="W" * 300, long="W" * 99),
+    ],
+    ids=range(7),
 )
 def test_words_stay_inside_the_picture(explanation):
     figure = explanation_figure(explanation)

@@ -18,8 +18,9 @@ from hynt.reporting.trend_table import trend_csv
 
 
 def made(
-    heads: int = 1, *, factor: float = 1.0, band: bool = True, training_range=(0.0, 10.0), span=(1990.0, 2020.0)
-) -> Trend:
+    heads: int = 1, *, factor: float = 1.0, band: bool = True, training_range=(0.0, 10.0), span=(1990.0, 2020.0),
+    long: str = "",
+) -> Trend:  # fmt: skip
     at = np.linspace(1990, 2020, 5)
     series = []
     for head in range(heads):
@@ -29,14 +30,14 @@ def made(
         split = ("train", "valid", "train")
         series.append(
             Series(
-                f"e{head}", f"Head, number {head} $x$", Predicted(curve, *ends),
+                f"e{head}", f"Head, number {head} $x${long}", Predicted(curve, *ends),
                 np.array([1991.0, 2000.0, 2010.0]), known, split, np.array([True, False, True]),
                 Predicted(known + 0.1, known - 1, known + 1), (),
             )
         )  # fmt: skip
     return Trend(
-        "r", "total fertility rate", "1", "t", "point in time", DATE_UNIT, "sex female", at, tuple(series), 0.9,
-        "this relation", training_range, span, (),
+        "r", f"total fertility rate{long}", "1", "t", "point in time", DATE_UNIT, f"sex female{long}", at,
+        tuple(series), 0.9, "this relation", training_range, span, (),
     )  # fmt: skip
 
 
@@ -91,10 +92,13 @@ def test_the_curve_is_dashed_where_training_has_no_value(span, solid, dashed):
     assert [len(line.get_xdata()) for line in lines[1 : 1 + len(dashed)]] == dashed
 
 
-def test_words_stay_inside_the_picture():
-    figure = trend_figure(made())
+@pytest.mark.parametrize("trend", [made(), made(3), made(3, long="W" * 200), made(long="W" * 200)], ids=range(4))
+def test_words_stay_inside_the_picture(trend):
+    figure = trend_figure(trend)
     figure.draw_without_rendering()
     box = figure.bbox
+    for axes in figure.axes:
+        assert axes._left_title.get_window_extent().x1 <= axes.bbox.x1 + 5
     for one in [*figure.texts, *figure.legends]:
         extent = one.get_window_extent()
         assert box.x0 <= extent.x0

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hynt.errors import UsageError
+from hynt.reporting.neighbourhood_layout import text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,6 +70,20 @@ def picture(figure: Figure, suffix: str) -> bytes:
     with hynt_style():
         figure.savefig(file, format=kind, dpi=PIXELS_PER_INCH, facecolor="white", metadata=metadata)
     return file.getvalue()
+
+
+def fitted(text: str, inches: float, size: float, *, bold: bool = False) -> str:
+    """A line of text, cut where it would be longer than so many inches."""
+    if text_width(text, size, bold=bold) <= inches:
+        return text
+    kept, cut = 0, len(text)
+    while kept < cut:  # the longest start that fits with the mark of a cut behind it
+        middle = (kept + cut + 1) // 2
+        if text_width(text[:middle].rstrip() + "…", size, bold=bold) <= inches:
+            kept = middle
+        else:
+            cut = middle - 1
+    return text[:kept].rstrip() + "…"
 
 
 def bare(axes: Axes, *, grid: str = "y") -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hynt.prediction.answers import NumberAnswer, RankedAnswer
 from hynt.prediction.explanations import Explanation, Influence
 from hynt.reporting.axis_numbers import axis_text, unit_text
-from hynt.reporting.chart_style import BLUE, GREY, INK, ORANGE, TEAL, bare, hynt_style, new_figure
+from hynt.reporting.chart_style import BLUE, GREY, INK, ORANGE, TEAL, bare, fitted, hynt_style, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 MOST_PARTS = 16
 _WIDTH, _ROW = 8.4, 0.34  # inches
-_LONGEST = 40
 _LOOKS = {"removed": 1.0, "hidden": 0.45}  # how solid a bar is
 
 
@@ -66,7 +65,7 @@ def _axis(axes: Axes, explanation: Explanation, span: float) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     if explanation.about is not None:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _signed(f"{abs(value) * 100:.3g}", value)))
-        axes.set_xlabel(f"change in the probability of {_short(explanation.about.name)}, in points")
+        axes.set_xlabel(f"change in the probability of {fitted(explanation.about.name, 1.5, 9)}, in points")
         return
     unit = unit_text(_number(explanation).unit) or ("years" if _number(explanation).unit == "date" else "")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _signed(axis_text(abs(value), "", span), value)))
@@ -103,7 +102,7 @@ def _words(figure: Figure, explanation: Explanation, title: Sequence[str], heigh
 
     left, y = 0.25 / _WIDTH, 0.2
     for line in title:
-        figure.text(left, 1 - y / height, line, size=12, weight="bold", va="top")
+        figure.text(left, 1 - y / height, fitted(line, _WIDTH - 0.5, 12, bold=True), size=12, weight="bold", va="top")
         y += 0.24
     figure.text(left, 1 - (y + 0.04) / height, _answer(explanation), size=9, color=GREY, va="top")
     handles = [
@@ -124,9 +123,9 @@ def _answer(explanation: Explanation) -> str:
     if isinstance(first, RankedAnswer):
         about = explanation.about
         assert about is not None
-        told = f"first answer: {_short(first.name)} ({first.probability:.1%})"
+        told = f"first answer: {fitted(first.name, 2.0, 9)} ({first.probability:.1%})"
         if about.id != first.id:
-            told += f" · explained: {_short(about.name)}, rank {about.rank} ({about.probability:.1%})"
+            told += f" · explained: {fitted(about.name, 2.0, 9)}, rank {about.rank} ({about.probability:.1%})"
         return told
     told = f"answer: {first.text(first.value)}"
     if first.interval is not None:
@@ -148,12 +147,8 @@ def _change(one: Influence) -> float:
 def _named(one: Influence) -> str:
     """A qualifier speaks for itself; what else there is needs its place beside it."""
     if one.change == "removed":
-        return _short(one.says or one.part)
-    return _short(f"{one.part}: {one.says}")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+        return fitted(one.says or one.part, 2.5, 8)
+    return fitted(f"{one.part}: {one.says}", 2.5, 8)
 
 
 def _signed(text: str, value: float) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hynt.prediction.trends import Series, Trend
 from hynt.reporting.axis_numbers import axis_text, unit_text
-from hynt.reporting.chart_style import GREY, INK, ORANGE, TEAL, bare, hynt_style, new_figure
+from hynt.reporting.chart_style import GREY, INK, ORANGE, TEAL, bare, fitted, hynt_style, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ def trend_figure(trend: Trend) -> Figure:
                 continue
             if logarithmic:
                 axes.set_yscale("log")
-            _draw(axes, trend, trend.series[place])
+            _draw(axes, trend, trend.series[place], _PANEL[0] * wide - 0.6)
             axes.set_ylim(*limits)
             _mark_range(axes, trend, limits)
             axes.tick_params(labelbottom=place + columns >= count, labelleft=place % columns == 0)
@@ -59,9 +59,9 @@ def trend_figure(trend: Trend) -> Figure:
     return figure
 
 
-def _draw(axes: Axes, trend: Trend, one: Series) -> None:
+def _draw(axes: Axes, trend: Trend, one: Series, room: float) -> None:
     bare(axes)
-    axes.set_title(one.name, pad=6)
+    axes.set_title(fitted(one.name, room, 10, bold=True), pad=6)
     if one.curve.low is not None and one.curve.high is not None:
         axes.fill_between(trend.at, one.curve.low, one.curve.high, color=TEAL, alpha=0.13, linewidth=0)
     known, beyond = _parts(trend)
@@ -145,16 +145,17 @@ def _words(figure: Figure, trend: Trend, width: float, height: float) -> None:
     """The title, what it is measured in and asked with, and what the marks mean."""
     left = 0.2 / width
     unit = unit_text(trend.unit)
-    figure.text(left, 1 - 0.2 / height, trend.relation_name, size=13, weight="bold", va="top")
+    title = fitted(trend.relation_name, width - 0.4, 13, bold=True)
+    figure.text(left, 1 - 0.2 / height, title, size=13, weight="bold", va="top")
     told = [f"over {trend.over_name}"]
     if unit:
         told.insert(0, unit)
-    if trend.condition:
-        told.append(f"asked with {trend.condition}")
     if trend.training_range is not None:
         least, most = (trend.text(end) for end in trend.training_range)
         told.append(f"values in training: {least} to {most}")
-    figure.text(left, 1 - 0.46 / height, " · ".join(told), size=8.5, color=GREY, va="top")
+    if trend.condition:
+        told.append(f"asked with {trend.condition}")
+    figure.text(left, 1 - 0.46 / height, fitted(" · ".join(told), width - 0.4, 8.5), size=8.5, color=GREY, va="top")
     figure.legend(
         handles=_marks(trend), loc="lower left", bbox_to_anchor=(left - 0.05 / width, 0.02 / height), ncols=5,
         columnspacing=1.1, handlelength=1.4, handletextpad=0.5, borderaxespad=0.0,
