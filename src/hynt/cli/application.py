@@ -37,6 +37,8 @@ VERBS = {
     "evaluate": "hynt.cli.evaluate",
     "compare": "hynt.cli.compare",
     "predict": "hynt.cli.predict",
+    "complete": "hynt.cli.complete",
+    "audit": "hynt.cli.audit",
     "trends": "hynt.cli.trends",
     "explain": "hynt.cli.explain",
     "calibrate": "hynt.cli.calibrate",
@@ -44,6 +46,7 @@ VERBS = {
     "embeddings": "hynt.cli.embeddings",
     "push": "hynt.cli.push",
     "pull": "hynt.cli.pull",
+    "export": "hynt.cli.export",
     "report": "hynt.cli.report",
     "serve": "hynt.cli.serve",
 }

@@ -44,6 +44,26 @@ class AskedFacts:
             np.array([one.tried is not None for one in asked], dtype=np.bool_),
         )  # fmt: skip
 
+    @classmethod
+    def concatenated(cls, parts: Sequence[AskedFacts]) -> AskedFacts:
+        """All of these, in order."""
+        shifts = np.cumsum([0] + [len(part.table) for part in parts])
+        starts = [part.rows[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
+        return cls(
+            concatenate([part.table for part in parts]), np.concatenate([*starts, shifts[-1:]]),
+            np.concatenate([part.position for part in parts]), np.concatenate([part.kind for part in parts]),
+            np.concatenate([part.relation for part in parts]), np.concatenate([part.is_tried for part in parts]),
+        )  # fmt: skip
+
+    def take(self, chosen: Ids) -> AskedFacts:
+        """These questions, in this order."""
+        rows = np.zeros(len(chosen) + 1, dtype=np.int64)
+        np.cumsum(np.diff(self.rows)[chosen], out=rows[1:])
+        return AskedFacts(
+            self.table.take(self.rows_of(chosen)), rows, self.position[chosen], self.kind[chosen],
+            self.relation[chosen], self.is_tried[chosen],
+        )  # fmt: skip
+
     def rows_of(self, chosen: Ids) -> Ids:
         """The rows of these questions, question by question."""
         first, count = self.rows[:-1][chosen], np.diff(self.rows)[chosen]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from hynt.errors import DataError, UsageError
 from hynt.evaluation.questions import POSITION_GROUPS, position_group
 from hynt.graph.components import ENTITY_KIND, KIND_NAMES, position_name
+from hynt.graph.fact_table import FactTable
 from hynt.training.loading import LoadedRun
 
 Ids = NDArray[np.int64]
@@ -41,3 +42,22 @@ def non_finite(loaded: LoadedRun, question: str) -> DataError:
         f"the model's answer to {question} is not a finite number.", where=str(loaded.run.path),
         advice="Take an earlier checkpoint, or train again with a lower learning rate.",
     )  # fmt: skip
+
+
+def off_scale(loaded: LoadedRun, table: FactTable) -> list[tuple[int, UsageError]]:
+    """The rows that hold a number which the scale of its relation cannot take, such as −1 on a log scale."""
+    is_number = loaded.graph.vocabulary.relation_is_number
+    relation = np.concatenate([table.relation, table.qualifier_relation])
+    value = np.concatenate([table.tail_number, table.qualifier_number])
+    row = np.concatenate([np.arange(len(table), dtype=np.int64), table.qualifier_owner()])
+    numeric = np.flatnonzero(is_number[relation])
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        scaled = loaded.scaling.scale(relation[numeric], value[numeric]).astype(np.float32)
+    found: dict[int, UsageError] = {}
+    for at in numeric[~np.isfinite(scaled)].tolist():
+        name = loaded.graph.relations[relation[at]].name
+        found[int(row[at])] = UsageError(
+            f"the relation {name!r} has the value {float(value[at])!r}, which its scale cannot take.",
+            advice="Correct the value.",
+        )
+    return list(found.items())

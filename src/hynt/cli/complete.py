@@ -1,0 +1,235 @@
+"""`hynt complete`: answers to a whole file of questions, or proposals of facts that the graph lacks."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.completion_progress import CompletionProgress
+from hynt.cli.interruption import interruptible
+from hynt.cli.output import JsonFlag, deliver, visible
+from hynt.cli.predict import RunArgument, note_to_person
+from hynt.cli.train import Device
+from hynt.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(
+    name="complete", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+_SHOWN = 10
+
+
+class OnError(StrEnum):
+    STOP = "stop"
+    RECORD = "record"
+
+
+class Kind(StrEnum):
+    TYPE = "type"
+    UNKNOWN = "unknown"
+
+
+@app.command()
+def complete(
+    run: RunArgument,
+    questions: Annotated[
+        Path | None, typer.Argument(metavar="QUESTIONS", help="Facts with one ? each: a .jsonl or .parquet file.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")] = None,
+    top: Annotated[
+        int | None, typer.Option("--top", min=1, help="Answers to a question: 10, or 1 with --missing.")
+    ] = None,
+    level: Annotated[
+        float, typer.Option("--level", help="How sure intervals of numbers are: 0.5, 0.8, 0.9, 0.95 or 0.99.")
+    ] = 0.9,
+    candidates: Annotated[
+        list[Kind] | None,
+        typer.Option("--candidates", help="Only answers seen in that place, or only unknown ones. May be said again."),
+    ] = None,
+    on_error: Annotated[
+        OnError, typer.Option("--on-error", help="Refuse the whole file for a bad question, or record why as a row.")
+    ] = OnError.STOP,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a job that was stopped.")] = False,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Propose facts for entities that lack a relation their peers have.")
+    ] = False,
+    relations: Annotated[
+        list[str] | None,
+        typer.Option("--relations", metavar="R", help="--missing: only this one. May be said again."),
+    ] = None,
+    budget: Annotated[int, typer.Option("--budget", min=1, help="--missing: at most so many proposals.")] = 1000,
+    threshold: Annotated[
+        float, typer.Option("--threshold", min=0, max=1, help="--missing: the least probability of a proposed entity.")
+    ] = 0.5,
+    widest: Annotated[
+        float, typer.Option("--widest", help="--missing: the greatest relative width of a proposed number's interval.")
+    ] = 0.5,
+    per_relation: Annotated[
+        int | None, typer.Option("--per-relation", min=1, help="--missing: at most so many for one relation.")
+    ] = None,
+    share: Annotated[
+        float, typer.Option("--share", min=0, max=1, help="--missing: the share of peers that must have a relation.")
+    ] = 0.75,
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", metavar="SPLIT", help="--missing: take a split for unknown; see what it confirms."),
+    ] = None,
+    device: Annotated[Device, typer.Option("--device", help="Where to score.")] = Device.AUTO,
+    as_json: JsonFlag = False,
+) -> None:
+    """Answer every question of QUESTIONS with RUN; or, with --missing, propose facts that its graph lacks."""
+    out = _checked_out(out)
+    if missing:
+        _refuse({"QUESTIONS": questions, "--resume": resume, "--candidates": candidates}, "with --missing")
+        from hynt.prediction.missing_facts import Proposing
+
+        wanted = Proposing(
+            tuple(relations or ()), budget, threshold, widest, per_relation, share, level, top or 1,
+            tuple(without or ()),
+        )  # fmt: skip
+        _propose(run, out, wanted, device, as_json=as_json)
+        return
+    _refuse({"--relations": relations, "--per-relation": per_relation, "--without": without}, "without --missing")
+    if questions is None:
+        raise UsageError(
+            "no questions were given.", where="QUESTIONS",
+            advice="Give a .jsonl or .parquet file of facts with one ? each, or say --missing.",
+        )  # fmt: skip
+    _answer(run, questions, out, top or 10, level, candidates or [], on_error, device, resume=resume, as_json=as_json)
+
+
+def _answer(
+    run: Path,
+    questions: Path,
+    out: Path,
+    top: int,
+    level: float,
+    candidates: list[Kind],
+    on_error: OnError,
+    device: Device,
+    *,
+    resume: bool,
+    as_json: bool,
+) -> None:
+    from hynt.prediction.intervals import check_level
+    from hynt.prediction.question_files import open_questions
+    from hynt.prediction.run_graph import run_graph
+
+    # What can be refused without the model is refused before torch is loaded.
+    check_level(level)
+    open_questions(questions)
+    run_graph(run)
+    if out.resolve() == questions.resolve():
+        raise UsageError("the answers would replace the questions.", where="--out", advice="Give another name.")
+
+    from hynt.prediction.completing import complete as complete_file
+    from hynt.prediction.completing_batches import Wanted
+    from hynt.prediction.predictor import load
+
+    predictor = load(run, device.value, note_to_person)
+    wanted = Wanted(top, level, tuple(dict.fromkeys(kind.value for kind in candidates)))
+    with interruptible(), CompletionProgress() as progress:
+        try:
+            done = complete_file(
+                predictor, questions, out, wanted, on_error=on_error.value, resume=resume, progress=progress
+            )
+        except KeyboardInterrupt:
+            note_to_person("what is done so far is kept; say --resume to go on")
+            raise
+    result: dict[str, Any] = {
+        "run": str(run), **predictor.described(), "questions_file": str(questions), "out": str(out),
+        "questions": done.questions, "rows": done.rows, "without_answer": done.refused,
+        "resumed_from": done.resumed_from, "seconds": round(done.seconds, 3),
+        "questions_per_second": round(done.questions_per_second, 1),
+    }  # fmt: skip
+    deliver(result, as_json=as_json, save=None, text=lambda console: _tell_answers(console, result, done.was_finished))
+
+
+def _tell_answers(console: Console, result: dict[str, Any], was_finished: bool) -> None:
+    told = f"{result['questions']:,} questions, {result['rows']:,} rows in {visible(result['out'])}"
+    if was_finished:
+        console.print(f"{told}: it was done already", soft_wrap=True)
+        return
+    if result["resumed_from"]:
+        told += f" ({result['resumed_from']:,} were answered before)"
+    console.print(f"{told}; {result['seconds']:.1f} s, {result['questions_per_second']:,.0f} a second", soft_wrap=True)
+    if result["without_answer"]:
+        console.print(f"{result['without_answer']:,} have no answer; the column `error` says why", soft_wrap=True)
+
+
+def _propose(run: Path, out: Path, wanted: Any, device: Device, *, as_json: bool) -> None:
+    from hynt.graph.lookup import NameLookup
+    from hynt.prediction.run_graph import run_graph
+
+    wanted.check()
+    names = NameLookup(run_graph(run))
+    for name in wanted.relations:
+        names.relation(name)
+
+    import io
+
+    import pyarrow.parquet as parquet
+
+    from hynt.cli.output import write_whole
+    from hynt.prediction.missing_facts import propose
+    from hynt.prediction.predictor import load
+
+    predictor = load(run, device.value, note_to_person)
+    with interruptible(), CompletionProgress() as progress:
+        found = propose(predictor, wanted, progress)
+    table, content = found.rows(predictor.graph), io.BytesIO()
+    parquet.write_table(table, content, compression="zstd")
+    write_whole(out, content.getvalue())
+    checked = int(found.is_checked.sum())
+    result = {
+        "run": str(run), **predictor.described(), "out": str(out), "proposals": len(table),
+        "of_entities": int((~found.proposals.is_number).sum()), "of_numbers": int(found.proposals.is_number.sum()),
+        "relations_lacked": found.relations, "questions": found.questions, "not_answerable": found.unasked,
+        "without_interval": found.without_interval, "below_threshold": found.below, "beyond_budget": found.left_out,
+        "checked": checked, "confirmed": int(found.is_confirmed.sum()),
+    }  # fmt: skip
+    deliver(result, as_json=as_json, save=None, text=lambda console: _tell_proposals(console, result, table))
+
+
+def _tell_proposals(console: Console, result: dict[str, Any], table: Any) -> None:
+    from rich.table import Table
+
+    shown = Table("rank", "proposed fact", "probability", "interval", "peers that have it")
+    for row in table.slice(0, _SHOWN).to_pylist():
+        width = "" if row["relative_width"] is None else f"{row['low']:.4g} to {row['high']:.4g}"
+        shown.add_row(
+            str(row["rank"]), visible(row["sentence"]), f"{row['probability']:.3f}", width or "-", f"{row['share']:.0%}"
+        )
+    console.print(shown)
+    console.print(
+        f"{result['proposals']:,} proposals in {visible(result['out'])} "
+        f"({result['of_entities']:,} of entities, {result['of_numbers']:,} of numbers), "
+        f"from {result['questions']:,} questions about {result['relations_lacked']:,} relations", soft_wrap=True,
+    )  # fmt: skip
+    if result["checked"]:
+        console.print(
+            f"hidden facts say something of {result['checked']:,} of them, and confirm {result['confirmed']:,}",
+            soft_wrap=True,
+        )
+
+
+def _checked_out(out: Path | None) -> Path:
+    if out is None:
+        raise UsageError("there is no place for the answers.", where="--out", advice="Say --out FILE.parquet.")
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder.", where="--out", advice="Give the name of a file.")
+    if not out.parent.is_dir():
+        raise UsageError(f"there is no folder {out.parent}.", where="--out", advice="Make it first.")
+    return out
+
+
+def _refuse(given: dict[str, Any], when: str) -> None:
+    for name, value in given.items():
+        if value:
+            raise UsageError(f"{name} has no meaning {when}.", where=name, advice="Leave one of the two out.")

@@ -1,0 +1,147 @@
+"""Answers to files of questions, however long: read, scored and written batch by batch, and never lost.
+
+complete(hynt.load("runs/first"), Path("questions.jsonl"), Path("answers.parquet"), Wanted(top=3))
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from hynt.errors import UsageError
+from hynt.prediction.completing_ahead import ahead
+from hynt.prediction.completing_batches import BatchAnswers, CheckedBatch, Refused, Wanted
+from hynt.prediction.completing_columns import ANSWER_SCHEMA
+from hynt.prediction.completing_job import OnError, begun, finished, job_of, metadata, refused_in, rows_in
+from hynt.prediction.completing_parts import WorkFolder
+from hynt.prediction.intervals import check_level
+from hynt.prediction.predictor import Predictor
+from hynt.prediction.question_files import QuestionFile, open_questions
+
+Progress: TypeAlias = Callable[[str, int, float], None]
+"""(what is done, how many questions of this sitting, how much of the whole from 0 to 1)"""
+
+BATCH = 16_384
+"""Questions that are read and scored together."""
+
+PART = 8
+"""Batches in a part: what a kill may cost."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a finished job did."""
+
+    questions: int
+    rows: int
+    refused: int  # questions without an answer; their rows say why
+    resumed_from: int  # questions that were answered already when this sitting began
+    seconds: float  # of this sitting
+    was_finished: bool  # whether there was nothing left to do
+
+    @property
+    def questions_per_second(self) -> float:
+        """Of this sitting, from the first question read to the last row written."""
+        return (self.questions - self.resumed_from) / self.seconds if self.seconds > 0 else 0.0
+
+
+def complete(
+    predictor: Predictor,
+    questions: Path,
+    out: Path,
+    wanted: Wanted | None = None,
+    *,
+    on_error: OnError = "stop",
+    resume: bool = False,
+    progress: Progress = lambda step, done, share: None,
+) -> Completion:
+    """Answers every question of a file into a Parquet file of `ANSWER_SCHEMA`, in the order of the questions.
+
+    With "stop" all questions are read and resolved before the first is scored, and one that cannot be asked is a
+    `UsageError` with its file and line; with "record" it becomes a row that says why. `resume` goes on with a job that
+    was stopped; what is already there is refused where run, questions or options are others.
+    """
+    wanted = wanted or Wanted()
+    check_level(wanted.level)
+    file = open_questions(questions)
+    began = time.monotonic()
+    job = job_of(predictor, questions, wanted, on_error)
+    work = WorkFolder(out, ANSWER_SCHEMA)
+    if resume and not work.path.exists() and (done := finished(out, job)) is not None:
+        return Completion(done, rows_in(out), refused_in(out), done, 0.0, True)
+    answers = BatchAnswers(predictor, wanted)
+    total = begun(work, job, resume=resume)
+    if total is None:
+        total = _checked(file, answers, progress) if on_error == "stop" else 0
+        work.begin({"job": job, "questions": total})
+    before = sum(count for _, count in work.parts())
+    state = _State(before, total, file, progress)
+    state.add(0)
+    batches = ahead(_batches(file, answers, before))
+    while work.add(_tables(batches, answers, state)):
+        pass
+    if state.done == 0:
+        work.remove()
+        raise _no_questions(questions)
+    rows = work.finish(metadata(job, predictor, state.done))
+    return Completion(state.done, rows, refused_in(out), before, time.monotonic() - began, False)
+
+
+@dataclass
+class _State:
+    done: int
+    total: int  # 0 where nobody has counted
+    file: QuestionFile
+    progress: Progress
+
+    def add(self, count: int) -> None:
+        self.done += count
+        self.progress("answering", self.done, self.done / self.total if self.total else self.file.done())
+
+
+def _batches(file: QuestionFile, answers: BatchAnswers, skip: int) -> Iterator[tuple[CheckedBatch, int]]:
+    for written in file.batches(BATCH, skip):
+        yield answers.checked(written, explain=False), len(written)
+
+
+def _tables(
+    batches: Iterator[tuple[CheckedBatch, int]], answers: BatchAnswers, state: _State
+) -> Iterator[tuple[pa.Table, int]]:
+    """The tables of the next part."""
+    for _ in range(PART):
+        found = next(batches, None)
+        if found is None:
+            return
+        batch, count = found
+        yield answers.answered(batch), count
+        state.add(count)
+
+
+def _checked(file: QuestionFile, answers: BatchAnswers, progress: Progress) -> int:
+    """How many questions there are, all of which can be asked."""
+    count = 0
+    for written in file.batches(BATCH):
+        batch = answers.checked(written, explain=False)
+        if batch.refused:
+            raise _refusal(file.path, answers.checked(written, explain=True).refused[0])
+        count += len(written)
+        progress("checking", count, file.done())
+    if not count:
+        raise _no_questions(file.path)
+    return count
+
+
+def _refusal(path: Path, first: Refused) -> UsageError:
+    place = f"{path}:{first.line}"
+    advice = f"{first.problem.advice} Or say --on-error record: bad questions then become rows that say why.".strip()
+    where = f"{place}, {first.problem.where}" if first.problem.where else place
+    return UsageError(first.problem.what, where=where, advice=advice)
+
+
+def _no_questions(path: Path) -> UsageError:
+    return UsageError("the file holds no questions.", where=str(path), advice="Write one a line, or one a row.")
