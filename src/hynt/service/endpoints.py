@@ -17,7 +17,8 @@ from hynt.service.strict_json import StrictRoute
 
 _WORDS = {
     400: "The request cannot be read.", 401: "A bearer token is wanted.", 404: "Nobody of that name.",
-    408: "The request came too slowly.", 413: "The body is larger than 64 KiB.", 415: "The body is not JSON.",
+    408: "The request came too slowly.", 413: "The body is larger than 64 KiB.", 414: "The address is too long.",
+    415: "The body is not JSON.", 431: "The headers are too long.",
     421: "The Host header names another machine.", 422: "A field is wrong; `errors` says which.",
     429: "The queue is full; `Retry-After` says when to try again.", 503: "The model is not loaded, or too busy.",
 }  # fmt: skip
@@ -26,7 +27,9 @@ _WORDS = {
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """How an endpoint may refuse, for the description."""
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemModel"}}}
-    return {status: {"description": _WORDS[status], "content": content} for status in (*statuses, 400, 401, 421)}
+    return {
+        status: {"description": _WORDS[status], "content": content} for status in (*statuses, 400, 401, 414, 421, 431)
+    }
 
 
 def front_of(request: Request) -> Front:

@@ -28,7 +28,7 @@ PAGE = 200
 """The most facts, entities or relations on one page of a list."""
 
 HEADER_BYTES = 16 * 1024
-TARGET_BYTES = 4 * 1024
+TARGET_BYTES = 8 * 1024
 """Of a request's path and query."""
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
