@@ -78,6 +78,15 @@ def test_the_series_with_most_values_is_taken_and_another_can_be_chosen(seasons)
     assert asked.value == night.series[0].curve.value[0]
 
 
+def test_a_number_among_the_qualifiers_can_be_fixed(seasons):
+    found = trend(seasons, "t1", "rank", qualifiers=[("observers", 4)], points=2)
+    (one,) = found.series
+    assert found.condition == "observers 4"
+    assert one.at.tolist() == [1991.0, 1993.0, 1995.0, 1997.0, 1999.0]
+    assert one.notes == ()
+    assert one.curve.value.tolist() == [one.predicted.value[0], one.predicted.value[-1]]
+
+
 def test_the_axis_can_be_said(seasons):
     found = trend(seasons, "t0", "temperature", start="2000-07", end=2030, points=3)
     assert found.at[-1] == 2030
