@@ -72,6 +72,8 @@ def test_json_is_what_python_has(run, hynt, tmp_path):
         (["--head", "t0", "--relation", "area"], "no fact of 'area' carries a date as a qualifier."),
         ([*WARMTH, "--over", "time of day"], "'time of day' holds entities"),
         ([*WARMTH, "--qualifier", "time of day"], "'time of day' is no qualifier."),
+        ([*WARMTH, "--qualifier", "time of day=nigth"], "where: value of qualifier 1"),
+        ([*WARMTH, "--qualifier", "time of day=night", "--qualifier", "hour=7"], "where: relation of qualifier 2"),
         ([*WARMTH, "--points", "1"], "a curve cannot have 1 points."),
         ([*WARMTH, "--from", "2020", "--to", "2000"], "the trend would go from 2020 to 2000."),
         ([*WARMTH, "--level", "0.7"], "there are no intervals of 0.7."),

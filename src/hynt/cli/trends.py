@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -63,7 +64,10 @@ def trends(
     graph = run_graph(run)
     names = NameLookup(graph)
     pairs = [pair_from_text(text, names) for text in qualifiers or ()]
-    plan = plan_trend(graph, heads, relation, over, pairs, start, end, points, names)
+    try:
+        plan = plan_trend(graph, heads, relation, over, pairs, start, end, points, names)
+    except UsageError as problem:
+        raise UsageError(problem.what, where=_as_given(problem.where), advice=problem.advice) from None
 
     from hynt.prediction.predictor import load
     from hynt.prediction.trends import trend_of
@@ -75,6 +79,11 @@ def trends(
         write_whole(path, content)
     result = {"run": str(run), **predictor.described(), "out": [str(path) for path in out], **found.to_dict()}
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, found, out))
+
+
+def _as_given(where: str) -> str:
+    """The qualifiers of a trend's questions start with the axis; on the command line it is not one of them."""
+    return re.sub(r"qualifier (\d+)$", lambda found: f"qualifier {max(1, int(found[1]) - 1)}", where)
 
 
 def _check_files(out: list[Path]) -> None:
