@@ -116,6 +116,16 @@ def test_a_bad_question_stops_everything_before_it_begins(predictor, tmp_path, l
     assert [found.name for found in tmp_path.iterdir()] == ["q.jsonl"]
 
 
+@pytest.mark.usefixtures("small_batches")
+def test_all_bad_questions_are_counted(predictor, tmp_path):
+    lines = [*GOOD[:40], *(line for line, _, _ in BAD), *GOOD, BAD[1][0]]
+    with pytest.raises(UsageError) as problem:
+        complete(predictor, jsonl(tmp_path / "q.jsonl", lines), tmp_path / "a.parquet")
+    told = f"{len(BAD) + 1} of {len(lines)} questions cannot be asked; this is the first."
+    assert problem.value.what.endswith(told)
+    assert problem.value.where == f"{tmp_path / 'q.jsonl'}:41"
+
+
 def test_bad_questions_can_be_recorded(predictor, tmp_path):
     lines = [GOOD[0], *(line for line, _, _ in BAD), GOOD[1]]
     done = complete(predictor, jsonl(tmp_path / "q.jsonl", lines), tmp_path / "a", Wanted(1), on_error="record")

@@ -123,24 +123,28 @@ def _tables(
 
 
 def _checked(file: QuestionFile, answers: BatchAnswers, progress: Progress) -> int:
-    """How many questions there are, all of which can be asked."""
-    count = 0
+    """How many questions there are, all of which can be asked; else the first bad one is told, and how many are."""
+    count = bad = 0
+    first: Refused | None = None
     for written in file.batches(BATCH):
-        batch = answers.checked(written, explain=False)
-        if batch.refused:
-            raise _refusal(file.path, answers.checked(written, explain=True).refused[0])
-        count += len(written)
+        refused = answers.checked(written, explain=False).refused
+        if refused and first is None:
+            first = answers.checked(written, explain=True).refused[0]
+        count, bad = count + len(written), bad + len(refused)
         progress("checking", count, file.done())
+    if first is not None:
+        raise _refusal(file.path, first, bad, count)
     if not count:
         raise _no_questions(file.path)
     return count
 
 
-def _refusal(path: Path, first: Refused) -> UsageError:
+def _refusal(path: Path, first: Refused, bad: int, count: int) -> UsageError:
     place = f"{path}:{first.line}"
     advice = f"{first.problem.advice} Or say --on-error record: bad questions then become rows that say why.".strip()
+    more = f" {bad:,} of {count:,} questions cannot be asked; this is the first." if bad > 1 else ""
     where = f"{place}, {first.problem.where}" if first.problem.where else place
-    return UsageError(first.problem.what, where=where, advice=advice)
+    return UsageError(first.problem.what + more, where=where, advice=advice)
 
 
 def _no_questions(path: Path) -> UsageError:
