@@ -1,0 +1,231 @@
+"""How a service bears load: latency and questions a second with 1, 16 and 128 clients, batching on and off.
+
+    python -m benchmarks.service_load GRAPH [--seconds 5] [--clients 1,16,128] [--save FILE]
+
+The run has the size of a real one (the model of `--preset`, on GRAPH) and the weights it would start training with:
+what an answer is worth does not change how long it takes. It is measured twice: at the model queue, in this process
+and without HTTP; and over HTTP, with `hynt serve` and the clients in processes of their own, on the same cores.
+Every client asks its next question when it has its answer. Questions are facts of the test split with the tail hidden.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the inference process has it
+
+QUESTIONS = 2_000
+Ask = Callable[[int], Awaitable[None]]
+
+
+def make_run(graph_folder: Path, preset: str, out: Path) -> None:
+    """A finished run with the weights of the very beginning. Trained on train+valid on paper, so that nothing is left
+    to calibrate on, which would take longer than the measurement.
+    """
+    from hynt.graph.storage import load_graph
+    from hynt.training.checkpoint import save_tensors, weights_of
+    from hynt.training.choosing import Wishes, settings_for
+    from hynt.training.run import chosen_device, new_model, start
+    from hynt.training.training_data import training_data
+
+    device, graph = chosen_device("cpu"), load_graph(graph_folder)
+    settings = settings_for(Wishes("hynt", preset, train_on="train+valid"), graph, on_gpu=False)
+    run = start(graph, settings, out, device, graph_folder)
+    model = new_model(settings, training_data(graph, settings, run.scaling(graph), device), device)
+    weights = out.with_name("weights.safetensors")
+    save_tensors(weights_of(model), weights)
+    run.finish(weights, {"weights_of_epoch": 0, "seconds": 0.0})
+
+
+def questions_of(graph_folder: Path) -> list[dict[str, Any]]:
+    """Facts of the test split as a client writes them, their tails hidden."""
+    from hynt.graph.fact import Number
+    from hynt.graph.storage import load_graph
+
+    graph = load_graph(graph_folder)
+    facts = list(graph.facts("test"))
+    random.Random(1).shuffle(facts)
+    return [
+        {
+            "head": fact.head, "relation": fact.relation, "tail": "?",
+            "qualifiers": [
+                {"relation": relation, "value": value.literal if isinstance(value, Number) else value}
+                for relation, value in fact.qualifiers
+            ],
+        }
+        for fact in facts
+        if not isinstance(fact.tail, Number)
+    ][:QUESTIONS]  # fmt: skip
+
+
+async def pressed(ask: Ask, clients: int, seconds: float) -> dict[str, Any]:
+    """So many clients for so long, counted from when each has had its first answer; answers that come in time count."""
+    took: list[float] = []
+    served: set[int] = set()
+    all_served = asyncio.Event()
+    counting = False
+
+    async def client(number: int) -> None:
+        count = number
+        while True:
+            began = time.perf_counter()
+            await ask(count)
+            count += clients
+            if counting:
+                took.append(time.perf_counter() - began)
+            served.add(number)
+            if len(served) == clients:
+                all_served.set()
+
+    work = asyncio.gather(*(client(number) for number in range(clients)))
+    waiting: list[asyncio.Future[Any]] = [work, asyncio.ensure_future(all_served.wait())]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    counting, begin = True, time.perf_counter()
+    await asyncio.wait({work}, timeout=seconds)
+    spent = time.perf_counter() - begin
+    if not work.done():
+        work.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await work
+    took.sort()
+    return {
+        "clients": clients, "questions": len(took), "questions_a_second": round(len(took) / spent, 1),
+        "p50_ms": round(1000 * took[len(took) // 2], 1), "p99_ms": round(1000 * took[int(0.99 * (len(took) - 1))], 1),
+    }  # fmt: skip
+
+
+async def at_the_queue(run: Path, questions: list[dict[str, Any]], clients: int, batching: bool, seconds: float) -> Any:
+    """The model queue in this process."""
+    from hynt.prediction.predictor import load
+    from hynt.service.engine import ThreadEngine
+    from hynt.service.question_queue import QuestionQueue
+    from hynt.service.settings import ServiceSettings
+
+    defaults = ServiceSettings(run)
+    engine = ThreadEngine(load(run, "cpu"))
+    queue = QuestionQueue(
+        engine, limit=defaults.queue, together=defaults.together if batching else 1, window=defaults.window
+    )
+    await engine.start()
+    await queue.start()
+
+    async def ask(number: int) -> None:
+        (reply,) = await queue.ask("predict", [questions[number % len(questions)]], 600.0)
+        assert reply.body, reply.faults
+
+    try:
+        return await pressed(ask, clients, seconds)
+    finally:
+        await queue.stop()
+        await engine.stop()
+
+
+async def over_http(port: int, questions: list[dict[str, Any]], clients: int, seconds: float) -> Any:
+    """Clients that keep their connections, in this process; the service is in another."""
+    bodies = [json.dumps(question).encode() for question in questions]
+    connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(clients)]
+
+    async def ask(number: int) -> None:
+        reader, writer = connections[number % clients]
+        body = bodies[number % len(bodies)]
+        head = (
+            "POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        writer.write(head.encode() + body)
+        answer = await reader.readuntil(b"\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 200"), answer[:200]
+        length = next(line for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+        await reader.readexactly(int(length.split(b":")[1]))
+
+    try:
+        return await pressed(ask, clients, seconds)
+    finally:
+        for _, writer in connections:
+            writer.close()
+
+
+def served(run: Path, questions: Path, clients: list[int], batching: bool, seconds: float) -> list[Any]:
+    """`hynt serve`, and for each number of clients a process that presses it."""
+    command = [sys.executable, "-m", "hynt", "serve", str(run), "--port", "0", "--json", "--quiet", "--timeout", "600"]
+    service = subprocess.Popen(
+        [*command, "--batching" if batching else "--no-batching"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert service.stdout is not None
+        port = int(json.loads(service.stdout.readline())["url"].rpartition(":")[2])
+        found = []
+        for count in clients:
+            pressing = [
+                sys.executable, "-m", "benchmarks.service_load", str(questions), "--press", str(port),
+                "--clients", str(count), "--seconds", str(seconds),
+            ]  # fmt: skip
+            found.append(json.loads(subprocess.run(pressing, stdout=subprocess.PIPE, check=True).stdout))
+        return found
+    finally:
+        service.send_signal(signal.SIGTERM)
+        service.wait(60)
+
+
+def wait_until_ready(port: int) -> None:
+    from hynt import Client
+
+    client, until = Client(f"http://127.0.0.1:{port}"), time.monotonic() + 300
+    while not client.is_ready():
+        assert time.monotonic() < until, "the service did not get ready"
+        time.sleep(0.2)
+
+
+def main() -> None:
+    reader = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    reader.add_argument("graph", type=Path, help="a saved graph; with --press, a file of questions")
+    reader.add_argument("--preset", default="wd50k-link")
+    reader.add_argument("--clients", default="1,16,128")
+    reader.add_argument("--seconds", type=float, default=5.0)
+    reader.add_argument("--save", type=Path)
+    reader.add_argument("--press", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    given = reader.parse_args()
+    clients = [int(count) for count in given.clients.split(",")]
+    if given.press is not None:
+        wait_until_ready(given.press)
+        questions = json.loads(given.graph.read_bytes())
+        print(json.dumps(asyncio.run(over_http(given.press, questions, clients[0], given.seconds))))
+        return
+    result: dict[str, Any] = {
+        "graph": given.graph.name, "preset": given.preset, "seconds": given.seconds, "cores": os.cpu_count(),
+        "load_before": os.getloadavg(), "queue": {}, "http": {},
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="hynt-load-") as folder:
+        run, asked = Path(folder) / "run", Path(folder) / "questions.json"
+        make_run(given.graph, given.preset, run)
+        questions = questions_of(given.graph)
+        asked.write_text(json.dumps(questions), encoding="utf-8")
+        for batching in (True, False):
+            name = "batching" if batching else "alone"
+            result["queue"][name] = [
+                asyncio.run(at_the_queue(run, questions, count, batching, given.seconds)) for count in clients
+            ]
+            result["http"][name] = served(run, asked, clients, batching, given.seconds)
+            print(json.dumps({place: result[place][name] for place in ("queue", "http")}), file=sys.stderr, flush=True)
+    result["load_after"] = os.getloadavg()
+    text = json.dumps(result, indent=2)
+    print(text)
+    if given.save is not None:
+        given.save.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
