@@ -21,6 +21,7 @@ from hynt.prediction.audit_plan import AuditPlan, Part
 from hynt.prediction.audit_work import Judged, WorkFolder
 from hynt.prediction.decoys import Places
 from hynt.prediction.judging import RANKED, Judge
+from hynt.prediction.run_graph import whole_run
 from hynt.training.hashed_files import INDEX_NAME
 from hynt.training.interruption import Stopper
 from hynt.training.loading import LoadedRun, load_run
@@ -136,7 +137,8 @@ class Judges:
         name = "run" if part.by_run else part.name
         if self._loaded is None or self._loaded[0] != name:
             run = self.plan.run if part.by_run else None
-            self._loaded = (name, load_run(self.work.run(part.name) if run is None else run.path, self.device))
+            with whole_run():
+                self._loaded = (name, load_run(self.work.run(part.name) if run is None else run.path, self.device))
         table = self.plan.table.take(part.facts)
         seed = derived_seed(self.plan.settings.seed, part.name, "decoys")
         return Judge(self._loaded[1], self._known, self._places, part.facts, table, self.device, seed)

@@ -48,6 +48,8 @@ SCHEMA = pa.schema(
         ("said_probability", pa.float64()),
         ("low", pa.float64()),
         ("high", pa.float64()),
+        ("low_text", pa.string()),  # in words
+        ("high_text", pa.string()),
         ("interval_from", pa.string()),
         ("judge", pa.string()),  # fold-1, …; run-1, … where the given run judged
         ("reason", pa.string()),  # why it was not judged
@@ -133,6 +135,7 @@ class RowWriter:
         if math.isfinite(low) and math.isfinite(high):
             told |= {
                 "residual": float(found.residual[index]), "low": low, "high": high,
+                "low_text": format_quantity(low, unit), "high_text": format_quantity(high, unit),
                 "interval_from": "this relation" if found.is_own[index] else "all relations with few values",
             }  # fmt: skip
         return told

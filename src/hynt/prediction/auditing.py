@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from hynt.errors import UsageError
+from hynt.graph.components import component_starts
 from hynt.graph.storage import BUILT_IN, load_graph
 from hynt.prediction.audit_judges import AuditWatcher, Judges, SilentAudit
 from hynt.prediction.audit_plan import ALL, AuditPlan, Part, plan_audit
@@ -29,7 +30,6 @@ from hynt.prediction.run_graph import whole_run
 from hynt.prediction.suspicion import of_facts
 from hynt.prediction.verdicts import Verdicts, verdicts
 from hynt.training.choosing import Wishes
-from hynt.training.hashed_files import INDEX_NAME
 from hynt.training.interruption import Stopper
 from hynt.training.run import chosen_device
 from hynt.training.run_folder import CONFIG, RunFolder
@@ -80,6 +80,10 @@ class Audit:
             )
         )  # fmt: skip
         return dict(told)
+
+    def not_asked(self) -> int:
+        """How many components of the judged facts the model does not answer."""
+        return int(np.diff(component_starts(self.plan.table))[self.fact].sum()) - len(self.found.score)
 
     def top(self, count: int) -> list[dict[str, Any]]:
         """The most suspicious facts, as `write` writes them; what does not apply is left out."""
@@ -134,12 +138,14 @@ def audit(
     """
     target = chosen_device(device)
     run = opened_run(source)
-    wishes = Wishes(model or model_of(run), preset, epochs, seed, None, None, tuple(changes))
-    with whole_run():
-        graph = load_graph(source) if run is None else run.graph()
-    plan = plan_audit(
-        graph, run, splits=splits, folds=folds, fold_by=fold_by, wishes=wishes, on_gpu=target.type == "cuda"
-    )  # fmt: skip
+    wishes = Wishes(model or "hynt", preset, epochs, seed, None, None, tuple(changes))
+    options: dict[str, Any] = {"splits": splits, "folds": folds, "fold_by": fold_by, "on_gpu": target.type == "cuda"}
+    if run is None:
+        plan = plan_audit(load_graph(source), wishes=wishes, **options)
+    else:
+        with whole_run():
+            wishes = replace(wishes, model=model or run.settings().model_name)
+            plan = plan_audit(run.graph(), run, wishes=wishes, **options)
     listener = watcher or SilentAudit()
     if work is not None:
         return carried_out(plan, Path(work), target, listener, stopper or Stopper(), compiled=compiled)
@@ -157,14 +163,9 @@ def carried_out(
 
 
 def opened_run(source: str | os.PathLike[str]) -> RunFolder | None:
-    """The run at a path; None where there is a graph, or nothing at all."""
+    """The run at a path; None where there is a graph, or nothing at all. A run is told by its settings."""
     path = Path(source)
-    if str(source) in BUILT_IN or not (path / CONFIG).is_file() or not (path / INDEX_NAME).is_file():
+    if str(source) in BUILT_IN or not (path / CONFIG).is_file():
         return None
     with whole_run():
         return RunFolder.open(path)
-
-
-def model_of(run: RunFolder | None) -> str:
-    """The model of the folds where none is asked for."""
-    return "hynt" if run is None else run.settings().model_name

@@ -16,7 +16,7 @@ from torch import Tensor
 from hynt.errors import DataError
 from hynt.evaluation.questions import KIND_OF_TASK, TaskName
 from hynt.evaluation.ranks import KnownSlots
-from hynt.graph.components import Components, component_starts, components
+from hynt.graph.components import Components, components
 from hynt.graph.fact_table import FactTable
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.question_keys import question_keys
@@ -81,13 +81,6 @@ class Judge:
         """How many components it can be asked for."""
         tasks: tuple[TaskName, ...] = (*RANKED, "number")
         return sum(len(answerable(self.loaded.model, self._parts, task)) for task in tasks)
-
-    def unanswered(self) -> Ids:
-        """(f,) how many components of each fact the model cannot be asked for."""
-        asked = np.zeros(len(self._parts), dtype=np.bool_)
-        for task in (*RANKED, "number"):
-            asked[answerable(self.loaded.model, self._parts, task)] = True
-        return np.diff(component_starts(self.table)) - np.bincount(self._parts.row[asked], minlength=len(self.table))
 
     def sharpness(self, task: TaskName) -> float | None:
         """What scores have to be multiplied by for this model to be as sure as it is right; None without questions."""

@@ -51,13 +51,15 @@ class _fitted:  # noqa: N801 - called like the function that it stands for
         values, is_wrong = np.concatenate([stored, wrong]), np.arange(len(stored) + len(wrong)) >= len(stored)
         # As many of each in weight: then the log-odds are the log of the ratio of densities.
         weight = np.where(is_wrong, 0.5 / len(wrong), 0.5 / len(stored)) * len(values)
+        self.bound = math.log(min(len(stored), len(wrong)))
         self.weights = _logistic(_features(values), is_wrong.astype(np.float64), weight)
 
     def __call__(self, signal: Floats) -> Floats:
         constant, below, above = self.weights
         below, above = max(below, 0.0), max(above, 0.0)
         slopes = np.minimum(signal, 0.0) * below + np.maximum(signal, 0.0) * above
-        return np.asarray((constant + slopes) / math.log(10))
+        # Bent towards a bound that it never reaches: n values cannot speak for a ratio above n.
+        return np.asarray(-np.logaddexp(-(constant + slopes), -self.bound) / math.log(10))
 
 
 def _features(signal: Floats) -> Floats:

@@ -1,0 +1,135 @@
+"""`hynt audit`: which facts of a graph look wrong, and what would have been expected instead."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.audit_progress import AuditProgress
+from hynt.cli.output import JsonFlag, deliver, visible
+from hynt.cli.train import Device
+from hynt.cli.training_progress import duration
+from hynt.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hynt.prediction.auditing import Audit
+
+app = typer.Typer(
+    name="audit", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+@app.command()
+def audit(
+    source: Annotated[
+        str, typer.Argument(metavar="GRAPH|RUN", help="A saved graph, the built-in one (world), or a run folder.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")],
+    split: Annotated[
+        str, typer.Option("--split", help="Which facts to judge: all, or some of train, valid, test, with commas.")
+    ] = "all",
+    folds: Annotated[int, typer.Option("--folds", min=2, help="Into how many parts the facts are dealt.")] = 5,
+    fold_by: Annotated[
+        str,
+        typer.Option("--fold-by", help="What stays together: fact, or head,relation for time series."),
+    ] = "fact",
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="M", help="Which model judges: the run's own, or hynt.")
+    ] = None,
+    preset: Annotated[str | None, typer.Option("--preset", metavar="P", help="Settings with a name.")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs a fold is trained.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Decides all that is random.")] = None,
+    device: Annotated[Device, typer.Option("--device", help="Where to train and judge.")] = Device.AUTO,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be said again.")
+    ] = None,
+    top: Annotated[int, typer.Option("--top", min=0, help="How many suspicious facts to print.")] = 20,
+    components: Annotated[
+        bool, typer.Option("--components", help="Write a row a component, not only the worst of each fact.")
+    ] = False,
+    work: Annotated[
+        Path | None,
+        typer.Option("--work", metavar="DIR", help="Keep the folds' models here. Else FILE.work is used, and removed."),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:  # fmt: skip
+    """Rank the facts of GRAPH, or of RUN's graph, by how wrong they look to models that did not see them.
+
+    An audit that was stopped goes on when the same command is said again.
+    """
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder.", where="--out", advice="Give the name of a file.")
+    if not out.parent.is_dir():
+        raise UsageError(f"there is no folder {out.parent}.", where="--out", advice="Make it first.")
+
+    from hynt.prediction.auditing import audit as audited
+    from hynt.training.interruption import stopping_on_signals
+
+    folder = work or out.with_name(f"{out.name}.work")
+    started = time.monotonic()
+    with AuditProgress() as progress, stopping_on_signals() as stopper:
+        found = audited(
+            source, splits=[part.strip() for part in split.split(",")], folds=folds, fold_by=fold_by, model=model,
+            preset=preset, epochs=epochs, seed=seed, changes=tuple(changes or ()), device=device.value, work=folder,
+            watcher=progress, stopper=stopper,
+        )  # fmt: skip
+        rows = found.write(out, components=components)
+    if work is None:
+        from shutil import rmtree
+
+        rmtree(folder, ignore_errors=True)
+    result = _summary(found, out, rows, top, time.monotonic() - started)
+    deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
+
+
+def _summary(found: Audit, out: Path, rows: int, top: int, seconds: float) -> dict[str, Any]:
+    plan = found.plan
+    return {
+        "graph": plan.graph.name, "model": plan.settings.model_name, "splits": plan.described["splits"],
+        "folds": plan.described["folds"], "fold_by": plan.described["fold_by"], "seed": plan.settings.seed,
+        "epochs": plan.settings.schedule.epochs, "facts": int(plan.wanted.sum()), "judged": len(found),
+        "not_judged": found.reasons(), "components": len(found.found.score), "not_asked": found.not_asked(),
+        "out": str(out), "rows": rows, "seconds": round(seconds, 3), "suspicious": found.top(top),
+    }  # fmt: skip
+
+
+def _print(console: Console, result: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    if result["suspicious"]:
+        table = Table("rank", "score", "fact", "looks wrong", "the model would have said")
+        for row in result["suspicious"]:
+            table.add_row(
+                str(row["rank"]), f"{row['score']:.2f}", visible(row["fact"]),
+                visible(f"{row['component']}: {row['stored']}{_doubt(row)}"), visible(_said(row)),
+            )  # fmt: skip
+        console.print(table)
+    console.print(
+        f"{result['judged']:,} of {result['facts']:,} facts judged in {duration(result['seconds'])}, "
+        f"ranked in {result['out']}", soft_wrap=True,
+    )  # fmt: skip
+    for reason, count in result["not_judged"].items():
+        console.print(f"{count:,} not judged: {reason}", soft_wrap=True)
+    if result["not_asked"]:
+        console.print(f"{result['not_asked']:,} components were not asked: the model does not answer them")
+
+
+def _doubt(row: dict[str, Any]) -> str:
+    if row["kind"] == "number":
+        return "" if "residual" not in row else f" ({row['residual']:.1f} radii off)"
+    return f" ({_percent(row['probability'])})"
+
+
+def _said(row: dict[str, Any]) -> str:
+    if row["kind"] != "number":
+        return f"{row['said']} ({_percent(row['said_probability'])})"
+    return row["said"] if "low_text" not in row else f"{row['said']} ({row['low_text']} to {row['high_text']})"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
