@@ -128,7 +128,7 @@ def fitting(plan: AuditPlan, seconds: float, device: torch.device, work: Path, c
     left = _FOR_TRAINING * (seconds - took) / folds - once
     epochs = max(1, min(plan.settings.schedule.epochs, int(left / max(epoch, 1e-3))))
     telling.stage(f"an epoch takes {epoch:.2f} s and a fold {once:.1f} s besides: {epochs} epochs")
-    changes = [f"schedule.epochs={epochs}", f"schedule.period={min(epochs, plan.settings.schedule.period)}"]
+    changes = [f"schedule.epochs={epochs}", f"schedule.period={epochs}"]
     return replace(plan, settings=with_overrides(plan.settings, changes))
 
 

@@ -138,7 +138,8 @@ def _settings(
     else:
         settings = resumed_settings(wishes, run.settings(), graph, on_gpu=on_gpu)
     schedule = settings.schedule
-    if wishes.epochs is not None and schedule.epochs < schedule.period:
+    if schedule.shape == "cosine" and schedule.epochs not in schedule.cycle_ends():
+        # The last weights are the ones that judge: a schedule must not be cut where the rate is still high.
         settings = with_overrides(settings, [f"schedule.period={schedule.epochs}"])
     if run is None and not settings.log_relations:
         settings = replace(settings, log_relations=wide_relations(graph, table))
