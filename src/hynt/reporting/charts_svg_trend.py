@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hynt.graph.sentences import format_quantity
-from hynt.reporting.charts_svg import HEIGHT, WIDTH, axes, drawing, plot_area, tick_text
+from hynt.reporting.charts_svg import HEIGHT, WIDTH, Plot, axes, drawing, plot_area, tick_text
 from hynt.reporting.page_html import Markup, element, joined
 
 
@@ -42,18 +42,23 @@ class TrendDrawing:
     limits: tuple[float, float] | None  # the relation's least and greatest training number
 
 
-def trend_chart(identity: str, found: TrendDrawing, size: tuple[float, float] = (WIDTH, HEIGHT)) -> Markup:
-    """The paper's figure. The relation's limits are drawn where the curve comes near them."""
+def trend_plot(found: TrendDrawing, size: tuple[float, float] = (WIDTH, HEIGHT)) -> Plot:
+    """Where values stand on the drawing."""
     values = [value for one in found.curve for value in (one.value, one.low, one.high) if value is not None]
     values += [one.value for one in found.known]
     low, high = min(values), max(values)
     room = (high - low) * 0.08 or abs(high) * 0.05 or 1.0
     spots = [one.at for one in found.curve] + [one.at for one in found.known]
-    plot = plot_area((min(spots), max(spots)), (low - room, high + room), size=size)
+    return plot_area((min(spots), max(spots)), (low - room, high + room), size=size)
+
+
+def trend_chart(identity: str, found: TrendDrawing, size: tuple[float, float] = (WIDTH, HEIGHT)) -> Markup:
+    """The paper's figure. The relation's limits are drawn where the curve comes near them."""
+    plot = trend_plot(found, size)
     parts: list[Markup] = [
         axes(plot, found.over_name, "", lambda at: tick_text(at, found.over_unit), lambda at: tick_text(at, found.unit))
     ]
-    parts += [plot.rule(None, end, "limit") for end in found.limits or () if low - room <= end <= high + room]
+    parts += [plot.rule(None, end, "limit") for end in found.limits or () if plot.y.low <= end <= plot.y.high]
     band = [(one.at, one.low, one.high) for one in found.curve if one.low is not None and one.high is not None]
     if len(band) > 1:
         parts.append(plot.band(band, "band"))

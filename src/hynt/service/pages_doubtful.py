@@ -1,0 +1,62 @@
+"""Doubtful facts: what `hynt audit` wrote about the run's graph, page by page, most doubtful first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hynt.errors import DataError
+
+PAGE = 25
+KINDS = ("entity", "number", "relation")
+DEFAULT = Path("audit") / "suspicious.parquet"
+"""Where an audit of a run is looked for unless the service was told of one."""
+
+COLUMNS = (
+    "rank", "score", "split", "fact", "head", "relation", "component", "kind", "stored", "stored_id", "probability",
+    "residual", "said", "said_id", "said_probability", "low", "high",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DoubtfulPage:
+    """Some of the facts that were judged."""
+
+    rows: list[dict[str, Any]]
+    total: int  # of the kind asked for
+    judged: int  # facts in all
+    not_judged: int
+
+
+class Doubtful:
+    """An audit's file, read once and kept as columns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            table = pq.read_table(path, columns=[*COLUMNS, "reason"])
+        except (OSError, pa.ArrowException, KeyError) as problem:
+            raise DataError(
+                f"this is no result of an audit: {str(problem)[:120]}.", where=str(path),
+                advice="Make it again with `hynt audit`.",
+            ) from None  # fmt: skip
+        ranks = table["rank"].to_numpy(zero_copy_only=False)
+        self._judged = table.filter(pa.compute.is_valid(table["rank"]))
+        self._not_judged = int((ranks != ranks).sum()) if len(ranks) else 0
+
+    def page(self, kind: str | None, offset: int) -> DoubtfulPage:
+        """One page, of all kinds or of one."""
+        chosen = self._judged if kind is None else self._judged.filter(pa.compute.equal(self._judged["kind"], kind))
+        rows = chosen.slice(offset, PAGE).to_pylist()
+        return DoubtfulPage(rows, len(chosen), len(self._judged), self._not_judged)
+
+
+def audit_path(run: Path, told: Path | None) -> Path | None:
+    """The audit to show: the one the service was told of, else the one in the run; None where there is none."""
+    if told is not None:
+        return told
+    return run / DEFAULT if (run / DEFAULT).is_file() else None

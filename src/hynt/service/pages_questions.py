@@ -1,0 +1,173 @@
+"""A question as the address of a page holds it: every state can be shared, and every button is a link to another one.
+
+/ask?head=Japan&relation=life+expectancy&tail=%3F&qualifier=sex&value=female
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+
+HOLE = "?"
+TOPS = (10, 25, 50, 100)
+MOST_QUALIFIERS = 16
+"""More find no room in an address."""
+WISHES = ("type", "unknown")
+
+
+def address(path: str, parameters: Iterable[tuple[str, Any]] = ()) -> str:
+    """A path with parameters; those without a value are left out."""
+    given = [(name, str(value)) for name, value in parameters if value not in (None, "")]
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+@dataclass(frozen=True)
+class AskedForm:
+    """The fields of the form, as people filled them in."""
+
+    head: str = ""
+    relation: str = ""
+    tail: str = ""
+    qualifiers: tuple[tuple[str, str], ...] = ()
+    top: int = TOPS[0]
+    candidates: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, given: Sequence[tuple[str, str]]) -> AskedForm:
+        """From an address. What makes no sense there (a `top` that is no number) falls back to what is usual."""
+        values: dict[str, list[str]] = {}
+        for name, value in given:
+            values.setdefault(name, []).append(value.strip())
+        relations, holders = values.get("qualifier", []), values.get("value", [])
+        count = min(max(len(relations), len(holders)), MOST_QUALIFIERS)
+        pairs = tuple((_at(relations, place), _at(holders, place)) for place in range(count))
+        top = _at(values.get("top", []), 0)
+        head, relation, tail = (_at(values.get(name, []), 0) for name in ("head", "relation", "tail"))
+        return cls(
+            head, relation, tail, pairs,
+            int(top) if top.isdecimal() and int(top) in TOPS else TOPS[0],
+            tuple(wish for wish in WISHES if wish in values.get("candidates", [])),
+        )  # fmt: skip
+
+    @property
+    def address(self) -> str:
+        """Where this very question is asked."""
+        pairs = [
+            (name, part) for pair in self.qualifiers for name, part in zip(("qualifier", "value"), pair, strict=True)
+        ]
+        # Empty sides of a qualifier stay: relations and values are told apart by their order.
+        given = [("head", self.head), ("relation", self.relation), ("tail", self.tail)]
+        written = [(name, value) for name, value in given if value] + pairs
+        written += [("candidates", wish) for wish in self.candidates]
+        if self.top != TOPS[0]:
+            written.append(("top", str(self.top)))
+        return f"/ask?{urlencode(written)}" if written else "/ask"
+
+    @property
+    def question(self) -> dict[str, Any]:
+        """As the inference process reads it."""
+        return {
+            "head": self.head, "relation": self.relation, "tail": self.tail,
+            "qualifiers": [{"relation": relation, "value": value} for relation, value in self.filled.qualifiers],
+            "top": self.top, "candidates": list(self.candidates), "level": 0.9,
+        }  # fmt: skip
+
+    @property
+    def filled(self) -> AskedForm:
+        """Without rows for qualifiers that nobody has filled in."""
+        return replace(self, qualifiers=tuple(pair for pair in self.qualifiers if any(pair)))
+
+    def places(self) -> list[str]:
+        """The places of all parts, as `put` names them."""
+        sides = [f"{number}{side}" for number in range(len(self.qualifiers)) for side in ("r", "v")]
+        return ["head", "relation", "tail", *sides]
+
+    def part(self, place: str) -> str:
+        """What stands at a place; nothing where there is no such place."""
+        if place in ("head", "relation", "tail"):
+            return str(getattr(self, place))
+        if place not in self.places():
+            return ""
+        return self.qualifiers[int(place[:-1])][0 if place[-1] == "r" else 1]
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(self.part(place) for place in self.places())
+
+    def missing(self) -> list[str]:
+        """The parts that are neither filled in nor asked for."""
+        found = [name for name in ("head", "relation", "tail") if not getattr(self, name)]
+        for number, (relation, value) in enumerate(self.qualifiers, 1):
+            if bool(relation) != bool(value):
+                found.append(f"{'value' if relation else 'relation'} of qualifier {number}")
+        return found
+
+    def holes(self) -> int:
+        """How many blanks there are."""
+        return sum(self.part(place) == HOLE for place in self.places())
+
+    # ------------------------------------------------------------------ what the buttons lead to
+
+    def put(self, place: str, text: str) -> AskedForm:
+        """The same with another part; `place` is head, relation, tail, or a qualifier's number and side: 0r, 1v."""
+        if place == "head":
+            return replace(self, head=text)
+        if place == "relation":
+            return replace(self, relation=text)
+        if place == "tail":
+            return replace(self, tail=text)
+        number, side = place[:-1], place[-1:]
+        if not number.isdecimal() or len(number) > 3 or int(number) >= len(self.qualifiers) or side not in ("r", "v"):
+            return self
+        pairs = list(self.qualifiers)
+        relation, value = pairs[int(number)]
+        pairs[int(number)] = (text, value) if side == "r" else (relation, text)
+        return replace(self, qualifiers=tuple(pairs))
+
+    def with_blank(self, place: str) -> AskedForm:
+        """The same with the blank elsewhere."""
+        emptied = self
+        for part in self.places():
+            if self.part(part) == HOLE:
+                emptied = emptied.put(part, "")
+        return emptied.put(place, HOLE)
+
+    def with_row(self) -> AskedForm:
+        """With room for one more qualifier."""
+        return replace(self, qualifiers=(*self.qualifiers, ("", ""))[:MOST_QUALIFIERS])
+
+    def without(self, number: int) -> AskedForm:
+        """Without one qualifier, by its place from 0."""
+        return replace(self, qualifiers=tuple(pair for at, pair in enumerate(self.qualifiers) if at != number))
+
+    def variants(self) -> list[tuple[str, AskedForm]]:
+        """This question, and what it is without each of its qualifiers: what is removed, and the question."""
+        full = self.filled
+        found = [("", full)]
+        if len(full.qualifiers) > 1:
+            for place, pair in enumerate(full.qualifiers):
+                if HOLE not in pair:
+                    found.append((f"{pair[0]} {pair[1]}", full.without(place)))
+        visible = tuple(pair for pair in full.qualifiers if HOLE in pair)
+        if len(visible) < len(full.qualifiers):
+            alone = full.qualifiers[0] if len(full.qualifiers) == 1 else None
+            found.append((f"{alone[0]} {alone[1]}" if alone else "all qualifiers", replace(full, qualifiers=visible)))
+        return found
+
+
+def changed(form: AskedForm, given: Mapping[str, str]) -> AskedForm | None:
+    """What a button of the form asks for; None where none was pressed."""
+    if "blank" in given:
+        return form.with_blank(given["blank"])
+    if "add" in given:
+        return form.with_row()
+    if "remove" in given:
+        place = given["remove"]
+        return form.without(int(place)) if place.isdecimal() and len(place) < 4 else form
+    return None
+
+
+def _at(values: Sequence[str], place: int) -> str:
+    return values[place] if place < len(values) else ""
