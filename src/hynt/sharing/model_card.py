@@ -124,17 +124,18 @@ def _numbers(facts: CardFacts) -> list[str]:
         lines += [
             f"| {_TASKS[task]} | {scope} | {metric} | {value:.4f} |" for task, scope, metric, value in _rows(found)
         ]
-        lines += ["", *_protocol(found.get("protocol", {}), split), ""]
+        lines += ["", *_protocol(found.get("protocol", {}), facts.run.settings().validation.facts), ""]
     if len(lines) == 2:
         lines += ["It was not validated.", ""]
     reads = ", ".join(f"{split} {facts.run.reads(split)} times" for split in ("valid", "test"))
     return [*lines, f"Readings of held-out splits by evaluations of this run: {reads}.", ""]
 
 
-def _protocol(protocol: Mapping[str, Any], split: str) -> list[str]:
+def _protocol(protocol: Mapping[str, Any], sampled: int | None) -> list[str]:
     if not protocol:
+        which = "every fact" if sampled is None else f"{sampled:,} facts, drawn once,"
         return [
-            f"Every component of every fact of {plain(split)} was hidden in turn. Ranks are filtered by the known "
+            f"Every component of {which} of the validation split was hidden in turn. Ranks are filtered by the known "
             "answers of all splits, ties count half, numbers are on the min–max scale of their relation. The epoch was "
             "chosen by this split, so these numbers flatter."
         ]

@@ -1,0 +1,58 @@
+"""`hynt export`: a run's scoring model for programs that have no torch."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.output import JsonFlag, deliver, visible
+from hynt.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(
+    name="export", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+class Format(StrEnum):
+    ONNX = "onnx"
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write, such as model.onnx.")],
+    format: Annotated[Format, typer.Option("--format", help="Which form.")] = Format.ONNX,  # noqa: ARG001 - the only one
+    qualifiers: Annotated[
+        int | None, typer.Option("--qualifiers", min=1, max=256, help="The most a fact may have; else as the graph.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Write the scoring model of RUN to FILE, after comparing its answers with torch's."""
+    from hynt.exporting.onnx_file import export_onnx
+    from hynt.prediction.run_graph import whole_run
+    from hynt.training.loading import load_run
+
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise UsageError(f"{out} is a folder, or lies in none.", where="--out", advice="Give the name of a file.")
+    if out.exists() and not overwrite:
+        raise UsageError(f"{out} exists already.", where="--out", advice="Say --overwrite to replace it.")
+    with whole_run():
+        loaded = load_run(run)
+    result = {"run": str(run), **export_onnx(loaded, out, qualifiers)}
+    deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
+
+
+def _print(console: Console, result: dict[str, Any]) -> None:
+    console.print(
+        f"{visible(result['model'])} with up to {result['qualifiers']} qualifiers a fact, "
+        f"{result['bytes'] / 1e6:.1f} MB, in {result['file']}"
+    )
+    for name, far in result["largest_difference"].items():
+        console.print(f"  {name}: at most {far:.1e} from torch, over {result['questions_tried']} questions")

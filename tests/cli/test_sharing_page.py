@@ -1,0 +1,64 @@
+"""The page on sharing: its commands run, and it has every option. Its Python is in tests/exporting."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+import torch
+
+import hynt as package
+from hynt.training.run import start, train
+from tests.conftest import ROOT
+from tests.training.small_graph import tiny_settings
+
+PAGE = (ROOT / "docs" / "sharing-runs.md").read_text(encoding="utf-8")
+COMMANDS = [
+    shlex.split(line.removeprefix("$ "))
+    for block in re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL)
+    for line in block.splitlines()
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a run of `world` that has hardly learned anything."""
+    torch.set_num_threads(1)
+    place = tmp_path_factory.mktemp("page")
+    settings = tiny_settings(batch_size=512, schedule={"epochs": 1, "period": 1})
+    cpu = torch.device("cpu")
+    train(start(package.load_graph("world"), settings, place / "runs" / "first", cpu), cpu)
+    return place
+
+
+@pytest.mark.slow  # it exports a model, as tests/exporting does
+def test_the_page_is_so(folder, hynt, monkeypatch):
+    for library in ("onnxscript", "onnxruntime", "tensorboard"):
+        pytest.importorskip(library)
+    monkeypatch.chdir(folder)
+    ours = [command for command in COMMANDS if command[0] == "hynt"]
+    assert [command[1] for command in ours] == ["train", "push", "pull", "export"]
+    for command in ours:
+        done = hynt(*command[1:])
+        assert done.code == 0, done.err
+    assert list((folder / "runs" / "tracking" / "tensorboard").rglob("events.*"))
+    assert (folder / "runs" / "pulled" / "weights.safetensors").exists()
+    assert (folder / "model.onnx").exists()
+
+
+def test_every_option_is_on_the_page(hynt, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for verb in ("push", "pull", "export"):
+        for option in re.findall(r"(--[a-z-]+)", hynt(verb, "--help").out):
+            assert option in PAGE or option in ("--help", "--json", "--out"), (verb, option)
+
+
+def test_an_existing_file_is_not_replaced_unasked(folder, hynt, tmp_path):
+    (tmp_path / "model.onnx").write_text("mine")
+    done = hynt("export", folder / "runs" / "first", "--out", tmp_path / "model.onnx")
+    assert done.code == 2
+    assert "exists already" in done.err
+    assert hynt("export", folder / "runs" / "first", "--out", tmp_path).code == 2
+    assert hynt("export", tmp_path, "--out", tmp_path / "new.onnx").code == 2
+    assert (tmp_path / "model.onnx").read_text() == "mine"
