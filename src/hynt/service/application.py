@@ -26,7 +26,7 @@ from hynt.service.problems import MEDIA_TYPE, Fault, Problem, invalid
 from hynt.service.settings import ServiceSettings
 from hynt.service.strict_json import Refused
 
-PAGES = "hynt.service.pages"
+PAGES, RENDERING = "hynt.service.pages", "hynt.service.pages_rendering"
 STATIC = Path(__file__).parent / "static"
 _ABOUT = """Ask a trained run for the missing component of a fact.
 
@@ -80,11 +80,21 @@ class LastingFiles(StaticFiles):
 
 
 def _add_refusals(application: FastAPI) -> None:
-    async def told(request: Request, error: Exception) -> Response:  # noqa: ARG001 - starlette's signature
-        return response_to(problem_of(error))
+    async def told(request: Request, error: Exception) -> Response:
+        problem = problem_of(error)
+        if _wants_a_page(request):
+            page: Response = importlib.import_module(RENDERING).problem_page(request, problem)
+            return page
+        return response_to(problem)
 
     for kind in (Problem, HTTPException, RequestValidationError, TimeoutError):
         application.add_exception_handler(kind, told)
+
+
+def _wants_a_page(request: Request) -> bool:
+    """Whether a person in a browser took a wrong turn; programs get problems."""
+    asks = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
+    return asks and importlib.util.find_spec(RENDERING) is not None
 
 
 def problem_of(error: Exception) -> Problem:
