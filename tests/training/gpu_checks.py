@@ -72,6 +72,11 @@ def difference(one: Any, other: Any) -> float:
     return max(float((a - b).abs().max()) for a, b in pairs)
 
 
+def mean_difference(one: Any, other: Any) -> float:
+    pairs = [(a - b).detach().abs().flatten() for a, b in zip(one, other, strict=True)]
+    return float(torch.cat(pairs).mean())
+
+
 def captured_equals_eager(kind: str = "captured") -> None:
     bench = Bench(settings(0.0))
     eager, captured = bench.runner("eager", bf16=False), bench.runner(kind, bf16=False)
@@ -79,9 +84,11 @@ def captured_equals_eager(kind: str = "captured") -> None:
     steps(eager, 40)
     steps(captured, 40)
     moved = max(float((a - b).abs().max()) for a, b in zip(start_weights, captured.model.parameters(), strict=True))
-    apart = difference(eager, captured)
+    # The mean, not the most: where a gradient is nearly 0, Adam turns rounding into whole steps of single weights.
+    apart = mean_difference(eager.model.parameters(), captured.model.parameters())
+    usual = mean_difference(start_weights, captured.model.parameters())
     assert moved > 0.01, f"the weights hardly moved: {moved}"
-    assert apart < 0.02 * moved, f"captured and eager steps drift apart: {apart} of {moved}"
+    assert apart < 0.002 * usual, f"captured and eager steps drift apart: {apart} of {usual}"
     torch.testing.assert_close(eager.tally, captured.tally, rtol=1e-3, atol=1e-3)
 
 
