@@ -143,13 +143,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "valid" in predictor.graph.splits or "test" in predictor.graph.splits:
         asked = ask_all(predictor, began + given.limit_seconds)
         couples = [[told(predictor, asked, number) for number in couple] for couple in pairs(asked, MOST_PAIRS)]
-        result["qualifiers"] = {
-            **asked.counts(), "pairs": couples,
-            "gains": [told(predictor, asked, number) for number in gains(asked, MOST_GAINS)],
-        }  # fmt: skip
+        gained = [told(predictor, asked, number) for number in gains(asked, MOST_GAINS)]
+        result["qualifiers"] = {**asked.counts(), "pairs": couples, "gains": gained}
         (given.out / "qualifiers.md").write_text(table_text(couples), encoding="utf-8")
-        if couples:
-            _draw_explained(predictor, couples[0][0], given.out / "explained.png")
+        changed = [
+            row for couple in couples for row in couple if row["prediction"] != row["prediction_without_qualifiers"]
+        ]
+        for row in (changed or gained)[:1]:
+            _draw_explained(predictor, row, given.out / "explained.png")
     result["seconds"] = time.monotonic() - began
     text = json.dumps(result, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     (given.out / "paper_figures.json").write_text(text, encoding="utf-8")

@@ -38,6 +38,11 @@ def trend_figure(trend: Trend) -> Figure:
         width, height = columns * _PANEL[0] * wide + 0.3, rows * _PANEL[1] * (1.2 if count == 1 else 1.0) + 1.3
         figure = new_figure(width, height)
         panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
+        figure.subplots_adjust(
+            left=0.62 / width, right=1 - 0.2 / width, top=1 - 1.05 / height, bottom=0.5 / height,
+            wspace=0.12, hspace=0.28,
+        )  # fmt: skip
+        room = panels[0].get_position().width * width
         logarithmic = _needs_logarithm(trend)
         limits = _limits(trend, logarithmic)
         for place, axes in enumerate(panels):
@@ -46,16 +51,12 @@ def trend_figure(trend: Trend) -> Figure:
                 continue
             if logarithmic:
                 axes.set_yscale("log")
-            _draw(axes, trend, trend.series[place], _PANEL[0] * wide - 0.6)
+            _draw(axes, trend, trend.series[place], room)
             axes.set_ylim(*limits)
             _mark_range(axes, trend, limits)
             axes.tick_params(labelbottom=place + columns >= count, labelleft=place % columns == 0)
         _ticks(panels[0], trend, limits, logarithmic)
         _words(figure, trend, width, height)
-        figure.subplots_adjust(
-            left=0.62 / width, right=1 - 0.2 / width, top=1 - 1.05 / height, bottom=0.5 / height,
-            wspace=0.12, hspace=0.28,
-        )  # fmt: skip
     return figure
 
 
