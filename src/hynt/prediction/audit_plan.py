@@ -18,6 +18,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
 from hynt.nearest import advice_on
 from hynt.prediction.folds import Folds, deal, fold_parts
+from hynt.prediction.pulled_in import pulled_in
 from hynt.training.choosing import Wishes, resumed_settings, settings_for
 from hynt.training.graph_identity import fingerprints
 from hynt.training.run_folder import RunFolder
@@ -48,6 +49,8 @@ class AuditPlan:
 
     graph: KnowledgeGraph
     table: FactTable  # (n,) the facts of all splits, in order
+    learned: FactTable  # (n,) the same as models learn them, with numbers that are far off pulled in
+    pulled_in: int  # how many numbers that are
     split: NDArray[np.int64]  # (n,) the number of each fact's split
     in_training: Flags  # (n,) what the folds' models learn from, but for their own fold
     wanted: Flags  # (n,) what is to be judged
@@ -70,7 +73,7 @@ class AuditPlan:
     def fold_graph(self, fold: int) -> KnowledgeGraph:
         """What the model of a fold learns from, as a graph of its own."""
         rows = np.flatnonzero(self.folds.training(self.in_training, fold)).astype(np.int64)
-        return KnowledgeGraph(self.graph.vocabulary, {"train": self.table.take(rows)}, self.graph.entities)
+        return KnowledgeGraph(self.graph.vocabulary, {"train": self.learned.take(rows)}, self.graph.entities)
 
     def split_name(self, fact: int) -> str:
         return tuple(self.graph.splits)[int(self.split[fact])]
@@ -100,8 +103,8 @@ def plan_audit(
     names = list(graph.splits)
     split = np.repeat(np.arange(len(names)), [len(one) for one in graph.splits.values()])
     settings = _settings(graph, table, run, wishes, on_gpu)
-    learned = training_splits(run.settings()) if run is not None else tuple(names)
-    in_training = np.isin(split, [names.index(name) for name in learned if name in names])
+    taught = training_splits(run.settings()) if run is not None else tuple(names)
+    in_training = np.isin(split, [names.index(name) for name in taught if name in names])
     wanted = np.isin(split, [names.index(name) for name in chosen])
     dealt = deal(table, graph.vocabulary, in_training, wanted, folds, together, settings.seed)
     if not dealt.is_judged.any():
@@ -113,7 +116,8 @@ def plan_audit(
         "graph": graph.name, "fingerprints": fingerprints(graph), "splits": list(chosen), "folds": folds,
         "fold_by": fold_by, "seed": settings.seed,
     }  # fmt: skip
-    return AuditPlan(graph, table, split, in_training, wanted, dealt, settings, run, described)
+    learned, moved = pulled_in(table, graph.vocabulary, settings.log_relations)
+    return AuditPlan(graph, table, learned, moved, split, in_training, wanted, dealt, settings, run, described)
 
 
 def checked_splits(graph: KnowledgeGraph, splits: Sequence[str]) -> tuple[str, ...]:

@@ -119,12 +119,12 @@ def _number_scores(found: Verdicts, rows: Ids, plan: AuditPlan) -> None:
     """
     if not len(rows):
         return
-    scaling = NumberScaling.fit([plan.table], plan.graph.vocabulary, plan.settings.log_relations)
+    scaling = NumberScaling.fit([plan.learned], plan.graph.vocabulary, plan.settings.log_relations)
     stored, part = found.stored.take(rows), found.part[rows]
     relation = stored.relation.astype(np.int64)
     middle = scaling.scale(relation, found.predicted[rows])
     error = np.abs(scaling.scale(relation, stored.number) - middle)
-    spread = training_spread(plan.graph, [plan.table], scaling)
+    spread = training_spread(plan.graph, [plan.learned], scaling)
     level, radius = LEVELS.index(LEVEL), np.full(len(rows), np.inf)
     for one in np.unique(part).tolist():
         own, others = part == one, part != one
