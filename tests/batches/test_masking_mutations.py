@@ -1,0 +1,81 @@
+"""Wrong hiding must turn a test red: each mutant changes one expression of the source, a leak or a place too far."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+import hynt
+from tests.batches import test_epoch_plan, test_masking
+
+SOURCE = Path(hynt.__file__).parent
+
+MUTANTS = [
+    # leaks
+    ("batches/masking.py", "torch.where(asked == HEAD, sizes.hidden_entity, facts.head[rows].long())", "facts.head[rows].long()"),  # noqa: E501
+    ("batches/masking.py", "torch.where(asked == RELATION, sizes.hidden_relation, facts.relation[rows].long())", "facts.relation[rows].long()"),  # noqa: E501
+    ("batches/masking.py", "torch.where(tail_hidden, sizes.hidden_entity, facts.tail_entity[rows].long())", "facts.tail_entity[rows].long()"),  # noqa: E501
+    ("batches/masking.py", "torch.where(tail_hidden, 0.0, facts.tail_number[rows])", "facts.tail_number[rows]"),
+    ("batches/masking.py", "tail_hidden & tail_is_number", "tail_hidden & ~tail_hidden"),
+    ("batches/masking.py", "torch.where(value_hidden, 0.0, facts.qualifier_number[slot])", "facts.qualifier_number[slot]"),  # noqa: E501
+    ("batches/masking.py", "torch.where(value_hidden, sizes.hidden_entity, facts.qualifier_entity[slot].long())", "facts.qualifier_entity[slot].long()"),  # noqa: E501
+    ("batches/masking.py", "value_hidden & slot_is_number", "value_hidden & ~slot_is_number"),
+    # one place too far
+    ("batches/masking.py", "slot_asked == 4", "slot_asked == 3"),
+    ("batches/masking.py", "torch.where(slot_asked == 3, sizes", "torch.where(slot_asked == 1, sizes"),
+    ("batches/masking.py", "at.slot_within < count[at.slot_row]", "at.slot_within <= count[at.slot_row]"),
+    ("batches/masking.py", "start[at.slot_row] + at.slot_within, nowhere", "start[at.slot_row] + at.slot_within + 1, nowhere"),  # noqa: E501
+    ("batches/masking.py", "asked[at.slot_row] - 2 * at.slot_within", "asked[at.slot_row] + 2 * at.slot_within"),
+    ("batches/masking.py", "start + (asked - 3) // 2", "start + (asked - 2) // 2"),
+    ("batches/masking.py", "in_qualifier = asked > TAIL", "in_qualifier = asked >= TAIL"),
+    # the wrong kind
+    ("batches/masking.py", "asked % 2 == 1", "asked % 2 == 0"),
+    ("batches/masking.py", "torch.where(asked == HEAD, facts.head[rows], facts.tail_entity[rows])", "facts.tail_entity[rows]"),  # noqa: E501
+    ("batches/masking.py", "tail_is_number & (asked == TAIL)", "tail_is_number"),
+    # the plan of an epoch
+    ("batches/epoch_plan.py", "mask.cumsum(1) - 1, places)", "mask.cumsum(1), places)"),
+    ("batches/epoch_plan.py", "real & (task[facts] == kind)", "task[facts] == kind"),
+    ("batches/epoch_plan.py", "[facts, asked[facts]]", "[facts, asked[facts.flip(0)]]"),
+    ("batches/epoch_plan.py", 'generator_for(seed, epoch, "masking")', 'generator_for(seed, 0, "masking")'),
+]  # fmt: skip
+
+
+def agrees() -> bool:
+    """Whether hiding and planning do what their property tests say; a crash is a disagreement too."""
+    shows = test_masking.test_a_batch_shows_the_fact_but_for_the_asked_component_and_answers_hold_that
+    comes = test_epoch_plan.test_each_fact_comes_exactly_once_an_epoch
+    try:
+        for seed in range(6):
+            shows.hypothesis.inner_test([0, 1, 2, 3, 5], seed)
+            comes.hypothesis.inner_test([0, 1, 1, 2, 0, 7, 12, 3, 0], 4, seed)
+        test_masking.test_changing_the_answer_changes_nothing_in_the_batch()
+        test_epoch_plan.test_each_fact_comes_once_with_a_long_tail_whose_filler_is_bounded()
+        test_epoch_plan.test_shapes_stay_the_same_over_epochs_and_plans_differ()
+    except (AssertionError, IndexError, RuntimeError, ValueError):
+        return False
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path, right, wrong", MUTANTS)
+def test_a_mutant_is_caught(path, right, wrong, tmp_path, monkeypatch):
+    text = (SOURCE / path).read_text(encoding="utf-8")
+    assert right in text, "the source has changed: mend this mutant"
+    (tmp_path / "mutant.py").write_text(text.replace(right, wrong), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("mutant", tmp_path / "mutant.py")
+    mutant = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "mutant", mutant)
+    spec.loader.exec_module(mutant)
+    for name in ("hide", "check_fit", "EpochPlanner"):
+        for module in (test_masking, test_epoch_plan):
+            if hasattr(mutant, name) and hasattr(module, name):
+                monkeypatch.setattr(module, name, getattr(mutant, name))
+    assert not agrees()
+
+
+@pytest.mark.slow
+def test_the_source_itself_agrees():
+    assert agrees()
