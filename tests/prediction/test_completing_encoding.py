@@ -14,6 +14,7 @@ from hynt.graph.lookup import NameLookup
 from hynt.prediction.asked_facts import AskedFacts
 from hynt.prediction.asking import ask
 from hynt.prediction.completing_encoding import QuestionEncoder
+from hynt.prediction.number_relations import within_reach
 from hynt.prediction.question_files import open_questions
 
 entities = some.sampled_from(
@@ -82,14 +83,51 @@ def test_most_questions_are_resolved_together(towns, tmp_path, monkeypatch):
         {"head": "Person 2", "relation": "born in", "tail": "?"},
         {"head": "?", "relation": "height", "tail": {"number": 1.7, "unit": "m"}},
         {"head": "p3", "relation": "?", "tail": "Shelbyville"},
+        {"head": "p3", "relation": "?", "tail": 1.75},
+        {
+            "head": "p3",
+            "relation": "P26",
+            "tail": "p10",
+            "qualifiers": [["place", "t1"], ["?", {"number": 3, "unit": "m"}]],
+        },
         {"head": "p3", "relation": "spouse", "tail": "p10", "qualifiers": [["date", {"date": "1993"}], ["place", "?"]]},
         {"head": "p3", "relation": "spouse", "tail": "p10", "qualifiers": {"date": "?", "place": "t1"}},
     ]
     (batch,) = written(lines, tmp_path / "questions.jsonl")
     monkeypatch.setattr("hynt.prediction.completing_encoding.ask", None)  # nobody asks
     found = QuestionEncoder(towns, NameLookup(towns)).encode(batch, explain=False)
-    assert found.asked.position.tolist() == [2, 0, 1, 6, 4]
-    assert found.asked.kind.tolist() == [0, 0, 1, 0, 2]
+    assert found.row.tolist() == [0, 1, 2, 5, 6, 3, 4]
+    assert found.asked.position.tolist() == [2, 0, 1, 6, 4, 1, 5]
+    assert found.asked.kind.tolist() == [0, 0, 1, 0, 2, 1, 1]
+
+
+NUMBERS = [1.7, 200, 1e9, -3.5, {"number": 1.7, "unit": "m"}, {"number": 170, "unit": "cm"}, {"date": "1995"}]
+
+
+def test_hidden_relations_beside_numbers_are_tried_as_alone(predictor, tmp_path):
+    """Within reach too: what is tried for a number is what `within_reach` leaves of it."""
+    lines = [{"head": "p1", "relation": "?", "tail": one} for one in NUMBERS]
+    lines += [
+        {"head": "p1", "relation": "P26", "tail": "p2", "qualifiers": [["place", "t1"], ["?", one]]} for one in NUMBERS
+    ]
+    (batch,) = written(lines, tmp_path / "questions.jsonl")
+    scaling, graph = predictor.loaded.scaling, predictor.graph
+    found = QuestionEncoder(graph, predictor.names, scaling).encode(batch, explain=True)
+    expected, refused = {}, {}
+    for row in range(len(batch)):
+        try:
+            expected[row] = within_reach(ask(graph, *batch.parts(row), predictor.names), scaling)
+        except UsageError as problem:
+            refused[row] = str(problem)
+    assert {row: str(problem) for row, problem in found.refused} == refused
+    assert len(refused) >= 4
+    order = np.argsort(found.row)
+    alone = AskedFacts.joined([expected[row] for row in sorted(expected)])
+    assert found.row[order].tolist() == sorted(expected)
+    taken = found.asked.take(order)
+    assert taken.table == alone.table
+    assert np.array_equal(taken.rows, alone.rows)
+    assert taken.is_tried.all()
 
 
 @pytest.mark.parametrize("explain", [True, False])

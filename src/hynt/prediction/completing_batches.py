@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +18,6 @@ from hynt.prediction.asked_facts import AskedFacts
 from hynt.prediction.candidates import TYPE, UNKNOWN
 from hynt.prediction.completing_columns import AnswerRows, in_order
 from hynt.prediction.completing_encoding import QuestionEncoder
-from hynt.prediction.number_relations import within_reach
 from hynt.prediction.predictor import Predictor
 from hynt.prediction.question_files import WrittenQuestions
 from hynt.prediction.refusals import NO_CANDIDATE, answerable, non_finite, off_scale, unanswerable
@@ -59,7 +58,7 @@ class BatchAnswers:
     def __init__(self, predictor: Predictor, wanted: Wanted) -> None:
         self._predictor, self._wanted = predictor, wanted
         loaded = predictor.loaded
-        self._encoder = QuestionEncoder(loaded.graph, predictor.names, partial(within_reach, scaling=loaded.scaling))
+        self._encoder = QuestionEncoder(loaded.graph, predictor.names, loaded.scaling)
         self._rows = AnswerRows(loaded.graph, predictor.known)
 
     def checked(self, written: WrittenQuestions, *, explain: bool) -> CheckedBatch:

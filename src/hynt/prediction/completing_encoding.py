@@ -8,7 +8,6 @@ the same, and a test holds them to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import UsageError
 from hynt.graph.components import (
     ENTITY_KIND,
@@ -42,6 +42,8 @@ from hynt.prediction.completing_names import (
     BulkNames,
     FoundNames,
 )
+from hynt.prediction.completing_tried import RelationsOfUnits, Tried, tried
+from hynt.prediction.number_relations import within_reach
 from hynt.prediction.question_files import WrittenQuestions
 
 _FILLER = 1.0  # what `ask` puts into a hole of a number relation
@@ -69,6 +71,8 @@ class _Values:
     has_number: Flags
     literal: pa.Array
     has_own_unit: Flags  # whether the number is in the unit of its relation
+    unit: pa.Array  # as written; "" where nothing is
+    is_finite: Flags
 
     def is_hole(self) -> Flags:
         found: Flags = self.entity.state == IS_HOLE
@@ -78,11 +82,10 @@ class _Values:
 class QuestionEncoder:
     """For the questions of one file to one graph."""
 
-    def __init__(
-        self, graph: KnowledgeGraph, names: NameLookup, reach: Callable[[AskedFact], AskedFact] = lambda asked: asked
-    ) -> None:
-        """`reach` has the last word on a question that `ask` resolved, as `within_reach`."""
-        self._graph, self._names, self._reach = graph, names, reach
+    def __init__(self, graph: KnowledgeGraph, names: NameLookup, scaling: NumberScaling | None = None) -> None:
+        """With a scaling, relations that a number is far out of reach of are not tried beside it."""
+        self._graph, self._names, self._scaling = graph, names, scaling
+        self._of_units = RelationsOfUnits(graph)
         self._is_number = graph.vocabulary.relation_is_number
 
     @cached_property
@@ -113,22 +116,31 @@ class QuestionEncoder:
 
         in_triplet = (head.state == IS_HOLE, tail.relation.state == IS_HOLE, tail.is_hole())
         holes = np.sum(in_triplet, axis=0) + of_owner(pair.relation.state == IS_HOLE) + of_owner(pair.is_hole())
-        fine = (holes == 1) & (_is_found(head) | (head.state == IS_HOLE))
-        fine &= self._fits(tail) & (of_owner(~self._fits(pair)) == 0)
+        found = (holes == 1) & (_is_found(head) | (head.state == IS_HOLE))
+        fits = self._fits(tail), self._fits(pair)
+        beside = self._beside_number(tail), self._beside_number(pair)
+        fine = found & fits[0] & (of_owner(~fits[1]) == 0)
+        by_trying = found & (fits[0] | beside[0]) & (of_owner(~(fits[1] | beside[1])) == 0) & ~fine
         fast = np.flatnonzero(fine).astype(np.int64)
-        slow = np.flatnonzero(~fine).astype(np.int64)
-        asked = [self._together(fast, head, tail, pair, owner, count)]
-        rows, refused = [fast], []
-        single: list[AskedFact] = []
-        of_single: list[int] = []
+        asked, rows = [self._together(fast, head, tail, pair, owner, count)], [fast]
+        if by_trying.any():
+            which = np.flatnonzero(by_trying).astype(np.int64)
+            made = self._tried(which, self._together(which, head, tail, pair, owner, count), tail, pair, owner)
+            asked.append(made.asked)
+            rows.append(which[made.chosen])
+        slow = np.setdiff1d(np.arange(len(count)), np.concatenate(rows))
         missing = (
             (holes != 1) | (of_owner(self._is_missing(pair)) > 0) | self._is_missing(tail) | (head.state == MISSING)
         )
+        refused: list[tuple[int, UsageError]] = []
+        single: list[AskedFact] = []
+        of_single: list[int] = []
         for row in slow.tolist():
             try:
                 if not explain and not missing[row]:
                     self._refuse_unknown(row, written, head, tail)
-                single.append(self._reach(ask(self._graph, *written.parts(row), self._names)))
+                one = ask(self._graph, *written.parts(row), self._names)
+                single.append(one if self._scaling is None else within_reach(one, self._scaling))
                 of_single.append(row)
             except UsageError as problem:
                 refused.append((row, problem))
@@ -144,12 +156,13 @@ class QuestionEncoder:
         found = self._relations.find(relation)
         has_number = number.is_valid().to_numpy(zero_copy_only=False)
         own = self._units.take(pa.array(found.id))
-        same = pc.or_(pc.equal(pc.fill_null(unit, ""), own), pc.is_in(pc.fill_null(unit, ""), pa.array(["", "1"])))
+        unit = pc.fill_null(unit, "")
+        same = pc.or_(pc.equal(unit, own), pc.is_in(unit, pa.array(["", "1"])))
         value = number.fill_null(0.0).to_numpy(zero_copy_only=False)
         written = pc.coalesce(literal, number.cast(pa.string()))
         return _Values(
             found, self._entities.find(entity), value, has_number, written,
-            same.to_numpy(zero_copy_only=False) & np.isfinite(value),
+            same.to_numpy(zero_copy_only=False) & np.isfinite(value), unit, np.isfinite(value),
         )  # fmt: skip
 
     def _fits(self, values: _Values) -> Flags:
@@ -163,6 +176,23 @@ class QuestionEncoder:
         fits: Flags = _is_found(relation) & np.where(is_number, as_number, as_entity)
         fits |= (relation.state == IS_HOLE) & beside_hole & (~self._is_number).any()
         return fits
+
+    def _beside_number(self, values: _Values) -> Flags:
+        """(n,) whether a relation is hidden beside a number whose relations are known by its unit alone."""
+        units = values.unit.dictionary_encode()
+        known = [self._of_units.of(unit) is not None for unit in units.dictionary.to_pylist()]
+        is_known = np.array([*known, False], dtype=np.bool_)[units.indices.to_numpy(zero_copy_only=False)]
+        beside: Flags = (values.relation.state == IS_HOLE) & values.has_number & (values.entity.state == MISSING)
+        beside &= values.is_finite & is_known
+        return beside
+
+    def _tried(self, which: Ids, base: AskedFacts, tail: _Values, pair: _Values, owner: Ids) -> Tried:
+        """The questions at the rows `which`, each with a row for each relation."""
+        units = dict(zip(which.tolist(), tail.unit.take(pa.array(which)).to_pylist(), strict=True))
+        hidden = np.flatnonzero((pair.relation.state == IS_HOLE) & np.isin(owner, which))
+        units |= zip(owner[hidden].tolist(), pair.unit.take(pa.array(hidden)).to_pylist(), strict=True)
+        relations = [self._of_units.of(units[row]) for row in which.tolist()]
+        return tried(base, [found for found in relations if found is not None], self._scaling)
 
     def _is_missing(self, values: _Values) -> Flags:
         nothing: Flags = (values.entity.state == MISSING) & ~values.has_number
@@ -215,8 +245,9 @@ class QuestionEncoder:
         """Relations, entities, numbers and literals, with the fillers that `ask` puts into holes."""
         hidden = values.relation.state[chosen] == IS_HOLE
         relation = values.relation.id[chosen]
-        if hidden.any():
-            relation = np.where(hidden, np.flatnonzero(~self._is_number)[0], relation)
+        for kind, beside in ((False, hidden & ~values.has_number[chosen]), (True, hidden & values.has_number[chosen])):
+            if beside.any():
+                relation = np.where(beside, np.flatnonzero(self._is_number == kind)[0], relation)
         is_number, is_hole = self._is_number[relation], values.is_hole()[chosen]
         entity = np.where(is_number | is_hole, 0, values.entity.id[chosen])
         number = np.where(is_number, np.where(is_hole, _FILLER, values.number[chosen]), 0.0)
