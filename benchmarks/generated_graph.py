@@ -8,8 +8,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from hynt.graph.knowledge_graph import KnowledgeGraph
 
 _BLOCK = 100_000
 
@@ -35,6 +39,31 @@ def lines(facts: int, entities: int, seed: int, longest: int = 0) -> Iterator[st
     for index in range(3 if longest else 0):
         qualifiers = "\t".join(f"member\te{place}" for place in range(longest))
         yield f"e{index}\tr0\te{index + 1}\t{qualifiers}"
+
+
+def long_graph(facts: int, longest: int, seed: int = 0) -> KnowledgeGraph:
+    """A saved graph's worth of the same, with three facts of `longest` qualifiers in train and one each in valid and
+    test; half the values of their qualifiers are numbers.
+    """
+    from hynt.formats.from_python import graph_from_facts
+
+    random = np.random.default_rng(seed)
+    entities = max(20, facts // 10)
+    parts: dict[str, list[Any]] = {"train": [], "valid": [], "test": []}
+    for index in range(facts):
+        head, tail = (f"e{int(entities * value**2)}" for value in random.random(2))
+        relation = int(random.integers(0, 5))
+        qualifiers = [("year", int(random.integers(1900, 2030)))] if index % 5 < 2 else []
+        fact = (head, f"n{relation}", int(random.integers(0, 500))) if index % 2 else (head, f"r{relation}", tail)
+        split = "train" if index % 20 < 18 else ("valid", "test")[index % 2]
+        parts[split].append((*fact, qualifiers))
+    for index, split in enumerate(["train", "train", "train", "valid", "test"]):
+        values = [
+            ("member", f"e{(place + index) % entities}") if place % 2 else ("score", float(place % 97))
+            for place in range(longest)
+        ]
+        parts[split].append((f"e{index}", "r0", f"e{index + 1}", values))
+    return graph_from_facts(parts, name="generated")
 
 
 def write(path: Path, facts: int, entities: int, seed: int = 0, longest: int = 0) -> None:

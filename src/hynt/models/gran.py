@@ -28,7 +28,7 @@ from hynt.models.contract import (
     Relations,
     Tokens,
 )
-from hynt.models.layers.edge_attention import EDGE_KINDS, EdgeLayer, FactNodes, edge_labels
+from hynt.models.layers.edge_attention import EDGE_KINDS, EdgeLayer, Edges, FactNodes, edges_of, kept_edges
 from hynt.models.layers.literal_values import LiteralValues
 from hynt.models.layers.token_scores import NumberAnswer, token_rows, token_scores
 
@@ -100,9 +100,10 @@ class Gran(nn.Module):
         rate = self.settings.dropout if self.training else 0.0
         nodes, facts, asked = self._nodes(batch)
         x = functional.dropout(self.node_norm(functional.embedding(nodes, self.node)), rate, rate > 0)
-        for layer in self.layers:
+        for layer in self.layers[:-1]:
             x = layer(x, facts, self.edge_key, self.edge_value)
-        encoded = self.output_norm(functional.gelu(self.transform(x[asked])))
+        x = self.layers[-1](x, facts, self.edge_key, self.edge_value, asked)
+        encoded = self.output_norm(functional.gelu(self.transform(x)))
         return Question(encoded, batch.asked_relation())
 
     def _nodes(self, batch: MaskedBatch) -> tuple[Tensor, list[FactNodes], Tensor]:
@@ -121,21 +122,21 @@ class Gran(nn.Module):
             nodes.append(torch.cat([triplet[span.rows], *pairs], 1).flatten())
             present = batch.qualifier_present[span.slots].view(size, capacity)
             there = torch.cat([present.new_ones(size, 3), present, present], 1) if capacity else None
-            facts.append(FactNodes(size, 3 + 2 * capacity, there, self._labels(capacity, batch.head.device)))
             position = batch.asked[span.rows]
             slot, is_value = (position - 3) // 2, (position % 2 == 0).long()
             # Positions are head, relation, tail; nodes are relation, head, tail.
             place = torch.where(position > 2, 3 + slot + is_value * capacity, position - (position == 1).long())
             place = torch.where(position == 0, 1, place)
+            facts.append(FactNodes(size, 3 + 2 * capacity, there, self._edges(capacity, place.device), place))
             asked.append(first + torch.arange(size, device=place.device) * (3 + 2 * capacity) + place)
             first += size * (3 + 2 * capacity)
         return torch.cat(nodes), facts, torch.cat(asked)
 
-    def _labels(self, capacity: int, device: torch.device) -> Tensor | None:
+    def _edges(self, capacity: int, device: torch.device) -> Edges | None:
+        alike = self.settings.edges == "alike"
         if self.settings.edges == "none":
             return None
-        labels = edge_labels(capacity, device)
-        return labels.clamp(max=1) if self.settings.edges == "alike" else labels
+        return edges_of(capacity, device, alike=alike) if self.training else kept_edges(capacity, device, alike)
 
     def score(self, question: Question, candidates: Candidates) -> Tensor:
         """Logits of nodes of the right kind, or the number of a literal that the relation had in training."""

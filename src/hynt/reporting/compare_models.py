@@ -75,12 +75,12 @@ def trial_for(model: str, graph: KnowledgeGraph, device: torch.device, seed: int
     sample = FACTS_VALIDATED if facts > FACTS_VALIDATED else None
     preset, changes = None, []
     if device.type != "cuda":
-        if f"{model}-small" in PRESETS:
+        if model == "hynt":
+            preset = "world" if len(graph.split("train")) <= SMALL_GRAPH else None
+        elif f"{model}-small" in PRESETS:
             preset = f"{model}-small"
-            epochs = PRESETS.get(f"{model}-paper")["schedule"]["epochs"] if f"{model}-paper" in PRESETS else 100
+            epochs = PRESETS.get(f"{model}-paper")["schedule"]["epochs"]
             changes = [f"schedule.epochs={epochs}", f"schedule.period={_period(preset, epochs)}"]
-        elif model == "hynt" and len(graph.split("train")) <= SMALL_GRAPH:
-            preset = "world"
     return Trial(model, preset, seed, seconds, validation_facts=sample, changes=tuple(changes))
 
 

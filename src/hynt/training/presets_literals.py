@@ -17,6 +17,7 @@ def _settings(
     epochs: int,
     batch: int,
     every: int,
+    facts: int | None = None,
     smoothing: float = 0.0,
     method: str = "adam",
     model: Mapping[str, Any],
@@ -28,7 +29,7 @@ def _settings(
         "optimiser": {"learning_rate": rate, "method": method},
         "schedule": {"epochs": epochs, "period": epochs, "lowest_rate": rate},
         "losses": {"smoothing": smoothing},
-        "validation": {"metric": "link.triplet.mrr", "every": every},
+        "validation": {"metric": "link.triplet.mrr", "every": every, "facts": facts},
         "model": dict(model),
     }
 
@@ -89,12 +90,14 @@ LITERAL_GRIDS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 
 _SMALL: dict[str, Mapping[str, Any]] = {
     # One epoch of a small model, to see that everything runs.
-    "transea": _settings(rate=1e-2, epochs=1, batch=256, every=1, model={"dimension": 64}),
-    "mt-kgnn": _settings(rate=1e-2, epochs=1, batch=256, every=1, smoothing=0.1, model={"dimension": 64}),
+    "transea": _settings(rate=1e-2, epochs=1, batch=256, every=1, facts=500, model={"dimension": 64}),
+    "mt-kgnn": _settings(rate=1e-2, epochs=1, batch=256, every=1, facts=500, smoothing=0.1, model={"dimension": 64}),
     "kbln": _settings(
-        rate=1e-2, epochs=1, batch=256, every=1, smoothing=0.1, model={"dimension": 64, "head_epochs": 10}
+        rate=1e-2, epochs=1, batch=256, every=1, facts=500, smoothing=0.1, model={"dimension": 64, "head_epochs": 10}
     ),
-    "literale": _settings(rate=1e-2, epochs=1, batch=256, every=1, model={"dimension": 64, "head_epochs": 10}),
+    "literale": _settings(
+        rate=1e-2, epochs=1, batch=256, every=1, facts=500, model={"dimension": 64, "head_epochs": 10}
+    ),
 }
 
 LITERAL_PRESETS: dict[str, Mapping[str, Any]] = {f"{model}-paper": grid[0] for model, grid in LITERAL_GRIDS.items()} | {

@@ -14,21 +14,23 @@ from typing import Any
 RATES = (5e-5, 1e-5, 1e-4)
 
 
-def _logistic(*, rate: float, epochs: int, every: int, batch: int = 128, model: Mapping[str, Any]) -> Mapping[str, Any]:
+def _logistic(
+    *, rate: float, epochs: int, every: int, batch: int = 128, facts: int | None = None, model: Mapping[str, Any]
+) -> Mapping[str, Any]:
     """What NaLP, tNaLP, HINGE and NeuInfer share: Adam at a rate that stays what it is, and float32 products."""
     return {
         "precision": "fp32",
         "batch_size": batch,
         "optimiser": {"learning_rate": rate},
         "schedule": {"epochs": epochs, "shape": "steps", "decay": 1.0},
-        "validation": {"metric": "link.all.mrr", "every": every},
+        "validation": {"metric": "link.all.mrr", "every": every, "facts": facts},
         "model": dict(model),
     }
 
 
 def _ram(
     *, rate: float, decay: float, batch: int = 64, epochs: int = 200, every: int = 1, patience: int = 10,
-    model: Mapping[str, Any],
+    facts: int | None = None, model: Mapping[str, Any],
 ) -> Mapping[str, Any]:  # fmt: skip
     """Cross entropy without smoothing over values alone; the rate falls each epoch. Float32 products."""
     return {
@@ -38,7 +40,7 @@ def _ram(
         "schedule": {"epochs": epochs, "shape": "steps", "period": 1, "decay": decay},
         "losses": {"smoothing": 0.0},
         "masking": {"relations": False},
-        "validation": {"metric": "link.all.mrr", "every": every, "patience": patience},
+        "validation": {"metric": "link.all.mrr", "every": every, "patience": patience, "facts": facts},
         "model": dict(model),
     }
 
@@ -81,15 +83,15 @@ NARY_GRIDS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 _SMALL: dict[str, Mapping[str, Any]] = {
     # One epoch of a small model, to see that everything runs.
     "nalp": _logistic(
-        rate=1e-3, epochs=1, every=1, batch=256, model={"dimension": 32, "filters": 32, "hidden": 64}
+        rate=1e-3, epochs=1, every=1, batch=256, facts=500, model={"dimension": 32, "filters": 32, "hidden": 64}
     ),
     "tnalp": _logistic(
-        rate=1e-3, epochs=1, every=1, batch=256,
+        rate=1e-3, epochs=1, every=1, batch=256, facts=500,
         model={"dimension": 32, "filters": 32, "hidden": 64, "type_dimension": 16, "type_hidden": 32},
     ),
-    "hinge": _logistic(rate=1e-3, epochs=1, every=1, batch=256, model={"dimension": 24, "filters": 8}),
-    "neuinfer": _logistic(rate=1e-3, epochs=1, every=1, batch=256, model={"dimension": 32, "hidden": 64}),
-    "ram": _ram(rate=0.005, decay=0.995, batch=256, epochs=1, model={"dimension": 16}),
+    "hinge": _logistic(rate=1e-3, epochs=1, every=1, batch=256, facts=500, model={"dimension": 24, "filters": 8}),
+    "neuinfer": _logistic(rate=1e-3, epochs=1, every=1, batch=256, facts=500, model={"dimension": 32, "hidden": 64}),
+    "ram": _ram(rate=0.005, decay=0.995, batch=256, epochs=1, facts=500, model={"dimension": 16, "instances": 8}),
 }  # fmt: skip
 
 NARY_PRESETS: dict[str, Mapping[str, Any]] = (

@@ -13,7 +13,14 @@ from typing import Any
 
 
 def _gran(
-    *, dropout: float, entities: float, relations: float, epochs: int = 200, batch: int = 1024, **model: Any
+    *,
+    dropout: float,
+    entities: float,
+    relations: float,
+    epochs: int = 200,
+    batch: int = 1024,
+    facts: int | None = None,
+    **model: Any,
 ) -> Mapping[str, Any]:
     """Smoothing as ε, which the paper lists; the authors' files list 1 − ε."""
     return {
@@ -21,19 +28,21 @@ def _gran(
         "optimiser": {"learning_rate": 5e-4, "clip": 1.0, "epsilon": 1e-6, "weight_decay": 0.01},
         "schedule": {"epochs": epochs, "shape": "linear", "warm_up": 0.1},
         "losses": {"smoothing": entities, "relation_smoothing": relations},
-        "validation": {"metric": "link.all.mrr", "every": min(20, epochs)},
+        "validation": {"metric": "link.all.mrr", "every": min(20, epochs), "facts": facts},
         "model": {"dropout": dropout, **model},
     }
 
 
-def _grouped(*, epochs: int, batch: int, every: int, rate: float = 1e-4, **model: Any) -> Mapping[str, Any]:
+def _grouped(
+    *, epochs: int, batch: int, every: int, rate: float = 1e-4, facts: int | None = None, **model: Any
+) -> Mapping[str, Any]:
     """What StarE and Hy-Transformer share: Adam, a cut of the rate every 50 epochs, ConvE's smoothing."""
     return {
         "batch_size": batch,
         "optimiser": {"learning_rate": rate, "clip": 1.0},
         "schedule": {"epochs": epochs, "shape": "steps", "period": 50, "decay": 0.95},
         "losses": {"smoothing": 0.1},
-        "validation": {"metric": "link.triplet.mrr", "every": every},
+        "validation": {"metric": "link.triplet.mrr", "every": every, "facts": facts},
         "model": dict(model),
     }
 
@@ -68,22 +77,40 @@ TRANSFORMER_PRESETS: Mapping[str, Mapping[str, Any]] = {
     f"{model}-paper": grid[0] for model, grid in TRANSFORMER_GRIDS.items()
 } | {
     "gran-wikipeople": _gran(dropout=0.1, entities=0.2, relations=0.1, epochs=160),
-    # One epoch of a small model, to see that everything runs.
+    # One epoch of a small model, to see that everything runs. HyNT's own presets for a schedule are in `presets`.
+    "hynt-small": {
+        "batch_size": 256,
+        "optimiser": {"learning_rate": 3e-3, "clip": 0.1},
+        "schedule": {"epochs": 1, "period": 1},
+        "losses": {"smoothing": 0.2, "number_weight": 5.0},
+        "validation": {"facts": 500},
+        "model": {
+            "dimension": 32,
+            "context_layers": 1,
+            "prediction_layers": 1,
+            "context_heads": 4,
+            "prediction_heads": 4,
+            "context_feedforward": 64,
+            "prediction_feedforward": 64,
+            "dropout": 0.05,
+        },
+    },
     "gran-small": _gran(
         dropout=0.1,
         entities=0.2,
         relations=0.1,
         epochs=1,
         batch=512,
+        facts=500,
         dimension=32,
         layers=2,
         feedforward=64,
         instances=3,
     ),
     "hy-transformer-small": _grouped(
-        epochs=1, batch=256, every=1, rate=3e-3, dimension=32, layers=1, feedforward=64, qualifier_values=0.5
+        epochs=1, batch=256, every=1, rate=3e-3, facts=500, dimension=32, layers=1, feedforward=64, qualifier_values=0.5
     ),
     "stare-small": _grouped(
-        epochs=1, batch=256, every=1, rate=5e-3, dimension=32, graph_layers=1, layers=1, feedforward=64
+        epochs=1, batch=512, every=1, rate=5e-3, facts=500, dimension=32, graph_layers=1, layers=1, feedforward=64
     ),
 }

@@ -1,0 +1,195 @@
+"""How fast each model trains and answers, and how much memory it takes: every model in a process of its own, one at a
+time, in one run, so that their ratios hold whatever the machine.
+
+    python -m benchmarks.model_speed --graph world --preset small --threads 2 --out speed.json
+    PYTHONPATH=src python3 -m benchmarks.model_speed --graph graphs/HN-YG --preset paper --device cuda --out speed.json
+    python -m benchmarks.model_speed --generated 2000 --longest 358 --preset small --epochs 1 --out long.json
+
+Facts a second are those of the training split: an epoch of any model goes through all of them once, whatever it asks
+about them. Steps are timed for `--seconds`, after a few to warm up; `--epochs 1` times whole epochs instead. Processor
+seconds are summed over threads. `--markdown` prints the table of a JSON file that is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+WARM_UP_STEPS = 5
+
+
+def measured(model: str, given: argparse.Namespace) -> dict[str, Any]:
+    """One model, in this process."""
+    import torch
+
+    from hynt.evaluation.evaluator import Evaluator
+    from hynt.graph.storage import load_graph
+    from hynt.models.contract import Model
+    from hynt.reporting.compare_trial import Trial, peak_memory
+    from hynt.training.optimisation import Optimisation
+    from hynt.training.phases import phases_for, runner_for
+    from hynt.training.run import chosen_device, new_model
+    from hynt.training.training_data import fit_scaling, training_data
+
+    device = chosen_device(given.device)
+    if device.type == "cpu":
+        torch.set_num_threads(given.threads)
+    graph = load_graph(given.graph)
+    preset = f"{model}-{given.preset}"
+    settings = Trial(model, None if preset == "hynt-paper" else preset, changes=tuple(given.set)).settings(
+        graph, device
+    )
+
+    def waited() -> tuple[float, float]:
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter(), time.process_time()
+
+    began = waited()[0]
+    data = training_data(graph, settings, fit_scaling(graph, settings), device)
+    network = new_model(settings, data, device).train()
+    built = waited()[0] - began
+    phase = phases_for(network, data, settings)[0]
+    runner = runner_for(network, device, settings, print, given.compiled)(
+        phase, Optimisation(phase.parameters, settings.optimiser, device, phase.second)
+    )
+    began = waited()[0]
+    done, steps, start = 0, 0, None
+    for epoch in range(10**6):
+        items = phase.stream.epoch(settings.seed, epoch)
+        for index in range(len(items)):
+            if start is None and given.epochs is None and done == WARM_UP_STEPS:
+                start, steps = waited(), 0
+            runner.run(items.items(index), done)
+            done, steps = done + 1, steps + 1
+            if start is not None and time.perf_counter() - start[0] > given.seconds:
+                break
+        if epoch == 0 and start is None and given.epochs is None:
+            continue
+        if given.epochs is not None and epoch + 1 < given.epochs:
+            continue
+        if given.epochs is not None or (start is not None and time.perf_counter() - start[0] > given.seconds):
+            break
+    end = waited()
+    first = (began, 0.0) if start is None else start
+    wall = end[0] - first[0]
+    facts, failed = len(data.facts) * steps / len(items), bool(runner.optimisation.failed)
+    row: dict[str, Any] = {
+        "parameters": sum(p.numel() for p in network.parameters()), "batch_size": settings.batch_size,
+        "steps_per_epoch": len(items), "steps": steps, "build_seconds": built, "train_seconds": wall,
+        "train_processor_seconds": end[1] - first[1] if start is not None else None,
+        "facts_per_second": facts / wall, "failed": failed, "train_peak_memory_bytes": peak_memory(device),
+    }  # fmt: skip
+    before = waited()
+    assert isinstance(network, Model)
+    found = Evaluator(graph, data.scaling, "test", device=device, literals=data.literals).evaluate(network)
+    after = waited()
+    questions = sum(len(one) for one in found.per_question.values())
+    return row | {
+        "test_questions": questions, "test_seconds": after[0] - before[0],
+        "test_processor_seconds": after[1] - before[1], "peak_memory_bytes": peak_memory(device),
+    }  # fmt: skip
+
+
+def generated(given: argparse.Namespace, place: Path) -> str:
+    """A graph with a few very long facts, in train and in test."""
+    from benchmarks.generated_graph import long_graph
+    from hynt.graph.storage import save_graph
+
+    save_graph(long_graph(given.generated, given.longest), place / "generated")
+    return str(place / "generated")
+
+
+def table(result: dict[str, Any]) -> str:
+    """Markdown: speed, its ratio to HyNT's in the same run, time of a test, and memory."""
+    rows = result["models"]
+    base = rows.get("hynt", {}).get("facts_per_second")
+    lines = [
+        "| model | parameters | batch | facts/s | against `hynt` | test, questions/s | peak memory, MB |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, row in rows.items():
+        if "facts_per_second" not in row:
+            lines.append(f"| `{name}` | {row['problem']} | | | | | |")
+            continue
+        ratio = f"{row['facts_per_second'] / base:.2f}" if base else "–"
+        asked = row["test_questions"] / row["test_seconds"]
+        lines.append(
+            f"| `{name}` | {row['parameters']:,} | {row['batch_size']} | {row['facts_per_second']:,.0f} | {ratio} | "
+            f"{asked:,.0f} | {row['peak_memory_bytes'] / 1e6:,.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graph", default="world")
+    parser.add_argument("--generated", type=int, help="instead: a generated graph of so many facts")
+    parser.add_argument("--longest", type=int, default=358, help="qualifiers of its longest facts")
+    parser.add_argument("--models", default="all")
+    parser.add_argument("--preset", choices=("small", "paper"), default="small")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--epochs", type=int, help="time so many whole epochs instead")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--limit-seconds", type=float, default=float("inf"), help="of one model")
+    parser.add_argument("--markdown", type=Path, help="print the table of this JSON and leave")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.markdown is not None:
+        print(table(json.loads(given.markdown.read_text(encoding="utf-8"))))
+        return
+    if given.out is None:
+        parser.error("--out is needed")
+    if given.one is not None:
+        given.out.write_text(json.dumps(measured(given.one, given)), encoding="utf-8")
+        return
+    with tempfile.TemporaryDirectory() as place:
+        if given.generated is not None:
+            given.graph = generated(given, Path(place))
+        _run_all(given, Path(place))
+
+
+def _run_all(given: argparse.Namespace, place: Path) -> None:
+    from hynt.reporting.compare_models import model_names
+    from hynt.training.environment import describe_environment
+    from hynt.training.run import chosen_device
+
+    name = "generated" if given.generated is not None else Path(given.graph).name
+    result: dict[str, Any] = {
+        "environment": describe_environment(chosen_device(given.device)), "graph": name, "preset": given.preset,
+        "threads": given.threads, "command": sys.argv[1:], "models": {},
+    }  # fmt: skip
+    environment = {**os.environ, "OMP_NUM_THREADS": str(given.threads), "OMP_WAIT_POLICY": "PASSIVE"}
+    options = ["--graph", given.graph, "--preset", given.preset, "--device", given.device]
+    options += ["--threads", str(given.threads), "--seconds", str(given.seconds)]
+    options += [] if given.epochs is None else ["--epochs", str(given.epochs)]
+    options += [part for change in given.set for part in ("--set", change)] + ["--compiled"] * given.compiled
+    for model in model_names(given.models):
+        own = place / f"{model}.json"
+        command = [sys.executable, "-m", "benchmarks.model_speed", "--one", model, "--out", str(own), *options]
+        limit = None if given.limit_seconds == float("inf") else given.limit_seconds
+        try:
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit, check=False)
+            problem = (done.stderr.strip().splitlines() or ["no word"])[-1]
+        except subprocess.TimeoutExpired:
+            problem = f"took more than {given.limit_seconds:g} s"
+        row = json.loads(own.read_text(encoding="utf-8")) if own.exists() else {"problem": problem}
+        result["models"][model] = row
+        given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        shown = {key: row[key] for key in row if key in ("problem", "facts_per_second", "test_seconds")}
+        print(f"{model}: {shown}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
