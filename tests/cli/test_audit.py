@@ -1,0 +1,157 @@
+"""`hynt audit` as a person meets it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from hynt.cli.audit_progress import AuditProgress
+from hynt.graph.storage import save_graph
+from hynt.training.progress import EpochRecord
+from hynt.training.run import start, train
+from tests.cli.conftest import leftovers
+from tests.conftest import ROOT
+from tests.prediction.series_graph import SERIES, series_graph
+from tests.training.small_graph import tiny_settings
+
+PAGE = (ROOT / "docs" / "auditing.md").read_text(encoding="utf-8")
+SMALL = [
+    "--set", "model.dimension=16", "--set", "model.context_heads=2", "--set", "model.prediction_heads=2",
+    "--set", "model.context_feedforward=32", "--set", "model.prediction_feedforward=32", "--set", "batch_size=64",
+    "--device", "cpu", "--epochs", "2", "--folds", "2",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def series(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("cli-series") / "series"
+    save_graph(series_graph(), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained_series(tmp_path_factory) -> Path:
+    cpu = torch.device("cpu")
+    settings = tiny_settings(batch_size=64, schedule={"epochs": 2, "period": 2})
+    return train(start(series_graph(), settings, tmp_path_factory.mktemp("cli-run") / "run", cpu), cpu).path
+
+
+def test_ranks_every_fact_and_says_how_it_goes(series, tmp_path, hynt):
+    out = tmp_path / "suspicious.parquet"
+    done = hynt("audit", series, "--out", out, "--top", 3, *SMALL)
+    assert done.code == 0, done.err
+    assert "fold 1 of 2: training on" in done.err
+    assert "epoch 2 of 2: loss link" in done.err
+    assert "judging 2 of 2:" in done.err
+    assert "the model would have said" in done.out
+    assert f"{5 * SERIES} of {5 * SERIES} facts judged in" in done.out
+    assert pq.read_table(out).num_rows == 5 * SERIES
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["suspicious.parquet"]
+
+
+def test_json_is_one_object_with_the_documented_fields(series, tmp_path, hynt):
+    out = tmp_path / "components.parquet"
+    done = hynt(
+        "audit", series, "--out", out, "--components", "--work", tmp_path / "work", "--json", "--top", 2, *SMALL
+    )
+    found = done.json
+    (said,) = re.findall(r"^With `--json` the object has (.*?)\n\n", PAGE, flags=re.DOTALL | re.MULTILINE)
+    assert set(found) == set(re.findall(r"`([a-z_]+)`", said))
+    assert (found["facts"], found["judged"], found["rows"]) == (5 * SERIES, 5 * SERIES, found["components"])
+    assert len(found["suspicious"]) == 2
+    columns = pq.read_schema(out).names
+    assert columns == re.findall(r"^\| `([a-z_]+)` \|", PAGE, flags=re.MULTILINE)
+    assert (tmp_path / "work" / "fold-1" / "manifest.json").exists()
+    again = hynt(
+        "audit", series, "--out", out, "--components", "--work", tmp_path / "work", "--json", "--top", 2, *SMALL
+    )
+    assert "training on" not in again.err
+    assert again.json["suspicious"] == found["suspicious"]
+
+
+def test_a_run_judges_its_test_split_without_training(trained_series, tmp_path, hynt):
+    done = hynt(
+        "audit", trained_series, "--split", "test", "--out", tmp_path / "out.parquet", "--json", "--device", "cpu"
+    )
+    assert done.code == 0, done.err
+    assert "training on" not in done.err
+    assert done.json["splits"] == ["test"]
+    assert set(pq.read_table(tmp_path / "out.parquet")["judge"].to_pylist()) <= {
+        f"run-{number}" for number in range(1, 6)
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["nowhere", "--out", "OUT"], 2, "there is no graph at 'nowhere'"),
+        (["GRAPH", "--out", "OUT", "--split", "tset"], 2, "this graph has no split 'tset'"),
+        (["GRAPH", "--out", "OUT", "--folds", "1"], 2, "--folds"),
+        (["GRAPH", "--out", "OUT", "--fold-by", "time"], 2, "folds cannot be made by 'time'"),
+        (["GRAPH", "--out", "OUT", "--model", "hint"], 2, "Did you mean hynt"),
+        (["GRAPH", "--out", "OUT", "--set", "model.width=3"], 2, "model.width"),
+        (["GRAPH", "--out", "HERE"], 2, "is a folder"),
+        (["GRAPH", "--out", "HERE/no/such/out.parquet"], 2, "there is no folder"),
+    ],
+)
+def test_bad_input_is_told_and_nothing_is_left(series, tmp_path, hynt, arguments, code, text):
+    places = {"GRAPH": str(series), "OUT": str(tmp_path / "out.parquet"), "HERE": str(tmp_path)}
+    filled = [re.sub("GRAPH|OUT|HERE", lambda found: places[found[0]], argument) for argument in arguments]
+    done = hynt("audit", *filled, "--device", "cpu")
+    assert done.code == code
+    assert text in done.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_changed_run_is_refused(trained_series, tmp_path, hynt):
+    run = shutil.copytree(trained_series, tmp_path / "run")
+    weights = run / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\0\1")
+    done = hynt("audit", run, "--split", "test", "--out", tmp_path / "out.parquet", "--device", "cpu")
+    assert done.code == 2
+    assert "the file was changed" in done.err
+    assert not (tmp_path / "out.parquet").exists()
+    assert not leftovers(tmp_path)
+
+
+def test_every_option_is_on_the_page(hynt, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    options = set(re.findall(r"(--[a-z-]+)", hynt("audit", "--help").out))
+    assert options - set(re.findall(r"(--[a-z-]+)", PAGE)) == {"--help"}
+
+
+def test_progress_of_several_folds(capsys):
+    record = EpochRecord("masked facts", 1, 1, 0.1, {"link": 1.0}, {"link": 5}, 10, 1.0)
+    with AuditProgress() as progress:
+        for fold in ("fold 1 of 2", "fold 2 of 2"):
+            progress.stage(fold)
+            progress.epoch_done(record)
+        progress.note("slow")
+        progress.asked(1, 2)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        "fold 1 of 2",
+        "epoch 1 of 1",
+        "fold 2 of 2",
+        "epoch 1 of 1",
+        "note",
+    ]
+
+
+@pytest.mark.slow
+def test_python_of_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    names: dict[str, object] = {}
+    exec(compile(example, "auditing.md", "exec"), names)
+    assert len(names["found"].to_pandas()) == len(names["found"].plan.table)
