@@ -123,10 +123,10 @@ def _answer(explanation: Explanation) -> str:
     if isinstance(first, RankedAnswer):
         about = explanation.about
         assert about is not None
+        if about.id == first.id:
+            return f"first answer: {fitted(first.name, 5.0, 9)} ({first.probability:.1%})"
         told = f"first answer: {fitted(first.name, 2.0, 9)} ({first.probability:.1%})"
-        if about.id != first.id:
-            told += f" · explained: {fitted(about.name, 2.0, 9)}, rank {about.rank} ({about.probability:.1%})"
-        return told
+        return f"{told} · explained: {fitted(about.name, 2.0, 9)}, rank {about.rank} ({about.probability:.1%})"
     told = f"answer: {first.text(first.value)}"
     if first.interval is not None:
         low, high = (first.text(end) for end in first.interval)
