@@ -13,7 +13,7 @@ import typer
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.cli.sweep_progress import SweepProgress
 from hynt.cli.train import Device
-from hynt.errors import UsageError
+from hynt.errors import DataError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,6 +90,11 @@ def sweep(
         sampler.value, seed, target, max(1, (os.cpu_count() or 1) // workers) if target == "cpu" else None,
     )  # fmt: skip
     result = _swept(plan, graph, workers, resume)
+    if result["best"] is None:
+        reasons = "; ".join(result["problems"])
+        raise DataError(
+            f"no trial came to an end, so there is no best one: {reasons or 'all were pruned'}.", where=name
+        )
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, result, graph))
 
 
@@ -128,8 +133,6 @@ def _print(console: Console, result: dict[str, Any], graph: str) -> None:
     console.print(f"sweep {result['sweep']!r} of {result['model']}: {told or 'no trials'}")
     for problem in result["problems"]:
         console.print(f"failed: {visible(problem)}")
-    if best is None:
-        raise UsageError("no trial came to an end, so there is no best one.", advice="See the problems above.")
     console.print(f"best on validation: {result['metric']} {best['value']:.4f}, trial {best['trial']}")
     for path, value in best["settings"].items():
         console.print(f"  {path} = {value}")
