@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -62,6 +64,14 @@ class Site:
             while piece := connection.recv(65536):
                 found += piece
             return found
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Machines differ in speed: a test waits for what must come, not for a time that is often enough."""
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until, "it did not come"
+        time.sleep(0.01)
 
 
 def raw_post(body: bytes, *headers: str, path: str = "/v1/predict") -> bytes:

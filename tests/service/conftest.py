@@ -61,7 +61,7 @@ class Process(Site):
     def log(self) -> str:
         return self._log.read_text(encoding="utf-8")
 
-    def wait_until_ready(self, seconds: float = 60.0) -> None:
+    def wait_until_ready(self, seconds: float = 150.0) -> None:
         until = time.monotonic() + seconds
         while self.get("/ready").status != 200:
             assert time.monotonic() < until, self.log
@@ -69,7 +69,7 @@ class Process(Site):
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(60)
 
 
 @contextlib.contextmanager
@@ -90,7 +90,7 @@ def serving(run: Path, log: Path, *options: str, ready: bool = True) -> Iterator
     finally:
         if process.poll() is None:
             process.terminate()
-            process.wait(30)
+            process.wait(60)
         process.stdout.close()
 
 
@@ -157,6 +157,6 @@ def hynt_serve() -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def start(*arguments: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "hynt", "serve", *map(str, arguments), "--port", "0"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
 
     return start

@@ -12,7 +12,7 @@ import pytest
 from hynt.service.problems import Problem
 from hynt.service.settings import BODY_BYTES
 from hynt.service.strict_json import depth, parse
-from tests.service.asking_http import raw_post
+from tests.service.asking_http import raw_post, wait_until
 from tests.service.fake_engine import FakeEngine
 
 JSON = "Content-Type: application/json"
@@ -162,7 +162,7 @@ def test_slow_senders_do_not_hold_up_others(site):
             connection.sendall(b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Le")
         began = time.monotonic()
         assert page.predict(head="a", relation="b", tail="?").status == 200
-        assert time.monotonic() - began < 0.5
+        assert time.monotonic() - began < 1.5
     finally:
         for connection in slow:
             connection.close()
@@ -177,28 +177,23 @@ def test_a_client_that_does_not_take_its_answer_is_let_go(site):
         connection.connect((page.host, page.port))
         body = json.dumps({"head": "a", "relation": "b", "tail": "?"}).encode()
         connection.sendall(raw_post(body, JSON, f"Content-Length: {len(body)}").replace(b"Connection: close\r\n", b""))
-        until = time.monotonic() + 10
-        while not page.service.server_state.connections:
-            time.sleep(0.01)
-        while page.service.server_state.connections:
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        wait_until(lambda: bool(page.service.server_state.connections))
+        wait_until(lambda: not page.service.server_state.connections)
 
 
 def test_a_client_that_hangs_up_takes_its_question_with_it(site):
-    engine = FakeEngine(seconds=0.4)
+    engine = FakeEngine(seconds=1.0)
     page = site(engine, window=0.0)
+    queue = page.service.front.queue
     first = threading.Thread(target=page.predict, kwargs={"head": "first", "relation": "b", "tail": "?"})
     first.start()
-    time.sleep(0.1)
+    wait_until(lambda: len(queue) == 1)
     body = json.dumps({"head": "second", "relation": "b", "tail": "?"}).encode()
     with socket.create_connection((page.host, page.port)) as connection:
         connection.sendall(raw_post(body, JSON, f"Content-Length: {len(body)}"))
-        time.sleep(0.1)
-        assert len(page.service.front.queue) == 2
+        wait_until(lambda: len(queue) == 2)
     first.join()
-    time.sleep(0.1)
-    assert len(page.service.front.queue) == 0
+    wait_until(lambda: len(queue) == 0)
     assert [[job["head"] for job in batch] for batch in engine.batches] == [["first"]]
 
 
@@ -206,12 +201,12 @@ def test_too_many_connections(site):
     page = site(connections=3)
     held = [socket.create_connection((page.host, page.port), timeout=5) for _ in range(3)]
     try:
-        time.sleep(0.1)
+        wait_until(lambda: len(page.service.server_state.connections) == 3)
         answer = page.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 503")
         assert problem_in(answer)["detail"] == "too many connections are open."
     finally:
         for connection in held:
             connection.close()
-    time.sleep(0.1)
+    wait_until(lambda: not page.service.server_state.connections)
     assert page.get("/health").status == 200

@@ -46,11 +46,11 @@ def test_questions_that_come_together_are_answered_together_and_in_order():
 
 
 def test_what_arrives_while_the_model_is_busy_goes_with_the_next_batch():
-    engine = FakeEngine(seconds=0.05)
+    engine = FakeEngine(seconds=0.3)
 
     async def work(queue):
         first = asyncio.create_task(asked(queue, 0))
-        await asyncio.sleep(0.03)
+        await asyncio.sleep(0.05)
         rest = [asyncio.create_task(asked(queue, number)) for number in range(1, 6)]
         return await asyncio.gather(first, *rest)
 
@@ -101,11 +101,11 @@ def test_a_full_queue_refuses_at_once_and_says_when_to_come_back():
 
 
 def test_those_who_leave_are_not_asked_for():
-    engine = FakeEngine(seconds=0.05)
+    engine = FakeEngine(seconds=0.3)
 
     async def work(queue):
         first = asyncio.create_task(asked(queue, 0))
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.05)
         gone = asyncio.create_task(asked(queue, 1))
         stays = asyncio.create_task(asked(queue, 2))
         await asyncio.sleep(0)
