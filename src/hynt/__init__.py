@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hynt.graph.fact import Fact, Number, Qualifier, fact, number
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.graph.storage import load_graph
+    from hynt.models.checking import check_model
     from hynt.prediction.predictor import load
     from hynt.service.client import Client
 
@@ -24,6 +25,7 @@ __all__ = [
     "Number",
     "Qualifier",
     "__version__",
+    "check_model",
     "fact",
     "graph_from_facts",
     "graph_from_table",
@@ -38,6 +40,7 @@ _HOMES = {
     "KnowledgeGraph": "hynt.graph.knowledge_graph",
     "Number": "hynt.graph.fact",
     "Qualifier": "hynt.graph.fact",
+    "check_model": "hynt.models.checking",
     "fact": "hynt.graph.fact",
     "graph_from_facts": "hynt.formats.from_python",
     "graph_from_table": "hynt.formats.from_python",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -21,6 +22,7 @@ def models(as_json: JsonFlag = False) -> None:
     """List the models: what each reads, what it is trained on, and what it can be asked."""
     from hynt.models.registry import MODELS
 
+    listed = MODELS.listed()
     found = {
         name: {
             "summary": entry.summary,
@@ -31,9 +33,12 @@ def models(as_json: JsonFlag = False) -> None:
                 for task in ("link", "relation", "number")
             },
         }
-        for name, entry in MODELS.items()
+        for name, entry in listed.entries.items()
     }
-    deliver({"models": found}, as_json=as_json, save=None, text=lambda console: _print(console, found))
+    for problem in listed.problems.values():
+        print(f"note: {problem}", file=sys.stderr)
+    result = {"models": found, "problems": listed.problems}
+    deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, found))
 
 
 def _print(console: Console, found: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ It asks every question about a few small random facts and compares answers: it n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -49,12 +49,32 @@ class _Asked(NamedTuple):
     layout: Layout
 
 
-def check_model(build: Build, *, literals: bool = False, seed: int = 0) -> None:
-    """Runs the whole contract on models that `build` makes from sizes and training facts. Raises ContractError with a
-    reason.
+def check_model(
+    model: Build | str, *, literals: bool = False, seed: int = 0, settings: Mapping[str, Any] | None = None
+) -> None:
+    """Runs the whole contract on a model: one that is registered, by its name, or a function that makes one from sizes
+    and training facts. Raises ContractError with a reason.
 
-    `literals` gives the facts ids for their literals, for models that need them.
+    `literals` gives the facts ids for their literals, for models that need them. `settings` are those of a registered
+    model, which are checked fastest with a small width; it also knows by itself whether it needs literals.
     """
+    if isinstance(model, str):
+        build, literals = _registered(model, settings or {})
+    else:
+        build = model
+    _check(build, literals, seed)
+
+
+def _registered(name: str, changes: Mapping[str, Any]) -> tuple[Build, bool]:
+    from hynt.config import from_mapping
+    from hynt.models.registry import MODELS
+
+    entry = MODELS.get(name)
+    settings = from_mapping(entry.settings, dict(changes), name)
+    return lambda sizes, train: entry.build(sizes, train, settings), entry.needs_literals(settings)
+
+
+def _check(build: Build, literals: bool, seed: int) -> None:
     train = example_facts(seed, literals=literals)
     model = _made(build, train, seed)
     _check_claims(model)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.config.building import from_mapping
+from hynt.errors import UsageError
+from hynt.models import installed
 from hynt.models.contract import Capability, ItemStream, Part
 from hynt.models.gran import Gran, GranSettings
 from hynt.models.hinge import Hinge, HingeSettings
@@ -33,6 +35,7 @@ from hynt.models.trivial import (
     RelationMedian,
     TrivialSettings,
 )
+from hynt.nearest import advice_on
 from hynt.registry import Registry
 
 
@@ -57,42 +60,83 @@ class ModelEntry:
     needs_literals: Callable[[Any], bool] = _never  # whether, with these settings, facts must carry ids of literals
 
 
-def _entry(model: Any, settings: type[Any], summary: str, needs_literals: Callable[[Any], bool] = _never) -> ModelEntry:
-    """A model class that says what it can do as class attributes."""
+def entry_of(
+    model: Any, settings: type[Any], summary: str, needs_literals: Callable[[Any], bool] = _never
+) -> ModelEntry:
+    """The entry of a model class that says what it can do as class attributes: what a package registers, too."""
     return ModelEntry(summary, settings, model.build, model.item_stream, model.answers, model.reads, needs_literals)
 
 
-MODELS: Registry[ModelEntry] = Registry("model")
+class Listed(NamedTuple):
+    """All models that can be listed, and what is wrong with those that cannot."""
+
+    entries: dict[str, ModelEntry]
+    problems: dict[str, str]
+
+
+class Models(Registry[ModelEntry]):
+    """The models below, and by name those of other packages, which are imported when they are asked for.
+
+    Iterating gives the models below alone; `listed` imports the others too. None of them can take the place of one
+    below.
+    """
+
+    def get(self, name: str) -> ModelEntry:
+        """A model's entry; an unknown name is a `UsageError` that lists what is known, other packages' too."""
+        if name in self._things:
+            return self._things[name]
+        if name in installed.offered():
+            entry: ModelEntry = installed.loaded(name, ModelEntry)
+            return entry
+        known = [*self._things, *installed.offered()]
+        raise UsageError(f"unknown {self.kind} {name!r}", advice=advice_on(name, known))
+
+    def listed(self) -> Listed:
+        """Every model, those of other packages last; one that cannot be loaded is told and keeps nobody else out."""
+        entries, problems = dict(self._things), {}
+        for name in installed.offered():
+            try:
+                if name in self._things:
+                    raise UsageError(f"a package offers a model {name!r}, but that name is hynt's own.")
+                entries[name] = self.get(name)
+            except UsageError as problem:
+                problems[name] = str(problem)
+        return Listed(entries, problems)
+
+
+MODELS = Models("model")
 MODELS.add(
     "hynt",
-    _entry(
+    entry_of(
         Hynt, HyntSettings, "context and prediction transformers over triplets, qualifiers and numbers (KDD 2023)",
         needs_literals=lambda settings: settings.numbers == "discrete",
     ),
 )  # fmt: skip
-MODELS.add("transea", _entry(Transea, TranseaSettings, "translations of unit vectors, numbers by projection (2018)"))
-MODELS.add("mt-kgnn", _entry(MtKgnn, MtKgnnSettings, "DistMult, and networks for the numbers of its entities (2017)"))
-MODELS.add("kbln", _entry(Kbln, KblnSettings, "DistMult, and an expert in differences of literals (2018)"))
-MODELS.add("literale", _entry(Literale, LiteraleSettings, "entities gated with their literals before DistMult (2019)"))
+MODELS.add("transea", entry_of(Transea, TranseaSettings, "translations of unit vectors, numbers by projection (2018)"))
+MODELS.add("mt-kgnn", entry_of(MtKgnn, MtKgnnSettings, "DistMult, and networks for the numbers of its entities (2017)"))
+MODELS.add("kbln", entry_of(Kbln, KblnSettings, "DistMult, and an expert in differences of literals (2018)"))
 MODELS.add(
-    "stare", _entry(Stare, StareSettings, "a graph encoder that sees qualifiers, and a transformer (2020)", _always)
+    "literale", entry_of(Literale, LiteraleSettings, "entities gated with their literals before DistMult (2019)")
+)
+MODELS.add(
+    "stare", entry_of(Stare, StareSettings, "a graph encoder that sees qualifiers, and a transformer (2020)", _always)
 )
 MODELS.add(
     "hy-transformer",
-    _entry(HyTransformer, HyTransformerSettings, "StarE's transformer without its graph encoder (2021)", _always),
+    entry_of(HyTransformer, HyTransformerSettings, "StarE's transformer without its graph encoder (2021)", _always),
 )
-MODELS.add("gran", _entry(Gran, GranSettings, "a transformer over the fact's own graph (ACL 2021)", _always))
-MODELS.add("nalp", _entry(Nalp, NalpSettings, "how related a fact's pairs of role and value are (2019)", _always))
-MODELS.add("tnalp", _entry(Tnalp, TnalpSettings, "NaLP, and whether types of roles and values fit (2021)", _always))
-MODELS.add("ram", _entry(Ram, RamSettings, "roles from a shared basis, and products of entities (2021)", _always))
-MODELS.add("hinge", _entry(Hinge, HingeSettings, "convolutions over triplets and their qualifiers (2020)", _always))
-MODELS.add("neuinfer", _entry(NeuInfer, NeuInferSettings, "valid triplets and qualifiers that agree (2020)", _always))
-MODELS.add("relation-mean", _entry(RelationMean, TrivialSettings, "a number is the mean of its relation"))
-MODELS.add("relation-median", _entry(RelationMedian, TrivialSettings, "a number is the median of its relation"))
+MODELS.add("gran", entry_of(Gran, GranSettings, "a transformer over the fact's own graph (ACL 2021)", _always))
+MODELS.add("nalp", entry_of(Nalp, NalpSettings, "how related a fact's pairs of role and value are (2019)", _always))
+MODELS.add("tnalp", entry_of(Tnalp, TnalpSettings, "NaLP, and whether types of roles and values fit (2021)", _always))
+MODELS.add("ram", entry_of(Ram, RamSettings, "roles from a shared basis, and products of entities (2021)", _always))
+MODELS.add("hinge", entry_of(Hinge, HingeSettings, "convolutions over triplets and their qualifiers (2020)", _always))
+MODELS.add("neuinfer", entry_of(NeuInfer, NeuInferSettings, "valid triplets and qualifiers that agree (2020)", _always))
+MODELS.add("relation-mean", entry_of(RelationMean, TrivialSettings, "a number is the mean of its relation"))
+MODELS.add("relation-median", entry_of(RelationMedian, TrivialSettings, "a number is the median of its relation"))
 MODELS.add(
-    "neighbour-mean", _entry(NeighbourMean, NeighbourMeanSettings, "a number is the mean of the head's neighbours")
+    "neighbour-mean", entry_of(NeighbourMean, NeighbourMeanSettings, "a number is the mean of the head's neighbours")
 )
-MODELS.add("frequency", _entry(Frequency, TrivialSettings, "an answer is as likely as it is frequent in its place"))
+MODELS.add("frequency", entry_of(Frequency, TrivialSettings, "an answer is as likely as it is frequent in its place"))
 
 
 def build(name: str, sizes: Sizes, train: FactTensors, settings: Any = None) -> nn.Module:
