@@ -151,11 +151,33 @@ async def over_http(port: int, questions: list[dict[str, Any]], clients: int, se
         length = next(line for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length:"))
         await reader.readexactly(int(length.split(b":")[1]))
 
+    health: list[float] = []
+    watch = asyncio.create_task(_watch_health(port, health))
     try:
-        return await pressed(ask, clients, seconds)
+        found = await pressed(ask, clients, seconds)
     finally:
+        watch.cancel()
         for _, writer in connections:
             writer.close()
+    health.sort()
+    return found | {
+        "health_p50_ms": round(1000 * health[len(health) // 2], 1),
+        "health_p99_ms": round(1000 * health[int(0.99 * (len(health) - 1))], 1),
+    }  # fmt: skip
+
+
+async def _watch_health(port: int, took: list[float]) -> None:
+    """How long /health takes meanwhile, a hundred times a second at most."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        while True:
+            began = time.perf_counter()
+            writer.write(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            await reader.readuntil(b'{"alive": true}')
+            took.append(time.perf_counter() - began)
+            await asyncio.sleep(0.01)
+    finally:
+        writer.close()
 
 
 def served(run: Path, questions: Path, clients: list[int], batching: bool, seconds: float) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import hynt
+from tests.service.asking_http import wait_until
 
 
 def test_entities_are_found_by_what_was_typed(service):
@@ -120,5 +121,5 @@ def test_the_log_holds_nothing_that_was_asked(service):
     service.get("/v1/entities?query=SecretQuery")
     service.get("/v1/entities/SecretPath")
     assert "POST /v1/predict 422" in service.log
-    assert "GET /v1/entities/{identity} 404" in service.log
+    wait_until(lambda: "GET /v1/entities/{identity} 404" in service.log)
     assert "Secret" not in service.log

@@ -12,6 +12,7 @@ from hynt.errors import UsageError
 from hynt.service.guards import read_token
 from hynt.service.server import listening_socket
 from hynt.service.settings import ServiceSettings
+from tests.service.asking_http import wait_until
 
 TOKEN = "correct-horse-battery"
 
@@ -49,6 +50,18 @@ def test_a_token_is_asked_of_all_but_the_probes(site):
     assert Client(page.url, TOKEN).entities("Person")
     for wrong in (f"Bearer {TOKEN}x", TOKEN, "Bearer", "Basic !!!", f"Digest {TOKEN}", "Basic " + "é".encode().hex()):
         assert page.get("/v1/entities", Authorization=wrong).status == 401, wrong
+
+
+def test_the_log_holds_what_is_asked_only_when_told_to(site, caplog):
+    caplog.set_level("INFO", logger="hynt.service")
+    quiet, talking = site(), site(log_questions=True)
+    quiet.predict(head="Secret", relation="b", tail="?")
+    quiet.get("/v1/entities?query=Secret")
+    wait_until(lambda: "GET /v1/entities 200" in caplog.text)
+    assert "POST /v1/predict 200" in caplog.text
+    assert "Secret" not in caplog.text
+    talking.predict(head="Secret", relation="b", tail="?")
+    wait_until(lambda: '"head": "Secret"' in caplog.text)  # the line is written once the answer is sent
 
 
 def test_the_file_of_a_token(tmp_path):
