@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import torch
@@ -64,3 +65,28 @@ def hostile_run(tmp_path_factory) -> Path:
         return train(start(hostile_graph(), settings, folder, torch.device("cpu")), torch.device("cpu")).path
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def service(browser, hostile_run, tmp_path_factory):
+    """One real service for all tests that only look and ask; its run has figures and an audit to show."""
+    from tests.browser.service_pages import prepared_run, write_audit
+    from tests.service.conftest import serving
+
+    folder = tmp_path_factory.mktemp("served")
+    run = prepared_run(hostile_run, folder)
+    audit = write_audit(run, folder / "suspicious.parquet")
+    with serving(run, folder / "log.txt", "--audit", str(audit)) as found:
+        yield found
+
+
+@pytest.fixture
+def visit(service, open_page):
+    """Opens an address of the service in a window of its own."""
+
+    def go(path: str, view: str = "laptop", scheme: str = "light"):
+        watched = open_page(view, scheme, urlsplit(service.url).netloc)
+        watched.page.goto(service.url + path)
+        return watched
+
+    return go

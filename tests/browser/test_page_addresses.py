@@ -118,4 +118,4 @@ def test_beginnings_can_be_asked():
         form = read(one["address"])
         assert (form.holes(), form.missing()) == (1, [])
         assert HOLE in one["text"]
-    assert found["trend"]["address"].startswith("/trends?head=p")
+    assert [one["address"].startswith("/trends?head=p") for one in found["trends"]] == [True], "one relation has dates"

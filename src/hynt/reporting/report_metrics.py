@@ -62,7 +62,7 @@ def _tile(name: str, value: str, ends: str, beside: str) -> Markup:
 def _best_trivial(measured: Found, task: str, metric: str) -> tuple[str, float] | None:
     rows = [
         (name, tasks[task]["all"][metric])
-        for name, tasks in measured["references"].items()
+        for name, tasks in sorted(measured["references"].items())
         if task in tasks and tasks[task]["all"][metric] is not None
     ]
     if not rows:
@@ -117,7 +117,7 @@ def _task_table(measured: Found, task: str, paper: Mapping[str, Any]) -> Markup:
             figures = paper[task][scope]
             cells = [_figure(figures[one]) if one in figures else "–" for one in metrics]
             rows.append(Row(["hynt, the paper", *cells, "–"], "paper"))
-        for name, tasks in measured["references"].items():
+        for name, tasks in sorted(measured["references"].items()):
             if task in tasks:
                 found = tasks[task][scope]
                 rows.append(Row([name, *(_figure(found[one]) for one in metrics), f"{found['count']:,}"]))
@@ -134,7 +134,7 @@ def _task_chart(measured: Found, task: str, paper: Mapping[str, Any]) -> Markup:
         rows.append((f"{protocol['model']}, this run", own, measured["intervals"][task]["all"][metric], "own"))
     if metric in paper.get(task, {}).get("all", {}):
         rows.append(("hynt, the paper", paper[task]["all"][metric], None, "paper"))
-    for name, tasks in measured["references"].items():
+    for name, tasks in sorted(measured["references"].items()):
         if task in tasks and tasks[task]["all"][metric] is not None:
             rows.append((name, tasks[task]["all"][metric], None, "trivial"))
     if not rows:

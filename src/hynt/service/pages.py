@@ -79,7 +79,7 @@ async def entity(request: Request, id: Text = "", offset: Offset = 0, position: 
         found = await _front(request).entity(id, offset, FACTS, position)
     except Problem as problem:
         near = (await _front(request).entities(id, 6))["entities"]
-        return problem_page(request, problem, near=near, header_query=id)
+        return problem_page(request, problem, title="Nothing is known by that name", near=near, header_query=id)
 
     def at(offset: int, position: str | None) -> str:
         return address("/entity", [("id", id), ("position", position), ("offset", offset or None)])

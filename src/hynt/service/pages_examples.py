@@ -15,14 +15,17 @@ from hynt.service.pages_questions import HOLE, AskedForm, address
 
 ENTITIES = 8
 MOST_QUALIFIERS = 3
+TRENDS = 4
+SERIES = 3
+"""Values of one head over time from which on a trend is offered."""
 
 
 def beginnings(graph: KnowledgeGraph) -> dict[str, Any]:
-    """Well-known entities, three questions of different kinds, and a trend."""
+    """Well-known entities, questions of different kinds, and trends."""
     train = graph.split("train")
     held_out = graph.splits.get("valid")
     table = held_out if held_out is not None and len(held_out) else train
-    return {"entities": _entities(graph, train), "questions": _questions(graph, table), "trend": _trend(graph, train)}
+    return {"entities": _entities(graph, train), "questions": _questions(graph, table), "trends": _trends(graph, train)}
 
 
 def _entities(graph: KnowledgeGraph, table: FactTable) -> list[dict[str, str]]:
@@ -84,19 +87,24 @@ def written_number(value: float, unit: str) -> str:
     return f"-{-year:04d}" if year else "0000"
 
 
-def _trend(graph: KnowledgeGraph, table: FactTable) -> dict[str, str] | None:
-    """The head and the relation with the most numbers under a date."""
+def _trends(graph: KnowledgeGraph, table: FactTable) -> list[dict[str, str]]:
+    """The relations with the most numbers under a date, each with the head that has most; a head comes once."""
     is_date = np.array([relation.unit == DATE_UNIT for relation in graph.relations], dtype=np.bool_)
     rows = np.unique(table.qualifier_owner()[is_date[table.qualifier_relation]])
     rows = rows[graph.vocabulary.relation_is_number[table.relation[rows]]]
-    if not len(rows):
-        return None
     width = np.int64(graph.vocabulary.relation_count)
     couples, counts = np.unique(table.head[rows] * width + table.relation[rows], return_counts=True)
-    head, relation = divmod(int(couples[np.argmax(counts)]), int(width))
-    return {
-        "text": f"{graph.entity_labels[head]}: {graph.relation_labels[relation]}",
-        "address": address(
-            "/trends", [("head", graph.vocabulary.entities[head]), ("relation", graph.relations[relation].name)]
-        ),
-    }
+    relations, heads = set[int](), set[int]()
+    found = []
+    for place in np.argsort(-counts, kind="stable").tolist():
+        head, relation = divmod(int(couples[place]), int(width))
+        if head in heads or relation in relations or counts[place] < SERIES:
+            continue
+        heads.add(head)
+        relations.add(relation)
+        parameters = [("head", graph.vocabulary.entities[head]), ("relation", graph.relations[relation].name)]
+        text = f"{graph.entity_labels[head]}: {graph.relation_labels[relation]}"
+        found.append({"text": text, "address": address("/trends", parameters)})
+        if len(found) == TRENDS:
+            break
+    return found

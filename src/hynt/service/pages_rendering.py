@@ -26,7 +26,7 @@ NAVIGATION = (
 )  # fmt: skip
 
 TITLES = {
-    404: "Nothing is known by that name", 422: "That cannot be asked", 429: "Too many questions at once",
+    404: "There is nothing here", 422: "That cannot be asked", 429: "Too many questions at once",
     500: "Something went wrong here", 503: "The model is not ready",
 }  # fmt: skip
 
@@ -82,10 +82,10 @@ def page(request: Request, template: str, status: int = 200, **content: Any) -> 
 
 def problem_page(request: Request, problem: Problem, **content: Any) -> HTMLResponse:
     """A failure as a page: what happened, and where to go from here."""
+    told = {"title": TITLES.get(problem.status, "This did not work"), "near": ()} | content
     waiting = problem.status in (429, 503)
     response = page(
-        request, "problem.html", problem.status, title=TITLES.get(problem.status, "This did not work"),
-        detail=problem.detail, waiting=waiting, near=content.pop("near", ()), **content,
+        request, "problem.html", problem.status, detail=problem.detail, waiting=waiting, **told
     )  # fmt: skip
     response.headers.update(problem.headers)
     return response
