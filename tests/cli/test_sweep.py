@@ -146,6 +146,8 @@ def test_progress_knows_what_is_better(capsys):
             progress.begun(number, {"model.dropout": 0.1})
             progress.ended(number, "complete", value, "")
         progress.ended(3, "pruned", 0.1, "")
+        progress.waiting(1, 60)
     lines = capsys.readouterr().err.splitlines()
-    assert ["best so far" in line for line in lines] == [True, False, True, False]
+    assert ["best so far" in line for line in lines] == [True, False, True, False, False]
+    assert lines[4] == "note: waiting for a trial of other workers; one that is silent for 60 s is tried again."
     assert lines[0] == "trial 0 complete: number.all.rmse 0.5000 (best so far); model.dropout=0.1"

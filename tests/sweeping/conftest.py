@@ -77,3 +77,6 @@ class Heard:
 
     def ended(self, number, outcome, value, problem):
         self.outcomes[number] = (outcome, value, problem)
+
+    def waiting(self, trials, seconds):
+        self.waited = (trials, seconds)

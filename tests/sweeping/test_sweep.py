@@ -162,6 +162,17 @@ def test_ctrl_c_keeps_the_trial_and_goes_on_from_its_checkpoint(people, tmp_path
     assert heard.outcomes[again][1] == whole["best"]["value"], "stopped and gone on with, it ends where it would have"
 
 
+def test_a_second_ctrl_c_does_not_lose_the_trial(people, tmp_path):
+    def stop(number, epoch):
+        raise KeyboardInterrupt
+
+    plan = make_plan(people, tmp_path / "out", trials=1, pruning="none")
+    with pytest.raises(KeyboardInterrupt):
+        sweep(plan, Heard(stop), Stopper())
+    assert standing(trials_of(plan)).waiting == 1
+    assert sweep(plan, Heard(), Stopper(), resume=True)["trials"]["complete"] == 1
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -198,8 +209,25 @@ def test_a_killed_sweep_goes_on(people, tmp_path):
     assert min(epoch for epoch, _ in heard.values[retried]) > 1, "it went on from the checkpoint"
 
 
+def test_whoever_has_nothing_to_begin_waits_for_the_others(people, tmp_path):
+    plan, stopper = make_plan(people, tmp_path / "out", trials=1, grace=60), Stopper()
+    with opened(plan) as study:
+        study._storage.record_heartbeat(study.ask()._trial_id)  # another worker, alive
+
+    class Impatient(Heard):
+        def waiting(self, trials, seconds):
+            super().waiting(trials, seconds)
+            stopper.asked = True
+
+    heard = Impatient()
+    with pytest.raises(Interrupted):
+        sweep(plan, heard, stopper, resume=True)
+    assert heard.waited == (1, 60)
+    assert heard.began == {}
+
+
 def test_workers_in_processes_share_the_trials(people, tmp_path):
-    plan, heard = make_plan(people, tmp_path / "out", pruning="none", trials=4), Heard()
+    plan, heard = make_plan(people, tmp_path / "out", pruning="none", trials=4, grace=60), Heard()
     result = sweep(plan, heard, Stopper(), workers=2)
     assert result["trials"] == {"complete": 4, "pruned": 0, "failed": 0, "unfinished": 0}
     assert sorted(heard.outcomes) == [trial.number for trial in counting(trials_of(plan))]

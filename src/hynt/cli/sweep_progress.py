@@ -71,6 +71,11 @@ class SweepProgress:
     def _is_better(self, value: float) -> bool:
         return self._best is None or self._sign * value > self._sign * self._best
 
+    def waiting(self, trials: int, seconds: float) -> None:
+        """Why nothing seems to happen."""
+        what = "a trial" if trials == 1 else f"{trials} trials"
+        self.note(f"waiting for {what} of other workers; one that is silent for {seconds:.0f} s is tried again.")
+
     def note(self, text: str) -> None:
         """Something to know, once."""
         self._say(f"note: {text}")

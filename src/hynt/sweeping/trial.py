@@ -43,6 +43,10 @@ class Listener(Protocol):
         """`outcome` is complete, pruned or failed."""
         ...
 
+    def waiting(self, trials: int, seconds: float) -> None:
+        """Nothing is left to begin, but other workers are at so many trials; silent for `seconds`, they are lost."""
+        ...
+
 
 class Surplus(Exception):
     """There were enough trials without this one."""
@@ -117,7 +121,7 @@ class TrialRunner:
         judge = _Judge(trial, self.listener)
         try:
             run = train(run, device, judge, self.stopper)
-        except Interrupted:
+        except (Interrupted, KeyboardInterrupt):
             raise  # the checkpoint stays, for whoever tries again
         except BaseException:
             self._keep_metrics(folder)

@@ -36,12 +36,16 @@ def work(plan: Plan, listener: Listener, stopper: Stopper, worker: int = 0) -> N
     graph = load_graph(plan.graph.resolve())
     with opened(plan, worker) as study:
         runner = TrialRunner(plan, graph, listener, stopper, lambda: study.get_trials(deepcopy=False))
+        is_told = False
         while not stopper.asked:
             optuna.storages.fail_stale_trials(study)
             found = standing(study.get_trials(deepcopy=False))
             if found.waiting or found.begun < plan.trials:
                 _take_one(study, runner)
             elif found.running:
+                if not is_told:
+                    listener.waiting(found.running, plan.grace)
+                    is_told = True
                 time.sleep(SECONDS_BETWEEN_LOOKS)
             else:
                 return
@@ -58,8 +62,9 @@ def _take_one(study: Study, runner: TrialRunner) -> None:
 
     try:
         study.optimize(remembered, n_trials=1, catch=(Surplus,))
-    except Interrupted:
-        try_again(study, number[0])
+    except (Interrupted, KeyboardInterrupt):
+        if number:
+            try_again(study, number[0])
         raise
     except HyntError:
         return  # the trial is marked with its problem; another may do better
@@ -121,6 +126,9 @@ class _Reporting:
 
     def ended(self, number: int, outcome: str, value: float | None, problem: str) -> None:
         self._news.put(("ended", (number, outcome, value, problem)))
+
+    def waiting(self, trials: int, seconds: float) -> None:
+        """Not sent: of several workers, the early ones always wait for the last."""
 
 
 def _in_process(plan: Plan, worker: int, news: Queue[tuple[str, tuple[Any, ...]]]) -> None:
