@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -77,10 +77,10 @@ class Judges:
     watcher: AuditWatcher
     stopper: Stopper
     compiled: bool = True  # for a GPU: compiled steps are faster, but compiling takes its time
+    _loaded: tuple[str, LoadedRun] | None = field(default=None, init=False)  # the judge at hand, by name
 
     def judged(self) -> list[tuple[Part, Judged]]:
         """What every part's judge says; trained, asked and kept where that is not done yet."""
-        self._loaded: tuple[str, LoadedRun] | None = None
         parts = self.plan.parts()
         trained = [part for part in parts if not part.by_run]
         for number, part in enumerate(trained, 1):

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _STEPS = 50
 _CLOSE = 1e-8
@@ -38,28 +37,28 @@ def evidence(signal: Floats, part: Ids, decoy: Floats, decoy_part: Ids) -> Float
         own = part == one
         stored, wrong = signal[~own], decoy[decoy_part != one]
         if min(len(stored), len(wrong)) >= _FEW:
-            found[own] = _fitted(stored, wrong)(signal[own])
+            found[own] = _Ratio(stored, wrong).at(signal[own])
     return found
 
 
-class _fitted:  # noqa: N801 - called like the function that it stands for
-    """log10 of the ratio of densities at a signal, as two straight lines that meet at 0: its own slope for signals that
-    fit better than a guess, or that lie inside the interval, and another beyond. Never falling.
+class _Ratio:
+    """log10 of the ratio of densities at a signal, as two straight lines that meet at 0: one slope for signals that fit
+    better than a guess, or lie inside the interval, and another beyond. Never falling.
     """
 
     def __init__(self, stored: Floats, wrong: Floats) -> None:
         values, is_wrong = np.concatenate([stored, wrong]), np.arange(len(stored) + len(wrong)) >= len(stored)
         # As many of each in weight: then the log-odds are the log of the ratio of densities.
         weight = np.where(is_wrong, 0.5 / len(wrong), 0.5 / len(stored)) * len(values)
-        self.bound = math.log(min(len(stored), len(wrong)))
-        self.weights = _logistic(_features(values), is_wrong.astype(np.float64), weight)
+        self._bound = math.log(min(len(stored), len(wrong)))
+        self._weights = _logistic(_features(values), is_wrong.astype(np.float64), weight)
 
-    def __call__(self, signal: Floats) -> Floats:
-        constant, below, above = self.weights
+    def at(self, signal: Floats) -> Floats:
+        constant, below, above = self._weights
         below, above = max(below, 0.0), max(above, 0.0)
         slopes = np.minimum(signal, 0.0) * below + np.maximum(signal, 0.0) * above
         # Bent towards a bound that it never reaches: n values cannot speak for a ratio above n.
-        return np.asarray(-np.logaddexp(-(constant + slopes), -self.bound) / math.log(10))
+        return np.asarray(-np.logaddexp(-(constant + slopes), -self._bound) / math.log(10))
 
 
 def _features(signal: Floats) -> Floats:

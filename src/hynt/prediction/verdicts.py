@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.seeds import derived_seed
 from hynt.evaluation.questions import POSITION_GROUPS, position_group
-from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, Components, component_starts, components
+from hynt.graph.components import ENTITY_KIND, Components, component_starts, components
 from hynt.prediction.audit_plan import AuditPlan, Part
 from hynt.prediction.audit_work import Judged
 from hynt.prediction.decoys import Places, place_keys
@@ -161,8 +161,3 @@ def _wrong_numbers(stored: Components, seed: int) -> list[Floats]:
     other[order] = stored.number[again]
     tenfold = stored.number * np.where(random.random(len(stored)) < 0.5, 10.0, 0.1)
     return [other, tenfold]
-
-
-def is_number(found: Verdicts) -> Flags:
-    """(m,) which components are numbers."""
-    return np.asarray(found.stored.kind == NUMBER_KIND)
