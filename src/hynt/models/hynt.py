@@ -209,6 +209,13 @@ class Hynt(nn.Module):
             case TheNumber():
                 return self._number(question)
 
+    def output_table(self) -> tuple[Tensor, Tensor]:
+        """W_ent (entities, d) and b_ent (entities,): what a sample of entities is scored by in training."""
+        entities = self.sizes.entities
+        if self.sizes.literals:
+            return self._output_weight()[:entities], self.entity_output_bias[:entities]
+        return self._output_weight(), self.entity_output_bias
+
     def _output_weight(self) -> Tensor:
         if self.entity_output is not None:
             return self.entity_output

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import torch
 import torch.nn.functional as functional
@@ -17,7 +17,10 @@ from torch import Tensor
 from hynt.batches.epoch_plan import Step
 from hynt.batches.masked_batch import TASKS, Answers, MaskedBatch, Task
 from hynt.config.constraints import Range
-from hynt.models.contract import Entities, Model, Number, Relations, Tokens
+from hynt.models.contract import Entities, Model, Number, Question, Relations, Tokens
+
+NegativeSource: TypeAlias = Literal["mix", "uniform", "log-uniform"]
+"""Where sampled entities come from; "mix" is a third each of the other two and of the answers in the batch."""
 
 
 class LossPart(NamedTuple):
@@ -31,6 +34,14 @@ class LossPart(NamedTuple):
         return self.total / self.weight.clamp(min=1)
 
 
+class EntityLoss(Protocol):
+    """Another way to the loss of questions for entities than scoring all of them."""
+
+    def loss(self, model: Model, asked: Question, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
+        """(k,) float32 for k questions with answers (k,) int64 and weights (k,), 0 where a row is no question."""
+        ...
+
+
 @dataclass(frozen=True)
 class LossSettings:
     """L = L_ent + λ1·L_rel + λ2·L_num, with smoothing ε in the first two (Section 4.4.4 of the paper)."""
@@ -39,6 +50,9 @@ class LossSettings:
     relation_smoothing: Annotated[float, Range(0, 1, below_maximum=True)] | None = None  # None: as for entities
     relation_weight: Annotated[float, Range(0)] = 1.0  # λ1
     number_weight: Annotated[float, Range(0)] = 1.0  # λ2
+    softmax: Literal["auto", "full", "sampled"] = "auto"  # over entities; "auto" samples where there are very many
+    negatives: Annotated[int, Range(3)] = 16384  # how many entities a step samples, where it samples
+    negative_source: NegativeSource = "mix"
 
 
 def masked_fact_losses(
@@ -48,8 +62,12 @@ def masked_fact_losses(
     step: Step,
     smoothing: float,
     relation_smoothing: float | None = None,
+    sampler: EntityLoss | None = None,
 ) -> dict[Task, LossPart]:
-    """The loss of each task that the step has places for. Each output is computed only for the rows that ask for it."""
+    """The loss of each task that the step has places for. Each output is computed only for the rows that ask for it.
+
+    With a sampler, the entities' normaliser is estimated from a sample of them.
+    """
     question = model.read(batch)
     parts: dict[Task, LossPart] = {}
     for task in TASKS:
@@ -71,7 +89,10 @@ def masked_fact_losses(
         else:
             # A place without a question may hold a row whose answer is no entity; its weight is 0.
             entity = answers.entity[rows].clamp(max=model.sizes.entities - 1)
-            loss = smoothed_cross_entropy(model.score(asked, Entities()), entity, smoothing)
+            if sampler is None:
+                loss = smoothed_cross_entropy(model.score(asked, Entities()), entity, smoothing)
+            else:
+                loss = sampler.loss(model, asked, entity, weights, smoothing)
         parts[task] = LossPart((loss * weights).sum(), weights.sum())
     return parts
 

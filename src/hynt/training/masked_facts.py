@@ -17,6 +17,7 @@ from hynt.batches.masked_batch import Task
 from hynt.batches.masking import hide
 from hynt.models.contract import Model
 from hynt.training.losses import LossSettings, joint_loss, masked_fact_losses
+from hynt.training.sampled_softmax import sampler_for
 from hynt.training.streams import Loss, LossFunction, StepItems
 
 
@@ -56,6 +57,7 @@ class MaskedFacts:
         self.facts, self.losses = facts, losses
         self.item_count = len(facts)
         self.planner = EpochPlanner(facts, batch_size, masking)
+        self.sampler = sampler_for(facts, self.planner.components, losses)
 
     def epoch(self, seed: int, epoch: int) -> MaskedEpoch:
         """The plan of an epoch."""
@@ -68,7 +70,7 @@ class MaskedFacts:
     def loss_for(self, shape: Hashable) -> LossFunction:
         """Hides, reads and scores; each part is the mean over its own questions."""
         assert isinstance(shape, StepShape)
-        facts, losses, layout = self.facts, self.losses, shape.layout
+        facts, losses, layout, sampler = self.facts, self.losses, shape.layout, self.sampler
         at = places(layout, facts.device)
         sizes = (layout.rows, layout.rows, *shape.outputs)
         link, relation, number = shape.outputs
@@ -80,8 +82,9 @@ class MaskedFacts:
             step = _TaskRows(tuple(outputs), task_weights)
             batch, answers = hide(facts, rows, asked, layout, at)
             parts = masked_fact_losses(
-                cast(Model, model), batch, answers, cast(Step, step), losses.smoothing, losses.relation_smoothing
-            )
+                cast(Model, model), batch, answers, cast(Step, step), losses.smoothing, losses.relation_smoothing,
+                sampler,
+            )  # fmt: skip
             none = weights.new_zeros(())
             sums = [parts[task].total if task in parts else none for task in Task]
             counts = [parts[task].weight if task in parts else none for task in Task]

@@ -7,6 +7,7 @@ outcome = train(run, device, watcher)
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,6 +38,7 @@ from hynt.training.optimisation import Optimisation
 from hynt.training.phases import phases_for, runner_for
 from hynt.training.progress import Best, EpochRecord, Progress, ValidationRecord
 from hynt.training.run_folder import RunFolder
+from hynt.training.sampled_softmax import check_softmax
 from hynt.training.settings import RunSettings
 from hynt.training.trainer import Trainer
 from hynt.training.training_data import TrainingData, fit_scaling, training_data, training_table
@@ -92,6 +94,7 @@ def start(
     # What cannot work is refused before a folder is made, not after hours of training.
     training_table(graph, settings)
     check_metric(settings, graph)
+    check_softmax(settings)
     scaling = fit_scaling(graph, settings)
     return RunFolder.create(out, settings, graph, scaling, describe_environment(device), graph_source)
 
@@ -144,8 +147,9 @@ def train(
     stopper: Stopper | None = None,
     *,
     compiled: bool = True,
+    clock: Callable[[], float] = time.monotonic,
 ) -> RunFolder:
-    """Trains a run to its end, from where its last good checkpoint left it."""
+    """Trains a run to its end, from where its last good checkpoint left it. `clock` tells training time."""
     watcher = watcher or Silence()
     if run.is_finished:
         run.tidy()
@@ -164,7 +168,7 @@ def train(
     trainer = Trainer(
         phases_for(model, data, settings), settings, runner_for(model, device, settings, watcher.note, compiled),
         validation_for(settings, data, model, device), keeper, device, stopper or Stopper(),
-        take_best=keeper.take_best,
+        clock=clock, take_best=keeper.take_best,
     )  # fmt: skip
     model.train()
     try:

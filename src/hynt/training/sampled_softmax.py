@@ -1,0 +1,192 @@
+"""Cross entropy over entities without scoring all of them: log Z is estimated from a sample, everything else is exact.
+
+With target (1 − ε)·[answer] + ε/N the loss of a question is log Z − (1 − ε)·s[answer] − ε·mean(s). Scores are
+s = x·Wᵀ + b, so mean(s) = x·mean(W) + mean(b): exact, at the price of one sweep over W. Only Z = Σ exp(s) asks for all
+entities. It is s[answer]'s own term plus an estimate of the rest,
+
+    Ẑ = exp(s[answer]) + Σ over drawn j ≠ answer of exp(s_j) / C(j),    C(j) = how often j is drawn on average,
+
+whose expectation is Z. Draws come from several sources at once; C adds up over them, so an entity that any source
+likes weighs little (the balance heuristic of multiple importance sampling). Shapes are static, everything is drawn on
+the device, and nothing makes the host wait: a step can be captured.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor
+
+from hynt.batches.components import Components
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.masked_batch import HEAD, TAIL, Task
+from hynt.errors import UsageError
+from hynt.models.contract import ItemStream, Model, Question
+from hynt.models.registry import MODELS
+from hynt.training.losses import LossSettings, NegativeSource
+from hynt.training.settings import RunSettings
+
+FULL_UP_TO = 200_000
+"""Entities up to which "auto" scores all of them."""
+
+
+@runtime_checkable
+class AffineOutput(Protocol):
+    """A model whose scores of entities are x·Wᵀ + b, with x the encoded question."""
+
+    def output_table(self) -> tuple[Tensor, Tensor]:
+        """W (entities, width) and b (entities,)."""
+        ...
+
+
+class Drawn(NamedTuple):
+    """A sample of entities, the same for all questions of a step."""
+
+    ids: Tensor  # (s,) int64
+    log_count: Tensor  # (s,) float32 log C: how often each is drawn on average, by all sources together
+    is_real: Tensor  # (s,) bool false for draws that hit a row of weight 0
+
+
+@dataclass(frozen=True, eq=False)
+class NegativeSampler:
+    """Draws entities: some uniformly, some by a log-uniform law over their ranks by frequency, some from the answers of
+    the step's other questions.
+    """
+
+    by_frequency: Tensor  # (entities,) int32 ids, most often asked for first
+    base_count: Tensor  # (entities,) float32 how often each is drawn on average by the first two sources
+    answer_share: Tensor  # (entities,) float32 how likely the answer of a random question is this entity
+    uniform: int
+    log_uniform: int
+    in_batch: int
+
+    @classmethod
+    def of(cls, answer_share: Tensor, negatives: int, source: NegativeSource = "mix") -> NegativeSampler:
+        """From (entities,) float64 shares; `negatives` draws in all, a multiple of 8 where a GPU's products like it."""
+        entities, third = len(answer_share), negatives // 3
+        uniform, log_uniform, in_batch = {
+            "uniform": (negatives, 0, 0),
+            "log-uniform": (0, negatives, 0),
+            "mix": (negatives - 2 * third, third, third),
+        }[source]
+        order = torch.argsort(answer_share, descending=True, stable=True)
+        place = torch.arange(1, entities + 1, dtype=torch.float64, device=order.device)
+        chance = torch.log1p(1 / place) / math.log1p(entities)
+        base = torch.full_like(answer_share, uniform / entities).index_add(0, order, log_uniform * chance)
+        return cls(order.int(), base.float(), answer_share.float(), uniform, log_uniform, in_batch)
+
+    def draw(self, answer: Tensor, weight: Tensor) -> Drawn:
+        """For questions with answers (k,) int64 and weights (k,), 0 where there is none."""
+        device, entities = answer.device, len(self.by_frequency)
+        ids = []
+        if self.uniform:
+            ids.append(torch.randint(entities, (self.uniform,), device=device))
+        if self.log_uniform:
+            # In double precision: single has too few digits to reach every rank of a million.
+            share = torch.rand(self.log_uniform, dtype=torch.float64, device=device)
+            rank = torch.exp(share * math.log1p(entities)).long() - 1
+            ids.append(self.by_frequency[rank.clamp(0, entities - 1)].long())
+        count = self.base_count
+        is_real = torch.ones(self.uniform + self.log_uniform, dtype=torch.bool, device=device)
+        if not self.in_batch:
+            chosen = torch.cat(ids)
+            return Drawn(chosen, count[chosen].log(), is_real)
+        row = torch.randint(len(answer), (self.in_batch,), device=device)
+        of_batch = weight[row] > 0
+        chosen = torch.cat([*ids, answer[row]])
+        # A question's own answer is no negative of it. So of the draws it counts those that hit other questions.
+        others = of_batch.sum() * (1 - 1 / (weight > 0).sum().clamp(min=1))
+        log_count = (count[chosen] + others * self.answer_share[chosen]).clamp(min=1e-30).log()
+        return Drawn(chosen, log_count, torch.cat([is_real, of_batch]))
+
+    def loss(self, model: Model, asked: Question, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
+        """(k,) float32 cross entropy of questions with a fresh sample."""
+        table = cast(AffineOutput, model).output_table()
+        return sampled_cross_entropy(asked.encoded, table, answer, self.draw(answer, weight), smoothing)
+
+
+def sampler_for(facts: FactTensors, components: Components, losses: LossSettings) -> NegativeSampler | None:
+    """What the settings ask for; None: all entities are scored."""
+    if not samples(losses, facts.sizes.entities) or facts.sizes.literals:
+        return None
+    return NegativeSampler.of(answer_shares(facts, components), losses.negatives, losses.negative_source)
+
+
+def samples(losses: LossSettings, entities: int) -> bool:
+    """Whether a step scores only some entities."""
+    return losses.softmax == "sampled" or (losses.softmax == "auto" and entities > FULL_UP_TO)
+
+
+def check_softmax(settings: RunSettings) -> None:
+    """Refuses to sample for a model that cannot: its loss, or its literals, need all scores."""
+    if settings.losses.softmax != "sampled":
+        return
+    entry = MODELS.get(settings.model_name)
+    if entry.item_stream is not ItemStream.MASKED_FACTS or entry.needs_literals(settings.model):
+        raise UsageError(
+            f"the model {settings.model_name!r} is trained on the scores of all entities, with these settings.",
+            where="losses.softmax", advice="Leave it at auto, or train hynt with numbers as numbers.",
+        )  # fmt: skip
+
+
+def answer_shares(facts: FactTensors, components: Components) -> Tensor:
+    """(entities,) float64: how likely each entity is the answer of a question that asks for one, over an epoch."""
+    linked = components.task == Task.LINK
+    owner, position = components.owner()[linked], components.position[linked]
+    slot = torch.where(position > TAIL, facts.offsets[owner] + (position - 3) // 2, facts.qualifier_total)
+    of_triplet = torch.where(position == HEAD, facts.head[owner], facts.tail_entity[owner])
+    entity = torch.where(position > TAIL, facts.qualifier_entity[slot], of_triplet)
+    chance = 1 / components.counts()[owner].double()
+    shares = torch.zeros(facts.sizes.entities, dtype=torch.float64, device=facts.device)
+    shares.index_add_(0, entity.long(), chance)
+    return shares / shares.sum().clamp(min=1e-300)
+
+
+def sampled_cross_entropy(
+    x: Tensor, table: tuple[Tensor, Tensor], answer: Tensor, drawn: Drawn, smoothing: float
+) -> Tensor:
+    """(k,) float32 from encoded questions x (k, width), the output table, answers (k,) int64 and a sample."""
+    weight, bias = table
+    samples = len(drawn.ids)
+    rows, mean_row = _rows_and_mean(weight, torch.cat([drawn.ids, answer]), smoothing > 0)
+    offsets, mean_offset = _rows_and_mean(bias.unsqueeze(1), torch.cat([drawn.ids, answer]), smoothing > 0)
+    scores = functional.linear(x, rows[:samples], offsets[:samples, 0]).float() - drawn.log_count
+    is_out = (drawn.ids == answer.unsqueeze(1)) | ~drawn.is_real
+    scores = scores.masked_fill(is_out, -torch.inf)
+    true = (x.float() * rows[samples:]).sum(1) + offsets[samples:, 0]
+    loss = torch.cat([true.unsqueeze(1), scores], 1).logsumexp(1) - (1 - smoothing) * true
+    if smoothing > 0:
+        loss = loss - smoothing * ((x.float() * mean_row).sum(1) + mean_offset[0])
+    return loss
+
+
+def _rows_and_mean(table: Tensor, ids: Tensor, with_mean: bool) -> tuple[Tensor, Tensor]:
+    """(n, width) rows of a table, and (width,) the mean of all rows; zeros where it is not wanted."""
+    found: tuple[Tensor, Tensor] = _RowsAndMean.apply(table, ids, with_mean)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _RowsAndMean(torch.autograd.Function):
+    """One function, so that the way back makes one gradient of the table's size and not one for each use."""
+
+    @staticmethod
+    def forward(context: Any, table: Tensor, ids: Tensor, with_mean: bool) -> tuple[Tensor, Tensor]:
+        context.save_for_backward(ids)
+        context.size, context.with_mean = len(table), with_mean
+        mean = table.mean(0) if with_mean else table.new_zeros(table.shape[1])
+        return table[ids], mean
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        (ids,) = context.saved_tensors
+        of_rows, of_mean = gradients
+        width = of_rows.shape[1]
+        if context.with_mean:
+            whole = (of_mean / context.size).expand(context.size, width).contiguous()
+        else:
+            whole = of_rows.new_zeros(context.size, width)
+        return whole.index_add(0, ids, of_rows), None, None
