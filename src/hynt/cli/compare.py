@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,6 +36,9 @@ def compare(
         str, typer.Option("--task", metavar="T", help="Some of link, relation, number, with commas between.")
     ] = "link,relation,number",
     device: Annotated[Device, typer.Option("--device", help="Where to train.")] = Device.AUTO,
+    by_processor: Annotated[
+        bool, typer.Option("--processor-time", help="Count the time of processors: for a machine that others use too.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Train models on GRAPH for the same time, test them, and set them beside each other and beside trivial ones.
@@ -55,7 +59,8 @@ def compare(
     _check_splits(loaded)
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file.", where="--out", advice="Give a folder.")
-    place = Place(loaded, target, None if graph in BUILT_IN else graph_folder(graph), tasks)
+    clock = time.process_time if by_processor else time.monotonic
+    place = Place(loaded, target, None if graph in BUILT_IN else graph_folder(graph), tasks, clock=clock)
     trials = [trial_for(name, loaded, target, seed, 60 * minutes) for name in names for seed in numbers]
     with CompareProgress() as progress, stopping_on_signals() as stopper:
         try:
@@ -63,7 +68,8 @@ def compare(
         except Interrupted as stopped:
             raise Interrupted(stopped.what, advice="Go on with the same command.") from None
     result = {
-        "graph": loaded.name, "minutes_per_model": minutes, "environment": describe_environment(target), **found,
+        "graph": loaded.name, "minutes_per_model": minutes, "clock": "processor" if by_processor else "wall",
+        "environment": describe_environment(target), **found,
     }  # fmt: skip
     files = _write(out, result)
     told = result | {"files": files}
@@ -106,7 +112,8 @@ def _write(out: Path, result: dict[str, Any]) -> list[str]:
         from hynt.reporting.chart_style import picture
         from hynt.reporting.compare_chart import compare_figure
 
-        title = f"{result['graph'] or 'the graph'}: {result['minutes_per_model']:g} minutes of training each"
+        time_of = "processor time" if result["clock"] == "processor" else "training"
+        title = f"{result['graph'] or 'the graph'}: {result['minutes_per_model']:g} minutes of {time_of} each"
         for suffix in (".png", ".svg"):
             write_whole(out / f"comparison{suffix}", picture(compare_figure(result, title), suffix))
             files.append(f"comparison{suffix}")
@@ -119,8 +126,8 @@ def _print(console: Console, result: dict[str, Any]) -> None:
     from hynt.reporting.compare_table import cost_table, quality_table
 
     console.print(
-        f"{visible(result['graph']) or 'the graph'}, test split; {result['minutes_per_model']:g} minutes of training a "
-        "model; ties realistic"
+        f"{visible(result['graph']) or 'the graph'}, test split; {result['minutes_per_model']:g} minutes of "
+        f"{'processor' if result['clock'] == 'processor' else 'training'} time a model; ties realistic"
     )
     for cells in (quality_table(result), cost_table(result)):
         table = Table(*cells.titles)

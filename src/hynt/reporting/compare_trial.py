@@ -77,6 +77,7 @@ class Place:
     graph_source: Path | None = None  # the saved graph's folder, for one too large to keep in a run
     tasks: Iterable[str] = TASKS
     compiled: bool = True  # on a GPU: whether steps are compiled before they are captured
+    clock: Callable[[], float] = time.monotonic  # what training time is told by
 
 
 def run_trial(
@@ -96,7 +97,7 @@ def run_trial(
         refuse_changes(run, settings, place.graph)
     else:
         run = start(place.graph, settings, folder, place.device, place.graph_source)
-    run = train(run, place.device, watcher, stopper, compiled=place.compiled)
+    run = train(run, place.device, watcher, stopper, compiled=place.compiled, clock=place.clock)
     loaded = load_run(run.path, place.device)
     began = time.perf_counter()
     run.count_read("test")

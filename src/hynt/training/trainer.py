@@ -101,9 +101,7 @@ class _PhaseLoop:
     def _epoch(self, source: EpochSource) -> None:
         phase_index, epoch = self.progress.phase, self.progress.epoch
         highest = self.settings.optimiser.learning_rate
-        ahead = max(0.0, self._share_by_time() - epoch)
-        scheduled = learning_rate(self.settings.schedule, highest, epoch, ahead)
-        rate = scheduled if self.phase.rate is None else self.phase.rate
+        rate = self._scheduled_rate(epoch) if self.phase.rate is None else self.phase.rate
         self.optimisation.set_rate(rate)
         items = source.epoch(epoch)
         moves = self.settings.schedule.shape == "linear" and self.phase.rate is None  # from step to step
@@ -125,6 +123,14 @@ class _PhaseLoop:
         self.ledger.close(epoch + 1, rate)
         source.queued(epoch)
         self._report(wait=False)
+
+    def _scheduled_rate(self, epoch: int) -> float:
+        """The rate at an epoch's start. Where seconds are counted, a rate that falls to an end reaches it with them."""
+        schedule, by_time = self.settings.schedule, self._share_by_time()
+        if schedule.shape == "cosine":
+            epoch = min(max(epoch, int(by_time)), max(epoch, self.phase.epochs - 1))
+        ahead = max(0.0, by_time - epoch) if schedule.shape == "linear" else 0.0
+        return learning_rate(schedule, self.settings.optimiser.learning_rate, epoch, ahead)
 
     def _settle(self) -> None:
         """Validates and saves after an epoch, where that is due."""
