@@ -7,7 +7,7 @@ time, in one run, so that their ratios hold whatever the machine.
 
 Facts a second are those of the training split: an epoch of any model goes through all of them once, whatever it asks
 about them. Steps are timed for `--seconds`, after a few to warm up; `--epochs 1` times whole epochs instead. Processor
-seconds are summed over threads. `--markdown` prints the table of a JSON file that is there.
+seconds are summed over threads. `--markdown FILE` prints the table of a JSON file that is there.
 """
 
 from __future__ import annotations
@@ -60,32 +60,29 @@ def measured(model: str, given: argparse.Namespace) -> dict[str, Any]:
     runner = runner_for(network, device, settings, print, given.compiled)(
         phase, Optimisation(phase.parameters, settings.optimiser, device, phase.second)
     )
-    began = waited()[0]
-    done, steps, start = 0, 0, None
-    for epoch in range(10**6):
+    start: tuple[float, float] | None = None if given.epochs is None else waited()
+    done = steps = 0
+    for epoch in range(10**6 if given.epochs is None else given.epochs):
         items = phase.stream.epoch(settings.seed, epoch)
         for index in range(len(items)):
-            if start is None and given.epochs is None and done == WARM_UP_STEPS:
+            if start is None and done >= min(WARM_UP_STEPS, len(items)):
                 start, steps = waited(), 0
             runner.run(items.items(index), done)
             done, steps = done + 1, steps + 1
-            if start is not None and time.perf_counter() - start[0] > given.seconds:
+            if given.epochs is None and start is not None and time.perf_counter() - start[0] > given.seconds:
                 break
-        if epoch == 0 and start is None and given.epochs is None:
-            continue
-        if given.epochs is not None and epoch + 1 < given.epochs:
-            continue
-        if given.epochs is not None or (start is not None and time.perf_counter() - start[0] > given.seconds):
+        if given.epochs is None and start is not None and time.perf_counter() - start[0] > given.seconds:
             break
     end = waited()
-    first = (began, 0.0) if start is None else start
-    wall = end[0] - first[0]
+    assert start is not None
+    wall, processor = end[0] - start[0], end[1] - start[1]
     facts, failed = len(data.facts) * steps / len(items), bool(runner.optimisation.failed)
     row: dict[str, Any] = {
         "parameters": sum(p.numel() for p in network.parameters()), "batch_size": settings.batch_size,
         "steps_per_epoch": len(items), "steps": steps, "build_seconds": built, "train_seconds": wall,
-        "train_processor_seconds": end[1] - first[1] if start is not None else None,
-        "facts_per_second": facts / wall, "failed": failed, "train_peak_memory_bytes": peak_memory(device),
+        "train_processor_seconds": processor, "facts_per_second": facts / wall,
+        "facts_per_processor_second": facts / processor, "failed": failed,
+        "train_peak_memory_bytes": peak_memory(device),
     }  # fmt: skip
     before = waited()
     assert isinstance(network, Model)
@@ -107,22 +104,24 @@ def generated(given: argparse.Namespace, place: Path) -> str:
     return str(place / "generated")
 
 
-def table(result: dict[str, Any]) -> str:
+def table(result: dict[str, Any], *, by_processor: bool) -> str:
     """Markdown: speed, its ratio to HyNT's in the same run, time of a test, and memory."""
-    rows = result["models"]
-    base = rows.get("hynt", {}).get("facts_per_second")
+    rows, of = result["models"], "processor_second" if by_processor else "second"
+    unit = "processor second" if by_processor else "s"
+    base = rows.get("hynt", {}).get(f"facts_per_{of}")
     lines = [
-        "| model | parameters | batch | facts/s | against `hynt` | test, questions/s | peak memory, MB |",
+        f"| model | parameters | batch | facts/{unit} | against `hynt` | test questions/{unit} | peak memory, MB |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, row in rows.items():
         if "facts_per_second" not in row:
             lines.append(f"| `{name}` | {row['problem']} | | | | | |")
             continue
-        ratio = f"{row['facts_per_second'] / base:.2f}" if base else "–"
-        asked = row["test_questions"] / row["test_seconds"]
+        speed = row[f"facts_per_{of}"]
+        ratio = f"{speed / base:.2f}" if base else "–"
+        asked = row["test_questions"] / row["test_processor_seconds" if by_processor else "test_seconds"]
         lines.append(
-            f"| `{name}` | {row['parameters']:,} | {row['batch_size']} | {row['facts_per_second']:,.0f} | {ratio} | "
+            f"| `{name}` | {row['parameters']:,} | {row['batch_size']} | {speed:,.0f} | {ratio} | "
             f"{asked:,.0f} | {row['peak_memory_bytes'] / 1e6:,.0f} |"
         )
     return "\n".join(lines)
@@ -143,11 +142,12 @@ def main() -> None:
     parser.add_argument("--compiled", action="store_true")
     parser.add_argument("--limit-seconds", type=float, default=float("inf"), help="of one model")
     parser.add_argument("--markdown", type=Path, help="print the table of this JSON and leave")
+    parser.add_argument("--by-processor", action="store_true", help="with --markdown: for a machine that was busy")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.markdown is not None:
-        print(table(json.loads(given.markdown.read_text(encoding="utf-8"))))
+        print(table(json.loads(given.markdown.read_text(encoding="utf-8")), by_processor=given.by_processor))
         return
     if given.out is None:
         parser.error("--out is needed")
