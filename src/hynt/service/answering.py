@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hynt.errors import HyntError, UsageError
+from hynt.errors import DataError, HyntError, UsageError
 from hynt.prediction.candidates import Candidates, candidates_for
-from hynt.service.problems import Fault, fault_of
+from hynt.service.problems import Fault, code_place, fault_of
 
 if TYPE_CHECKING:
     from hynt.prediction.answers import Answers
@@ -32,6 +30,7 @@ class Reply(NamedTuple):
 
     body: bytes
     faults: tuple[Fault, ...] = ()
+    broken: str = ""  # what is wrong with the run, whatever is asked
     bug: str = ""  # where hynt itself failed
 
 
@@ -70,7 +69,7 @@ class Answering:
         except Exception as error:  # noqa: BLE001 - a question that meets a bug must not end everybody else's
             if len(jobs) > 1:
                 return [reply for job in jobs for reply in self.replies(kind, [job])]
-            return [Reply(b"", (), _where(error))]
+            return [Reply(b"", bug=code_place(error))]
 
     # ------------------------------------------------------------------ questions
 
@@ -161,13 +160,6 @@ def _place_in_trend(where: str) -> str:
     return re.sub(r"qualifier (\d+)$", lambda found: f"qualifier {max(1, int(found[1]) - 1)}", where)
 
 
-def _where(error: Exception) -> str:
-    """What failed and where in the code; not what was asked, which the message may hold."""
-    frames = traceback.extract_tb(error.__traceback__)
-    steps = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-4:]))
-    return f"{type(error).__name__} at {steps}"
-
-
 def _cut(answers: Answers, top: int) -> Answers:
     """The first `top` answers; probabilities are over all candidates, so the rest changes nothing about them."""
     return answers if len(answers) <= top else replace(answers, answers=answers.answers[:top])
@@ -181,7 +173,8 @@ def _refused_or(work: Callable[[Mapping[str, Any]], dict[str, Any]], job: Mappin
 
 
 def _refusal(error: HyntError) -> Reply:
-    return Reply(b"", (fault_of(error),))
+    """The question's fault; or the run's, where its own data is refused."""
+    return Reply(b"", broken=error.what) if isinstance(error, DataError) else Reply(b"", (fault_of(error),))
 
 
 def _encoded(answers: Answers) -> bytes:

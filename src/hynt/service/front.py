@@ -19,7 +19,7 @@ from hynt.graph.lookup import Position
 from hynt.service.engine import Engine
 from hynt.service.graph_views import GraphViews
 from hynt.service.metrics import Metrics
-from hynt.service.problems import Problem, invalid
+from hynt.service.problems import Problem, invalid, unavailable
 from hynt.service.question_queue import QuestionQueue
 from hynt.service.settings import ServiceSettings
 
@@ -97,6 +97,9 @@ class Front:
         """
         replies = await self.queue.ask(kind, jobs, self.settings.answer_within)
         for reply in replies:
+            if reply.broken:
+                LOG.error("%s: the run cannot answer", kind)
+                raise unavailable(reply.broken, 60)
             if reply.bug:
                 LOG.error("%s met a bug in hynt: %s", kind, reply.bug)
                 raise Problem(500, "this is a bug in hynt; its log says more.")

@@ -145,6 +145,6 @@ def _replies(frame: Frame) -> Sequence[Reply]:
     found, at = [], 0
     for part in frame.header["parts"]:
         faults = tuple(Fault(**fault) for fault in part["faults"])
-        found.append(Reply(frame.body[at : at + part["bytes"]], faults, part["bug"]))
+        found.append(Reply(frame.body[at : at + part["bytes"]], faults, part["broken"], part["bug"]))
         at += part["bytes"]
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -100,11 +101,12 @@ def _too_large() -> Problem:
     return Problem(413, f"the body is larger than {BODY_BYTES:,} bytes.")
 
 
-async def tell(problem: Problem, send: Send, *, close: bool = False) -> None:
+async def tell(problem: Problem, send: Send, *, close: bool = False, more: Sequence[tuple[bytes, bytes]] = ()) -> None:
     """Sends a problem as the answer; with `close` the connection ends, because the rest of the body is not wanted."""
     body = problem.body()
     headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
     headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in problem.headers.items()]
+    headers += more
     if close:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})

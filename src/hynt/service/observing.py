@@ -8,8 +8,9 @@ import time
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hynt.service.front import Front
+from hynt.service.guards import HEADERS
 from hynt.service.limits import tell
-from hynt.service.problems import Problem
+from hynt.service.problems import Problem, code_place
 
 LOG = logging.getLogger("hynt.service")
 
@@ -43,14 +44,11 @@ class Observing:
 
         try:
             await self.app(scope, receive_seen, send_seen)
-        except TimeoutError:
-            LOG.info("%s %s: the client did not take its answer", scope["method"], _pattern(scope))
-            raise
-        except Exception:
-            LOG.exception("%s %s failed: this is a bug in hynt", scope["method"], _pattern(scope))
+        except Exception as error:
+            LOG.error("%s %s met a bug in hynt: %s", scope["method"], _pattern(scope), code_place(error))
             if status:
                 raise
-            await tell(Problem(500, "this is a bug in hynt; its log says more."), send_seen, close=True)
+            await tell(Problem(500, "this is a bug in hynt; its log says more."), send_seen, close=True, more=HEADERS)
         finally:
             seconds = time.perf_counter() - began
             path = _pattern(scope)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from hynt.errors import HyntError
@@ -96,3 +98,10 @@ def pointer_of(where: str) -> str | None:
 def fault_of(error: HyntError) -> Fault:
     """What the library refused, as a fault of a question."""
     return Fault(error.what, pointer_of(error.where), None, error.advice)
+
+
+def code_place(error: BaseException) -> str:
+    """What failed and where in the code; not what was asked, which the message of an error may hold."""
+    frames = traceback.extract_tb(error.__traceback__)
+    steps = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-4:]))
+    return f"{type(error).__name__} at {steps}"

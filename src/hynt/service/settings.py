@@ -47,7 +47,7 @@ class ServiceSettings:
     device: str = "cpu"
     batching: bool = True
     window: float = 0.002  # how long the first question of a batch waits for others
-    together: int = 64  # questions scored at once: the evaluator's tile on CPU
+    together: int = 128  # questions scored at once; they fill tiles of 64 by how many qualifiers they have
     queue: int = 1_024  # questions waiting or being answered; one more is refused
     connections: int = 1_024  # open at once
     answer_within: float = 30.0
