@@ -78,9 +78,10 @@ class Limits:
                 work.result()  # a failure goes on to whoever tells it
         finally:
             for task in (work, watch):
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError, Exception):
-                    await task
+                if not task.done():
+                    task.cancel()
+                    with contextlib.suppress(asyncio.CancelledError, Exception):
+                        await task
 
 
 def _announced(scope: Scope) -> int:
