@@ -9,6 +9,7 @@ import pytest
 from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
 from hynt.formats.importing import read_graph
+from hynt.prediction import missing_questions
 from hynt.prediction.missing_facts import Proposing, propose
 from hynt.prediction.missing_proposals import PROPOSAL_SCHEMA
 from hynt.prediction.predictor import load
@@ -93,6 +94,17 @@ def test_thresholds_and_budgets_cut(predictor, found):
     assert few.left_out == len(found.proposals) - 3
     each = propose(predictor, Proposing(threshold=0.0, widest=1e9, share=0.05, per_relation=2))
     assert np.bincount(each.proposals.table.relation).max() == 2
+
+
+def test_how_many_are_asked_together_changes_nothing(predictor, found, monkeypatch):
+    for size in (1, 5):
+        monkeypatch.setattr(missing_questions, "AT_ONCE", size)
+        again = propose(predictor, ALL)
+        assert again.rows(predictor.graph).equals(found.rows(predictor.graph))
+        each = propose(predictor, Proposing(threshold=0.0, widest=1e9, share=0.05, per_relation=2, budget=5))
+        monkeypatch.undo()
+        whole = propose(predictor, Proposing(threshold=0.0, widest=1e9, share=0.05, per_relation=2, budget=5))
+        assert each.rows(predictor.graph).equals(whole.rows(predictor.graph))
 
 
 def test_chosen_relations_only(predictor, found):

@@ -142,9 +142,11 @@ def test_tails_fit_by_type_or_by_having_been_one():
     tails = ["mc0", "c0", "x", "mc5", "c7"]
     heads = np.full(len(tails), ids["c6"], dtype=np.int32)
     mayor = graph.vocabulary.relation_ids["mayor"]
-    found = fitting.fits(mayor, heads, np.array([ids[name] for name in tails]))
+    found = fitting.fits(np.full(len(tails), mayor), heads, np.array([ids[name] for name in tails]))
     assert dict(zip(tails, found.tolist(), strict=True)) == {
         "mc0": True, "c0": False, "x": False, "mc5": True, "c7": False,
     }  # fmt: skip
     own = np.array([ids["mc0"]])
-    assert not fitting.fits(mayor, own.astype(np.int32), own)[0]  # nobody is known to be the mayor of himself
+    assert not fitting.fits(np.array([mayor]), own.astype(np.int32), own)[
+        0
+    ]  # nobody is known to be the mayor of himself

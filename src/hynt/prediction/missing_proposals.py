@@ -86,6 +86,15 @@ class Proposals:
         )  # fmt: skip
         return self.take(order[:count].astype(np.int64))
 
+    def at_most(self, count: int) -> Proposals:
+        """The best of each relation."""
+        ordered = self.first(len(self))
+        relation = ordered.table.relation
+        order = np.argsort(relation, kind="stable")
+        starts = np.searchsorted(relation[order], relation[order])
+        kept = order[np.arange(len(order)) - starts < count]
+        return ordered.take(np.sort(kept).astype(np.int64))
+
     def facts(self, graph: KnowledgeGraph) -> list[Fact]:
         """The proposed facts, with ids as written and numbers in the graph's units."""
         found = []

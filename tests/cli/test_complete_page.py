@@ -1,0 +1,85 @@
+"""The page on completing: its commands and its Python run on a run of `world`; its schemas are those of the files."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pyarrow.parquet as parquet
+import pytest
+import torch
+
+import hynt as package
+from hynt.prediction.completing_columns import ANSWER_SCHEMA
+from hynt.training.run import start, train
+from tests.conftest import ROOT
+from tests.training.small_graph import tiny_settings
+
+PAGE = (ROOT / "docs" / "completing.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run of `world` that has hardly learned anything, and the page's questions."""
+    torch.set_num_threads(1)
+    place = tmp_path_factory.mktemp("page")
+    settings = tiny_settings(batch_size=512, schedule={"epochs": 1, "period": 1})
+    cpu = torch.device("cpu")
+    train(start(package.load_graph("world"), settings, place / "runs" / "first", cpu), cpu)
+    (questions,) = re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL)
+    (place / "questions.jsonl").write_text(questions, encoding="utf-8")
+    return place
+
+
+def test_the_page_runs_from_top_to_bottom(folder, hynt, monkeypatch):
+    monkeypatch.chdir(folder)
+    done = []
+    for language, text in re.findall(r"```(console|python)\n(.*?)```", PAGE, flags=re.DOTALL):
+        if language == "python":
+            names: dict[str, object] = {}
+            exec(compile(text, "completing.md", "exec"), names)
+            done.append(sorted(names))
+            continue
+        for line in text.splitlines():
+            assert line.startswith("$ hynt ")
+            arguments = shlex.split(line)[2:]
+            low = ("--share", "0.1", "--threshold", "0", "--widest", "9") if "--missing" in arguments else ()
+            found = hynt(*arguments, *low)
+            assert found.code == 0, found.err
+            done.append(arguments)
+    assert len(done) == 8
+    assert parquet.read_schema("answers.parquet").remove_metadata().equals(ANSWER_SCHEMA)
+    assert "several" in done[-1]
+
+
+def test_the_columns_are_the_documented_ones(folder, hynt, monkeypatch):
+    monkeypatch.chdir(folder)
+    tables = [
+        re.findall(r"`([a-z_]+)`", _first_cells(title)) for title in ("### The file of answers", "### The file of prop")
+    ]
+    assert tables[0] == ANSWER_SCHEMA.names
+    hynt("complete", "runs/first", "--missing", "--share", "0.1", "--threshold", "0", "--out", "columns.parquet")
+    assert tables[1] == parquet.read_schema("columns.parquet").names
+
+
+def _first_cells(title: str) -> str:
+    """The first cells of the table after a title."""
+    rows = PAGE.split(title)[1].split("| column |")[1].split("\n\n")[0].splitlines()[2:]
+    return " ".join(row.split("|")[1] for row in rows)
+
+
+def test_the_json_is_the_documented_one(folder, hynt, monkeypatch):
+    monkeypatch.chdir(folder)
+    said = [
+        re.findall(r"`([a-z_]+)`", text)
+        for text in re.findall(r"^With `--json` the object has (.*?)\n\n", PAGE, flags=re.DOTALL | re.MULTILINE)
+    ]
+    answers = hynt("complete", "runs/first", "questions.jsonl", "--out", "json.parquet", "--json").json
+    missing = hynt("complete", "runs/first", "--missing", "--out", "json-2.parquet", "--json").json
+    assert [list(answers), list(missing)] == said
+
+
+def test_every_option_is_on_the_page(hynt, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    options = set(re.findall(r"(--[a-z-]+)", hynt("complete", "--help").out))
+    assert options - set(re.findall(r"(--[a-z-]+)", PAGE)) == {"--help"}
