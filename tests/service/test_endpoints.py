@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import hynt
+from hynt.service import answer_schemas, schemas
 from tests.service.asking_http import wait_until
 
 
@@ -90,15 +91,21 @@ def test_metrics_are_prometheus_text(service):
     assert f"hynt_request_seconds_count {buckets[-1]}" in text
 
 
-def test_the_description_has_examples_that_work(service, run):
+def test_the_description_has_examples_that_are_right(service):
     described = service.get("/openapi.json").json
     assert described["info"]["version"] == hynt.__version__
     assert set(described["paths"]) >= {
         "/v1/predict", "/v1/entities", "/v1/entities/{identity}", "/v1/relations", "/v1/trends", "/v1/explain",
         "/v1/similar", "/health", "/ready", "/metrics",
     }  # fmt: skip
-    for name in ("Question", "TrendQuestion"):
-        assert described["components"]["schemas"][name]["examples"], name
+    parts = described["components"]["schemas"]
+    for name, kind in (
+        ("Question", schemas.Question), ("Questions", schemas.Questions), ("TrendQuestion", schemas.TrendQuestion),
+        ("ExplainedQuestion", schemas.ExplainedQuestion), ("AnswersModel", answer_schemas.AnswersModel),
+        ("EntitiesModel", answer_schemas.EntitiesModel), ("ProblemModel", answer_schemas.ProblemModel),
+    ):  # fmt: skip
+        for example in parts[name]["examples"]:
+            kind.model_validate(example)
     assert "HTTPValidationError" not in described["components"]["schemas"]
 
 

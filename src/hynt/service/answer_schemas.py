@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
+
+ANSWERS: dict[str, Any] = {
+    "question": "Brazil · ? · Brazilian Real", "hole": "relation", "kind": "relation", "candidates": 144,
+    "calibrated": True, "notes": [],
+    "answers": [{"rank": 1, "id": "currency", "name": "currency", "probability": 0.98, "score": 9.1, "known": []}],
+}  # fmt: skip
+ENTITIES: dict[str, Any] = {
+    "query": "jap", "more": False,
+    "entities": [{"id": "country/Japan", "name": "Japan", "type": "country", "facts": 264, "match": "prefix"}],
+}  # fmt: skip
+PROBLEM: dict[str, Any] = {
+    "type": "urn:hynt:problem:invalid-question", "title": "Unprocessable Entity", "status": 422,
+    "detail": "the graph has no entity called 'Jpan'.",
+    "errors": [
+        {"detail": "the graph has no entity called 'Jpan'.", "pointer": "#/head",
+         "advice": "Give an entity's id or name. The nearest are 'Japan', 'Jinan'."}
+    ],
+}  # fmt: skip
+"""Examples for the description; the numbers are made up."""
 
 
 class RankedAnswerModel(BaseModel):
@@ -39,6 +58,8 @@ class NumberAnswerModel(BaseModel):
 class AnswersModel(BaseModel):
     """The answers to one question, best first."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [ANSWERS]})
+
     question: str
     hole: str
     kind: Literal["entity", "relation", "number"]
@@ -69,6 +90,8 @@ class FoundEntityModel(EntityModel):
 
 
 class EntitiesModel(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [ENTITIES]})
+
     query: str
     entities: list[FoundEntityModel]
     more: bool
@@ -180,6 +203,8 @@ class AttentionModel(BaseModel):
 
 
 class ExplanationModel(AnswersModel):
+    model_config = ConfigDict(json_schema_extra={})
+
     about: ExplainedModel | None
     influences: list[InfluenceModel]
     attention: AttentionModel | None
@@ -238,6 +263,8 @@ class FaultModel(BaseModel):
 
 class ProblemModel(BaseModel):
     """RFC 9457."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [PROBLEM]})
 
     type: str
     title: str

@@ -42,7 +42,8 @@ FrontHere = Annotated[Front, Depends(front_of)]
 Top = Annotated[int, Query(ge=1, le=TOP)]
 Limit = Annotated[int, Query(ge=1, le=PAGE)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
-Name = Annotated[str, Query(min_length=1, max_length=TEXT)]
+Name = Annotated[str, Query(min_length=1, max_length=TEXT, examples=["Japan"])]
+Typed = Annotated[str, Query(max_length=TEXT, examples=["jap"])]
 
 router = APIRouter(route_class=StrictRoute)
 
@@ -99,9 +100,7 @@ async def similar(front: FrontHere, entity: Name, top: Top = 10) -> Response:
     "/v1/entities", tags=["graph"], summary="Find entities by name",
     response_model=answer_schemas.EntitiesModel, responses=refusals(422),
 )  # fmt: skip
-async def entities(
-    front: FrontHere, query: Annotated[str, Query(max_length=TEXT)] = "", limit: Limit = 10
-) -> dict[str, Any]:
+async def entities(front: FrontHere, query: Typed = "", limit: Limit = 10) -> dict[str, Any]:
     """Names that begin so, words that begin so, then names spelled alike; the id as written always comes first."""
     return await front.entities(query, limit)
 
@@ -123,7 +122,7 @@ async def entity(
 )  # fmt: skip
 async def relations(
     front: FrontHere,
-    query: Annotated[str, Query(max_length=TEXT)] = "",
+    query: Typed = "",
     kind: Literal["entity", "number"] | None = None,
     offset: Offset = 0,
     limit: Limit = PAGE,

@@ -84,6 +84,16 @@ class Question(_Strict):
 class Questions(_Strict):
     """Several questions; all are answered, or none is."""
 
+    model_config = ConfigDict(
+        extra="forbid", frozen=True,
+        json_schema_extra={
+            "examples": [
+                {"questions": [{"head": "Japan", "relation": "capital", "tail": "?", "top": 1},
+                               {"head": "Brazil", "relation": "?", "tail": "Brazilian Real"}]}
+            ]
+        },
+    )  # fmt: skip
+
     questions: Annotated[list[Question], Field(min_length=1, max_length=BATCH)]
 
 
@@ -98,6 +108,13 @@ OneOrMany = Annotated[
 
 class ExplainedQuestion(Question):
     """A question, and the answer to explain where it is not the first one."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True,
+        json_schema_extra={
+            "examples": [{"head": "Japan", "relation": "capital", "tail": "?", "answer": "Tokyo"}]
+        },
+    )  # fmt: skip
 
     answer: Text | None = None
 
