@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from urllib.parse import urlsplit
 
@@ -122,3 +123,21 @@ def test_a_dead_model_is_told_and_asked_again(browser, open_page):
         engine.dead = False
         watched.page.wait_for_selector("#result[data-state=answered]")
         complaints_of_status(watched, 503)
+
+
+def test_pages_work_behind_a_token(browser):
+    token = "a-token-of-some-length"
+    with in_thread(hostile_graph(), CannedEngine(), token=token) as site:
+        assert site.get("/").status == 401
+        given = base64.b64encode(f"anyone:{token}".encode()).decode()
+        context = browser.new_context(extra_http_headers={"Authorization": f"Basic {given}"})
+        page = context.new_page()
+        complaints = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(site.url + QUESTION)
+        assert page.locator("#result").get_attribute("data-state") == "answered"
+        page.get_by_label("Head", exact=True).fill("Person 2")
+        page.wait_for_selector(".suggestions [role=option]")
+        assert page.evaluate("document.styleSheets.length") == 1
+        assert complaints == []
+        context.close()

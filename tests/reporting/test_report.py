@@ -16,11 +16,12 @@ from hynt.cli.application import run as command
 from hynt.evaluation.evaluator import Evaluator
 from hynt.prediction.predictor import load
 from hynt.reporting import report_graph
-from hynt.reporting.report import make_report
+from hynt.reporting.report import NAVIGATION, make_report
 from hynt.reporting.report_certainty import FirstOnes, first_ones, reliability, surest_and_least
 from hynt.reporting.report_kept import measurements_path
 from hynt.reporting.report_measurements import measured
 from hynt.reporting.report_paper import paper_figures
+from hynt.training.choosing import Wishes, settings_for
 from hynt.training.run import start, train
 from tests.browser.hostile_names import hostile_graph
 from tests.training.small_graph import small_graph, tiny_settings
@@ -223,3 +224,16 @@ def test_paper_row_stands_beside_a_graph_of_its_name(run):
     page = make_report(predictor).page
     assert "hynt, the paper" in page
     assert "0.2035" in page
+
+
+@pytest.mark.parametrize(
+    "model, without", [("frequency", {"trends"}), ("relation-mean", {"answers"}), ("kbln", set()), ("transea", set())]
+)
+def test_every_kind_of_model_has_a_report(model, without, tmp_path):
+    """Models that answer no numbers, or nothing else, that learn nothing by steps, or in two phases."""
+    torch.set_num_threads(1)
+    graph = hostile_graph()
+    settings = settings_for(Wishes(model, None, 1), graph, on_gpu=False)
+    folder = train(start(graph, settings, tmp_path / "run", CPU), CPU, compiled=False).path
+    report = make_report(load(folder, "cpu"))
+    assert {name for name, _ in NAVIGATION} - set(report.sections) == without
