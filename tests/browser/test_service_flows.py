@@ -120,6 +120,9 @@ def test_ask_by_keyboard(visit):
     page.keyboard.press("Enter")
     wait_answered(page)
     assert page.locator("#result h2").first.inner_text() == "Person 2 · spouse · ?"
+        told = page.locator("#told").inner_text()
+    assert re.fullmatch(r"10 answers\. First: .*, [\d.]+ percent, (new|known in \w+)\.", told)
+
 
 
 @pytest.mark.parametrize("place", ["head", "relation", "relation of qualifier 1", "value of qualifier 2"])

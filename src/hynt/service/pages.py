@@ -14,7 +14,7 @@ from hynt.errors import HyntError
 from hynt.graph.lookup import Position
 from hynt.service.front import Front
 from hynt.service.pages_about import described, figures, measured_of
-from hynt.service.pages_answers import answered
+from hynt.service.pages_answers import answered, told
 from hynt.service.pages_doubtful import KINDS, PAGE, Doubtful, audit_path
 from hynt.service.pages_examples import beginnings
 from hynt.service.pages_facts import groups_of
@@ -103,7 +103,8 @@ async def ask(request: Request) -> Response:
     status = failed.status if failed is not None else 200
     wrong = {fault["place"]: fault for fault in result.get("faults", ())}
     return page(
-        request, "ask.html", status, form=form, result=result, wrong=wrong, tops=TOPS, **await _beginnings(request)
+        request, "ask.html", status, form=form, result=result, told=told(result), wrong=wrong, tops=TOPS,
+        **await _beginnings(request),
     )  # fmt: skip
 
 

@@ -45,6 +45,27 @@ async def answered(front: Front, form: AskedForm) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def told(result: Mapping[str, Any]) -> str:
+    """What stands below the form in one sentence, for those who do not see it change."""
+    if result["state"] == "answered":
+        answers = result["answers"]
+        if result["number"] is not None:
+            texts = result["number"]["texts"]
+            between = f", between {texts['low']} and {texts['high']}" if "low" in texts else ""
+            return f"The answer is {texts['value']}{between}."
+        first = answers["answers"][0]
+        known = f"known in {', '.join(first['known'])}" if first["known"] else "new"
+        count = len(answers["answers"])
+        listed = f"{count} answers" if count > 1 else "One answer"
+        return f"{listed}. First: {first['name']}, {100 * first['probability']:.1f} percent, {known}."
+    if result["state"] == "incomplete":
+        missing = ", ".join(result["missing"])
+        return f"Still to fill in: {missing}." if missing else "The question needs exactly one blank."
+    if result["state"] == "refused":
+        return " ".join(str(fault["detail"]) for fault in result["faults"])
+    return str(result["problem"].detail) if result["state"] == "problem" else ""
+
+
 async def _number(front: Front, form: AskedForm, found: Mapping[str, Any]) -> dict[str, Any] | None:
     """A predicted number with its drawing."""
     if found["kind"] != "number":

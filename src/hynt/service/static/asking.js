@@ -48,6 +48,7 @@
     request = new AbortController();
     const result = document.getElementById("result");
     result.setAttribute("aria-busy", "true");
+    document.getElementById("told").textContent = "Asking.";
     const address = now ? `/ask?${now}` : "/ask";
     try {
       const answer = await fetch(address, { signal: request.signal, headers: { Accept: "text/html" } });
@@ -57,6 +58,7 @@
       document.title = page.title;
       history.pushState(null, "", address);
       result.replaceWith(document.adoptNode(fresh));
+      document.getElementById("told").textContent = fresh.dataset.told; // what a screen reader says of it
       showFaults(page);
       document.dispatchEvent(new Event("hynt:answered"));
     } catch (error) {

@@ -99,10 +99,8 @@
       aside.className = "aside";
       aside.textContent = detail(item);
       option.append(name, " ", aside);
-      option.addEventListener("pointerdown", (event) => {
-        event.preventDefault(); // the field keeps the focus
-        choose(index);
-      });
+      option.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
+      option.addEventListener("click", () => choose(index));
       list.append(option);
     });
     if (hint) {
