@@ -156,4 +156,6 @@ def test_what_is_shown_of_an_address_has_no_secret():
     place = StudyStorage.of("postgresql://ann:p%40ss@db.example:5433/x?sslpassword=hidden", Path("unused"))
     assert str(place) == "postgresql://ann@db.example:5433/x"
     assert "p%40ss" not in repr(place)
+    for given, shown in ((None, "out/sweep.db"), ("mine.db", "mine.db"), ("sqlite:////tmp/x.db", "/tmp/x.db")):
+        assert str(StudyStorage.of(given, Path("out/sweep.db"))) == shown
     assert place.without_secrets("p@ss p%40ss sslpassword=hidden") == "*** *** ***"

@@ -28,15 +28,16 @@ class StudyStorage:
     """A place for trials. `str()` of it has no password."""
 
     url: str = field(repr=False)
+    file: str = ""  # as it was given, of a SQLite file
 
     @classmethod
     def of(cls, given: str | None, default: Path) -> StudyStorage:
         """From what was said: nothing, the path of a SQLite file, or the URL of a PostgreSQL server."""
         if given is None:
-            return cls(f"sqlite:///{default.resolve()}")
+            return cls(f"sqlite:///{default.resolve()}", str(default))
         scheme = given.partition("://")[0] if "://" in given else ""
         if scheme == "sqlite":
-            return cls(given)
+            return cls(given, given.removeprefix("sqlite:///"))
         if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
             try:
                 _ = urlsplit(given).port
@@ -48,13 +49,15 @@ class StudyStorage:
                 f"a sweep cannot be kept in {scheme!r}.", where="--storage",
                 advice="Give the path of a SQLite file or a postgresql:// URL.",
             )  # fmt: skip
-        return cls(f"sqlite:///{Path(given).resolve()}")
+        return cls(f"sqlite:///{Path(given).resolve()}", given)
 
     @property
     def is_server(self) -> bool:
         return not self.url.startswith("sqlite")
 
     def __str__(self) -> str:
+        if not self.is_server:
+            return self.file
         parts = urlsplit(self.url)
         place = parts.hostname or ""
         place += f":{parts.port}" if parts.port else ""
