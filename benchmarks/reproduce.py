@@ -40,6 +40,8 @@ class Budget(NamedTuple):
 
     batch_scale: float = 1.0
     changes: tuple[str, ...] = ()
+    validations: int | None = None  # at most, where asking takes long
+    validation_facts: int | None = None
 
 
 BUDGET: dict[str, Budget] = {
@@ -52,7 +54,7 @@ BUDGET: dict[str, Budget] = {
     "tnalp": Budget(8, ("optimiser.learning_rate=1e-3",)),
     "neuinfer": Budget(8, ("optimiser.learning_rate=1e-3",)),
     # The fewest filters of the paper's grid: ranking all entities costs in proportion to them.
-    "hinge": Budget(8, ("optimiser.learning_rate=1e-3", "model.filters=100")),
+    "hinge": Budget(8, ("optimiser.learning_rate=1e-3", "model.filters=100"), 2, 100),
     "ram": Budget(8),
     "stare": Budget(8, ("optimiser.learning_rate=5e-4",)),
     "hy-transformer": Budget(2, ("optimiser.learning_rate=3e-4",)),

@@ -48,6 +48,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     """Trains and judges, and writes the row."""
     import torch
 
+    from benchmarks.reproduce import BUDGET, Budget
     from hynt.graph.storage import load_graph
     from hynt.reporting.compare_trial import Place, Trial, run_trial, trivial_rows
     from hynt.training.environment import describe_environment
@@ -63,8 +64,11 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
         write(out, {"environment": describe_environment(device), **rows})
         return
     plain = Trial(work["model"], work["preset"], work["seed"])
+    budget = BUDGET.get(work["model"], Budget())
     trial = Trial(
-        work["model"], work["preset"], work["seed"], work["seconds"], work["validations"], work["validation_facts"],
+        work["model"], work["preset"], work["seed"], work["seconds"],
+        min(work["validations"], budget.validations or work["validations"]),
+        min(work["validation_facts"], budget.validation_facts or work["validation_facts"]),
         work["test_facts"], changes_of(work, plain.settings(graph, device).batch_size),
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="reproduce-run-") as folder:

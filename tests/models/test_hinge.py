@@ -8,8 +8,11 @@ import pytest
 import torch
 
 from hynt.batches.fact_tensors import Sizes
+from hynt.models.contract import Entities, Relations
 from hynt.models.hinge import Hinge, HingeSettings
-from tests.models.fact_scorers import FACTS, model_for, scored, whole, with_qualifiers
+from hynt.models.layers import swept_minimum, triplet_network
+from hynt.models.layers.swept_minimum import SweptMinimum
+from tests.models.fact_scorers import FACTS, asked_of, model_for, scored, whole, with_qualifiers
 from tests.models.first_steps import trained
 from tests.training.small_graph import small_graph
 
@@ -85,3 +88,40 @@ EXPECTED = [0.785772, 0.704871, 0.778047, 0.811388, 0.686936]
 def test_the_first_losses_are_as_expected():
     _, losses, _ = trained("hinge", small_graph(), SETTINGS, 5)
     assert losses == pytest.approx(EXPECTED, rel=2e-4)
+
+
+class AsWritten(SweptMinimum):
+    """Runs blocks without compiling them: what is computed is the same."""
+
+    def made(self, written):
+        return written
+
+
+class NeverCompiled(SweptMinimum):
+    def made(self, written):
+        def refused(*tensors):
+            raise RuntimeError("no compiler here")
+
+        return refused
+
+
+@pytest.mark.parametrize("position", range(3 + 2 * 2))
+def test_one_kernel_makes_the_scores_that_pairs_written_out_make(position, monkeypatch):
+    model = model_for("hinge", FACTS)
+    row = int(torch.nonzero(FACTS.qualifier_counts() >= 2)[0])
+    candidates = Relations() if position % 2 else Entities()
+    monkeypatch.setattr(swept_minimum, "ROWS", 4)
+    monkeypatch.setattr(swept_minimum, "CANDIDATES", 8)  # so that there are several blocks, the last of them not full
+    with torch.no_grad():
+        question = model.read(asked_of(FACTS, row, position, extra=1))
+        expected = model.score(question, candidates)
+        monkeypatch.setattr(triplet_network, "can_sweep", lambda network, ids: network.kernel.is_usable)
+        model.kernel = AsWritten()
+        torch.testing.assert_close(model.score(question, candidates), expected, rtol=1e-4, atol=1e-5)
+        model.kernel = NeverCompiled()
+        torch.testing.assert_close(model.score(question, candidates), expected)
+        assert not model.kernel.is_usable
+        plain = int(torch.nonzero(FACTS.qualifier_counts() == 0)[0])
+        question = model.read(asked_of(FACTS, plain, 0))
+        expected, model.kernel = model.score(question, Entities()), AsWritten()
+        torch.testing.assert_close(model.score(question, Entities()), expected, rtol=1e-4, atol=1e-5)

@@ -21,6 +21,7 @@ from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream,
 from hynt.models.layers.literal_values import LiteralValues
 from hynt.models.layers.masked_batch_norm import MaskedBatchNorm
 from hynt.models.layers.relatedness import uniform_table
+from hynt.models.layers.swept_minimum import SweptMinimum
 from hynt.models.layers.token_scores import NumberAnswer
 from hynt.models.layers.tokens import ranked_numbers, token_count, token_ids
 from hynt.models.layers.triplet_network import FactQuestion, read_fact, score_whole, sweep
@@ -90,6 +91,7 @@ class Hinge(nn.Module):
         self.corruption = Corruption(relations=settings.relation_share, pool=settings.pool)
         self.entity = uniform_table(token_count(sizes), settings.dimension)
         self.relation = uniform_table(sizes.relations, settings.dimension)
+        self.kernel = SweptMinimum()
         self.of_triplet = RowConvolution(3, settings.filters)
         self.of_qualifier = RowConvolution(5, settings.filters)
         self.output = nn.Linear(settings.filters * (settings.dimension - KERNEL + 1), 1)
@@ -106,6 +108,10 @@ class Hinge(nn.Module):
         features = triplet if lowest is None else torch.minimum(triplet, lowest)
         scores: Tensor = self.output(features)
         return scores.squeeze(-1)
+
+    def swept(self, a: Tensor, b: Tensor, c: Tensor | None = None, d: Tensor | None = None) -> Tensor:
+        """The same for many candidates, by one kernel."""
+        return self.kernel(self.output.weight.squeeze(0), a, b, c, d) + self.output.bias
 
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) logits of whole facts."""

@@ -7,8 +7,9 @@ part adds one term to what the other parts make together: candidates are swept w
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as functional
@@ -17,10 +18,13 @@ from torch import Tensor, nn
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.models.contract import Question, position_of
 from hynt.models.layers.slot_minimum import NOTHING, slot_minimum
+from hynt.models.layers.swept_minimum import NotCompiledError, SweptMinimum
 from hynt.models.layers.tokens import groups_of
 
 HELD_ON_GPU, HELD_ON_CPU = 1 << 26, 1 << 22
 """How many features of candidates are held at once."""
+HELD_BY_KERNEL, ROWS_OF_KERNEL, FEWEST_SWEPT = 1 << 28, 1024, 512
+"""Where one kernel makes the pairs: features of candidates alone, questions at once, and fewest candidates worth it."""
 _HEAD, _RELATION, _TAIL, _QUALIFIER, _VALUE = range(5)
 """Parts of a qualified triplet, in the order of `Position`."""
 
@@ -73,6 +77,19 @@ class TripletNetwork(Protocol):
     def finish(self, triplet: Tensor, lowest: Tensor | None, has_any: Tensor) -> Tensor:
         """(…) scores from (…, A), from (…, P) minima over qualifiers, None where no row has places for any, and from
         whether there is one, (…) bool: where not, the minima are infinite.
+        """
+        ...
+
+
+@runtime_checkable
+class HasKernel(Protocol):
+    """A network that is linear in rectified minima, so that one kernel can make and sum them."""
+
+    kernel: SweptMinimum
+
+    def swept(self, a: Tensor, b: Tensor, c: Tensor | None = None, d: Tensor | None = None) -> Tensor:
+        """(rows, candidates) scores from folded sums in the triplet, of questions (rows, F) and candidates (c, F), and
+        of both in the lowest qualifier.
         """
         ...
 
@@ -131,36 +148,60 @@ def sweep(network: TripletNetwork, question: FactQuestion, ids: Tensor) -> Tenso
 
     `ids` (candidates,) or (rows, candidates).
     """
+    if can_sweep(network, ids):
+        with suppress(NotCompiledError):
+            return _sweep(network, question, ids, by_kernel=True)
+    return _sweep(network, question, ids, by_kernel=False)
+
+
+def can_sweep(network: TripletNetwork, ids: Tensor) -> bool:
+    """Whether one kernel may make the pairs of questions and these candidates."""
+    many = ids.is_cuda and ids.dim() == 1 and len(ids) >= FEWEST_SWEPT
+    return many and isinstance(network, HasKernel) and network.kernel.is_usable and not torch.is_grad_enabled()
+
+
+def _sweep(network: TripletNetwork, question: FactQuestion, ids: Tensor, *, by_kernel: bool) -> Tensor:
     result = torch.zeros(len(question.asked), ids.shape[-1], device=ids.device)
+    at_once = ROWS_OF_KERNEL if by_kernel else _rows_at_once(network, question)
     for part, rows in groups_of(position_of(question.asked)):
-        for some in torch.split(rows, _rows_at_once(network, question)):
+        for some in torch.split(rows, at_once):
             mine = ids if ids.dim() == 1 else ids[some]
-            result = result.index_put((some,), _swept(network, question.take(some), part, mine))
+            result = result.index_put((some,), _swept(network, question.take(some), part, mine, by_kernel))
     return result
 
 
-def _swept(network: TripletNetwork, question: FactQuestion, hidden: int, ids: Tensor) -> Tensor:
+def _swept(network: TripletNetwork, question: FactQuestion, hidden: int, ids: Tensor, by_kernel: bool) -> Tensor:
     table = network.relation if hidden in (_RELATION, _QUALIFIER) else network.entity
     scores = _of_triplet if hidden <= _TAIL else _of_qualifier
-    chunks = torch.split(ids, max(1, _held(network) // len(question.asked)), -1)
-    return torch.cat([scores(network, question, hidden, functional.embedding(chunk, table)) for chunk in chunks], 1)
+    size = HELD_BY_KERNEL // _width(network) if by_kernel else _held(network) // len(question.asked)
+    chunks = torch.split(ids, max(1, size), -1)
+    vectors = (functional.embedding(chunk, table) for chunk in chunks)
+    return torch.cat([scores(network, question, hidden, one, by_kernel) for one in vectors], 1)
 
 
-def _of_triplet(network: TripletNetwork, question: FactQuestion, hidden: int, candidates: Tensor) -> Tensor:
+def _of_triplet(
+    network: TripletNetwork, question: FactQuestion, hidden: int, candidates: Tensor, by_kernel: bool
+) -> Tensor:
     """(rows, c): a candidate for a part of the triplet adds the same to what each qualifier makes with it.
 
     So the minimum over qualifiers is taken before the candidates come, where what follows is monotone.
     """
     parts = [part for part in _triplet_parts(network, question) if part[0] != hidden]
     first, second = network.of_triplet, network.of_qualifier
-    around = first.fold(_added(first, parts), shifted=True).unsqueeze(1)
-    triplet = first.rest(around + _candidates(first, candidates, hidden))
+    around = first.fold(_added(first, parts), shifted=True)
+    of_triplet = _candidates(first, candidates, hidden)
+    own, more, capacity = around, of_triplet, question.present.shape[1]
+    if capacity:
+        own = _added(second, parts).unsqueeze(1) + _qualifier_parts(network, question)
+        own = torch.where(question.present.unsqueeze(2), second.fold(own, shifted=True), NOTHING)
+        more = _candidates(second, candidates, hidden)
+    if by_kernel and isinstance(network, HasKernel):
+        beside = (own.amin(1), more.squeeze(0)) if capacity else ()
+        return network.swept(around, of_triplet.squeeze(0), *beside)
+    triplet = first.rest(around.unsqueeze(1) + of_triplet)
     has_any = question.present.any(1, keepdim=True)
-    if not question.present.shape[1]:
+    if not capacity:
         return network.finish(triplet, None, has_any)
-    own = _added(second, parts).unsqueeze(1) + _qualifier_parts(network, question)
-    own = torch.where(question.present.unsqueeze(2), second.fold(own, shifted=True), NOTHING)
-    more = _candidates(second, candidates, hidden)
     if second.is_monotone:
         return network.finish(triplet, second.rest(own.amin(1, keepdim=True) + more), has_any)
     lowest: Tensor | None = None
@@ -172,7 +213,9 @@ def _of_triplet(network: TripletNetwork, question: FactQuestion, hidden: int, ca
     return network.finish(triplet, lowest, has_any)
 
 
-def _of_qualifier(network: TripletNetwork, question: FactQuestion, hidden: int, candidates: Tensor) -> Tensor:
+def _of_qualifier(
+    network: TripletNetwork, question: FactQuestion, hidden: int, candidates: Tensor, by_kernel: bool
+) -> Tensor:
     """(rows, c): a candidate for a part of a qualifier changes that qualifier alone."""
     parts = list(_triplet_parts(network, question))
     first, second = network.of_triplet, network.of_qualifier
@@ -186,7 +229,12 @@ def _of_qualifier(network: TripletNetwork, question: FactQuestion, hidden: int, 
     else:
         partner = second.linear(functional.embedding(question.value[mine].unsqueeze(1), network.entity), _VALUE)
     beside = second.fold(around + partner, shifted=True).unsqueeze(1)
-    lowest = torch.minimum(second.rest(beside + _candidates(second, candidates, hidden)), rest)
+    added = _candidates(second, candidates, hidden)
+    if by_kernel and isinstance(network, HasKernel):
+        # Features are not negative, so those that no candidate changes may stand inside the rectifier.
+        fixed = torch.minimum(triplet, rest).squeeze(1)
+        return network.swept(beside.squeeze(1), added.squeeze(0), fixed, torch.zeros_like(added.squeeze(0)))
+    lowest = torch.minimum(second.rest(beside + added), rest)
     return network.finish(triplet, lowest, torch.ones_like(question.asked, dtype=torch.bool).unsqueeze(1))
 
 
@@ -220,12 +268,16 @@ def _relations(network: TripletNetwork, ids: Tensor) -> Tensor:
     return functional.embedding(ids.clamp(max=len(network.relation) - 1), network.relation)
 
 
-def _held(network: TripletNetwork) -> int:
-    """How many candidates of questions are scored at once."""
+def _width(network: TripletNetwork) -> int:
+    """How many features a pair of a question and a candidate has."""
     blank = network.entity.new_zeros(1, 1, network.entity.shape[1])
     with torch.no_grad():
-        width = max(layer.linear(blank, 0).shape[1] for layer in (network.of_triplet, network.of_qualifier))
-    return (HELD_ON_GPU if network.entity.is_cuda else HELD_ON_CPU) // width
+        return max(layer.linear(blank, 0).shape[1] for layer in (network.of_triplet, network.of_qualifier))
+
+
+def _held(network: TripletNetwork) -> int:
+    """How many candidates of questions are scored at once."""
+    return (HELD_ON_GPU if network.entity.is_cuda else HELD_ON_CPU) // _width(network)
 
 
 def _rows_at_once(network: TripletNetwork, question: FactQuestion) -> int:
