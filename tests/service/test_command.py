@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -35,3 +37,12 @@ def test_without_the_extra(capsys, monkeypatch):
     told = capsys.readouterr().err
     assert "fastapi is not installed." in told
     assert "pip install 'hynt[serve]'" in told
+
+
+def test_the_front_stays_light():
+    code = (
+        "import sys, hynt.service.server; "
+        "print([name for name in ('torch', 'matplotlib', 'pandas', 'polars') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-
-import pytest
-
 
 def test_a_wrong_address(plain_site):
-    if importlib.util.find_spec("hynt.service.pages_rendering") is None:
-        pytest.skip("the pages are not part of this installation")
     found = plain_site.get("/nothing-here", Accept="text/html,*/*")
     assert (found.status, found.headers["content-type"]) == (404, "text/html; charset=utf-8")
     assert b"there is nothing at this address" in found.body.lower()

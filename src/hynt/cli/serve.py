@@ -56,7 +56,7 @@ def serve(
     as_json: JsonFlag = False,
 ) -> None:
     """Serve RUN over HTTP until Ctrl-C or SIGTERM: pages for people, JSON under /v1 for programs."""
-    for package in ("fastapi", "uvicorn"):
+    for package in ("fastapi", "jinja2", "uvicorn"):
         if importlib.util.find_spec(package) is None:
             raise UsageError(f"{package} is not installed.", advice="Install it: pip install 'hynt[serve]'.")
     from hynt.service.guards import read_token

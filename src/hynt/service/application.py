@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,17 +14,17 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from hynt import __version__
-from hynt.service import endpoints
+from hynt.service import endpoints, pages
 from hynt.service.answer_schemas import ProblemModel
 from hynt.service.front import Front
 from hynt.service.guards import Guards
 from hynt.service.limits import Limits
 from hynt.service.observing import Observing
+from hynt.service.pages_rendering import problem_page
 from hynt.service.problems import MEDIA_TYPE, Fault, Problem, invalid
 from hynt.service.settings import ServiceSettings
 from hynt.service.strict_json import Refused
 
-PAGES, RENDERING = "hynt.service.pages", "hynt.service.pages_rendering"
 STATIC = Path(__file__).parent / "static"
 _ABOUT = """Ask a trained run for the missing component of a fact.
 
@@ -50,7 +48,8 @@ def create_application(front: Front, settings: ServiceSettings) -> FastAPI:
     )  # fmt: skip
     application.state.front, application.state.settings = front, settings
     application.include_router(endpoints.router)
-    _add_pages(application)
+    application.include_router(pages.router)
+    application.mount("/static", LastingFiles(directory=STATIC), name="static")
     _add_refusals(application)
     application.openapi = lambda: _described(application)  # type: ignore[method-assign]
     # The last one added is the outermost: what is observed includes what guards and limits refuse.
@@ -58,13 +57,6 @@ def create_application(front: Front, settings: ServiceSettings) -> FastAPI:
     application.add_middleware(Guards, settings=settings)
     application.add_middleware(Observing, front=front)
     return application
-
-
-def _add_pages(application: FastAPI) -> None:
-    if STATIC.is_dir():
-        application.mount("/static", LastingFiles(directory=STATIC), name="static")
-    if importlib.util.find_spec(PAGES) is not None:
-        application.include_router(importlib.import_module(PAGES).router)
 
 
 class LastingFiles(StaticFiles):
@@ -82,10 +74,7 @@ class LastingFiles(StaticFiles):
 def _add_refusals(application: FastAPI) -> None:
     async def told(request: Request, error: Exception) -> Response:
         problem = problem_of(error)
-        if _wants_a_page(request):
-            page: Response = importlib.import_module(RENDERING).problem_page(request, problem)
-            return page
-        return response_to(problem)
+        return problem_page(request, problem) if _wants_a_page(request) else response_to(problem)
 
     for kind in (Problem, HTTPException, RequestValidationError, TimeoutError):
         application.add_exception_handler(kind, told)
@@ -93,8 +82,7 @@ def _add_refusals(application: FastAPI) -> None:
 
 def _wants_a_page(request: Request) -> bool:
     """Whether a person in a browser took a wrong turn; programs get problems."""
-    asks = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
-    return asks and importlib.util.find_spec(RENDERING) is not None
+    return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
 
 
 def problem_of(error: Exception) -> Problem:
