@@ -64,10 +64,10 @@ def _digest(text: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A probability as people read it."""
+    """A probability as people read it; no line ends within it."""
     if 0.0005 <= share < 0.9995:
-        return f"{100 * share:.1f} %"
-    return "> 99.9 %" if share > 0.5 else "< 0.1 %"
+        return f"{100 * share:.1f}\u00a0%"
+    return ">\u00a099.9\u00a0%" if share > 0.5 else "<\u00a00.1\u00a0%"
 
 
 def page(request: Request, template: str, status: int = 200, **content: Any) -> HTMLResponse:
