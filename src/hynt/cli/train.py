@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,11 +65,24 @@ def train(
     track_to: Annotated[
         Path | None, typer.Option("--track-to", metavar="DIR", help="Where trackers write; else beside RUN.")
     ] = None,
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, metavar="N", help="Train in N processes, one a GPU with --device cuda.")
+    ] = 1,
     as_json: JsonFlag = False,
 ) -> None:
     """Train a model on GRAPH and keep it in RUN. Ctrl-C saves; --resume goes on."""
+    from hynt.training.distributed_launch import is_launched, launch, restarts
+
+    if processes > 1 and not is_launched() and not estimate:
+        code = launch(sys.argv[1:], processes, f"Go on with: hynt train {graph} --out {out} --resume")
+        if code:
+            raise typer.Exit(code)
+        return
     from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
     from hynt.training.choosing import Wishes, settings_for
+    from hynt.training.distributed_follow import follow, team_of
+    from hynt.training.distributed_start import check_shareable
+    from hynt.training.interruption import stopping_on_signals
     from hynt.training.run import chosen_device, start
 
     target = chosen_device(device.value)
@@ -80,12 +94,21 @@ def train(
     if out is None:
         raise UsageError("no run folder was given.", where="--out", advice="Say where to keep the run: --out RUN.")
     trackers = _trackers(track)
-    if resume:
-        run = _reopened(out, wishes, loaded, on_gpu=target.type == "cuda")
-    else:
+
+    def made() -> Any:
+        """The run: a new one, or the one that is there; a job that torchrun starts again goes on."""
+        if resume or (restarts() and out.exists()):
+            return _reopened(out, wishes, loaded, on_gpu=target.type == "cuda")
         settings = settings_for(wishes, loaded, on_gpu=target.type == "cuda")
-        run = start(loaded, settings, out, target, None if graph in BUILT_IN else graph_folder(graph))
-    summary = _trained(run, target, graph, out, trackers, track_to or out.absolute().parent / "tracking")
+        if is_launched():
+            check_shareable(settings)
+        return start(loaded, settings, out, target, None if graph in BUILT_IN else graph_folder(graph))
+
+    with stopping_on_signals() as stopper, team_of(target, stopper) as team:
+        if team.rank:
+            follow(team, loaded, target)
+            return
+        summary = _trained(made(), target, graph, out, trackers, track_to or out.absolute().parent / "tracking", team)
     deliver(summary, as_json=as_json, save=None, text=lambda console: _print_summary(console, summary))
 
 
@@ -109,20 +132,19 @@ def _trackers(names: list[str] | None) -> dict[str, Any]:
 
 
 def _trained(
-    run: Any, device: Any, graph: str, out: Path, trackers: dict[str, Any], track_to: Path
+    run: Any, device: Any, graph: str, out: Path, trackers: dict[str, Any], track_to: Path, team: Any
 ) -> dict[str, Any]:  # fmt: skip
     from hynt.tracking.tracker import Tracked
     from hynt.tracking.watching import tracking
-    from hynt.training.interruption import stopping_on_signals
     from hynt.training.progress import Interrupted
     from hynt.training.run import train as train_run
 
-    with TrainingProgress() as progress, stopping_on_signals() as stopper:
+    with TrainingProgress() as progress:
         if run.is_finished:
             progress.note("this run is finished already; nothing is left to train.")
         try:
             with tracking(progress, trackers, lambda: Tracked.of(run, track_to)) as watcher:
-                run = train_run(run, device, watcher, stopper)
+                run = train_run(run, device, watcher, team.stopper, clock=team.clock, team=team)
         except Interrupted as stopped:
             advice = f"Go on with: hynt train {graph} --out {out} --resume"
             raise Interrupted(stopped.what, advice=advice) from None

@@ -30,6 +30,7 @@ from hynt.evaluation.questions import (
     position_group,
 )
 from hynt.evaluation.results import Evaluation, RankedQuestions, TaskQuestions
+from hynt.evaluation.sharing import OneProcess, Team
 from hynt.evaluation.sitting import Sitting
 from hynt.evaluation.type_constraints import TypeConstraints
 from hynt.graph.components import Components, components
@@ -55,6 +56,7 @@ class Evaluator:
     rows: int | None = None  # questions a tile; None: what suits the device
     literals: Any = None  # pa.StringArray: ids for literals, for token models
     described: Mapping[str, Any] = field(default_factory=dict)  # what the caller adds to the protocol: model, seed, …
+    team: Team = field(default_factory=OneProcess)  # processes that ask together: each takes its share of the tiles
 
     def __post_init__(self) -> None:
         if self.ties not in TIES:

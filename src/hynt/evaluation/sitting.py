@@ -81,6 +81,9 @@ class Sitting:
             finite[at] = found[0].finite
 
         self._ask(tiling, parts, work)
+        # Rows of other processes' tiles still hold zeros: the sum is what each has found.
+        results = [[evaluator.team.gathered(one) for one in kept] for kept in results]
+        finite = evaluator.team.gathered((~finite).int()) == 0
         refuse_non_finite(tiling.unpacked(finite.cpu().numpy()), parts, evaluator.graph, evaluator.split)
 
         def ranked(kept: list[Tensor]) -> RankedQuestions:
@@ -103,6 +106,7 @@ class Sitting:
             result[tile.places] = self.model.score(question, Number()).float()
 
         self._ask(tiling, parts, work)
+        result = evaluator.team.gathered(result)
         scaled = tiling.unpacked(result.cpu().numpy()).astype(np.float64)
         relation = parts.relation.astype(np.int64)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -118,15 +122,17 @@ class Sitting:
         """Hide, read and `work` on every tile, in smaller ones where memory runs out."""
         rows = self._tensor(parts.row[tiling.question])
         asked = self._tensor(parts.position[tiling.question])
+        team = self.evaluator.team
 
         def on_tile(tile: Tile) -> None:
             batch, _ = hide(self.evaluator.facts, rows[tile.places], asked[tile.places], tile.layout)
             work(tile, self.model.read(batch))
-            self.done += tile.real
+            self.done = min(self.total, self.done + tile.real * team.world)
             if self.progress is not None:
                 self.progress(self.done, self.total)
 
-        for_each_tile(tiling.tiles, on_tile, lambda rows, size: self.smaller.append({"rows": rows, "capacity": size}))
+        own = tiling.tiles[team.rank :: team.world]
+        for_each_tile(own, on_tile, lambda rows, size: self.smaller.append({"rows": rows, "capacity": size}))
 
     def _tiling(self, parts: Components) -> Tiling:
         return Tiling.of(self._qualifiers(parts), self.evaluator.device, self.evaluator.rows)

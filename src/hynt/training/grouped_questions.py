@@ -77,13 +77,14 @@ class GroupedQuestions:
         at = places(layout, groups.facts.device)
 
         def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
-            questions, weights = tensors
+            questions, weights, *whole = tensors  # the last one, of a shared step: the questions of all processes
             asked, learner = groups.position[questions], cast(Model, model)
             batch, _ = hide(groups.facts, groups.row[questions], asked, layout, at)
             candidates = Tokens() if learner.sizes.literals else Entities()
             logits = learner.score(learner.read(batch), candidates)
             true = true_answers(questions, weights, groups.offsets, groups.answers, shape.answers)
             total, count = (binary_loss(logits, true, self.smoothing) * weights).sum(), weights.sum()
-            return Loss(total / count.clamp(min=1), total.unsqueeze(0), count.unsqueeze(0))
+            asked_of_all = whole[0] if whole else count
+            return Loss(total / asked_of_all.clamp(min=1), total.unsqueeze(0), count.unsqueeze(0))
 
         return loss

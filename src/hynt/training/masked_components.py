@@ -77,7 +77,7 @@ class MaskedComponents:
         of_relations = losses.smoothing if losses.relation_smoothing is None else losses.relation_smoothing
 
         def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
-            chosen, weights = tensors
+            chosen, weights, *whole = tensors  # the last one, of a shared step: the questions of all processes
             learner = cast(Model, model)
             batch, answers = hide(facts, self.owner[chosen], self.position[chosen], layout, at)
             question, sums, counts = learner.read(batch), [], []
@@ -98,7 +98,8 @@ class MaskedComponents:
                     weight, smoothing = torch.where(is_number, weight * losses.number_weight, weight), losses.smoothing
                 share = even_share(smoothing, scores.shape[1])
                 sums.append((smoothed_cross_entropy(scores, answer, share) * weight).sum())
-            total = torch.stack(sums).sum() / torch.stack(counts).sum().clamp(min=1)
+            asked = whole[0] if whole else torch.stack(counts).sum()
+            total = torch.stack(sums).sum() / asked.clamp(min=1)
             return Loss(total, torch.stack(sums), torch.stack(counts))
 
         return loss

@@ -76,7 +76,7 @@ class MaskedFacts:
         link, relation, number = shape.outputs
 
         def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
-            indices, weights = tensors
+            indices, weights, *whole = tensors
             rows, asked, *outputs = indices.split(sizes)  # type: ignore[no-untyped-call]
             task_weights = weights.split((link, relation, number))  # type: ignore[no-untyped-call]
             step = _TaskRows(tuple(outputs), task_weights)
@@ -88,6 +88,8 @@ class MaskedFacts:
             none = weights.new_zeros(())
             sums = [parts[task].total if task in parts else none for task in Task]
             counts = [parts[task].weight if task in parts else none for task in Task]
-            return Loss(joint_loss(parts, losses), torch.stack(sums), torch.stack(counts))
+            # Where several processes share a step, it says how many questions all of them have.
+            shared = {task: whole[0][task.value] for task in Task} if whole else None
+            return Loss(joint_loss(parts, losses, shared), torch.stack(sums), torch.stack(counts))
 
         return loss

@@ -9,7 +9,7 @@ however late the host learns of it. Large tables on a GPU get a kernel of their 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
 import torch
@@ -50,6 +50,8 @@ class Optimisation:
         sweeps = device.type == "cuda" and settings.method == "adam" and settings.weight_decay == 0
         self._sweeps_tables = sweeps and find_spec("triton") is not None
         self._counts: dict[tuple[int, ...], Tensor] = {}  # for tables that move together: 1 for each of them
+        # Where several processes train together: sums gradients in place, and the loss, over all of them.
+        self.exchange: Callable[[Sequence[Tensor], Tensor], Tensor] | None = None
 
     def set_rate(self, rate: float) -> None:
         """The learning rate of the steps to come. Filled in place: a captured step reads the same tensor."""
@@ -67,6 +69,8 @@ class Optimisation:
         gradients = [gradient for gradient in (self.parameters[i].grad for i in moved) if gradient is not None]
         if not gradients:
             return
+        if self.exchange is not None:
+            total = self.exchange(gradients, total)
         norm = torch.linalg.vector_norm(torch.stack(list(torch._foreach_norm(gradients))))
         self.failed.copy_(torch.maximum(self.failed, (~torch.isfinite(norm + total.detach())).float()))
         clip = self.settings.clip

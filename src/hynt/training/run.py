@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -30,6 +31,8 @@ from hynt.training.checkpoint import (
     save_checkpoint,
     weights_of,
 )
+from hynt.training.distributed_start import shared_phases, tell_start
+from hynt.training.distributed_team import Alone
 from hynt.training.environment import describe_environment
 from hynt.training.hashed_files import remove_partial
 from hynt.training.interruption import Stopper
@@ -148,27 +151,34 @@ def train(
     *,
     compiled: bool = True,
     clock: Callable[[], float] = time.monotonic,
+    team: Alone | None = None,
 ) -> RunFolder:
-    """Trains a run to its end, from where its last good checkpoint left it. `clock` tells training time."""
-    watcher = watcher or Silence()
+    """Trains a run to its end, from where its last good checkpoint left it. `clock` tells training time; the other
+    processes of a `team` call `follow`.
+    """
+    watcher, team = watcher or Silence(), team or Alone()
     if run.is_finished:
+        team.told(json.dumps({"finished": True}))
         run.tidy()
         return run
     settings, graph = run.settings(), run.graph()
     data = training_data(graph, settings, run.scaling(graph), device)
     model = new_model(settings, data, device)
+    phases = shared_phases(phases_for(model, data, settings), team)
     progress, checkpoint = last_good(run, watcher)
     restore: Callable[[Optimisation], None] | None = None
     if checkpoint is not None:
         fill(checkpoint / WEIGHTS, weights_of(model))
-        optimiser = checkpoint / OPTIMISER
-        restore = lambda made: fill(optimiser, made.tensors())  # noqa: E731 - two lines would say no more
+        restore = _restoring(checkpoint / OPTIMISER, team)
     _cut_metrics(run, progress)
+    if team.world > 1:
+        tell_start(team, settings, run.manifest["graph"]["fingerprints"], progress, resumed=restore is not None)
+        team.share(weights_of(model).values())
     keeper = _FolderKeeper(run, model, watcher, settings.validation.keep_best)
     trainer = Trainer(
-        phases_for(model, data, settings), settings, runner_for(model, device, settings, watcher.note, compiled),
-        validation_for(settings, data, model, device), keeper, device, stopper or Stopper(),
-        clock=clock, take_best=keeper.take_best,
+        phases, settings, runner_for(model, device, settings, watcher.note, compiled),
+        validation_for(settings, data, model, device, team), keeper, device, stopper or Stopper(),
+        clock=clock, take_best=partial(_take_best, keeper, team), team=team,
     )  # fmt: skip
     model.train()
     try:
@@ -179,6 +189,19 @@ def train(
             where=str(run.path), advice="Start again with a smaller batch, say --set batch_size=512.",
         ) from None  # fmt: skip
     return _finish(run, model, settings, end)
+
+
+def _restoring(path: Path, team: Alone) -> Callable[[Optimisation], None]:
+    def restore(made: Optimisation) -> None:
+        fill(path, made.tensors())
+        team.share(made.tensors().values())
+
+    return restore
+
+
+def _take_best(keeper: _FolderKeeper, team: Alone, progress: Progress) -> None:
+    keeper.take_best(progress)
+    team.share(weights_of(keeper.model).values())
 
 
 def new_model(settings: RunSettings, data: TrainingData, device: torch.device) -> nn.Module:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import torch
@@ -18,6 +18,7 @@ import torch
 from hynt.batches.seeds import derived_seed
 from hynt.errors import UsageError
 from hynt.evaluation.metrics import LOWER_IS_BETTER
+from hynt.training.distributed_team import Alone
 from hynt.training.epoch_ledger import EpochLedger
 from hynt.training.epoch_source import EpochSource
 from hynt.training.interruption import Stopper
@@ -58,12 +59,14 @@ class Trainer:
     stopper: Stopper
     clock: Callable[[], float] = time.monotonic
     take_best: Callable[[Progress], None] = lambda progress: None  # a later phase builds on the best weights so far
+    team: Alone = field(default_factory=Alone)  # who trains together with this process
 
     def train(self, progress: Progress, restore: Callable[[Optimisation], None] | None = None) -> Progress:
         """Goes on from `progress` to the end; `restore` fills the optimiser state of the phase at hand."""
         while progress.phase < len(self.phases) and not progress.finished:
             phase = self.phases[progress.phase]
             optimisation = Optimisation(phase.parameters, self.settings.optimiser, self.device, phase.second)
+            optimisation.exchange = self.team.exchange
             if progress.phase and not progress.epoch and not progress.step:
                 self.take_best(progress)
             if restore is not None:
@@ -84,7 +87,7 @@ class _PhaseLoop:
         self.ledger = EpochLedger(phase, self.runner.tally, trainer.clock)
         self.saved_at = self.counted_from = trainer.clock()
         self.validated_at = progress.seconds  # of training
-        if progress.sums:
+        if progress.sums and trainer.team.rank == 0:  # they are those of all processes
             values = torch.tensor([progress.sums, progress.counts], dtype=torch.float64)
             self.runner.tally.copy_(values)
 
@@ -99,7 +102,8 @@ class _PhaseLoop:
         return following
 
     def _epoch(self, source: EpochSource) -> None:
-        phase_index, epoch = self.progress.phase, self.progress.epoch
+        phase_index, epoch, team = self.progress.phase, self.progress.epoch, self.trainer.team
+        own = (team.rank,) if team.rank else ()  # other processes drop out other things
         highest = self.settings.optimiser.learning_rate
         rate = self._scheduled_rate(epoch) if self.phase.rate is None else self.phase.rate
         self.optimisation.set_rate(rate)
@@ -109,7 +113,9 @@ class _PhaseLoop:
             if moves:
                 share = max(index / len(items), self._share_by_time() - epoch)
                 self.optimisation.set_rate(learning_rate(self.settings.schedule, highest, epoch, share))
-            self.runner.run(items.items(index), derived_seed(self.settings.seed, phase_index, epoch, index, "step"))
+            seed = derived_seed(self.settings.seed, phase_index, epoch, index, "step", *own)
+            self.runner.run(items.items(index), seed)
+            team.pulse()
             if self.runner.has_failed():
                 raise self._not_finite(epoch, index)
             self.progress = replace(self.progress, step=index + 1)
@@ -120,6 +126,7 @@ class _PhaseLoop:
             if index + 1 < len(items) and self._save_is_due():
                 self._save()
         self.progress = replace(self.progress, epoch=epoch + 1, step=0, sums=(), counts=())
+        self.runner.tally.copy_(team.gathered(self.runner.tally))
         self.ledger.close(epoch + 1, rate)
         source.queued(epoch)
         self._report(wait=False)
@@ -135,6 +142,7 @@ class _PhaseLoop:
     def _settle(self) -> None:
         """Validates and saves after an epoch, where that is due."""
         epoch = self.progress.epoch
+        self.trainer.team.pulse(now=True)
         over = epoch == self.phase.epochs or self._is_out_of_time()
         if self.trainer.validate is not None and (over or epoch in self._validation_epochs() or self._validation_due()):
             self._validate()
@@ -174,6 +182,7 @@ class _PhaseLoop:
         self._count_time()
         started = self.trainer.clock()
         results = self.trainer.validate()
+        self.trainer.team.pulse(now=True)
         metric = self.settings.validation.metric
         value, progress = chosen_metric(results, metric), self.progress
         # A later phase began with the best weights: what it added is kept, even where the metric does not see it.
@@ -207,7 +216,7 @@ class _PhaseLoop:
             raise self._not_finite(self.progress.epoch, self.progress.step)
         self._count_time()
         if self.progress.step:
-            sums, counts = self.runner.tally.tolist()
+            sums, counts = self.trainer.team.gathered(self.runner.tally).tolist()
             self.progress = replace(self.progress, sums=tuple(sums), counts=tuple(counts))
         self.keeper.save(self.progress, self.optimisation, best=best)
         self.saved_at = self.trainer.clock()

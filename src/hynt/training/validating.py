@@ -20,6 +20,7 @@ from hynt.evaluation.questions import SCOPES, TaskName
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.contract import Model
 from hynt.nearest import advice_on
+from hynt.training.distributed_team import Alone
 from hynt.training.settings import RunSettings
 from hynt.training.training_data import TrainingData
 
@@ -76,22 +77,22 @@ class SampledEvaluator(Evaluator):
         return chosen[self._is_asked[self.questions.row[chosen]]]
 
 
-def _evaluator(settings: RunSettings, data: TrainingData, device: torch.device) -> Evaluator:
+def _evaluator(settings: RunSettings, data: TrainingData, device: torch.device, team: Alone) -> Evaluator:
     if settings.validation.facts is None:
-        return Evaluator(data.graph, data.scaling, "valid", device=device, literals=data.literals)
+        return Evaluator(data.graph, data.scaling, "valid", device=device, literals=data.literals, team=team)
     return SampledEvaluator(
-        data.graph, data.scaling, "valid", device=device, literals=data.literals,
+        data.graph, data.scaling, "valid", device=device, literals=data.literals, team=team,
         facts_asked=settings.validation.facts, seed=settings.seed,
     )  # fmt: skip
 
 
 def validation_for(
-    settings: RunSettings, data: TrainingData, model: nn.Module, device: torch.device
+    settings: RunSettings, data: TrainingData, model: nn.Module, device: torch.device, team: Alone | None = None
 ) -> Callable[[], Mapping[str, Any]] | None:
     """How to try the model on the validation split; None where there is none, or it is trained on."""
     if not validates(settings, data.graph):
         return None
-    evaluator = _evaluator(settings, data, device)
+    evaluator = _evaluator(settings, data, device, team or Alone())
 
     def validate() -> Mapping[str, Any]:
         found = evaluator.evaluate(cast(Model, model)).to_mapping()

@@ -1,0 +1,67 @@
+"""Every process of a job but the first: it trains along and writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.training.checkpoint import weights_of
+from hynt.training.distributed_launch import is_launched
+from hynt.training.distributed_start import heard_start, shared_phases
+from hynt.training.distributed_team import Alone, joined
+from hynt.training.interruption import Stopper
+from hynt.training.optimisation import Optimisation
+from hynt.training.phases import phases_for, runner_for
+from hynt.training.progress import EpochRecord, Progress, ValidationRecord
+from hynt.training.run import new_model
+from hynt.training.trainer import Trainer
+from hynt.training.training_data import fit_scaling, training_data
+from hynt.training.validating import validation_for
+
+
+class _NoKeeper:
+    """The first process keeps what there is to keep."""
+
+    def epoch_done(self, record: EpochRecord) -> None:
+        """Nothing."""
+
+    def validated(self, record: ValidationRecord) -> None:
+        """Nothing."""
+
+    def save(self, progress: Progress, optimisation: Optimisation, *, best: bool) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def team_of(device: torch.device, stopper: Stopper) -> Iterator[Alone]:
+    """The team that this process was started in; alone, where no launcher started it."""
+    if not is_launched():
+        yield Alone(stopper)
+        return
+    with joined(device, stopper) as team:
+        yield team
+
+
+def follow(team: Alone, graph: KnowledgeGraph, device: torch.device, *, compiled: bool = True) -> None:
+    """Trains along with the first process, which calls `train`."""
+    start = heard_start(team, graph)
+    if start is None:
+        return
+    settings, progress, resumed = start
+    data = training_data(graph, settings, fit_scaling(graph, settings), device)
+    model = new_model(settings, data, device)
+    phases = shared_phases(phases_for(model, data, settings), team)
+    team.share(weights_of(model).values())
+    restore: Callable[[Optimisation], None] | None = None
+    if resumed:
+        restore = lambda made: team.share(made.tensors().values())  # noqa: E731 - two lines would say no more
+    trainer = Trainer(
+        phases, settings, runner_for(model, device, settings, lambda text: None, compiled),
+        validation_for(settings, data, model, device, team), _NoKeeper(), device, team.stopper,
+        clock=team.clock, take_best=lambda progress: team.share(weights_of(model).values()), team=team,
+    )  # fmt: skip
+    model.train()
+    trainer.train(progress, restore)

@@ -1,0 +1,146 @@
+"""Whole runs in two processes: the same weights as in one, resumed on another number, and ended with a clear word."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from hynt.training.distributed_follow import follow
+from hynt.training.distributed_team import JobEnded
+from hynt.training.interruption import Stopper
+from hynt.training.progress import Interrupted
+from hynt.training.run import Silence, start, train
+from hynt.training.run_folder import RunFolder
+from tests.training.processes import CPU, together
+from tests.training.small_graph import TINY, small_graph, tiny_settings
+
+GRAPH = small_graph(people=40)
+
+
+def settings(**changes):
+    given = {
+        "model": {**TINY["model"], "dropout": 0.0}, "schedule": {"epochs": 5, "period": 5}, "batch_size": 32,
+        "validation": {"every": 2}, **changes,
+    }  # fmt: skip
+    return tiny_settings(**given)
+
+
+def train_along(team, path, watcher=None) -> None:
+    if team.rank:
+        follow(team, GRAPH, CPU)
+    else:
+        train(RunFolder.open(path), CPU, watcher or Silence(), team.stopper, clock=team.clock, team=team)
+
+
+def in_one_process(path, chosen):
+    return train(start(GRAPH, chosen, path, CPU), CPU)
+
+
+def in_processes(path, chosen, world=2):
+    start(GRAPH, chosen, path, CPU)
+    assert together(world, train_along, path) == [0] * world
+    return RunFolder.open(path)
+
+
+def weights(run):
+    return load_file(run.path / "weights.safetensors")
+
+
+def same_weights(one, other, tolerance=1e-5) -> bool:
+    """But for the biases of attention keys: softmax does not see them, so their gradient is nothing but rounding, and
+    Adam makes steps of it.
+    """
+    first, second = weights(one), weights(other)
+    assert first.keys() == second.keys()
+    for kept in (first, second):
+        for name in [name for name in kept if name.endswith("projection.bias")]:
+            queries, _, values = kept[name].chunk(3)
+            kept[name] = torch.cat([queries, values])
+    return all(torch.allclose(first[name], second[name], rtol=0, atol=tolerance) for name in first)
+
+
+def records(run):
+    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
+
+
+def test_five_epochs_of_two_half_batches_are_five_epochs_of_a_full_one(tmp_path):
+    chosen = settings()
+    one, two = in_one_process(tmp_path / "one", chosen), in_processes(tmp_path / "two", chosen)
+    assert two.is_finished
+    assert same_weights(one, two)
+    for first, second in zip(records(one), records(two), strict=True):
+        if "loss" in first:
+            assert first["questions"] == second["questions"]  # the same facts, none twice
+            assert first["loss"] == pytest.approx(second["loss"], rel=1e-4)
+        else:
+            ranks = first["validation"]["link"]["all"], second["validation"]["link"]["all"]
+            assert ranks[0]["count"] == ranks[1]["count"]
+            assert ranks[0]["mrr"] == pytest.approx(ranks[1]["mrr"], abs=1e-3)
+
+
+def test_three_processes_with_a_sampled_softmax_and_dropout_come_to_an_end_and_agree_on_what_was_asked(tmp_path):
+    chosen = settings(
+        losses={"softmax": "sampled", "negatives": 30}, model=TINY["model"], schedule={"epochs": 2, "period": 2}
+    )
+    one, three = in_one_process(tmp_path / "one", chosen), in_processes(tmp_path / "three", chosen, 3)
+    pairs = [pair for pair in zip(records(one), records(three), strict=True) if "questions" in pair[0]]
+    assert [first["questions"] for first, _ in pairs] == [second["questions"] for _, second in pairs]
+    first, second = pairs[-1]
+    assert first["loss"]["link"] == pytest.approx(second["loss"]["link"], rel=0.1)
+
+
+class _StopsAfter(Silence):
+    """Asks to stop once so many epochs are done."""
+
+    def __init__(self, stopper: Stopper, epochs: int) -> None:
+        self.stopper, self.epochs = stopper, epochs
+
+    def epoch_done(self, record) -> None:
+        self.stopper.asked = self.stopper.asked or record.epoch >= self.epochs
+
+
+OWN = Stopper()
+
+
+def stopped_along(team, path) -> None:
+    with pytest.raises(Interrupted, match="was stopped in epoch 3, step 1, and saved"):
+        train_along(team, path, _StopsAfter(OWN, 2))
+
+
+def test_a_run_of_two_processes_goes_on_in_one_and_the_other_way_round(tmp_path):
+    chosen = settings(saving={"minutes": 1000})
+    whole = in_one_process(tmp_path / "whole", chosen)
+    first = tmp_path / "first"
+    start(GRAPH, chosen, first, CPU)
+    OWN.asked = False
+    assert together(2, stopped_along, first, stopper_of=lambda rank: OWN) == [0, 0]
+    assert not RunFolder.open(first).is_finished
+    assert same_weights(whole, train(RunFolder.open(first), CPU))
+    second = tmp_path / "second"
+    start(GRAPH, chosen, second, CPU)
+    stopper = Stopper()
+    with pytest.raises(Interrupted):
+        train(RunFolder.open(second), CPU, _StopsAfter(stopper, 2), stopper)
+    assert together(2, train_along, second) == [0, 0]
+    assert same_weights(whole, RunFolder.open(second))
+    questions = [record["questions"] for record in records(RunFolder.open(second)) if "questions" in record]
+    assert questions == [record["questions"] for record in records(whole) if "questions" in record]
+
+
+def one_leaves(team, path) -> None:
+    if team.rank:
+        raise SystemExit(7)
+    word = r"another process of this training job ended.* last checkpoint is kept"
+    with pytest.raises(JobEnded, match=word), team.words():
+        train(RunFolder.open(path), CPU, Silence(), team.stopper, clock=team.clock, team=team)
+    raise SystemExit(3)
+
+
+def test_a_process_that_is_left_alone_says_so_and_keeps_its_checkpoint(tmp_path):
+    path = tmp_path / "run"
+    start(GRAPH, settings(), path, CPU)
+    assert together(2, one_leaves, path) == [3, 7]
+    assert RunFolder.open(path).path == path
