@@ -1,0 +1,105 @@
+"""Ways to make one score a fact from its components, compared on an altered copy made for choosing (another seed than
+the one that results are reported from).
+
+    python -m benchmarks.audit_quality --preset world --epochs 15 --seed 101 --device cpu --work WORK --out seed-101.json
+    python -m benchmarks.audit_aggregates --preset world --epochs 15 --seed 101 --work WORK --out ways.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.audit_quality import quality
+from benchmarks.corrupted_copy import SHARE, corrupted
+from hynt.evaluation.questions import position_group
+from hynt.graph.components import NUMBER_KIND, components
+from hynt.graph.storage import load_graph
+from hynt.prediction.audit_judges import SilentAudit
+from hynt.prediction.audit_plan import plan_audit
+from hynt.prediction.auditing import Audit, carried_out
+from hynt.prediction.decoys import Places, place_keys
+from hynt.training.choosing import Wishes
+from hynt.training.interruption import Stopper
+from hynt.training.run import chosen_device
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+def ways(audit: Audit) -> dict[str, Floats]:
+    """(facts,) scores of all facts, by the way in which they are joined."""
+    found, rows = audit.found, len(audit.plan.table)
+    stored, is_number = found.stored, audit.plan.graph.vocabulary.relation_is_number
+    group = position_group(stored.position)
+    numbers = stored.kind == NUMBER_KIND
+    places = Places.of(components(audit.plan.table, is_number), is_number)
+    signal = np.log(np.maximum(found.residual, 1e-3))
+    named = np.flatnonzero(~numbers)
+    sizes = places.sizes(place_keys(stored.take(named), is_number))
+    signal[named] = -(found.log_probability[named] + np.log(sizes))
+    by_relation = -np.log(p_values(signal, 8 * stored.relation.astype(np.int64) + group))
+    by_position = -np.log(p_values(signal, np.where(numbers, 5, group)))
+    by_kind = -np.log(p_values(signal, stored.kind.astype(np.int64)))
+    mean = np.full(rows, -1e18)
+    mean[audit.fact] = audit.score
+    return {
+        "least p-value among the same relation and position": _highest(by_relation, stored.row, rows),
+        "least p-value among the same position": _highest(by_position, stored.row, rows),
+        "least p-value among the same kind": _highest(by_kind, stored.row, rows),
+        "product of the p-values among the same kind": _sum(by_kind, stored.row, rows),
+        "signals as they are, highest": _highest(signal, stored.row, rows),
+        "product of the ratios to decoys": _sum(found.score, stored.row, rows),
+        "highest ratio to decoys": _highest(found.score, stored.row, rows),
+        "mean ratio to decoys": mean,
+    }
+
+
+def p_values(signal: Floats, group: Ids) -> Floats:
+    """(n,) the share of signals of the same group that are at least as high."""
+    order = np.lexsort((-signal, group))
+    _, start, size = np.unique(group[order], return_index=True, return_counts=True)
+    found = np.empty(len(signal))
+    found[order] = (np.arange(len(order)) - np.repeat(start, size) + 1) / np.repeat(size + 1, size)
+    return found
+
+
+def _highest(score: Floats, row: Ids, rows: int) -> Floats:
+    found = np.full(rows, -1e18)
+    np.maximum.at(found, row, score)
+    return found
+
+
+def _sum(score: Floats, row: Ids, rows: int) -> Floats:
+    return np.asarray(np.bincount(row, score, rows), dtype=np.float64)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graph", default="world")
+    parser.add_argument("--preset")
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--seed", type=int, default=101)
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--work", type=Path, required=True, help="what audit_quality kept")
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    copy, changes = corrupted(load_graph(arguments.graph), SHARE, arguments.seed)
+    wishes = Wishes(preset=arguments.preset, epochs=arguments.epochs)
+    plan = plan_audit(copy, folds=arguments.folds, wishes=wishes)
+    audit = carried_out(plan, arguments.work / "audit", chosen_device("cpu"), SilentAudit(), Stopper())
+    marks = {name: quality(score, changes, SHARE) for name, score in ways(audit).items()}
+    settings = {name: value for name, value in vars(arguments).items() if name not in ("work", "out")}
+    arguments.out.write_text(json.dumps({**settings, "ways": marks}, indent=1) + "\n", encoding="utf-8")
+    for name, found in marks.items():
+        entity = found["kinds"]["entity"]["roc_auc"]
+        told = f"{found['precision_at_share']:.3f} | {found['roc_auc']:.3f} | {found['average_precision']:.3f}"
+        print(f"| {name} | {told} | {entity:.3f} |")
+
+
+if __name__ == "__main__":
+    main()
