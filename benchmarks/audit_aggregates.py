@@ -1,7 +1,7 @@
 """Ways to make one score a fact from its components, compared on an altered copy made for choosing (another seed than
 the one that results are reported from).
 
-    python -m benchmarks.audit_quality --preset world --epochs 15 --seed 101 --device cpu --work WORK --out seed-101.json
+    python -m benchmarks.audit_quality --preset world --epochs 15 --seed 101 --device cpu --work WORK --out one.json
     python -m benchmarks.audit_aggregates --preset world --epochs 15 --seed 101 --work WORK --out ways.json
 """
 
