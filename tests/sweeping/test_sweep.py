@@ -135,8 +135,12 @@ def test_a_sweep_goes_on_to_more_trials_and_refuses_to_become_another(people, tm
     assert list(heard.began) == [2]
     assert result["trials"]["complete"] == 3
     assert len({tuple(trial.params.values()) for trial in trials_of(plan)}) == 3
-    with pytest.raises(UsageError, match="begun with another base"):
+    with pytest.raises(UsageError, match="begun with other settings: seed: 0 → 5"):
         sweep(replace(plan, base={**plan.base, "seed": 5}), Heard(), Stopper(), resume=True)
+    with pytest.raises(UsageError, match="begun with another sampling"):
+        sweep(replace(plan, sampling="random"), Heard(), Stopper(), resume=True)
+    older = {name: value for name, value in plan.base.items() if name != "saving"}
+    assert sweep(replace(plan, base=older, trials=3), Heard(), Stopper(), resume=True)["trials"]["complete"] == 3
     with pytest.raises(UsageError, match="exists already"):
         prepare(out, resume=False)
     with pytest.raises(UsageError, match="a sweep of another graph"):

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hynt.batches.seeds import derived_seed
+from hynt.config import from_mapping
 from hynt.errors import UsageError
 from hynt.sweeping.plan import Plan
 from hynt.sweeping.study_storage import load_optuna
+from hynt.training.model_choice import settings_class_for
+from hynt.training.settings import differences
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -69,12 +72,17 @@ def _agree(study: Study, plan: Plan) -> None:
     if theirs is None:
         study.set_user_attr(ABOUT, mine)
         return
-    changed = [part for part in mine if theirs.get(part) != mine[part]]
+    again = "Say the same as before, or begin a sweep under another name."
+    changed = [part for part in mine if part != "base" and theirs.get(part) != mine[part]]
     if changed:
-        raise UsageError(
-            f"the sweep {plan.name!r} was begun with another {', another '.join(changed)}.", where="--name",
-            advice="Say the same as before, or begin a sweep under another name.",
-        )  # fmt: skip
+        what = f"the sweep {plan.name!r} was begun with another {', another '.join(changed)}."
+        raise UsageError(what, where="--name", advice=again)
+    # Compared as settings, so that one that did not exist then, and has its default now, makes no difference.
+    kind = settings_class_for(plan.model)
+    lines = differences(from_mapping(kind, theirs["base"]), from_mapping(kind, mine["base"]))
+    if lines:
+        what = f"the sweep {plan.name!r} was begun with other settings: {'; '.join(lines)}."
+        raise UsageError(what, where="--name", advice=again)
 
 
 def _pruner(plan: Plan) -> Any:
