@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -70,19 +69,13 @@ def _train(out: Path, epochs: int | None) -> None:
     command = [sys.executable, "-m", "hynt", "train", WORLD, "--preset", WORLD, "--device", "cpu", "--out", str(out)]
     if epochs is not None:
         command += ["--epochs", str(epochs)]
-    # What it says at its end is about a folder that will have another name: only its progress is shown.
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    # What it says at its end, or when it is stopped, is about a folder that will be gone: only its progress is shown,
+    # and Ctrl-C reaches this process alone, which ends it.
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
         code = child.wait()
-    except BaseException:
-        child.send_signal(signal.SIGTERM)
-        try:
-            child.wait(10)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-        raise
-    if code == 130:
-        raise KeyboardInterrupt
+    finally:
+        child.kill()
+        child.wait()
     if code:
         raise DataError(f"training on {WORLD} failed with exit code {code}.", advice="What it said stands above.")
