@@ -6,6 +6,8 @@ The run has the size of a real one (the model of `--preset`, on GRAPH) and the w
 what an answer is worth does not change how long it takes. It is measured twice: at the model queue, in this process
 and without HTTP; and over HTTP, with `hynt serve` and the clients in processes of their own, on the same cores.
 Every client asks its next question when it has its answer. Questions are facts of the test split with the tail hidden.
+Processor time is that of this process: of the model at the queue, of the clients over HTTP. It hardly depends on what
+else the machine does.
 """
 
 from __future__ import annotations
@@ -117,9 +119,9 @@ async def pressed(ask: Ask, clients: int, seconds: float) -> dict[str, Any]:
     work = asyncio.gather(*(client(number) for number in range(clients)))
     waiting: list[asyncio.Future[Any]] = [work, asyncio.ensure_future(all_served.wait())]
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    counting, begin = True, time.perf_counter()
+    counting, begin, processor = True, time.perf_counter(), time.process_time()
     await asyncio.wait({work}, timeout=seconds)
-    spent = time.perf_counter() - begin
+    spent, processor = time.perf_counter() - begin, time.process_time() - processor
     if not work.done():
         work.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -127,6 +129,7 @@ async def pressed(ask: Ask, clients: int, seconds: float) -> dict[str, Any]:
     took.sort()
     return {
         "clients": clients, "questions": len(took), "questions_a_second": round(len(took) / spent, 1), **_times(took),
+        "processor_ms_a_question": round(1000 * processor / max(1, len(took)), 2),
     }  # fmt: skip
 
 
