@@ -1,0 +1,54 @@
+"""The page of baselines: ours beside the paper's, budget-limited rows marked, what was changed told."""
+
+from __future__ import annotations
+
+import json
+
+from benchmarks.paper_baselines import LINK, NUMBER, ORDER, PER_ATTRIBUTE
+from benchmarks.reproduce_table import page
+from hynt.models.registry import MODELS
+
+
+def ranked(mrr):
+    return {"mrr": mrr, "hits@1": mrr / 2, "hits@3": mrr, "hits@10": 2 * mrr, "count": 10}
+
+
+def row(model, limited, answers, **tasks):
+    return {
+        "model": model, "budget_limited": limited, "answers": answers, "epochs": 5, "schedule_epochs": 100,
+        "train_seconds": 60.4, "facts_per_second": 12345.6, "peak_memory_bytes": 2.5e9, "changes": ["batch_size=1024"],
+        "curve": [{"value": 0.1}, {"value": 0.15}], "per_relation": [{"relation": "P1352", "rmse": 20.25}],
+        "test": {"realistic": tasks},
+    }  # fmt: skip
+
+
+def test_the_page_has_ours_and_the_papers(tmp_path):
+    link = {"triplet": ranked(0.1876), "all": ranked(0.2)}
+    number = {"triplet": {"rmse": 0.09}, "all": {"rmse": 0.1}}
+    everywhere = ["link, qualifier value", "number, qualifier value"]
+    result = {
+        "command": ["--graph", "graphs/HN-YG", "--job", "graph=a models=b"],
+        "rows": {
+            "HN-YG gran": row("gran", False, everywhere, link=link, number=number),
+            "HN-YG stare": row("stare", True, ["link, head"], link=link),
+        },
+        "trivial": {"HN-YG": {"frequency": {"answers": [], "test": {"realistic": {"link": link}}}}},
+        "failed": {"HN-YG ram": {"reason": "ended with 1"}},
+    }  # fmt: skip
+    file = tmp_path / "baselines-hn-yg.json"
+    file.write_text(json.dumps(result), encoding="utf-8")
+    text = "\n".join(page([file]))
+    assert "| `stare` \\* | .1876 (.1826) | .0938 (.1262) | .1876 (.2042) | .3752 (.2907) | – |" in text
+    assert "| `gran` | .1876 (.1951) |" in text
+    assert text.index("| `stare`") < text.index("| `gran`")
+    assert "| `gran` | .0900 (.1180) | .1000 (.1247) |" in text
+    assert "| frequency | .1876 | .0938 | .1876 | .3752 | – |" in text
+    assert "| `gran` | 5 of 100 | 60 | 12,346 | 2.5 | .100 .150 | `batch_size=1024` |" in text
+    assert "Without a row: `ram` (ended with 1)." in text
+    assert '--graph HN-YG --job "graph=a models=b"' in text
+    assert "| `gran` | 20.2 | – | – | – |" in text
+
+
+def test_the_paper_has_a_row_for_every_baseline():
+    assert set(ORDER) == set(PER_ATTRIBUTE) == set(LINK["HN-YG"]) == set(NUMBER["HN-WK"])
+    assert set(ORDER) <= set(MODELS)
