@@ -21,3 +21,9 @@ def asked(page) -> dict[str, list[str]]:
 
 def wait_answered(page) -> None:
     page.wait_for_selector("#result[data-state=answered]:not([aria-busy])")
+
+
+def follow(page, act) -> None:
+    """Does what leads to another page, and waits until it is there."""
+    with page.expect_navigation():
+        act()

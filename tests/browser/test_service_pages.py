@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.browser.addresses import HEIGHT, LINK, TREND, WEDDING, asked, wait_answered
+from tests.browser.addresses import HEIGHT, LINK, TREND, WEDDING, asked, follow, wait_answered
 from tests.browser.hostile_names import ATTACKS
 
 PAGES = {
@@ -46,7 +46,7 @@ def test_names_stay_text(visit, index):
     assert "owned" not in page.title() or attack in page.title()
     assert page.locator("main img, main script, main iframe, main h1 h1").count() == 0
     assert page.locator("h1").count() == 1
-    page.locator(".leads a").first.click()
+    follow(page, page.locator(".leads a").first.click)
     wait_answered(page)
     assert page.locator("h1").inner_text() == "Ask for what is missing"
 
@@ -55,15 +55,15 @@ def test_pages_work_without_scripts(service, browser):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{service.url}/ask?head=Person+1&relation=height")
-    page.locator("button[name=blank][value=tail]").click()
+    follow(page, page.locator("button[name=blank][value=tail]").click)
     assert asked(page)["tail"] == ["?"]
     assert page.locator("#result").get_attribute("data-state") == "answered"
-    page.locator("button[name=add]").click()
+    follow(page, page.locator("button[name=add]").click)
     page.locator("input[name=qualifier]").fill("year")
     page.locator("input[name=value]").fill("2003")
-    page.locator("input[name=value]").press("Enter")
+    follow(page, lambda: page.locator("input[name=value]").press("Enter"))
     assert page.locator(".changes tbody tr").count() == 2
-    page.locator("button[name=remove]").click()
+    follow(page, page.locator("button[name=remove]").click)
     assert "qualifier" not in asked(page)
     page.goto(f"{service.url}{TREND}")
     assert page.locator("figure.trend svg .band").count() == 1
