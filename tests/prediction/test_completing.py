@@ -313,6 +313,21 @@ def test_what_goes_wrong_ahead_is_raised_in_its_place():
         next(found)
 
 
+@pytest.mark.parametrize("on_error", ["stop", "record"])
+def test_progress_is_of_what_is_answered_not_of_what_was_read_ahead(predictor, tmp_path, monkeypatch, on_error):
+    monkeypatch.setattr(completing, "BATCH", 30)
+    (batch,) = open_questions(jsonl(tmp_path / "q.jsonl")).batches(1000)
+    parquet.write_table(pa.Table.from_batches([batch.columns]), tmp_path / "q.parquet")
+    told = []
+    complete(
+        predictor, tmp_path / "q.parquet", tmp_path / "a.parquet", Wanted(1), on_error=on_error,
+        progress=lambda step, done, share: told.append((step, done, round(share, 3))),
+    )  # fmt: skip
+    steps = [("answering", done, round(done / 300, 3)) for done in range(0, 301, 30)]
+    checks = [("checking", done, round(done / 300, 3)) for done in range(30, 301, 30)]
+    assert told == (checks + steps if on_error == "stop" else steps)
+
+
 def test_memory_does_not_grow_with_the_file(predictor, tmp_path, monkeypatch):
     """No more than a few batches are alive at any time."""
     monkeypatch.setattr(completing, "BATCH", 8)

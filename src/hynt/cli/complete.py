@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -84,6 +85,8 @@ def complete(
     as_json: JsonFlag = False,
 ) -> None:
     """Answer every question of QUESTIONS with RUN; or, with --missing, propose facts that its graph lacks."""
+    # Before torch is loaded: on a busy machine, threads that wait must not take the processor from those that work.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     out = _checked_out(out)
     if missing:
         _refuse({"QUESTIONS": questions, "--resume": resume, "--candidates": candidates}, "with --missing")

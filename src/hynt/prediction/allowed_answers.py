@@ -55,12 +55,15 @@ class AllowedAnswers:
         limited = self.is_limited[which]
         if not limited.any():
             return None
-        distinct, inverse = np.unique(self.list_of[which], return_inverse=True)
+        distinct, inverse = np.unique(np.where(limited, self.list_of[which], -1), return_inverse=True)
+        spans = []
+        for number in distinct[distinct >= 0].tolist():
+            low, high = np.searchsorted(self.lists[number], (first, end))
+            spans.append(self.lists[number][low:high] - first)
+        row = np.repeat(np.flatnonzero(distinct >= 0), [len(span) for span in spans])
+        at = torch.from_numpy(np.stack([row, np.concatenate(spans)])).to(device)  # one transfer for all lists
         mask = torch.zeros(len(distinct), end - first, dtype=torch.bool, device=device)
-        for row, number in enumerate(distinct.tolist()):
-            if number < len(self.lists):
-                low, high = np.searchsorted(self.lists[number], (first, end))
-                mask[row, torch.from_numpy(self.lists[number][low:high] - first).to(device)] = True
+        mask[at[0], at[1]] = True
         wide = mask[torch.from_numpy(inverse.astype(np.int64)).to(device)]
         return wide | torch.from_numpy(~limited).to(device)[:, None]
 

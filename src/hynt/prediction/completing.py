@@ -80,8 +80,8 @@ def complete(
         total = _checked(file, answers, progress) if on_error == "stop" else 0
         work.begin({"job": job, "questions": total})
     before = sum(count for _, count in work.parts())
-    state = _State(before, total, file, progress)
-    state.add(0)
+    state = _State(before, total, progress)
+    state.add(0, 0.0)
     batches = ahead(_batches(file, answers, before))
     while work.add(_tables(batches, answers, state)):
         pass
@@ -96,30 +96,31 @@ def complete(
 class _State:
     done: int
     total: int  # 0 where nobody has counted
-    file: QuestionFile
     progress: Progress
 
-    def add(self, count: int) -> None:
+    def add(self, count: int, share_read: float) -> None:
         self.done += count
-        self.progress("answering", self.done, self.done / self.total if self.total else self.file.done())
+        self.progress("answering", self.done, self.done / self.total if self.total else share_read)
 
 
-def _batches(file: QuestionFile, answers: BatchAnswers, skip: int) -> Iterator[tuple[CheckedBatch, int]]:
+def _batches(file: QuestionFile, answers: BatchAnswers, skip: int) -> Iterator[tuple[CheckedBatch, int, float]]:
+    """Each batch, how many questions it has, and how much of the file had been read when it was."""
     for written in file.batches(BATCH, skip):
-        yield answers.checked(written, explain=False), len(written)
+        share = file.done()
+        yield answers.checked(written, explain=False), len(written), share
 
 
 def _tables(
-    batches: Iterator[tuple[CheckedBatch, int]], answers: BatchAnswers, state: _State
+    batches: Iterator[tuple[CheckedBatch, int, float]], answers: BatchAnswers, state: _State
 ) -> Iterator[tuple[pa.Table, int]]:
     """The tables of the next part."""
     for _ in range(PART):
         found = next(batches, None)
         if found is None:
             return
-        batch, count = found
+        batch, count, share = found
         yield answers.answered(batch), count
-        state.add(count)
+        state.add(count, share)
 
 
 def _checked(file: QuestionFile, answers: BatchAnswers, progress: Progress) -> int:
