@@ -10,6 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hynt.errors import UsageError
+from hynt.graph.lookup import NameLookup
+from hynt.service.indexed_names import IndexedNames
 from hynt.service.name_search import MATCHES, NameSearch, folded
 
 
@@ -90,3 +93,21 @@ def test_fifty_thousand_names_in_tens_of_milliseconds():
             assert found or len(query) < 7  # a letter in the middle of a short name leaves nothing in common
     # Processor time, so that what else the machine does hardly shows. Measured on an idle core: 1.5 ms, 11 ms at most.
     assert sorted(seconds)[int(0.95 * len(seconds))] < 0.1
+
+
+def test_an_unknown_name_is_refused_as_the_library_does_and_quickly(graph):
+    indexed, plain = IndexedNames(graph), NameLookup(graph)
+    for name in ("p3", "Globex", "globex", "person 12"):
+        assert indexed.entity(name) == plain.entity(name)
+    assert indexed.entity("Springfield", "head", graph.vocabulary.relation_ids["P1082"]) == plain.entity("town/0")
+    for name in ("Persn 7", "Springfield", "x" * 100):
+        told = []
+        for names in (indexed, plain):
+            with pytest.raises(UsageError) as refused:
+                names.entity(name)
+            told.append(refused.value)
+        assert told[0].what == told[1].what
+    assert told[0].advice == "Give an entity's id or name."
+    with pytest.raises(UsageError) as refused:
+        indexed.entity("Shelbivile")
+    assert refused.value.advice.startswith("Give an entity's id or name. The nearest are 'Shelbyville'")

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from hynt.service.problems import Problem
-from hynt.service.question_queue import QuestionQueue
+from hynt.service.question_queue import QuestionQueue, cost
 from tests.service.fake_engine import FakeEngine
 
 
@@ -66,6 +66,25 @@ def test_without_batching_every_question_goes_alone():
 
     with_queue(work, engine, together=1)
     assert [len(batch) for batch in engine.batches] == [1] * 5
+
+
+def test_long_questions_take_more_room():
+    pair = {"relation": "date", "value": 1990}
+    assert cost({"head": "a", "relation": "b", "tail": "?", "qualifiers": [pair] * 7}) == 1
+    assert cost({"head": "a", "relation": "b", "tail": "?", "qualifiers": [pair] * 64}) == 64
+    assert cost({"head": "a", "relation": "?", "tail": "Tokyo"}) == 1
+    assert (
+        cost({"head": "a", "relation": "?", "tail": "80 kg"}) == cost({"head": "a", "relation": "?", "tail": 80}) == 8
+    )
+    assert cost({"head": "a", "relation": "b", "tail": "c", "qualifiers": [{"relation": "?", "value": 3}] * 16}) == 32
+    engine = FakeEngine()
+    questions = [{"relation": "?", "tail": 80}] * 3 + [{"relation": "b", "tail": "?"}] * 3
+
+    async def work(queue):
+        await queue.ask("predict", questions, 5.0)
+
+    with_queue(work, engine, together=16)
+    assert [len(batch) for batch in engine.batches] == [2, 4]
 
 
 def test_other_kinds_go_alone_and_keep_their_turn():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.prediction.candidates import Candidates, candidates_for
+from hynt.service.indexed_names import IndexedNames
 from hynt.service.problems import Fault, code_place, fault_of
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Answering:
 
     def __init__(self, predictor: Predictor) -> None:
         self.predictor = predictor
+        self.names = IndexedNames(predictor.graph)
         self.kinds: dict[str, Callable[[Sequence[Mapping[str, Any]]], list[Reply]]] = {
             "predict": self._predict,
             "explain": lambda jobs: [_refused_or(self._explain, job) for job in jobs],
@@ -98,12 +100,12 @@ class Answering:
         check_level(level)
         pairs = [(pair["relation"], pair["value"]) for pair in question.get("qualifiers", ())]
         fact = ask(
-            predictor.graph, question["head"], question["relation"], question["tail"], pairs, predictor.names
+            predictor.graph, question["head"], question["relation"], question["tail"], pairs, self.names
         )  # fmt: skip
         wishes: list[Any] = list(question.get("candidates", ()))
         if question.get("only"):
             wishes.append(question["only"])
-        allowed = candidates_for(predictor.graph, fact, wishes, predictor.names)
+        allowed = candidates_for(predictor.graph, fact, wishes, self.names)
         return _Asked(index, fact, allowed, int(question.get("top", 10)), level)
 
     def _answered(self, group: Sequence[_Asked], top: int, level: float) -> dict[int, Reply]:
@@ -125,27 +127,29 @@ class Answering:
         from hynt.prediction.question_words import answer_id
 
         asked, answer = self._asked(0, job), job.get("answer")
-        about = None if answer is None else answer_id(asked.fact, answer, self.predictor.names)
+        about = None if answer is None else answer_id(asked.fact, answer, self.names)
         return explain_asked(self.predictor, asked.fact, asked.candidates, about, asked.level).to_dict()
 
     def _trends(self, job: Mapping[str, Any]) -> dict[str, Any]:
         from hynt.prediction.intervals import check_level
-        from hynt.prediction.trends import trend
+        from hynt.prediction.trend_plan import plan_trend
+        from hynt.prediction.trends import trend_of
 
         check_level(job["level"])
         pairs = [(pair["relation"], pair["value"]) for pair in job["qualifiers"]]
         try:
-            return trend(
-                self.predictor, job["heads"], job["relation"], over=job["over"], qualifiers=pairs,
-                start=job["start"], end=job["end"], points=job["points"], level=job["level"],
-            ).to_dict()  # fmt: skip
+            plan = plan_trend(
+                self.predictor.graph, job["heads"], job["relation"], job["over"], pairs, job["start"], job["end"],
+                job["points"], self.names,
+            )  # fmt: skip
+            return trend_of(self.predictor, plan, job["level"]).to_dict()
         except UsageError as problem:
             raise UsageError(problem.what, where=_place_in_trend(problem.where), advice=problem.advice) from None
 
     def _similar(self, job: Mapping[str, Any]) -> dict[str, Any]:
         predictor, graph = self.predictor, self.predictor.graph
         try:
-            identity = predictor.names.entity(job["entity"])
+            identity = self.names.entity(job["entity"])
         except UsageError as problem:
             raise UsageError(problem.what, where="entity", advice=problem.advice) from None
         one = graph.entities[identity]

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from hynt.errors import UsageError
 from hynt.graph.fact import DATE_UNIT, Fact, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import NameLookup, Position
+from hynt.graph.lookup import Position
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_quantity
 from hynt.service.entity_index import EntityIndex
+from hynt.service.indexed_names import IndexedNames
 from hynt.service.name_search import NameSearch, folded
 from hynt.service.problems import Problem
 
@@ -26,10 +27,10 @@ class GraphViews:
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self.graph = graph
-        self.names = NameLookup(graph)
         self._sentences = Sentences(graph)
         self._index = EntityIndex(graph)
         self._search = NameSearch(graph.entity_labels, self._index.degree)
+        self.names = IndexedNames(graph, self._search)
         table, is_number = self._index.table, graph.vocabulary.relation_is_number
         count = graph.vocabulary.relation_count
         self._as_fact = np.bincount(table.relation, minlength=count)

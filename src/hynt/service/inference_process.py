@@ -58,7 +58,8 @@ class InferenceProcess:
         except TimeoutError:
             LOG.error("inference gave no reply within %g s and is replaced", self._longest)
             self.state.ready, self.state.reason = False, "the model took too long and is being loaded again"
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
             raise EngineDown(self.state.reason) from None
         except OSError:
             raise EngineDown("the inference process ended") from None

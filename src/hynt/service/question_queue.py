@@ -25,6 +25,22 @@ TOGETHER = frozenset({"predict"})
 """The kinds of jobs that the model does many at a time."""
 
 
+def cost(question: Mapping[str, Any]) -> int:
+    """About how many plain questions it takes as long as, so that a few long ones do not hold up everybody else."""
+    pairs = question.get("qualifiers", ())
+    sides = [(question.get("relation"), question.get("tail")), *((pair["relation"], pair["value"]) for pair in pairs)]
+    tried = any(relation == "?" and _may_be_number(value) for relation, value in sides)
+    return max(1, (len(pairs) // 8) ** 2) * (_TRIED if tried else 1)
+
+
+_TRIED = 8
+"""A hidden relation beside a number is asked once for each relation that the number may belong to."""
+
+
+def _may_be_number(value: Any) -> bool:
+    return not isinstance(value, str) or any(letter.isdigit() for letter in value)
+
+
 @dataclass(eq=False)
 class _Job:
     kind: str
@@ -134,14 +150,15 @@ class QuestionQueue:
     def _next(self) -> list[_Job]:
         """The jobs that go together, those that nobody waits for any more left out."""
         jobs: list[_Job] = []
+        room = self.together
         while self._waiting:
             job = self._waiting[0]
-            most = self.together if job.kind in TOGETHER else 1
-            if jobs and (job.kind != jobs[0].kind or len(jobs) >= most):
+            if jobs and (job.kind != jobs[0].kind or job.kind not in TOGETHER or room < cost(job.content)):
                 break
             self._waiting.popleft()
             if not job.reply.done():
                 jobs.append(job)
+                room -= cost(job.content)
         return jobs
 
     def _refuse(self, jobs: Sequence[_Job], reason: str) -> None:
