@@ -21,6 +21,10 @@ app = typer.Typer(
 )
 
 
+MINUTES_WORTH_COMPILING = 5.0
+"""On a GPU, compiling a model's steps takes half a minute or more."""
+
+
 @app.command()
 def compare(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for rows, runs, table and picture.")],
@@ -60,7 +64,10 @@ def compare(
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file.", where="--out", advice="Give a folder.")
     clock = time.process_time if by_processor else time.monotonic
-    place = Place(loaded, target, None if graph in BUILT_IN else graph_folder(graph), tasks, clock=clock)
+    place = Place(
+        loaded, target, None if graph in BUILT_IN else graph_folder(graph), tasks,
+        compiled=minutes >= MINUTES_WORTH_COMPILING, clock=clock,
+    )  # fmt: skip
     trials = [trial_for(name, loaded, target, seed, 60 * minutes) for name in names for seed in numbers]
     with CompareProgress() as progress, stopping_on_signals() as stopper:
         try:

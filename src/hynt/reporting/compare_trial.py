@@ -7,7 +7,7 @@ once. A row says whether the schedule was run out or the time was up before.
 from __future__ import annotations
 
 import json
-import resource
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -184,8 +184,13 @@ def trivial_rows(place: Place, settings: RunSettings) -> dict[str, dict[str, Any
     return rows
 
 
-def peak_memory(device: torch.device) -> int:
-    """In bytes: what tensors took on the GPU at most, or what the whole process took."""
+def peak_memory(device: torch.device) -> int | None:
+    """In bytes: what tensors took on the GPU at most, or what the whole process took; None where nobody can tell."""
     if device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(device))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024  # macOS counts bytes
