@@ -85,7 +85,7 @@ def test_the_file_says_what_it_is(exported):
     assert about["hynt.qualifiers"] == "5"
     assert int(about["hynt.hidden_entity"]) == exported.loaded.model.sizes.entities
     assert "number: tail" in json.loads(about["hynt.answers"])
-    assert [one.name for one in session.get_inputs()] == list(Inputs._fields)
+    assert [one.name for one in session.get_inputs()] == list(Inputs._fields) == exported.report["inputs"]
     rows = {one.shape[0] for one in session.get_inputs()}
     assert len(rows) == 1
     assert isinstance(rows.pop(), str), "the number of rows is open"
