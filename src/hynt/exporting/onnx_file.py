@@ -75,7 +75,8 @@ def export_onnx(loaded: LoadedRun, out: Path, capacity: int | None = None) -> di
         staged.unlink(missing_ok=True)
     return {
         "file": str(out), "bytes": out.stat().st_size, "model": name, "qualifiers": capacity,
-        "inputs": [one.name for one in model.graph.input], "outputs": list(scoring.outputs), "questions_tried": len(questions.batch.asked),
+        "inputs": [one.name for one in model.graph.input], "outputs": list(scoring.outputs),
+        "questions_tried": len(questions.batch.asked),
         "largest_difference": far, "metadata": about,
     }  # fmt: skip
 
