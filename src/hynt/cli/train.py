@@ -104,7 +104,8 @@ def train(
             check_shareable(settings)
         return start(loaded, settings, out, target, None if graph in BUILT_IN else graph_folder(graph))
 
-    with stopping_on_signals() as stopper, team_of(target, stopper) as team:
+    with team_of(target) as team, stopping_on_signals() as stopper:
+        team.heed(stopper)
         if team.rank:
             follow(team, loaded, target)
             return

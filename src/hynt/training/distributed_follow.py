@@ -12,7 +12,6 @@ from hynt.training.checkpoint import weights_of
 from hynt.training.distributed_launch import is_launched
 from hynt.training.distributed_start import heard_start, shared_phases
 from hynt.training.distributed_team import Alone, joined
-from hynt.training.interruption import Stopper
 from hynt.training.optimisation import Optimisation
 from hynt.training.phases import phases_for, runner_for
 from hynt.training.progress import EpochRecord, Progress, ValidationRecord
@@ -36,12 +35,12 @@ class _NoKeeper:
 
 
 @contextmanager
-def team_of(device: torch.device, stopper: Stopper) -> Iterator[Alone]:
+def team_of(device: torch.device) -> Iterator[Alone]:
     """The team that this process was started in; alone, where no launcher started it."""
     if not is_launched():
-        yield Alone(stopper)
+        yield Alone()
         return
-    with joined(device, stopper) as team:
+    with joined(device) as team:
         yield team
 
 

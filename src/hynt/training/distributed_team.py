@@ -20,8 +20,11 @@ from typing import TYPE_CHECKING
 import torch
 import torch.distributed as distributed
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from hynt.errors import HyntError, UsageError
+from hynt.training.distributed_launch import restarts
 from hynt.training.interruption import Stopper
 
 if TYPE_CHECKING:
@@ -52,6 +55,10 @@ class Alone:
 
     def __init__(self, stopper: Stopper | None = None) -> None:
         self.stopper = stopper or Stopper()
+
+    def heed(self, stopper: Stopper) -> None:
+        """From now on, stop when this one is asked to."""
+        self.stopper = stopper
 
     def clock(self) -> float:
         """Seconds, from whenever."""
@@ -90,6 +97,10 @@ class Team(Alone):
         self._talk: ProcessGroup | None = distributed.new_group(backend="gloo") if is_cuda else None
         self._count, self._time = 0, 0.0
         self.pulse(now=True)
+
+    def heed(self, stopper: Stopper) -> None:
+        """From now on, all stop when this process is asked to."""
+        self._own = stopper
 
     def clock(self) -> float:
         """The first process's time at the last pulse."""
@@ -175,9 +186,22 @@ def joined(device: torch.device, stopper: Stopper | None = None, minutes: float 
             )  # fmt: skip
         torch.cuda.set_device(local)
     backend = "nccl" if device.type == "cuda" else "gloo"
-    distributed.init_process_group(backend, timeout=timedelta(minutes=minutes))
     try:
+        patience = timedelta(minutes=minutes)
+        found, rank, world = next(rendezvous("env://", timeout=patience))
+        # torchrun keeps its store when it starts a job again: addresses of the attempt before must not be read.
+        store = PrefixStore(f"hynt-{restarts()}", found)
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=patience)
         team = Team(device, stopper)
+    except RuntimeError as problem:
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+        place = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
+        raise HyntError(
+            f"the processes of this job did not find each other: {str(problem).splitlines()[0]}", where=place,
+            advice="See that all of them started, and name their network's interface in GLOO_SOCKET_IFNAME.",
+        ) from None  # fmt: skip
+    try:
         with team.words():
             yield team
             team.pulse(now=True)  # nobody leaves before all have come to the end
