@@ -81,7 +81,8 @@ def complete(
         work.begin({"job": job, "questions": total})
     before = sum(count for _, count in work.parts())
     state = _State(before, total, progress)
-    state.add(0, 0.0)
+    if total or not before:  # else nobody knows yet which share of the file was answered before
+        state.add(0, 0.0)
     batches = ahead(_batches(file, answers, before))
     while work.add(_tables(batches, answers, state)):
         pass
