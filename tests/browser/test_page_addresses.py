@@ -17,8 +17,9 @@ from tests.browser.hostile_names import hostile_graph
 texts = st.text(min_size=0, max_size=20).map(str.strip)
 pairs = st.lists(st.tuples(texts, texts), max_size=5).map(tuple)
 forms = st.builds(
-    AskedForm, texts, texts, texts, pairs, st.sampled_from(TOPS), st.sampled_from([(), ("type",), ("type", "unknown")])
-)
+    AskedForm, texts, texts, texts, pairs, st.sampled_from(TOPS), st.sampled_from([(), ("type",), ("type", "unknown")]),
+    st.booleans(),
+)  # fmt: skip
 
 
 def read(address: str) -> AskedForm:

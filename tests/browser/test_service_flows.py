@@ -209,6 +209,22 @@ def test_qualifiers_change_the_answer_by_keyboard(visit):
     wait_answered(page)
 
 
+def test_what_mattered_is_told_on_request(visit):
+    watched = visit(WEDDING)
+    page = watched.page
+    follow(page, page.get_by_role("link", name="What mattered to this answer?").click)
+    assert asked(page)["why"] == ["1"]
+    parts = page.locator("table.why tbody th").all_inner_texts()
+    assert any("year 1991" in part and "qualifier 1 removed" in part for part in parts)
+    watched.screenshot("what-mattered")
+    watched.check_accessibility()
+    page.get_by_role("button", name="Remove qualifier 1").click()
+    page.wait_for_url(lambda url: "1991" not in url)
+    wait_answered(page)
+    assert not any("1991" in part for part in page.locator("table.why tbody th").all_inner_texts())
+    assert asked(page)["why"] == ["1"], "what was opened stays open"
+
+
 # ---------------------------------------------------------------------- 4: trends
 
 
@@ -229,6 +245,12 @@ def test_trend_by_click(visit):
     page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.5)
     assert page.locator(".reading").inner_text() != first
     assert chart.locator(".trained").count() + chart.locator(".held").count() == 7
+
+
+def test_trend_of_a_chosen_series(visit):
+    page = visit(f"{TREND}&qualifier=place&value=Shelbyville").page
+    assert page.get_by_label("Only with").input_value() == "place"
+    assert "place Shelbyville" in page.locator("figure.trend figcaption").inner_text()
 
 
 def test_trend_by_keyboard(visit):

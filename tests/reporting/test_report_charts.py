@@ -155,9 +155,7 @@ def test_trend_draws_band_curve_and_known_values():
     )  # fmt: skip
     root, title, told = described(trend_chart("t", drawn))
     assert title == "Person <1>: height"
-    assert told == (
-        "The predicted curve runs from 1 cm (2000) to 3 cm (2010). 1 values were trained on, 1 are held out."
-    )
+    assert told == ("The predicted curve runs from 1 cm (2000) to 3 cm (2010). Known values: 1 trained on, 1 held out.")
     looks = [one.get("class") for one in root.iter()]
     assert (looks.count("band"), looks.count("trained"), looks.count("held"), looks.count("limit")) == (1, 1, 1, 1)
     assert "2005: 2.2 cm, held out" in [one.text for one in root.iter(f"{SVG}title")]

@@ -76,7 +76,8 @@ def _told(found: TrendDrawing) -> str:
     first, last = found.curve[0], found.curve[-1]
     spans = f"from {_pair(found, first)} to {_pair(found, last)}"
     held = sum(not one.trained_on for one in found.known)
-    return f"The predicted curve runs {spans}. {len(found.known) - held} values were trained on, {held} are held out."
+    known = f"Known values: {len(found.known) - held} trained on, {held} held out"
+    return f"The predicted curve runs {spans}. {known}."
 
 
 def _pair(found: TrendDrawing, point: TrendPoint) -> str:

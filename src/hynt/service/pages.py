@@ -26,6 +26,9 @@ from hynt.service.settings import TEXT
 
 FOUND = 20
 FACTS = 50
+ALIKE = 8
+PATIENCE = 1.0
+"""Seconds that facts wait for what the model adds to them."""
 
 Text = Annotated[str, Query(max_length=TEXT)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
@@ -81,13 +84,27 @@ async def entity(request: Request, id: Text = "", offset: Offset = 0, position: 
         near = (await _front(request).entities(id, 6))["entities"]
         return problem_page(request, problem, title="Nothing is known by that name", near=near, header_query=id)
 
+    alike = await _alike(_front(request), found["entity"]["id"])
+
     def at(offset: int, position: str | None) -> str:
         return address("/entity", [("id", id), ("position", position), ("offset", offset or None)])
 
     return page(
         request, "entity.html", found=found, groups=groups_of(found["facts"], found["entity"]["id"]), position=position,
-        offset=offset, limit=FACTS, at=at,
+        offset=offset, limit=FACTS, at=at, alike=alike,
     )  # fmt: skip
+
+
+async def _alike(front: Front, entity: str) -> list[dict[str, Any]]:
+    """Entities that the model sees as most alike; none where it is not there, too busy, or keeps no vectors."""
+    if not front.engine.state.ready:
+        return []
+    try:
+        async with asyncio.timeout(PATIENCE):
+            found: list[dict[str, Any]] = (await front.similar(entity, ALIKE))["similar"]
+            return found
+    except (Problem, TimeoutError):
+        return []
 
 
 @router.get("/ask")
@@ -112,13 +129,16 @@ async def ask(request: Request) -> Response:
 async def trends(request: Request, relation: Text = "", over: Text = "") -> Response:
     """A number of one or several heads over time."""
     given = request.query_params.multi_items()
-    heads = heads_of(given)
-    asked = {"heads": heads, "relation": relation.strip(), "over": over.strip()}
+    heads, pairs = heads_of(given), AskedForm.read(given).filled.qualifiers
+    asked = {"heads": heads, "relation": relation.strip(), "over": over.strip(), "qualifiers": pairs}
     content: dict[str, Any] = {"asked": asked, "panels": [], "found": None, "faults": [], **await _beginnings(request)}
     if not heads or not asked["relation"]:
         return page(request, "trends.html", **content)
     try:
-        found = await _front(request).trends(heads, relation.strip(), over=over.strip() or None, points=POINTS)
+        found = await _front(request).trends(
+            heads, relation.strip(), over=over.strip() or None, points=POINTS,
+            qualifiers=[{"relation": name, "value": value} for name, value in pairs],
+        )  # fmt: skip
     except Problem as problem:
         if problem.status != 422:
             return problem_page(request, problem)

@@ -41,7 +41,7 @@ async def answered(front: Front, form: AskedForm) -> dict[str, Any]:
     found = [json.loads(body) for body in bodies]
     return {
         "state": "answered", "answers": found[0], "number": await _number(front, form, found[0]),
-        "changes": _changes(variants, found),
+        "changes": _changes(variants, found), "why": await _why(front, form) if form.why else None,
     }  # fmt: skip
 
 
@@ -134,6 +134,36 @@ def _changes(variants: list[tuple[str, AskedForm]], found: list[dict[str, Any]])
             }
         )  # fmt: skip
     return rows
+
+
+async def _why(front: Front, form: AskedForm) -> list[dict[str, Any]] | str:
+    """What the answer becomes without each part of the question, what mattered most first; or why that is not told."""
+    try:
+        found = await front.explain(form.filled.question)
+    except Problem as problem:
+        return problem.detail
+    is_number = found["kind"] == "number"
+    changes = [one["value_change"] if is_number else one["probability_change"] for one in found["influences"]]
+    most = max((abs(change) for change in changes if change is not None), default=0.0) or 1.0
+    rows = []
+    for one, change in zip(found["influences"], changes, strict=True):
+        attention = one["context_attention"] if one["context_attention"] is not None else one["prediction_attention"]
+        rows.append(
+            {
+                "part": one["part"], "says": one["says"], "change": one["change"], "answer": one["answer"],
+                "told": "" if change is None else _change_text(float(change), found, is_number=is_number),
+                "share": 0.0 if change is None else abs(float(change)) / most, "attention": attention,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _change_text(change: float, found: Mapping[str, Any], *, is_number: bool) -> str:
+    sign = "+" if change > 0 else "−"
+    if not is_number:
+        return f"{sign}{100 * abs(change):.1f}\u00a0points"
+    unit = found["answers"][0]["unit"]
+    return f"{sign}{format_quantity(float(f'{abs(change):.3g}'), 'year' if unit == DATE_UNIT else unit)}"
 
 
 # ---------------------------------------------------------------------- refusals

@@ -35,7 +35,11 @@ def _view(fact: Mapping[str, Any], entity: str) -> dict[str, Any]:
     dated = any(pair["value"].get("unit") == DATE_UNIT for pair in fact["qualifiers"])
     trend = None
     if "number" in fact["tail"] and dated:
-        trend = address("/trends", [("head", fact["head"]["id"]), ("relation", fact["relation"]["id"])])
+        series = [pair for pair in fact["qualifiers"] if "id" in pair["value"]]  # entities tell series apart
+        chosen = [
+            part for pair in series for part in (("qualifier", pair["relation"]["id"]), ("value", pair["value"]["id"]))
+        ]
+        trend = address("/trends", [("head", fact["head"]["id"]), ("relation", fact["relation"]["id"]), *chosen])
     return {
         "head": _linked(fact["head"], entity), "tail": _linked(fact["tail"], entity), "split": fact["split"],
         "text": fact["text"],

@@ -33,6 +33,7 @@ class AskedForm:
     qualifiers: tuple[tuple[str, str], ...] = ()
     top: int = TOPS[0]
     candidates: tuple[str, ...] = ()
+    why: bool = False  # whether it is also told what mattered to the answer
 
     @classmethod
     def read(cls, given: Sequence[tuple[str, str]]) -> AskedForm:
@@ -48,7 +49,7 @@ class AskedForm:
         return cls(
             head, relation, tail, pairs,
             int(top) if top.isdecimal() and int(top) in TOPS else TOPS[0],
-            tuple(wish for wish in WISHES if wish in values.get("candidates", [])),
+            tuple(wish for wish in WISHES if wish in values.get("candidates", [])), "1" in values.get("why", []),
         )  # fmt: skip
 
     @property
@@ -63,6 +64,8 @@ class AskedForm:
         written += [("candidates", wish) for wish in self.candidates]
         if self.top != TOPS[0]:
             written.append(("top", str(self.top)))
+        if self.why:
+            written.append(("why", "1"))
         return f"/ask?{urlencode(written)}" if written else "/ask"
 
     @property
@@ -141,6 +144,10 @@ class AskedForm:
     def without(self, number: int) -> AskedForm:
         """Without one qualifier, by its place from 0."""
         return replace(self, qualifiers=tuple(pair for at, pair in enumerate(self.qualifiers) if at != number))
+
+    def asking_why(self) -> AskedForm:
+        """The same, with what mattered to the answer."""
+        return replace(self, why=True)
 
     def variants(self) -> list[tuple[str, AskedForm]]:
         """This question, and what it is without each of its qualifiers: what is removed, and the question."""

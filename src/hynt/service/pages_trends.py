@@ -67,9 +67,10 @@ def _rounded(value: float, unit: str, digits: int = 5) -> str:
 
 def _told(found: Mapping[str, Any], head: Mapping[str, Any]) -> str:
     """How well the curve meets what it was not trained on, in a sentence."""
+    trained = "1 value was" if head["trained_on"] == 1 else f"{head['trained_on']:,} values were"
     if not head["held_out"]:
-        return f"{head['trained_on']:,} values were trained on; none of this series was held out."
-    told = f"{head['trained_on']:,} values were trained on, {head['held_out']:,} held out"
+        return f"{trained} trained on; none of this series was held out."
+    told = f"{trained} trained on, {head['held_out']:,} held out"
     if head["mean_error_held_out"] is not None:
         unit = "year" if found["unit"] == DATE_UNIT else found["unit"]
         told += f"; mean error of those {_rounded(head['mean_error_held_out'], unit, 3)}"

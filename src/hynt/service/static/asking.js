@@ -28,6 +28,7 @@
     }
     for (const box of form.querySelectorAll("[name=candidates]:checked")) given.append("candidates", box.value);
     if (form.elements.top.selectedIndex > 0) given.append("top", form.elements.top.value);
+    if (form.elements.why) given.append("why", "1");
     return given.toString();
   }
 
