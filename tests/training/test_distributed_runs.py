@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 
+import pyarrow.parquet as parquet
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from hynt.evaluation.evaluator import Evaluator
+from hynt.evaluation.question_file import write_questions
 from hynt.training.distributed_follow import follow
-from hynt.training.distributed_team import JobEnded
+from hynt.training.distributed_team import Alone, JobEnded
 from hynt.training.interruption import Stopper
+from hynt.training.loading import load_run
 from hynt.training.progress import Interrupted
 from hynt.training.run import Silence, start, train
 from hynt.training.run_folder import RunFolder
@@ -133,7 +137,7 @@ def test_a_run_of_two_processes_goes_on_in_one_and_the_other_way_round(tmp_path)
 def one_leaves(team, path) -> None:
     if team.rank:
         raise SystemExit(7)
-    word = r"another process of this training job ended.* last checkpoint is kept"
+    word = r"another process of this job ended.* what was saved is kept"
     with pytest.raises(JobEnded, match=word), team.words():
         train(RunFolder.open(path), CPU, Silence(), team.stopper, clock=team.clock, team=team)
     raise SystemExit(3)
@@ -144,3 +148,20 @@ def test_a_process_that_is_left_alone_says_so_and_keeps_its_checkpoint(tmp_path)
     start(GRAPH, settings(), path, CPU)
     assert together(2, one_leaves, path) == [3, 7]
     assert RunFolder.open(path).path == path
+
+
+def evaluated(team, run, kept) -> None:
+    loaded = load_run(run, CPU)
+    evaluator = Evaluator(loaded.graph, loaded.scaling, "test", rows=4, type_constrained=True, team=team)
+    found = evaluator.evaluate(loaded.model)
+    write_questions(found, kept.with_suffix(f".{team.rank}.parquet"))
+
+
+def test_an_evaluation_in_several_processes_gives_identical_ranks_in_all_of_them(tmp_path):
+    run = in_one_process(tmp_path / "run", settings())
+    evaluated(Alone(), run.path, tmp_path / "alone")
+    assert together(3, evaluated, run.path, tmp_path / "shared") == [0, 0, 0]
+    alone = parquet.read_table(tmp_path / "alone.0.parquet")
+    assert len(alone) > 20
+    for rank in range(3):
+        assert parquet.read_table(tmp_path / f"shared.{rank}.parquet").equals(alone)

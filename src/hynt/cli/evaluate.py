@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,6 +60,9 @@ def evaluate(
     questions: Annotated[
         Path | None, typer.Option("--questions", metavar="FILE", help="Write each question's result as Parquet.")
     ] = None,
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, metavar="N", help="Ask in N processes, one a GPU with --device cuda.")
+    ] = 1,
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
@@ -66,43 +70,54 @@ def evaluate(
     from hynt.evaluation.evaluator import Evaluator
     from hynt.evaluation.question_file import write_questions
     from hynt.evaluation.questions import checked_tasks
-    from hynt.training.run import chosen_device
+    from hynt.training.distributed_launch import is_launched, launch
 
     check_save(save)
     check_save(questions)
     groupings = _groupings(breakdown)
     tasks = checked_tasks(name.strip() for name in task.split(",") if name.strip())
+    if processes > 1 and not is_launched():
+        code = launch(sys.argv[1:], processes, "the evaluation stopped.", "Say the same command again.")
+        if code:
+            raise typer.Exit(code)
+        return
+    from hynt.training.distributed_follow import team_of
+    from hynt.training.run import chosen_device
+
     target = chosen_device(device.value)
 
-    def evaluator_of(path: Path) -> tuple[Any, Evaluator]:
-        loaded, reads = _opened(path, split, target)
+    def evaluator_of(path: Path, team: Any) -> tuple[Any, Evaluator]:
+        loaded, reads = _opened(path, split, target, counts=team.rank == 0)
         described = loaded.described() | {"reads_of_split": reads}
         return loaded, Evaluator(
             loaded.graph, loaded.scaling, split, tasks, ties.value, target, type_constrained,
-            literals=loaded.literals, described=described,
+            literals=loaded.literals, described=described, team=team,
         )  # fmt: skip
 
-    loaded, evaluator = evaluator_of(run)
-    found = _asked(evaluator, loaded.model, "evaluating")
+    with team_of(target) as team:
+        loaded, evaluator = evaluator_of(run, team)
+        found = _asked(evaluator, loaded.model, "evaluating")
+        result = found.to_mapping()
+        if references:
+            result["references"] = references_of(evaluator, loaded)
+        if other is not None:
+            from hynt.evaluation.comparison import compare
+
+            rival, rivals = evaluator_of(other, team)
+            result["comparison"] = compare(found, _asked(rivals, rival.model, "evaluating the other run"))
+        if team.rank:
+            return  # the first process has all answers, and tells
     if questions is not None:
         write_questions(found, questions)
-    result = found.to_mapping()
-    if references:
-        result["references"] = references_of(evaluator, loaded)
     if intervals:
         result["intervals"] = _intervals(found)
     if groupings:
         result["breakdowns"] = _breakdowns(found, loaded, groupings)
-    if other is not None:
-        from hynt.evaluation.comparison import compare
-
-        rival, rivals = evaluator_of(other)
-        result["comparison"] = compare(found, _asked(rivals, rival.model, "evaluating the other run"))
     deliver(result, as_json=as_json, save=save, text=lambda console: print_evaluation(console, result))
 
 
-def _opened(run: Path, split: str, device: Any) -> tuple[Any, int]:
-    """The run, and how often this split of it has been read now."""
+def _opened(run: Path, split: str, device: Any, *, counts: bool = True) -> tuple[Any, int]:
+    """The run, and how often this split of it has been read now; of several processes one counts."""
     from hynt.training.loading import load_run
 
     loaded = load_run(run, device)
@@ -112,10 +127,12 @@ def _opened(run: Path, split: str, device: Any) -> tuple[Any, int]:
             advice="Choose another split.",
         )  # fmt: skip
     loaded.graph.split(split)  # refuses an unknown split before it is counted
-    return loaded, loaded.run.count_read(split)
+    return loaded, loaded.run.count_read(split) if counts else loaded.run.reads(split)
 
 
 def _asked(evaluator: Any, model: Any, what: str) -> Any:
+    if evaluator.team.rank:
+        return evaluator.evaluate(model)
     with QuestionProgress(what) as progress:
         return evaluator.evaluate(model, progress)
 

@@ -74,7 +74,8 @@ def train(
     from hynt.training.distributed_launch import is_launched, launch, restarts
 
     if processes > 1 and not is_launched() and not estimate:
-        code = launch(sys.argv[1:], processes, f"Go on with: hynt train {graph} --out {out} --resume")
+        advice = f"Go on with: hynt train {graph} --out {out} --resume"
+        code = launch(sys.argv[1:], processes, "training stopped; the last checkpoint is kept.", advice)
         if code:
             raise typer.Exit(code)
         return

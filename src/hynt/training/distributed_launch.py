@@ -34,10 +34,11 @@ def restarts() -> int:
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
-def launch(arguments: Sequence[str], processes: int, advice: str) -> int:
+def launch(arguments: Sequence[str], processes: int, lost: str, advice: str) -> int:
     """Runs `python -m hynt ARGUMENTS` in so many processes and returns the exit code of all of them.
 
-    The first one speaks for all; the others' words are shown where one of them fails on its own.
+    The first one speaks for all; the others' words are shown where one of them fails on its own. `lost` says what a
+    killed one means for the job, `advice` what to do then.
     """
     port = _free_port()
     with ExitStack() as stack:
@@ -57,8 +58,7 @@ def launch(arguments: Sequence[str], processes: int, advice: str) -> int:
             return code
         name = signal.Signals(-code).name
         raise HyntError(
-            f"process {failed + 1} of {processes} was ended by {name}, so training stopped; the last checkpoint is "
-            "kept.", advice=advice,
+            f"process {failed + 1} of {processes} was ended by {name}, so {lost}", advice=advice,
         )  # fmt: skip
 
 

@@ -42,8 +42,8 @@ class JobEnded(HyntError):
 
     def __init__(self) -> None:
         super().__init__(
-            "another process of this training job ended, so this one stops as well; the last checkpoint is kept.",
-            advice="Look at what the other process said, then go on with --resume.",
+            "another process of this job ended, so this one stops as well; what was saved is kept.",
+            advice="Look at what the other process said; training goes on with --resume.",
         )
 
 
