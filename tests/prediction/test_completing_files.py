@@ -59,6 +59,29 @@ def test_the_plain_shape_with_few_columns(tmp_path):
     ]
 
 
+def test_columns_as_other_tools_write_them(tmp_path):
+    """Large strings and lists, categories, structs with few fields, nulls for lists, integers beyond 2⁵³."""
+    pair = pa.struct([("relation", pa.large_string()), ("entity", pa.large_string())])
+    table = pa.table(
+        {
+            "head": pa.array(["p1", "p2", "p3"], pa.large_string()),
+            "relation": pa.array(["P26", "P26", "P19"]).dictionary_encode(),
+            "tail": pa.array(["p7", "?", "?"], pa.large_string()),
+            "qualifiers": pa.array([[{"relation": "place", "entity": "?"}], None, []], pa.large_list(pair)),
+        }
+    )
+    parquet.write_table(table, tmp_path / "large.parquet")
+    assert told(open_questions(tmp_path / "large.parquet").batches(9)) == [
+        ("p1", "P26", "p7", [("place", "?")]),
+        ("p2", "P26", "?", []),
+        ("p3", "P19", "?", []),
+    ]
+    integers = pa.table({"head": ["?"], "relation": ["height"], "tail": pa.array([2**53 + 1], pa.int64())})
+    parquet.write_table(integers, tmp_path / "integers.parquet")
+    ((_, _, tail, _),) = told(open_questions(tmp_path / "integers.parquet").batches(9))
+    assert tail.value == float(2**53 + 1)
+
+
 @pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "parquet"])
 @pytest.mark.parametrize("size,skip", [(1, 0), (3, 0), (3, 4), (4, 7), (100, 12), (100, 13)])
 def test_batches_are_all_questions_in_order(tmp_path, kind, size, skip):
