@@ -58,6 +58,24 @@ def test_what_arrives_while_the_model_is_busy_goes_with_the_next_batch():
     assert [len(batch) for batch in engine.batches] == [1, 5]
 
 
+def test_clients_that_ask_again_at_once_end_up_in_one_batch():
+    engine = FakeEngine(seconds=0.2)
+
+    async def client(queue, number):
+        await asyncio.sleep(0.05 * number)  # so that the first batch holds one of them alone
+        for _ in range(4):
+            assert await asked(queue, number) == [number]
+
+    async def work(queue):
+        await asyncio.gather(*(client(queue, number) for number in range(3)))
+
+    with_queue(work, engine)
+    sizes = [len(batch) for batch in engine.batches]
+    assert sizes[0] == 1
+    assert sizes[2] == 3
+    assert sum(sizes) == 12
+
+
 def test_without_batching_every_question_goes_alone():
     engine = FakeEngine()
 

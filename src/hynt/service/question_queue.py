@@ -1,8 +1,9 @@
 """The model queue: bounded, first come first served, and answered many at a time.
 
 The model scores a whole tile of questions in about the time of one. So the first question waits a moment for others,
-and whatever arrives while the model is busy goes with the next tile. Throughput grows with load; a question that is
-alone pays the window and no more.
+and whatever arrives while the model is busy goes with the next batch. Those who have just been answered often ask again
+at once; the queue gives them a moment to come back, so that clients end up in one batch instead of taking turns.
+Throughput grows with load; a question that is alone pays the window and no more.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from hynt.service.answering import Reply
 from hynt.service.engine import Engine, EngineDown
 from hynt.service.metrics import Metrics
 from hynt.service.problems import Problem, unavailable
+
+_PATIENCE = 0.1
+"""The part of the last batch's time that is spent at most on waiting for the next one to fill."""
 
 TOGETHER = frozenset({"predict"})
 """The kinds of jobs that the model does many at a time."""
@@ -63,6 +67,9 @@ class QuestionQueue:
         self._arrived = asyncio.Event()
         self._sender: asyncio.Task[None] | None = None
         self._pace = 0.01  # seconds a job, lately
+        self._took = 0.0  # seconds of the last batch
+        self._free_since = 0.0  # when it ended
+        self._around = 0  # jobs of that batch, and those that waited when it ended
 
     def __len__(self) -> int:
         """Jobs that wait or are being done."""
@@ -129,7 +136,9 @@ class QuestionQueue:
                 self._refuse(jobs, str(problem))
                 self._refuse_waiting(str(problem))
             else:
-                seconds = time.perf_counter() - began
+                self._free_since = time.perf_counter()
+                self._took = seconds = self._free_since - began
+                self._around = len(jobs) + len(self._waiting)
                 self._pace += 0.1 * (seconds / len(jobs) - self._pace)
                 self.metrics.batch(len(jobs), seconds)
                 for job, reply in zip(jobs, replies, strict=True):
@@ -140,12 +149,18 @@ class QuestionQueue:
                 self._under_way = ()
 
     async def _gather(self) -> None:
-        """Waits a moment for others, where that can help."""
+        """Waits a moment for others, where that can help: at least the window, and until those are back who were here
+        when the last batch ended, but for no more than a small part of what that batch took.
+        """
         if self.together == 1 or not self.window or not self._waiting or self._waiting[0].kind not in TOGETHER:
             return
-        until = self._waiting[0].came + self.window
-        while len(self._waiting) < self.together and (left := until - time.perf_counter()) > 0:
-            await asyncio.sleep(left)
+        start = max(self._waiting[0].came, self._free_since)
+        patience = max(self.window, _PATIENCE * self._took)
+        while len(self._waiting) < self.together:
+            waited = time.perf_counter() - start
+            if waited >= patience or (waited >= self.window and len(self._waiting) >= self._around):
+                return
+            await asyncio.sleep(min(self.window, patience - waited))
 
     def _next(self) -> list[_Job]:
         """The jobs that go together, those that nobody waits for any more left out."""

@@ -129,11 +129,13 @@ class Service(uvicorn.Server):
         """Takes no more connections, hears requests that are on their way, waits for answers, refuses the rest."""
         self.front.draining = True
         LOG.info("stopping: %d questions are waiting", len(self.front.queue))
-        await asyncio.sleep(0)  # connections that the system has taken already are ours
+        taken = [last for listener in sockets or [] for last in _last_connections(listener)]
         for server in self.servers:
             server.close()
         for listener in sockets or []:
             listener.close()
+        for last in taken:
+            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, last)
         await asyncio.sleep(0 if self.force_exit else _LAST_ARRIVALS)
         for connection in list(self.server_state.connections):
             connection.shutdown()
@@ -148,6 +150,13 @@ class Service(uvicorn.Server):
         await self.lifespan.shutdown()
         LOG.info("stopped")
 
+    def _protocol(self) -> asyncio.Protocol:
+        """As uvicorn makes one for each connection."""
+        made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
+
     async def _emptied(self, seconds: float) -> None:
         """Until nobody waits any more, or time is up."""
         until = asyncio.get_running_loop().time() + seconds
@@ -155,3 +164,15 @@ class Service(uvicorn.Server):
             if self.force_exit or asyncio.get_running_loop().time() > until:
                 return
             await asyncio.sleep(0.02)
+
+
+def _last_connections(listener: socket.socket) -> list[socket.socket]:
+    """Those that the system has taken for us and nobody has looked at yet: closing the socket would reset them."""
+    found: list[socket.socket] = []
+    with contextlib.suppress(OSError):  # among them the one that says there are no more
+        listener.listen(0)  # and that no more are wanted
+        while True:
+            connection, _ = listener.accept()
+            connection.setblocking(False)
+            found.append(connection)
+    return found
