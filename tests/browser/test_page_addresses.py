@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlsplit
 
@@ -9,9 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hynt.service import pages_about
 from hynt.service.pages_answers import field_of, rounded_texts
 from hynt.service.pages_examples import beginnings, written_number
 from hynt.service.pages_questions import HOLE, MOST_QUALIFIERS, TOPS, AskedForm, changed
+from hynt.training.checkpoint import WEIGHTS
+from hynt.training.run_folder import READS
 from tests.browser.hostile_names import hostile_graph
 
 texts = st.text(min_size=0, max_size=20).map(str.strip)
@@ -120,3 +125,10 @@ def test_beginnings_can_be_asked():
         assert (form.holes(), form.missing()) == (1, [])
         assert HOLE in one["text"]
     assert [one["address"].startswith("/trends?head=p") for one in found["trends"]] == [True], "one relation has dates"
+
+
+def test_pages_need_no_torch_and_know_the_names_of_a_run():
+    """The front stays small: the model lives in a process of its own."""
+    loaded = "import sys, hynt.service.pages; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
+    assert (pages_about._WEIGHTS, pages_about._READS) == (WEIGHTS, READS)

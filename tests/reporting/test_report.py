@@ -107,8 +107,13 @@ def test_split_is_read_once_however_often_the_report_is_made(run):
     forced = make_report(predictor, again=True)
     assert (forced.reused, forced.measurements["reads_of_split"]) == (False, 2)
     assert "read twice to measure this run" in forced.page
+    predictor.loaded.run.count_read("test")  # somebody evaluates the run
+    later = make_report(predictor)
+    assert later.reused
+    assert "read 3 times to measure this run" in later.page
+    assert "3; these figures are of reading 2" in later.page
     assert make_report(predictor, "valid").measurements["split"] == "valid"
-    assert predictor.loaded.run.reads("test") == 2
+    assert predictor.loaded.run.reads("test") == 3
 
 
 def test_kept_figures_of_other_weights_are_not_used(run):

@@ -58,7 +58,7 @@ def report(
     write_whole(out, content)
     result: dict[str, Any] = {
         "run": str(run), "out": str(out), "bytes": len(content), **predictor.described(), "split": split,
-        "reads_of_split": made.measurements["reads_of_split"], "reused": made.reused, "sections": list(made.sections),
+        "reads_of_split": made.measurements["reads_now"], "reused": made.reused, "sections": list(made.sections),
     }  # fmt: skip
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, result))
 

@@ -51,6 +51,7 @@ def make_report(
     """The report of a run on a held-out split. `entity` is the one whose facts are drawn."""
     found, reused = measured(predictor, split, again=again, asking=asking, note=note)
     graph, loaded = predictor.graph, predictor.loaded
+    found = {**found, "reads_now": loaded.run.reads(split)}  # others may have read it since
     drawn = entity_to_draw(graph) if entity is None else entity
     sections = {
         "metrics": metrics_section(found),
@@ -92,7 +93,7 @@ def _page(found: Measurements, sections: dict[str, Markup]) -> str:
 def _told(found: Measurements) -> str:
     protocol = found["evaluation"]["protocol"]
     asked = sum(found["evaluation"][task]["all"]["count"] for task in found["intervals"])
-    times = {1: "once", 2: "twice"}.get(protocol["reads_of_split"], f"{protocol['reads_of_split']:,} times")
+    times = {1: "once", 2: "twice"}.get(found["reads_now"], f"{found['reads_now']:,} times")
     return (
         f"{asked:,} questions of the {protocol['split']} split, which the run never trained on. "
         f"That split was read {times} to measure this run."

@@ -12,10 +12,13 @@ from hynt.reporting.page_tables import definitions, section
 def protocol_section(measured: Mapping[str, Any]) -> Markup:
     """What a number needs beside it to be compared with another."""
     protocol = measured["evaluation"]["protocol"]
-    reads = protocol["reads_of_split"]
+    reads, now = int(protocol["reads_of_split"]), int(measured.get("reads_now", protocol["reads_of_split"]))
     pairs: list[tuple[str, Content]] = [
         ("split asked", str(protocol["split"])),
-        ("times this split was read", f"{reads:,}"),
+        (
+            "times this split was read",
+            f"{now:,}" if now == reads else f"{now:,}; these figures are of reading {reads:,}",
+        ),
         ("trained on", str(protocol["trained_on"])),
         ("numbers scaled on", str(protocol["scaled_on"])),
         ("known answers left out", str(protocol["filter"]).replace("+", ", ")),

@@ -14,7 +14,8 @@ from hynt.reporting.report_trust import trust_section
 from hynt.training.hashed_files import INDEX_NAME, read_index
 
 SPLITS = ("test", "valid")
-_WEIGHTS = "weights.safetensors"
+_WEIGHTS, _READS = "weights.safetensors", "reads.json"
+"""As `hynt.training.run_folder` names them, which needs torch."""
 
 
 def measured_of(run: Path) -> tuple[Measurements | None, str]:
@@ -24,7 +25,7 @@ def measured_of(run: Path) -> tuple[Measurements | None, str]:
         for split in SPLITS:
             found = kept_measurements(run, split, weights)
             if found is not None:
-                return found, ""
+                return {**found, "reads_now": int(read_index(run / _READS).get(split, 0))}, ""
     except HyntError as problem:
         return None, f"The figures of this run cannot be shown: {problem.what}"
     return None, "The run was not measured yet. One command does it and keeps the figures in the run:"
