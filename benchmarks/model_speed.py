@@ -168,7 +168,8 @@ def _run_all(given: argparse.Namespace, place: Path) -> None:
     name = "generated" if given.generated is not None else Path(given.graph).name
     result: dict[str, Any] = {
         "environment": describe_environment(chosen_device(given.device)), "graph": name, "preset": given.preset,
-        "threads": given.threads, "command": sys.argv[1:], "models": {},
+        "threads": given.threads, "models": {},
+        "command": [Path(part).name if part.startswith("/") else part for part in sys.argv[1:]],
     }  # fmt: skip
     environment = {**os.environ, "OMP_NUM_THREADS": str(given.threads), "OMP_WAIT_POLICY": "PASSIVE"}
     options = ["--graph", given.graph, "--preset", given.preset, "--device", given.device]

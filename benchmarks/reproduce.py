@@ -182,7 +182,8 @@ class Reproduction:
         self.given, self.began = given, time.monotonic()
         self.waiting = work_list(given)
         self.running: list[Work] = []
-        self.result: dict[str, Any] = {"command": sys.argv[1:], "rows": {}, "trivial": {}, "failed": {}}
+        command = [Path(part).name if part.startswith("/") else part for part in sys.argv[1:]]
+        self.result: dict[str, Any] = {"command": command, "rows": {}, "trivial": {}, "failed": {}}
         if given.out.exists():
             before = json.loads(given.out.read_text(encoding="utf-8"))
             self.result["rows"], self.result["trivial"] = before["rows"], before["trivial"]
