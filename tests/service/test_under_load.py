@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
 import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from tests.conftest import require
 from tests.service.asking_http import wait_until
 from tests.service.conftest import serving
 from tests.service.fake_engine import FakeEngine
@@ -23,8 +24,8 @@ MANY = {"questions": [QUESTION] * 256}
 
 def child_of(pid: int) -> int:
     """The inference process of a service."""
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=True)
-    (child,) = found.stdout.split()
+    require("/proc", Path("/proc/self/status").exists(), "run these tests on Linux")
+    (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
     return int(child)
 
 
