@@ -14,6 +14,7 @@ import torch
 
 from hynt.cli.application import run as command
 from hynt.evaluation.evaluator import Evaluator
+from hynt.prediction.calibration import SPLIT
 from hynt.prediction.predictor import load
 from hynt.reporting import report_graph
 from hynt.reporting.report import NAVIGATION, make_report
@@ -21,6 +22,7 @@ from hynt.reporting.report_certainty import FirstOnes, first_ones, reliability, 
 from hynt.reporting.report_kept import measurements_path
 from hynt.reporting.report_measurements import measured
 from hynt.reporting.report_paper import paper_figures
+from hynt.reporting.report_trust import FITTED_ON
 from hynt.training.choosing import Wishes, settings_for
 from hynt.training.run import start, train
 from tests.browser.hostile_names import hostile_graph
@@ -112,7 +114,10 @@ def test_split_is_read_once_however_often_the_report_is_made(run):
     assert later.reused
     assert "read 3 times to measure this run" in later.page
     assert "3; these figures are of reading 2" in later.page
-    assert make_report(predictor, "valid").measurements["split"] == "valid"
+    on_valid = make_report(predictor, "valid")
+    assert on_valid.measurements["split"] == SPLIT == FITTED_ON
+    assert "fitted on this very split" in on_valid.page
+    assert "fitted on this very split" not in later.page
     assert predictor.loaded.run.reads("test") == 3
 
 

@@ -13,12 +13,18 @@ from hynt.reporting.report_metrics import TITLES
 
 Found = Mapping[str, Any]
 
+FITTED_ON = "valid"
+"""The split that calibration is fitted on, as `hynt.prediction.calibration` has it, which needs torch."""
+
 
 def trust_section(measured: Found) -> Markup:
     """Whether probabilities and intervals keep their word."""
     parts: list[Content] = []
     if measured["not_calibrated"]:
         text = f"Probabilities are not calibrated and numbers have no intervals: {measured['not_calibrated']}."
+        parts.append(element("p", text, class_="notice"))
+    elif measured["split"] == FITTED_ON:
+        text = "Temperature and intervals were fitted on this very split: they look better here than on a fresh one."
         parts.append(element("p", text, class_="notice"))
     charts = [_reliability(task, found) for task, found in measured["reliability"].items()]
     if measured["coverage"]:
