@@ -92,7 +92,10 @@ async def similar(front: FrontHere, entity: Name, top: Top = 10) -> Response:
     try:
         return _json((await front.asked("similar", [{"entity": entity, "top": top}]))[0])
     except Problem as problem:
-        faults = [Fault(fault.detail, parameter="entity", advice=fault.advice) for fault in problem.faults]
+        faults = [
+            Fault(fault.detail, parameter="entity" if fault.pointer else None, advice=fault.advice)
+            for fault in problem.faults
+        ]
         raise Problem(problem.status, problem.detail, faults, problem.headers) from None
 
 
