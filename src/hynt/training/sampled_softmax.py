@@ -151,16 +151,33 @@ def sampled_cross_entropy(
 ) -> Tensor:
     """(k,) float32 from encoded questions x (k, width), the output table, answers (k,) int64 and a sample."""
     weight, bias = table
+    ids = torch.cat([drawn.ids, answer])
+    rows, mean_row = _rows_and_mean(weight, ids, smoothing > 0)
+    offsets, mean_offset = _rows_and_mean(bias.unsqueeze(1), ids, smoothing > 0)
+    return cross_entropy_of_rows(x, rows, offsets.squeeze(1), mean_row, mean_offset[0], answer, drawn, smoothing)
+
+
+def cross_entropy_of_rows(
+    x: Tensor,
+    rows: Tensor,
+    offsets: Tensor,
+    mean_row: Tensor,
+    mean_offset: Tensor,
+    answer: Tensor,
+    drawn: Drawn,
+    smoothing: float,
+) -> Tensor:
+    """(k,) from the table's rows (s + k, width) and biases (s + k,) of the draws and then of the answers, and the means
+    of all rows (width,) and all biases ().
+    """
     samples = len(drawn.ids)
-    rows, mean_row = _rows_and_mean(weight, torch.cat([drawn.ids, answer]), smoothing > 0)
-    offsets, mean_offset = _rows_and_mean(bias.unsqueeze(1), torch.cat([drawn.ids, answer]), smoothing > 0)
-    scores = functional.linear(x, rows[:samples], offsets[:samples, 0]).float() - drawn.log_count
+    scores = functional.linear(x, rows[:samples], offsets[:samples]).float() - drawn.log_count
     is_out = (drawn.ids == answer.unsqueeze(1)) | ~drawn.is_real
     scores = scores.masked_fill(is_out, -torch.inf)
-    true = (x.float() * rows[samples:]).sum(1) + offsets[samples:, 0]
+    true = (x.float() * rows[samples:]).sum(1) + offsets[samples:]
     loss = torch.cat([true.unsqueeze(1), scores], 1).logsumexp(1) - (1 - smoothing) * true
     if smoothing > 0:
-        loss = loss - smoothing * ((x.float() * mean_row).sum(1) + mean_offset[0])
+        loss = loss - smoothing * ((x.float() * mean_row).sum(1) + mean_offset)
     return loss
 
 

@@ -1,0 +1,143 @@
+"""Ranking and answering among very many entities: time and memory beside the tables, and whether answers are exact.
+
+    PYTHONPATH=src python3 -m benchmarks.large_evaluation --entities 1e5,1e6,1e7 --out result.json
+    PYTHONPATH=src python3 -m benchmarks.large_evaluation --device cuda --dimension 256 --rows 1024 --out result.json
+
+A HyNT with random weights is asked questions in one of the evaluator's tiles. `rank` counts the candidates above the
+right answer as the evaluator does, `answer` finds the ten best and the sum of all as `predict` and `complete` do, both
+in chunks of candidates. For a few rows both are compared with one look at all scores. Each size has a process of its
+own; memory is what was added to what the process held once model and facts were there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+TOP = 10
+COMPARED = 4
+"""Rows that are compared with all scores at once."""
+
+
+def measured(given: argparse.Namespace) -> dict[str, Any]:
+    """One size, in this process."""
+    import numpy as np
+    import torch
+
+    from benchmarks.large_vocabulary import generated_facts
+    from hynt.batches.buckets import layout_of
+    from hynt.batches.masking import hide
+    from hynt.evaluation.evaluator import scoring_conditions
+    from hynt.evaluation.ranks import KnownSlots, tally
+    from hynt.evaluation.sitting import SCORES_AT_ONCE
+    from hynt.models.contract import EntityRange
+    from hynt.models.hynt import Hynt
+    from hynt.models.hynt_settings import HyntSettings
+    from hynt.prediction.best_candidates import best_candidates
+    from hynt.prediction.scoring import ReadTile
+
+    device, entities = torch.device(given.device), int(given.point)
+    torch.manual_seed(0)
+    facts = generated_facts(entities, 10_000, device)
+    wide = given.dimension
+    model = Hynt(
+        facts.sizes,
+        HyntSettings(
+            dimension=wide, context_heads=4, prediction_heads=4, context_feedforward=2 * wide,
+            prediction_feedforward=2 * wide, tied_output=True,
+        ),
+    ).to(device)  # fmt: skip
+    is_cuda = device.type == "cuda"
+    chosen = torch.nonzero((~facts.tail_is_number) & (facts.qualifier_counts() == 0)).squeeze(1)[: given.rows]
+    before = _held(is_cuda)
+    chunk = max(1, SCORES_AT_ONCE // given.rows)
+    nothing = torch.zeros(given.rows, dtype=torch.int64, device=device)
+    known = KnownSlots(torch.zeros(1, dtype=torch.int32, device=device), nothing, nothing, 0)
+    result: dict[str, Any] = {"entities": entities, "rows": given.rows, "candidates_a_chunk": min(chunk, entities)}
+    with scoring_conditions(model):
+        batch, answers = hide(facts, chosen, torch.full_like(chosen, 2), layout_of([(given.rows, 0)]))
+        question = model.read(batch)
+
+        def score(first: int, end: int) -> Any:
+            return model.score(question, EntityRange(first, end))
+
+        def timed(work: Any) -> tuple[Any, float, float]:
+            began, worked = time.perf_counter(), time.process_time()
+            found = work()
+            if is_cuda:
+                torch.cuda.synchronize()
+            return found, time.perf_counter() - began, time.process_time() - worked
+
+        (counts, _), seconds, busy = timed(lambda: tally(score, entities, answers.entity, known, chunk))
+        result["rank"] = {"seconds": seconds, "processor_seconds": busy, "added_bytes": _held(is_cuda) - before}
+        numbers = np.arange(given.rows)
+        tile = ReadTile(model, question, numbers, numbers, chunk)
+        found, seconds, busy = timed(lambda: best_candidates(tile.entity_chunks(), lambda first, end: None, 1.0, TOP))
+        result["answer"] = {"seconds": seconds, "processor_seconds": busy, "added_bytes": _held(is_cuda) - before}
+        whole = torch.cat([scores[:COMPARED].clone() for _, scores in tile.entity_chunks()], 1)
+        order = torch.argsort(whole, dim=1, descending=True, stable=True)[:, :TOP]
+        target = whole.gather(1, answers.entity[:COMPARED, None])
+        result["exact"] = {
+            "top": bool(torch.equal(order, found.candidate[:COMPARED])),
+            "rank": bool(torch.equal((whole > target).sum(1), counts.better[:COMPARED])),
+            "sum": bool(torch.allclose(whole.double().logsumexp(1), found.total[:COMPARED], rtol=1e-12)),
+        }
+    result["table_bytes"] = model.entity.numel() * 4
+    return result
+
+
+def _held(is_cuda: bool) -> int:
+    """The most bytes that were held so far."""
+    if is_cuda:
+        import torch
+
+        return int(torch.cuda.max_memory_allocated())
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def main() -> None:
+    """Each size in a process of its own."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--entities", default="1e5,1e6,1e7")
+    parser.add_argument("--dimension", type=int, default=32)
+    parser.add_argument("--rows", type=int, default=64, help="questions a tile: 64 on a CPU, 1024 on a GPU")
+    parser.add_argument("--limit-seconds", type=float, default=600.0, help="for each size")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--point", type=float, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.point is not None:
+        print(json.dumps(measured(given)))
+        return
+    result: dict[str, Any] = {
+        "command": " ".join(["python3 -m benchmarks.large_evaluation", *sys.argv[1:]]),
+        "dimension": given.dimension, "points": [],
+    }  # fmt: skip
+    for entities in given.entities.split(","):
+        command = [
+            sys.executable, "-m", "benchmarks.large_evaluation", "--device", given.device, "--dimension",
+            str(given.dimension), "--rows", str(given.rows), "--point", entities,
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=given.limit_seconds, check=False)
+            last = (done.stdout if not done.returncode else done.stderr).strip().splitlines()[-1:]
+            point = json.loads(last[0]) if not done.returncode else {"entities": entities, "failed": last}
+        except subprocess.TimeoutExpired:
+            point = {"entities": entities, "skipped": "the time limit was reached"}
+        print(json.dumps(point), file=sys.stderr)
+        result["points"].append(point)
+        if given.out is not None:
+            given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""Sampled softmax where the output table is spread over processes: rows are fetched, everything else stays as it is."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from hynt.training.sampled_softmax import Drawn, cross_entropy_of_rows
+from hynt.training.sharded_table import ShardedTable
+
+
+def sharded_cross_entropy(
+    x: Tensor, table: ShardedTable, bias: ShardedTable, answer: Tensor, drawn: Drawn, smoothing: float
+) -> Tensor:
+    """(k,) float32, as `sampled_cross_entropy`; `bias` is a table of width 1. All processes call it at once, with as
+    many questions and draws as the others.
+    """
+    ids = torch.cat([drawn.ids, answer])
+    rows, offsets = table(ids), bias(ids)
+    mean_row, mean_offset = (table.mean(), bias.mean()) if smoothing > 0 else (rows[0], offsets[0])
+    return cross_entropy_of_rows(x, rows, offsets.squeeze(1), mean_row, mean_offset[0], answer, drawn, smoothing)
