@@ -24,7 +24,7 @@ from typing import Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-ENGINES = ("dtensor", "torchrec", "whole")
+ENGINES = ("dtensor", "dtensor-dense", "torchrec", "whole")
 RATE = 0.01
 
 
@@ -36,12 +36,42 @@ def dtensor_step(given: argparse.Namespace) -> Callable[[Any], None]:
     from hynt.training.sharded_table import RowwiseAdagrad, ShardedTable
 
     mesh = init_device_mesh("cpu", (distributed.get_world_size(),))
-    table = ShardedTable(mesh, given.rows, given.width, scale=0.1)
+    table = ShardedTable.drawn(mesh, given.rows, given.width, scale=0.1)
     optimiser = RowwiseAdagrad(table)
 
     def step(ids: Any) -> None:
         table(ids).square().sum().backward()
         optimiser.step(RATE)
+
+    return step
+
+
+def dense_dtensor_step(given: argparse.Namespace) -> Callable[[Any], None]:
+    """DTensor left to itself: its gradient is as large as the shard."""
+    import torch
+    import torch.distributed as distributed
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import DTensor, Replicate, Shard
+
+    world = distributed.get_world_size()
+    mesh = init_device_mesh("cpu", (world,))
+    local = (2 * torch.rand(given.rows // world, given.width) - 1) * 0.1
+    weight = torch.nn.Parameter(DTensor.from_local(local, mesh, [Shard(0)]))
+    squares = torch.zeros(len(local))
+
+    def step(ids: Any) -> None:
+        everyone = DTensor.from_local(ids, mesh, [Shard(0)]).redistribute(mesh, [Replicate()])
+        found = torch.nn.functional.embedding(everyone, weight)
+        found.redistribute(mesh, [Shard(0)]).to_local().square().sum().backward()
+        gradient: Any = weight.grad
+        first = distributed.get_rank() * len(local)
+        asked = torch.unique(everyone.to_local())
+        own = asked[(asked >= first) & (asked < first + len(local))] - first
+        rows = gradient.redistribute(mesh, [Shard(0)]).to_local()[own]
+        weight.grad = None
+        squares[own] += rows.square().mean(1)
+        with torch.no_grad():
+            weight.to_local()[own] -= RATE * rows / (squares[own].sqrt() + 1e-8).unsqueeze(1)
 
     return step
 
@@ -101,7 +131,9 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
 
     torch.set_num_threads(1)
     distributed.init_process_group("gloo")
-    made = {"dtensor": dtensor_step, "torchrec": torchrec_step, "whole": whole_step}[given.engine]
+    made = {
+        "dtensor": dtensor_step, "dtensor-dense": dense_dtensor_step, "torchrec": torchrec_step, "whole": whole_step,
+    }[given.engine]  # fmt: skip
     # What the engine's modules take is not the table's: they are loaded before memory is counted.
     warm = argparse.Namespace(**{**vars(given), "rows": 100})
     made(warm)(torch.arange(10))

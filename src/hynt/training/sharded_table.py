@@ -1,21 +1,22 @@
 """A table of vectors too large for one device: its rows are spread over the processes, by PyTorch's DTensor.
 
-Every process asks for the rows of its own questions and gets just these; where they lie is the engine's business. With
-a sampled softmax that is all a model needs of its entity tables: rows to read, rows to score, and the mean row of the
-label smoothing. On the way back each process gets the gradient of its own rows, summed over all who asked, and
-`RowwiseAdagrad` moves only the rows that were asked for.
+Every process asks for the rows of its own questions and gets just these; the engine moves them. With a sampled softmax
+that is all a model needs of its entity tables: rows to read, rows to score, and the mean row of the label smoothing.
 
     rows = table(ids)             # (n, width) on every process its own
     loss(rows).backward()
-    optimiser.step(learning_rate)
+    optimiser.step(rate)          # RowwiseAdagrad
+
+No gradient of the table's size is ever made: left to itself, DTensor makes one of its shard's size in every step, which
+took 30 times as long as the rows themselves (docs/decisions/0007). The way back keeps the gradients of the rows that
+were asked for, summed over all who asked, and the optimiser moves these rows and no other.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import torch
-import torch.nn.functional as functional
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
@@ -24,51 +25,103 @@ from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distrib
 class ShardedTable(nn.Module):
     """`weight` is a DTensor, (rows, width) in all, of which each process holds consecutive rows."""
 
-    def __init__(self, mesh: DeviceMesh, rows: int, width: int, scale: float, seed: int = 0) -> None:
-        """Starts uniform within ± scale. Each process draws its own rows; nobody ever holds all of them."""
+    def __init__(self, mesh: DeviceMesh, weight: DTensor) -> None:
         super().__init__()
-        self.mesh, self.rows, self.width = mesh, rows, width
-        rank, world = mesh.get_local_rank(), mesh.size()
-        per = -(-rows // world)  # as DTensor cuts: all shards alike but the last ones
+        self.mesh, self.weight = mesh, weight
+        self.rows, self.width = weight.shape
+        self.first = min(self.rows, mesh.get_local_rank() * -(-self.rows // mesh.size()))  # as DTensor cuts
+        # The sum of own rows, kept up to date row by row: the mean of all costs no sweep.
+        self.total = self.local().double().sum(0)
+        self._tap = torch.zeros((), device=self.local().device, requires_grad=True)  # lets the way back come by here
+        self.asked: list[tuple[Tensor, Tensor]] = []  # ids of all processes, and the gradients of their rows
+        self.of_mean: list[Tensor] = []  # gradients of the mean row, of this process's questions
+
+    @classmethod
+    def drawn(cls, mesh: DeviceMesh, rows: int, width: int, scale: float, seed: int = 0) -> ShardedTable:
+        """A new table, uniform within ± scale. Each process draws its own rows; nobody ever holds all of them."""
+        rank, per = mesh.get_local_rank(), -(-rows // mesh.size())
         own = max(0, min(rows, (rank + 1) * per) - rank * per)
-        self.first = min(rows, rank * per)
         generator = torch.Generator().manual_seed(1_000_003 * seed + rank)
         local = (2 * torch.rand(own, width, generator=generator) - 1) * scale
         shape, stride = torch.Size((rows, width)), (width, 1)
-        local = local.to(mesh.device_type)
-        self.weight = nn.Parameter(DTensor.from_local(local, mesh, [Shard(0)], shape=shape, stride=stride))
-        self.asked: list[Tensor] = []  # ids of all processes since the last step
+        return cls(mesh, DTensor.from_local(local.to(mesh.device_type), mesh, [Shard(0)], shape=shape, stride=stride))
 
     @classmethod
     def of(cls, mesh: DeviceMesh, whole: Tensor) -> ShardedTable:
         """A table with these rows, (rows, width), the same on every process."""
-        made = cls(mesh, whole.shape[0], whole.shape[1], scale=0.0)
-        made.weight = nn.Parameter(distribute_tensor(whole.detach(), mesh, [Shard(0)]))
-        return made
+        return cls(mesh, distribute_tensor(whole.detach().clone(), mesh, [Shard(0)]))
 
     def forward(self, ids: Tensor) -> Tensor:
         """(n, width) the rows at ids (n,) int64. All processes ask at once, each for as many as the others."""
-        everyone = DTensor.from_local(ids, self.mesh, [Shard(0)]).redistribute(self.mesh, [Replicate()])
-        self.asked.append(everyone.to_local())
-        # Each process looks up what it has, the sum over processes has all, and everybody keeps its own part of it.
-        found = cast(DTensor, functional.embedding(everyone, self.weight))
-        return found.redistribute(self.mesh, [Shard(0)]).to_local()
+        everyone = DTensor.from_local(ids, self.mesh, [Shard(0)]).redistribute(self.mesh, [Replicate()]).to_local()
+        own: Tensor = _OwnRows.apply(self._tap, self, everyone)  # type: ignore[no-untyped-call]
+        # Each process has looked up what it holds; the sum over processes has all, and everybody keeps its own part.
+        return DTensor.from_local(own, self.mesh, [Partial()]).redistribute(self.mesh, [Shard(0)]).to_local()
 
     def mean(self) -> Tensor:
-        """(width,) the mean of all rows, the same on every process. Each process has a share of its gradient, as it
-        has a share of the questions: the table gets the sum.
-        """
-        own = cast(DTensor, self.weight).to_local(grad_placements=[Shard(0)]).sum(0) / self.rows
-        whole = DTensor.from_local(own, self.mesh, [Partial()]).redistribute(self.mesh, [Replicate()])
-        return whole.to_local(grad_placements=[Partial()])
+        """(width,) the mean of all rows, the same on every process."""
+        whole = DTensor.from_local(self.total, self.mesh, [Partial()]).redistribute(self.mesh, [Replicate()])
+        mean = (whole.to_local() / self.rows).to(self.local().dtype)
+        found: Tensor = _Mean.apply(self._tap, self, mean)  # type: ignore[no-untyped-call]
+        return found
 
     def local(self) -> Tensor:
         """The rows that this process holds."""
-        return cast(DTensor, self.weight.detach()).to_local()
+        return self.weight.to_local()
 
     def whole(self) -> Tensor:
         """(rows, width) all rows, on every process: for small tables and tests."""
-        return cast(DTensor, self.weight.detach()).full_tensor()
+        return self.weight.full_tensor()
+
+    def take_gradient(self) -> tuple[Tensor, Tensor]:
+        """(k,) int64 own rows that anybody asked for since the last call, counted from this process's first, and
+        (k, width) their gradients. The mean's gradient is added to these rows alone: it moves all rows alike, by 1/rows
+        of what it is, and sweeping over a table for that would cost more than all the rest.
+        """
+        ids = torch.cat([ids for ids, _ in self.asked]) if self.asked else torch.zeros(0, dtype=torch.int64)
+        own = (ids >= self.first) & (ids < self.first + len(self.local()))
+        touched, place = torch.unique(ids[own] - self.first, return_inverse=True)
+        gradient = self.local().new_zeros(len(touched), self.width)
+        if self.asked:
+            gradient.index_add_(0, place, torch.cat([rows for _, rows in self.asked])[own])
+        if self.of_mean:
+            share = DTensor.from_local(torch.stack(self.of_mean).sum(0), self.mesh, [Partial()])
+            gradient += share.redistribute(self.mesh, [Replicate()]).to_local() / self.rows
+        self.asked.clear()
+        self.of_mean.clear()
+        return touched, gradient
+
+
+class _OwnRows(torch.autograd.Function):
+    """Rows that this process holds, and zeros for the others; on the way back their gradients are kept."""
+
+    @staticmethod
+    def forward(context: Any, tap: Tensor, table: ShardedTable, ids: Tensor) -> Tensor:  # noqa: ARG004
+        context.table, context.ids = table, ids
+        local, place = table.local(), ids - table.first
+        holds = (place >= 0) & (place < len(local))
+        if not len(local):
+            return local.new_zeros(len(ids), table.width)
+        return torch.where(holds.unsqueeze(1), local[place.clamp(0, len(local) - 1)], 0.0)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        (gradient,) = gradients
+        context.table.asked.append((context.ids, gradient))
+        return torch.zeros((), device=gradient.device), None, None
+
+
+class _Mean(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, tap: Tensor, table: ShardedTable, mean: Tensor) -> Tensor:  # noqa: ARG004
+        context.table = table
+        return mean.clone()
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        (gradient,) = gradients
+        context.table.of_mean.append(gradient)
+        return torch.zeros((), device=gradient.device), None, None
 
 
 class RowwiseAdagrad:
@@ -85,16 +138,10 @@ class RowwiseAdagrad:
 
     @torch.no_grad()
     def step(self, rate: float) -> None:
-        """Moves the rows that were asked for since the last step, and forgets their gradient."""
-        table = self.table
-        asked = torch.unique(torch.cat(table.asked)) if table.asked else torch.zeros(0, dtype=torch.int64)
-        table.asked.clear()
-        own = asked[(asked >= table.first) & (asked < table.first + len(table.local()))] - table.first
-        gradient: Any = table.weight.grad
-        if gradient is None:
-            return
-        rows = cast(DTensor, gradient).redistribute(table.mesh, [Shard(0)]).to_local()[own]
-        table.weight.grad = None
-        squares = self.squares[own] + rows.square().mean(1)
-        self.squares[own] = squares
-        table.local()[own] -= rate * rows / (squares.sqrt() + self.epsilon).unsqueeze(1)
+        """Moves the rows that were asked for since the last step. All processes call it at once."""
+        rows, gradient = self.table.take_gradient()
+        squares = self.squares[rows] + gradient.square().mean(1)
+        self.squares[rows] = squares
+        change = rate * gradient / (squares.sqrt() + self.epsilon).unsqueeze(1)
+        self.table.local()[rows] -= change
+        self.table.total -= change.double().sum(0)

@@ -1,0 +1,103 @@
+"""Training in several processes: seconds an epoch beside one process, and whether the losses agree.
+
+    PYTHONPATH=src python3 -m benchmarks.distributed_speed --graph world --processes 0,1,2 --out result.json
+    PYTHONPATH=src python3 -m benchmarks.distributed_speed --graph graphs/wd50k --device cuda --processes 0,1 \
+        --preset wd50k-link --out result.json
+
+0 is training as it always is; 1 is a job of one process, with everything a job has: the process group (gloo, or NCCL on
+a GPU), gradients exchanged inside the step, the shared clock. Runs are made one after the other, `--rounds` times over,
+and the least seconds of the epochs after the first are kept: ratios within one call are what to look at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def one_run(given: argparse.Namespace, processes: int, folder: Path, seconds: float) -> dict[str, Any]:
+    """Trains once and reads its metrics."""
+    command = [
+        sys.executable, "-m", "hynt", "train", given.graph, "--out", str(folder), "--epochs", str(given.epochs),
+        "--device", given.device, "--set", "validation.every=1000000",
+    ]  # fmt: skip
+    command += ["--preset", given.preset] if given.preset else []
+    for change in given.changes:
+        command += ["--set", change]
+    place = {"OMP_NUM_THREADS": str(given.threads)}
+    if processes == 1:
+        place |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1"}
+        place |= {"MASTER_PORT": str(_free_port()), "GLOO_SOCKET_IFNAME": "lo"}
+    elif processes > 1:
+        command += ["--processes", str(processes)]
+    began = time.perf_counter()
+    try:
+        done = subprocess.run(
+            command, env={**os.environ, **place}, capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"skipped": "the time limit was reached"}
+    if done.returncode:
+        return {"failed": done.stderr.strip()[-300:]}
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    epochs = [line for line in lines if "loss" in line]
+    return {
+        "epoch_seconds": min(line["seconds"] for line in epochs[1:]), "loss": epochs[-1]["loss"],
+        "questions": epochs[-1]["questions"], "whole_seconds": time.perf_counter() - began,
+    }  # fmt: skip
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def main() -> None:
+    """Every number of processes, round after round."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graph", default="world", help="a built-in name or a saved graph's folder")
+    parser.add_argument("--preset")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--processes", default="0,1,2")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="of each process")
+    parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--limit-seconds", type=float, default=900.0)
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    began = time.perf_counter()
+    result: dict[str, Any] = {
+        "command": " ".join(["python3 -m benchmarks.distributed_speed", *sys.argv[1:]]), "runs": {},
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as place:
+        for turn in range(given.rounds):
+            for processes in (int(text) for text in given.processes.split(",")):
+                left = given.limit_seconds - (time.perf_counter() - began)
+                found = one_run(given, processes, Path(place) / f"{processes}-{turn}", max(1.0, left))
+                best = result["runs"].get(str(processes))
+                if best is None or found.get("epoch_seconds", 1e9) < best.get("epoch_seconds", 1e9):
+                    result["runs"][str(processes)] = found
+                print(processes, json.dumps(found), file=sys.stderr)
+                plain = result["runs"].get("0", {}).get("epoch_seconds")
+                result["speed_beside_plain"] = {
+                    name: plain / run["epoch_seconds"]
+                    for name, run in result["runs"].items()
+                    if plain and "epoch_seconds" in run
+                }
+                given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
