@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from benchmarks.audit_quality import quality
 from benchmarks.corrupted_copy import SHARE, corrupted
 from hynt.evaluation.questions import position_group
-from hynt.graph.components import NUMBER_KIND, components
+from hynt.graph.components import NUMBER_KIND
 from hynt.graph.storage import load_graph
 from hynt.prediction.audit_judges import SilentAudit
 from hynt.prediction.audit_plan import plan_audit
 from hynt.prediction.auditing import Audit, carried_out
-from hynt.prediction.decoys import Places, place_keys
 from hynt.training.choosing import Wishes
 from hynt.training.interruption import Stopper
 from hynt.training.run import chosen_device
@@ -34,14 +33,12 @@ Ids = NDArray[np.int64]
 def ways(audit: Audit) -> dict[str, Floats]:
     """(facts,) scores of all facts, by the way in which they are joined."""
     found, rows = audit.found, len(audit.plan.table)
-    stored, is_number = found.stored, audit.plan.graph.vocabulary.relation_is_number
+    stored = found.stored
     group = position_group(stored.position)
     numbers = stored.kind == NUMBER_KIND
-    places = Places.of(components(audit.plan.table, is_number), is_number)
     signal = np.log(np.maximum(found.residual, 1e-3))
     named = np.flatnonzero(~numbers)
-    sizes = places.sizes(place_keys(stored.take(named), is_number))
-    signal[named] = -(found.log_probability[named] + np.log(sizes))
+    signal[named] = -(found.log_probability[named] + np.log(found.values[named]))
     by_relation = -np.log(p_values(signal, 8 * stored.relation.astype(np.int64) + group))
     by_position = -np.log(p_values(signal, np.where(numbers, 5, group)))
     by_kind = -np.log(p_values(signal, stored.kind.astype(np.int64)))

@@ -149,8 +149,8 @@ class Judges:
 
     @cached_property
     def _places(self) -> Places:
-        is_number = self.plan.graph.vocabulary.relation_is_number
-        return Places.of(components(self.plan.table, is_number), is_number)
+        vocabulary = self.plan.graph.vocabulary
+        return Places.of(components(self.plan.table, vocabulary.relation_is_number), vocabulary)
 
     def _stop_if_asked(self) -> None:
         if self.stopper.asked:

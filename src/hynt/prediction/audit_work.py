@@ -36,7 +36,7 @@ from hynt.training.hashed_files import (
     write_atomically,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _NAMES = ("link", "relation", "number")
 
 J = TypeVar("J", RankedJudgement, NumberJudgement)

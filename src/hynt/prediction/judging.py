@@ -1,5 +1,6 @@
 """A model judges facts that it has not seen: every component is hidden in turn, and the stored value is found among the
 answers. Other known answers of the same question are no candidates: that they are right says nothing about this one.
+Nor are relations that cannot stand beside the value, see placed_candidates.py.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from hynt.graph.components import Components, components
 from hynt.graph.fact_table import FactTable
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.question_keys import question_keys
-from hynt.prediction.decoys import Places, place_keys
+from hynt.prediction.decoys import Places
 from hynt.prediction.held_out import HeldOut, answerable
+from hynt.prediction.placed_candidates import AMONG_PLACE, HeldOutInPlace, keep_seen
 from hynt.prediction.scoring import ReadTile, read_tiles
 from hynt.prediction.temperature import fit_sharpness
 from hynt.training.loading import LoadedRun
@@ -46,6 +48,7 @@ class RankedJudgement:
     best: Ids  # (n,) the id that the model would have said
     best_log_probability: Floats  # (n,)
     decoy_log_probability: Floats  # (n,) of another value of that place; −∞ where that is the stored one, or known
+    values: Ids  # (n,) how many values a blind guess would be among; 1 where there is nothing to choose from
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +95,12 @@ class Judge:
         tiles: list[ReadTile] = []
         read_tiles(self.loaded, self.table, taken.row, taken.position, self.device, tiles.append)
         known = self.known.of_kind(KIND_OF_TASK[task]).lookup(self._keys[few])
-        held = HeldOut(task, tiles, _answers(taken, task), known, len(chosen))
+        answer = _answers(taken, task)
+        if task in AMONG_PLACE:
+            keys = self.places.keys(taken)
+            held: HeldOut = HeldOutInPlace(task, tiles, answer, known, len(chosen), self.places, keys)
+        else:
+            held = HeldOut(task, tiles, answer, known, len(chosen))
         return fit_sharpness(held.first_answers).after.sharpness
 
     def ranked(self, task: TaskName, sharpness: float, tick: Tick = lambda questions: None) -> RankedJudgement:
@@ -102,7 +110,8 @@ class Judge:
         index = self.known.of_kind(KIND_OF_TASK[task])
         starts, counts = index.spans(self._keys[chosen])
         listed, answer = self._tensor(index.known.answers), _answers(taken, task)
-        decoy = self.places.draw(place_keys(taken, self.known.relation_is_number), self.seed)
+        keys = self.places.keys(taken)
+        decoy, values = self.places.draw(keys, self.seed), self.places.sizes(keys)
         logs, place, best = np.zeros((count, 3)), np.zeros(count), np.zeros(count, dtype=np.int64)
 
         def work(tile: ReadTile) -> None:
@@ -111,7 +120,11 @@ class Judge:
             ends = self._tensor(np.cumsum(counts[which]))
             others = KnownSlots(listed, self._tensor(starts[which]), ends, int(counts[which].sum()))
             scores = (tile.entities() if task == "link" else tile.relations()).clone()
+            if task in AMONG_PLACE:
+                keep_seen(scores, self.places, keys[which])
             found = _found(scores, stored, others, self._tensor(decoy[which]), sharpness)
+            if task in AMONG_PLACE:
+                values[which] = torch.isfinite(scores).sum(1).cpu().numpy()
             if not np.isfinite(found[:, :4]).all():
                 raise self._not_finite()
             logs[which], place[which], best[which] = found[:, [0, 1, 4]], found[:, 2], found[:, 3].astype(np.int64)
@@ -120,7 +133,7 @@ class Judge:
         if count:
             read_tiles(self.loaded, self.table, taken.row, taken.position, self.device, work)
         return RankedJudgement(
-            self.facts[taken.row], taken.position, logs[:, 0], place, best, logs[:, 1], logs[:, 2]
+            self.facts[taken.row], taken.position, logs[:, 0], place, best, logs[:, 1], logs[:, 2], values
         )  # fmt: skip
 
     def numbers(self, tick: Tick = lambda questions: None) -> NumberJudgement:

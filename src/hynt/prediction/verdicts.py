@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.seeds import derived_seed
 from hynt.evaluation.questions import POSITION_GROUPS, position_group
-from hynt.graph.components import ENTITY_KIND, Components, component_starts, components
+from hynt.graph.components import Components, component_starts, components
 from hynt.prediction.audit_plan import AuditPlan, Part
 from hynt.prediction.audit_work import Judged
-from hynt.prediction.decoys import Places, place_keys
+from hynt.prediction.decoys import place_keys, relation_sorts
 from hynt.prediction.intervals import LEVELS, fit_radii, training_spread
 from hynt.prediction.suspicion import evidence
 
@@ -23,7 +23,7 @@ LEVEL = 0.9
 """Of the intervals around predicted numbers."""
 
 MANY = 300
-"""Stored entities from which on a place is judged by decoys of its own."""
+"""Stored values from which on a place is judged by decoys of its own."""
 
 _LEAST = 1e-3
 """Of a radius: a residual below this is as good as none."""
@@ -44,6 +44,7 @@ class Verdicts:
     place: Floats  # (m,) of the stored value, from 1
     best: Ids  # (m,) what the model would have said
     best_log_probability: Floats  # (m,)
+    values: Ids  # (m,) how many values a blind guess would be among
     predicted: Floats  # (m,) the number that the model would have said
     residual: Floats  # (m,) |stored − predicted| / radius of the interval
     low: Floats  # (m,) ends of the interval; infinite where too little is known
@@ -69,15 +70,15 @@ def verdicts(plan: AuditPlan, judged: Sequence[tuple[Part, Judged]]) -> Verdicts
 
     found = Verdicts(
         stored, part, np.zeros(size), column("log_probability"), column("place"), column("best"),
-        column("best_log_probability"), _padded([one.predicted for _, one in numbers], size, first),
+        column("best_log_probability"), column("values"), _padded([one.predicted for _, one in numbers], size, first),
         np.zeros(size), np.full(size, -np.inf), np.full(size, np.inf), np.zeros(size, np.bool_),
     )  # fmt: skip
     decoys = column("decoy_log_probability")
-    places = Places.of(everything, vocabulary.relation_is_number)
+    keys = place_keys(stored, relation_sorts(vocabulary))
     by_run = np.array([one.by_run for one, _ in judged], dtype=np.bool_)
     for sort in (False, True):
         rows = np.flatnonzero(by_run[part] == sort)
-        _ranked_scores(found, rows[rows < first], decoys, places, vocabulary.relation_is_number)
+        _ranked_scores(found, rows[rows < first], decoys, keys)
         _number_scores(found, rows[rows >= first], plan)
     return found
 
@@ -89,15 +90,16 @@ def _padded(columns: Sequence[NDArray[Any]], size: int, first: int) -> NDArray[A
     return found
 
 
-def _ranked_scores(found: Verdicts, rows: Ids, decoys: Floats, places: Places, relation_is_number: Flags) -> None:
-    """Entities and relations, each position for itself; places with many entities each for themselves."""
+def _ranked_scores(found: Verdicts, rows: Ids, decoys: Floats, keys: Ids) -> None:
+    """Entities and relations, each position for itself; places with many of them each for themselves. Where there was
+    nothing to choose from the score stays 0.
+    """
+    rows = rows[found.values[rows] > 1]
     if not len(rows):
         return
-    stored = found.stored.take(rows)
-    keys = place_keys(stored, relation_is_number)
-    values = np.log(places.sizes(keys))
+    values = np.log(found.values[rows])
     signal, other = -(found.log_probability[rows] + values), -(decoys[rows] + values)
-    group, part = _groups(stored, keys), found.part[rows]
+    group, part = _groups(found.stored.take(rows), keys[rows]), found.part[rows]
     for one in np.unique(group).tolist():
         own = np.flatnonzero(group == one)
         drawn = own[np.isfinite(other[own])]
@@ -106,10 +108,10 @@ def _ranked_scores(found: Verdicts, rows: Ids, decoys: Floats, places: Places, r
 
 def _groups(stored: Components, keys: Ids) -> Ids:
     """(n,) which components are set beside the same decoys: how well a birthplace can be told says little about how
-    well a colour can.
+    well a colour can, and a relation in degrees is told from the other less well than one in metres.
     """
     _, which, count = np.unique(keys, return_inverse=True, return_counts=True)
-    many = (count[which.reshape(-1)] >= MANY) & (stored.kind == ENTITY_KIND)
+    many = count[which.reshape(-1)] >= MANY
     return np.where(many, len(POSITION_GROUPS) + keys, position_group(stored.position))
 
 
