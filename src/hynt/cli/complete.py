@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -82,6 +83,9 @@ def complete(
         typer.Option("--without", metavar="SPLIT", help="--missing: take a split for unknown; see what it confirms."),
     ] = None,
     device: Annotated[Device, typer.Option("--device", help="Where to score.")] = Device.AUTO,
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, metavar="N", help="Answer in N processes, one a GPU with cuda.")
+    ] = 1,
     as_json: JsonFlag = False,
 ) -> None:
     """Answer every question of QUESTIONS with RUN; or, with --missing, propose facts that its graph lacks."""
@@ -89,7 +93,9 @@ def complete(
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     out = _checked_out(out)
     if missing:
-        _refuse({"QUESTIONS": questions, "--resume": resume, "--candidates": candidates}, "with --missing")
+        several = processes if processes > 1 else None
+        refused = {"QUESTIONS": questions, "--resume": resume, "--candidates": candidates, "--processes": several}
+        _refuse(refused, "with --missing")
         from hynt.prediction.missing_facts import Proposing
 
         wanted = Proposing(
@@ -104,6 +110,13 @@ def complete(
             "no questions were given.", where="QUESTIONS",
             advice="Give a .jsonl or .parquet file of facts with one ? each, or say --missing.",
         )  # fmt: skip
+    from hynt.training.distributed_launch import is_launched, launch
+
+    if processes > 1 and not is_launched():
+        code = launch(sys.argv[1:], processes, "the job stopped; what is done is kept.", "Go on with --resume.")
+        if code:
+            raise typer.Exit(code)
+        return
     _answer(run, questions, out, top or 10, level, candidates or [], on_error, device, resume=resume, as_json=as_json)
 
 
@@ -131,20 +144,29 @@ def _answer(
     if out.resolve() == questions.resolve():
         raise UsageError("the answers would replace the questions.", where="--out", advice="Give another name.")
 
+    from hynt.prediction.completing import BATCH
     from hynt.prediction.completing import complete as complete_file
     from hynt.prediction.completing_batches import Wanted
+    from hynt.prediction.completing_together import assist
     from hynt.prediction.predictor import load
+    from hynt.training.distributed_follow import team_of
+    from hynt.training.run import chosen_device
 
-    predictor = load(run, device.value, note_to_person)
     wanted = Wanted(top, level, tuple(dict.fromkeys(kind.value for kind in candidates)))
-    with interruptible(), CompletionProgress() as progress:
-        try:
-            done = complete_file(
-                predictor, questions, out, wanted, on_error=on_error.value, resume=resume, progress=progress
-            )
-        except KeyboardInterrupt:
-            note_to_person("what is done so far is kept; say --resume to go on")
-            raise
+    with team_of(chosen_device(device.value)) as team:
+        predictor = load(run, device.value, note_to_person)
+        if team.rank:
+            assist(predictor, questions, wanted, BATCH, team)
+            return
+        with interruptible(), CompletionProgress() as progress:
+            try:
+                done = complete_file(
+                    predictor, questions, out, wanted, on_error=on_error.value, resume=resume, progress=progress,
+                    team=team,
+                )  # fmt: skip
+            except KeyboardInterrupt:
+                note_to_person("what is done so far is kept; say --resume to go on")
+                raise
     result: dict[str, Any] = {
         "run": str(run), **predictor.described(), "questions_file": str(questions), "out": str(out),
         "questions": done.questions, "rows": done.rows, "without_answer": done.refused,

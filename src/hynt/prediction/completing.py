@@ -15,13 +15,15 @@ import pyarrow as pa
 
 from hynt.errors import UsageError
 from hynt.prediction.completing_ahead import ahead
-from hynt.prediction.completing_batches import BatchAnswers, CheckedBatch, Refused, Wanted
+from hynt.prediction.completing_batches import BatchAnswers, Refused, Wanted
 from hynt.prediction.completing_columns import ANSWER_SCHEMA
 from hynt.prediction.completing_job import OnError, begun, finished, job_of, metadata, refused_in, rows_in
 from hynt.prediction.completing_parts import WorkFolder
+from hynt.prediction.completing_together import FINISHED, answered_together, own_batches
 from hynt.prediction.intervals import check_level
 from hynt.prediction.predictor import Predictor
 from hynt.prediction.question_files import QuestionFile, open_questions
+from hynt.training.distributed_team import Alone
 
 Progress: TypeAlias = Callable[[str, int, float], None]
 """(what is done, how many questions of this sitting, how much of the whole from 0 to 1)"""
@@ -59,20 +61,23 @@ def complete(
     on_error: OnError = "stop",
     resume: bool = False,
     progress: Progress = lambda step, done, share: None,
+    team: Alone | None = None,
 ) -> Completion:
     """Answers every question of a file into a Parquet file of `ANSWER_SCHEMA`, in the order of the questions.
 
     With "stop" all questions are read and resolved before the first is scored, and one that cannot be asked is a
     `UsageError` with its file and line; with "record" it becomes a row that says why. `resume` goes on with a job that
-    was stopped; what is already there is refused where run, questions or options are others.
+    was stopped; what is already there is refused where run, questions or options are others. The other processes of a
+    `team` call `assist`.
     """
-    wanted = wanted or Wanted()
+    wanted, team = wanted or Wanted(), team or Alone()
     check_level(wanted.level)
     file = open_questions(questions)
     began = time.monotonic()
     job = job_of(predictor, questions, wanted, on_error)
     work = WorkFolder(out, ANSWER_SCHEMA)
     if resume and not work.path.exists() and (done := finished(out, job)) is not None:
+        team.told(FINISHED)
         return Completion(done, rows_in(out), refused_in(out), done, 0.0, True)
     answers = BatchAnswers(predictor, wanted)
     total = begun(work, job, resume=resume)
@@ -83,8 +88,9 @@ def complete(
     state = _State(before, total, progress)
     if total or not before:  # else nobody knows yet which share of the file was answered before
         state.add(0, 0.0)
-    batches = ahead(_batches(file, answers, before))
-    while work.add(_tables(batches, answers, state)):
+    team.told(str(before))
+    answered = answered_together(ahead(own_batches(file, answers, BATCH, before, team)), answers, team)
+    while work.add(_tables(answered, state)):
         pass
     if state.done == 0:
         work.remove()
@@ -104,23 +110,14 @@ class _State:
         self.progress("answering", self.done, self.done / self.total if self.total else share_read)
 
 
-def _batches(file: QuestionFile, answers: BatchAnswers, skip: int) -> Iterator[tuple[CheckedBatch, int, float]]:
-    """Each batch, how many questions it has, and how much of the file had been read when it was."""
-    for written in file.batches(BATCH, skip):
-        share = file.done()
-        yield answers.checked(written, explain=False), len(written), share
-
-
-def _tables(
-    batches: Iterator[tuple[CheckedBatch, int, float]], answers: BatchAnswers, state: _State
-) -> Iterator[tuple[pa.Table, int]]:
-    """The tables of the next part."""
+def _tables(answered: Iterator[tuple[pa.Table, int, float]], state: _State) -> Iterator[tuple[pa.Table, int]]:
+    """The tables of the next part, and how many questions each answers."""
     for _ in range(PART):
-        found = next(batches, None)
+        found = next(answered, None)
         if found is None:
             return
-        batch, count, share = found
-        yield answers.answered(batch), count
+        table, count, share = found
+        yield table, count
         state.add(count, share)
 
 

@@ -78,6 +78,10 @@ class Alone:
         """What the first process says."""
         return text
 
+    def collected(self, data: bytes) -> list[bytes]:
+        """What every process brings, in the order of processes, for the first one."""
+        return [data]
+
     @contextmanager
     def words(self) -> Iterator[None]:
         """Nobody else can end."""
@@ -139,6 +143,23 @@ class Team(Alone):
         if len(message):
             distributed.broadcast(message, 0, group=self._talk)
         return bytes(message.numpy().tobytes()).decode()
+
+    def collected(self, data: bytes) -> list[bytes]:
+        """What every process brings, in the order of processes; for all but the first an empty list."""
+        sizes = torch.zeros(self.world, dtype=torch.int64)
+        sizes[self.rank] = len(data)
+        distributed.all_reduce(sizes, group=self._talk)
+        if self.rank:
+            if data:
+                distributed.send(torch.frombuffer(bytearray(data), dtype=torch.uint8), 0, group=self._talk)
+            return []
+        found = [data]
+        for rank in range(1, self.world):
+            message = torch.empty(int(sizes[rank]), dtype=torch.uint8)
+            if len(message):
+                distributed.recv(message, rank, group=self._talk)
+            found.append(message.numpy().tobytes())
+        return found
 
     @contextmanager
     def words(self) -> Iterator[None]:

@@ -31,7 +31,7 @@ class ShardedTable(nn.Module):
         self.rows, self.width = weight.shape
         self.first = min(self.rows, mesh.get_local_rank() * -(-self.rows // mesh.size()))  # as DTensor cuts
         # The sum of own rows, kept up to date row by row: the mean of all costs no sweep.
-        self.total = self.local().double().sum(0)
+        self.total = _sum_of_rows(self.local())
         self._tap = torch.zeros((), device=self.local().device, requires_grad=True)  # lets the way back come by here
         self.asked: list[tuple[Tensor, Tensor]] = []  # ids of all processes, and the gradients of their rows
         self.of_mean: list[Tensor] = []  # gradients of the mean row, of this process's questions
@@ -42,7 +42,7 @@ class ShardedTable(nn.Module):
         rank, per = mesh.get_local_rank(), -(-rows // mesh.size())
         own = max(0, min(rows, (rank + 1) * per) - rank * per)
         generator = torch.Generator().manual_seed(1_000_003 * seed + rank)
-        local = (2 * torch.rand(own, width, generator=generator) - 1) * scale
+        local = torch.empty(own, width).uniform_(-scale, scale, generator=generator)
         shape, stride = torch.Size((rows, width)), (width, 1)
         return cls(mesh, DTensor.from_local(local.to(mesh.device_type), mesh, [Shard(0)], shape=shape, stride=stride))
 
@@ -90,6 +90,14 @@ class ShardedTable(nn.Module):
         self.asked.clear()
         self.of_mean.clear()
         return touched, gradient
+
+
+def _sum_of_rows(table: Tensor) -> Tensor:
+    """(width,) float64, piece by piece: widening all of a table at once would take twice its memory."""
+    total = torch.zeros(table.shape[1], dtype=torch.float64, device=table.device)
+    for piece in table.split(1 << 16):
+        total += piece.double().sum(0)
+    return total
 
 
 class _OwnRows(torch.autograd.Function):
