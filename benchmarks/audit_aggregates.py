@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="what audit_quality kept")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    copy, changes = corrupted(load_graph(arguments.graph), SHARE, arguments.seed)
+    copy, changes, _ = corrupted(load_graph(arguments.graph), SHARE, arguments.seed)
     wishes = Wishes(preset=arguments.preset, epochs=arguments.epochs)
     plan = plan_audit(copy, folds=arguments.folds, wishes=wishes)
     audit = carried_out(plan, arguments.work / "audit", chosen_device("cpu"), SilentAudit(), Stopper())

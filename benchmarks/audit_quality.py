@@ -32,6 +32,7 @@ from hynt.prediction.audit_judges import SilentAudit
 from hynt.prediction.audit_plan import AuditPlan, plan_audit
 from hynt.prediction.auditing import Audit, carried_out
 from hynt.training.choosing import Wishes
+from hynt.training.hashed_files import INDEX_NAME
 from hynt.training.interruption import Stopper
 from hynt.training.progress import EpochRecord
 from hynt.training.run import chosen_device, start, train
@@ -135,7 +136,7 @@ def fitting(plan: AuditPlan, seconds: float, device: torch.device, work: Path, c
 def measured(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
     """Makes the copy, audits it and compares."""
     began, device = time.monotonic(), chosen_device(arguments.device)
-    copy, changes = corrupted(load_graph(arguments.graph), arguments.share, arguments.seed)
+    copy, changes, passed_over = corrupted(load_graph(arguments.graph), arguments.share, arguments.seed)
     wishes = Wishes(preset=arguments.preset, epochs=arguments.epochs, changes=tuple(arguments.set))
     plan = plan_audit(
         copy, folds=arguments.folds, fold_by=arguments.fold_by, wishes=wishes, on_gpu=device.type == "cuda"
@@ -143,6 +144,7 @@ def measured(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
     if arguments.limit_seconds is not None:
         left = arguments.limit_seconds - (time.monotonic() - began)
         plan = fitting(plan, left, device, work, arguments.compile)
+    found_trained = sum((work / "audit" / part.name / INDEX_NAME).is_file() for part in plan.parts())
     audit = carried_out(plan, work / "audit", device, Telling(), Stopper(), compiled=arguments.compile)
     rows = {"audit": audit_scores(audit), **trivial_scores(copy)}
     schedule = plan.settings.schedule
@@ -152,7 +154,8 @@ def measured(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
         "set": arguments.set, "epochs": schedule.epochs, "period": schedule.period,
         "judged": len(audit), "not_judged": audit.reasons(), "hynt": __version__, "torch": torch.__version__,
         "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
-        "seconds": round(time.monotonic() - began, 1),
+        "seconds": round(time.monotonic() - began, 1), "folds_trained_before": found_trained,
+        "passed_over": passed_over,
         "right_component": right_component(audit, changes, arguments.share),
         "quality": {name: quality(score, changes, arguments.share) for name, score in rows.items()},
         "first": [_shown(row, changes, audit) for row in audit.top(20)],

@@ -4,7 +4,11 @@ Four kinds in equal shares:
   entity     an entity swapped for another one that is seen in that place of that relation
   number     a number replaced by another number of the same relation
   magnitude  a number ten times too large, or too small
-  relation   a relation swapped for one that fits: same kind of value and unit, seen with the same head or tail
+  relation   a relation swapped for one that fits: same kind of value and unit, seen with the same head or tail (an
+             import would have refused a population in degrees)
+
+Where nothing fits, such as for the only relation in seconds, the fact stays as it is and another one is drawn; how
+often that was so is counted for each kind.
 
 python -m benchmarks.corrupted_copy --graph world --out corrupted --truth truth.json
 """
@@ -13,9 +17,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +44,14 @@ class Change:
     position: int  # the component that was changed
     was: str
     now: str
+
+
+class AlteredCopy(NamedTuple):
+    """A graph with the same names and splits, and what is wrong in it."""
+
+    graph: KnowledgeGraph
+    changes: list[Change]  # by fact
+    passed_over: dict[str, int]  # kind → facts that were drawn for it and that nothing fitted
 
 
 class _Draft:
@@ -160,6 +173,17 @@ class _Draft:
         self.relation[row] = now
         return Change(row, "relation", RELATION, known[was].name, known[now].name)
 
+    def altered(self, row: int, kind: str) -> Change | None:
+        """Changes the fact as the kind says; None where nothing was found that fits."""
+        for _ in range(_TRIES if kind == "entity" else 3):
+            if kind == "entity":
+                found = self.entity(row)
+            else:
+                found = self.relation_changed(row) if kind == "relation" else self.number_changed(row, kind)
+            if found is not None:
+                return found
+        return None
+
     def changed(self) -> FactTable:
         return replace(
             self.table, head=self.head, relation=self.relation, tail_entity=self.tail, tail_number=self.tail_number,
@@ -168,32 +192,33 @@ class _Draft:
         )  # fmt: skip
 
 
-def corrupted(graph: KnowledgeGraph, share: float = SHARE, seed: int = 0) -> tuple[KnowledgeGraph, list[Change]]:
-    """The copy, with the same names and splits, and what was changed, by fact."""
+def corrupted(graph: KnowledgeGraph, share: float = SHARE, seed: int = 0) -> AlteredCopy:
+    """Changes a share of the facts, each in one place."""
     table = concatenate(list(graph.splits.values()))
     draft = _Draft(table, graph, seed)
-    order = draft.random.permutation(len(table)).tolist()
+    left, kinds, turn = deque(draft.random.permutation(len(table)).tolist()), list(KINDS), 0
     changes: list[Change] = []
-    wanted, turn = round(share * len(table)), 0
-    for row in order:
-        if len(changes) == wanted:
-            break
-        kind = KINDS[turn % len(KINDS)]
-        for _ in range(_TRIES if kind == "entity" else 3):
-            if kind == "entity":
-                found = draft.entity(row)
-            else:
-                found = draft.relation_changed(row) if kind == "relation" else draft.number_changed(row, kind)
-            if found is not None:
-                changes.append(found)
-                turn += 1
-                break
+    passed_over = dict.fromkeys(KINDS, 0)
+    while len(changes) < round(share * len(table)) and kinds:
+        kind, nothing_fitted = kinds[turn % len(kinds)], []
+        found = None
+        while left and found is None:
+            found = draft.altered(row := left.popleft(), kind)
+            if found is None:
+                nothing_fitted.append(row)
+        passed_over[kind] += len(nothing_fitted)
+        if found is not None:
+            changes.append(found)
+            turn += 1
+        else:  # nothing of this kind fits anywhere: the other kinds take what was drawn for it
+            kinds.remove(kind)
+            left.extend(nothing_fitted)
     made, sizes = draft.changed(), np.cumsum([0, *(len(one) for one in graph.splits.values())])
     splits = {
         name: made.take(np.arange(sizes[index], sizes[index + 1])) for index, name in enumerate(graph.splits)
     }  # fmt: skip
     copy = KnowledgeGraph(graph.vocabulary, splits, graph.entities, replace(graph.manifest, files={}))
-    return copy, sorted(changes, key=lambda change: change.fact)
+    return AlteredCopy(copy, sorted(changes, key=lambda change: change.fact), passed_over)
 
 
 def main() -> None:
@@ -204,9 +229,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--truth", type=Path, required=True)
     arguments = parser.parse_args()
-    copy, changes = corrupted(load_graph(arguments.graph), arguments.share, arguments.seed)
-    save_graph(copy, arguments.out)
-    arguments.truth.write_text(json.dumps([asdict(change) for change in changes], indent=1), encoding="utf-8")
+    copy = corrupted(load_graph(arguments.graph), arguments.share, arguments.seed)
+    save_graph(copy.graph, arguments.out)
+    arguments.truth.write_text(json.dumps([asdict(change) for change in copy.changes], indent=1), encoding="utf-8")
+    for kind, count in copy.passed_over.items():
+        print(f"{kind}: nothing fitted {count:,} facts; others were drawn instead")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from benchmarks.audit_quality import average_precision, quality, roc_auc
 from benchmarks.audit_table import tables
 from benchmarks.corrupted_copy import KINDS, corrupted
 from benchmarks.trivial_detectors import trivial_scores
+from hynt import number
+from hynt.formats.from_python import graph_from_facts
 from hynt.graph.components import HEAD, RELATION, TAIL, components
 from hynt.graph.fact_table import concatenate
 from hynt.graph.storage import load_graph
@@ -35,7 +37,7 @@ def whole(graph):
 
 
 def test_two_percent_are_changed_in_four_equal_kinds(world, copy):
-    altered, changes = copy
+    altered, changes, _ = copy
     assert len(changes) == round(0.02 * len(world))
     assert len({change.fact for change in changes}) == len(changes)
     counts = Counter(change.kind for change in changes)
@@ -48,7 +50,7 @@ def test_two_percent_are_changed_in_four_equal_kinds(world, copy):
 
 
 def test_only_the_listed_components_differ(world, copy):
-    altered, changes = copy
+    altered, changes, _ = copy
     is_number = world.vocabulary.relation_is_number
     before, after = components(whole(world), is_number), components(whole(altered), is_number)
     assert np.array_equal(before.row, after.row)
@@ -61,7 +63,7 @@ def test_only_the_listed_components_differ(world, copy):
 
 
 def test_changes_are_what_their_kind_says(world, copy):
-    altered, changes = copy
+    altered, changes, _ = copy
     table, relations = whole(world), world.relations
     triplets = {fact[:3] for fact in world.facts()}
     made = list(whole(altered).facts(world.vocabulary))
@@ -86,9 +88,28 @@ def test_changes_are_what_their_kind_says(world, copy):
         assert change.was != change.now
 
 
+def test_where_nothing_fits_another_fact_is_drawn_and_counted(world, copy):
+    """UTC offset is the only relation in seconds: no other could stand beside its numbers."""
+    assert set(copy.passed_over) == set(KINDS)
+    assert copy.passed_over["relation"] > 0
+    units = Counter(relation.unit for relation in world.relations if relation.kind == "number")
+    swapped = {change.was for change in copy.changes if change.kind == "relation"}
+    alone = {one.name for one in world.relations if one.kind == "number" and units[one.unit] == 1}
+    assert "UTC offset" in alone
+    assert not swapped & alone
+
+
+def test_a_copy_is_made_even_of_a_graph_where_no_relation_fits():
+    facts = [(f"p{i % 30}", "height", number(150.0 + i, "cm"), [("born in", f"t{i % 3}")]) for i in range(90)]
+    altered = corrupted(graph_from_facts({"train": facts}), 0.5, seed=0)
+    counts = Counter(change.kind for change in altered.changes)
+    assert counts == {"entity": 15, "number": 15, "magnitude": 15}
+    assert altered.passed_over["relation"] == 87
+
+
 def test_another_seed_changes_other_facts(world, copy):
-    other = corrupted(world, 0.02, seed=4)[1]
-    same = {change.fact for change in copy[1]} & {change.fact for change in other}
+    other = corrupted(world, 0.02, seed=4).changes
+    same = {change.fact for change in copy.changes} & {change.fact for change in other}
     assert len(same) < 0.1 * len(other)
 
 
@@ -106,7 +127,7 @@ def test_measures_equal_their_slow_definitions():
 
 
 def test_a_perfect_detector_has_perfect_marks(world, copy):
-    changes = copy[1]
+    changes = copy.changes
     score = np.zeros(len(world))
     score[[change.fact for change in changes]] = 1.0
     found = quality(score, changes, 0.02)
@@ -115,7 +136,7 @@ def test_a_perfect_detector_has_perfect_marks(world, copy):
 
 
 def test_trivial_detectors_see_what_is_far_off(world, copy):
-    altered, changes = copy
+    altered, changes, _ = copy
     found = {name: quality(score, changes, 0.02) for name, score in trivial_scores(altered).items()}
     assert found["robust z-score"]["kinds"]["magnitude"]["roc_auc"] > 0.8
     assert found["both"]["roc_auc"] > 0.55
