@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.graph.storage import load_graph
     from hynt.models.checking import check_model
+    from hynt.prediction.auditing import audit
     from hynt.prediction.predictor import load
     from hynt.service.client import Client
 
@@ -25,6 +26,7 @@ __all__ = [
     "Number",
     "Qualifier",
     "__version__",
+    "audit",
     "check_model",
     "fact",
     "graph_from_facts",
@@ -40,6 +42,7 @@ _HOMES = {
     "KnowledgeGraph": "hynt.graph.knowledge_graph",
     "Number": "hynt.graph.fact",
     "Qualifier": "hynt.graph.fact",
+    "audit": "hynt.prediction.auditing",
     "check_model": "hynt.models.checking",
     "fact": "hynt.graph.fact",
     "graph_from_facts": "hynt.formats.from_python",
