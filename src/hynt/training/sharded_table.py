@@ -8,7 +8,7 @@ that is all a model needs of its entity tables: rows to read, rows to score, and
     optimiser.step(rate)          # RowwiseAdagrad
 
 No gradient of the table's size is ever made: left to itself, DTensor makes one of its shard's size in every step, which
-took 30 times as long as the rows themselves (docs/decisions/0007). The way back keeps the gradients of the rows that
+took 30 times as long as the rows themselves (docs/decisions/0008). The way back keeps the gradients of the rows that
 were asked for, summed over all who asked, and the optimiser moves these rows and no other.
 """
 
@@ -95,7 +95,7 @@ class ShardedTable(nn.Module):
 def _sum_of_rows(table: Tensor) -> Tensor:
     """(width,) float64, piece by piece: widening all of a table at once would take twice its memory."""
     total = torch.zeros(table.shape[1], dtype=torch.float64, device=table.device)
-    for piece in table.split(1 << 16):
+    for piece in table.split(1 << 16):  # type: ignore[no-untyped-call]
         total += piece.double().sum(0)
     return total
 
