@@ -5,14 +5,16 @@ machine without pytest.
 from __future__ import annotations
 
 import copy
+import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from hynt.evaluation.evaluator import evaluate
 from hynt.training.captured_step import CapturedStep
+from hynt.training.distributed_team import joined
 from hynt.training.interruption import Stopper
 from hynt.training.loading import load_run
 from hynt.training.optimisation import LARGE, Optimisation
@@ -217,8 +219,40 @@ def a_run_resumes() -> None:
         torch.testing.assert_close(before, after, rtol=1e-3, atol=1e-3, msg=lambda text, name=name: f"{name}: {text}")
 
 
+def sampled_steps_are_captured_and_agree() -> None:
+    """Drawing, too, happens inside the captured step; what it learns is what plain steps learn."""
+    bench = Bench(settings(0.0, losses={"softmax": "sampled", "negatives": 96}))
+    said: list[str] = []
+    eager, compiled = bench.runner("eager", bf16=False), bench.runner("compiled", bf16=True, note=said.append)
+    steps(eager, 60)
+    steps(compiled, 60)
+    assert not said, f"the sampled step is not captured or not compiled: {said}"
+    means = [runner.tally[0, 0] / runner.tally[1, 0] for runner in (eager, compiled)]
+    torch.testing.assert_close(means[0], means[1], rtol=0.03, atol=0.0)
+
+
+def a_job_of_one_process_trains_over_nccl() -> None:
+    """Everything that a job of several processes has, but for the others: gradients are exchanged inside the graph."""
+    graph, chosen = small_graph(people=60), settings(0.0, precision="fp32")
+    place = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29517"}
+    with tempfile.TemporaryDirectory() as folder:
+        plain = train(start(graph, chosen, Path(folder) / "plain", GPU), GPU)
+        os.environ.update(place)
+        try:
+            with joined(GPU) as team:
+                run = start(graph, chosen, Path(folder) / "team", GPU)
+                shared = train(run, GPU, Silence(), team.stopper, clock=team.clock, team=team)
+        finally:
+            for name in place:
+                del os.environ[name]
+        models = [load_run(run.path, GPU).model for run in (plain, shared)]
+        first, second = ([*cast(torch.nn.Module, model).parameters()] for model in models)
+        apart = mean_difference(first, second)
+    assert apart < 1e-4, f"a job of one process drifts from training alone: {apart}"
+
+
 CHECKS = (
     captured_equals_eager, compiled_equals_eager, randomness_follows_the_seed, steps_never_wait,
     bad_steps_move_nothing, large_tables_move_as_small_ones, falls_back_without_a_compiler,
-    precisions_agree, a_run_resumes,
+    precisions_agree, a_run_resumes, sampled_steps_are_captured_and_agree, a_job_of_one_process_trains_over_nccl,
 )  # fmt: skip
