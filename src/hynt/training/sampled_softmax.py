@@ -206,4 +206,4 @@ class _RowsAndMean(torch.autograd.Function):
             whole = (of_mean / context.size).expand(context.size, width).contiguous()
         else:
             whole = of_rows.new_zeros(context.size, width)
-        return whole.index_add(0, ids, of_rows), None, None
+        return whole.index_add_(0, ids, of_rows), None, None
