@@ -114,12 +114,20 @@ class Hynt(nn.Module):
         relation_ids = torch.cat([batch.relation, batch.qualifier_relation])
         relations = functional.embedding(relation_ids, self.relation)
         entity_ids = torch.cat([batch.head, batch.tail_entity, batch.qualifier_entity])
-        entities = functional.embedding(entity_ids, self.entity)
+        entities = self.entity_rows(entity_ids)
         values = entities[rows:]
         if self.settings.numbers == "numeric":
             is_number = torch.cat([batch.tail_is_number, batch.qualifier_is_number])
             values = torch.where(is_number.unsqueeze(1), self._numbers(batch, relation_ids), values)
         return _Parts(entities[:rows], relations[:rows], values[:rows], relations[rows:], values[rows:])
+
+    def entity_rows(self, ids: Tensor) -> Tensor:
+        """(n, d) the vectors of entities, the hidden one among them. A table that lies elsewhere replaces this."""
+        return functional.embedding(ids, self.entity)
+
+    def hidden_entity_row(self) -> Tensor:
+        """(d,) m_ent."""
+        return self.entity[self.sizes.hidden_entity]
 
     def _numbers(self, batch: MaskedBatch, relation_ids: Tensor) -> Tensor:
         """(rows + slots, d): v·w_r + b_r, with m_num in the place of a hidden v."""
@@ -132,7 +140,7 @@ class Hynt(nn.Module):
             numbers = numbers + functional.embedding(relation_ids, self.number_bias)
         if self.settings.number_of_hidden_relation == "entity":
             of_hidden = (relation_ids == self.sizes.hidden_relation).unsqueeze(1)
-            numbers = torch.where(of_hidden, v * self.entity[self.sizes.hidden_entity], numbers)
+            numbers = torch.where(of_hidden, v * self.hidden_entity_row(), numbers)
         return numbers
 
     def _context(self, batch: MaskedBatch, parts: _Parts) -> Tensor:
