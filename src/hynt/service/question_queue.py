@@ -22,6 +22,9 @@ from hynt.service.engine import Engine, EngineDown
 from hynt.service.metrics import Metrics
 from hynt.service.problems import Problem, unavailable
 
+_RELEASED = 16
+"""Answers that are sent on at a time."""
+
 _PATIENCE = 0.1
 """The part of the last batch's time that is spent at most on waiting for the next one to fill."""
 
@@ -141,10 +144,12 @@ class QuestionQueue:
                 self._around = len(jobs) + len(self._waiting)
                 self._pace += 0.1 * (seconds / len(jobs) - self._pace)
                 self.metrics.batch(len(jobs), seconds)
-                for job, reply in zip(jobs, replies, strict=True):
+                for number, (job, reply) in enumerate(zip(jobs, replies, strict=True), 1):
                     if not job.reply.done():
                         job.reply.set_result(reply)
                     self.metrics.waited.observe(began - job.came)
+                    if number % _RELEASED == 0:  # others, /health among them, get their turn in between
+                        await asyncio.sleep(0)
             finally:
                 self._under_way = ()
 
