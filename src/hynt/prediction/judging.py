@@ -1,6 +1,6 @@
 """A model judges facts that it has not seen: every component is hidden in turn, and the stored value is found among the
 answers. Other known answers of the same question are no candidates: that they are right says nothing about this one.
-Nor are relations that cannot stand beside the value, see placed_candidates.py.
+Nor are relations that could not stand beside the value (placed_candidates.py).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.question_keys import question_keys
 from hynt.prediction.decoys import Places
 from hynt.prediction.held_out import HeldOut, answerable
-from hynt.prediction.placed_candidates import AMONG_PLACE, HeldOutInPlace, keep_seen
+from hynt.prediction.placed_candidates import RelationScores
 from hynt.prediction.scoring import ReadTile, read_tiles
-from hynt.prediction.temperature import fit_sharpness
+from hynt.prediction.temperature import first_answers, fit_sharpness
 from hynt.training.loading import LoadedRun
 
 Ids = NDArray[np.int64]
@@ -47,7 +47,7 @@ class RankedJudgement:
     place: Floats  # (n,) of the stored value among the candidates, from 1; ties share the mean of their places
     best: Ids  # (n,) the id that the model would have said
     best_log_probability: Floats  # (n,)
-    decoy_log_probability: Floats  # (n,) of another value of that place; −∞ where that is the stored one, or known
+    decoy_log_probability: Floats  # (n,) of another value of that place; −∞ where it is the stored one or no candidate
     values: Ids  # (n,) how many values a blind guess would be among; 1 where there is nothing to choose from
 
 
@@ -92,46 +92,55 @@ class Judge:
             return None
         few = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_QUESTIONS)).astype(np.int64)]
         taken = self._parts.take(few)
+        if task == "relation":
+            return self._sharpness_of_relations(taken, self._keys[few])
         tiles: list[ReadTile] = []
         read_tiles(self.loaded, self.table, taken.row, taken.position, self.device, tiles.append)
         known = self.known.of_kind(KIND_OF_TASK[task]).lookup(self._keys[few])
-        answer = _answers(taken, task)
-        if task in AMONG_PLACE:
-            keys = self.places.keys(taken)
-            held: HeldOut = HeldOutInPlace(task, tiles, answer, known, len(chosen), self.places, keys)
-        else:
-            held = HeldOut(task, tiles, answer, known, len(chosen))
+        held = HeldOut(task, tiles, _answers(taken, task), known, len(chosen))
         return fit_sharpness(held.first_answers).after.sharpness
+
+    def _sharpness_of_relations(self, taken: Components, keys: NDArray[np.uint64]) -> float:
+        """From the same candidates that relations are judged among; they are few enough to keep their scores."""
+        answer, others = _answers(taken, "relation"), self._others("relation", keys)
+        kept = torch.empty((len(taken), self.loaded.graph.vocabulary.relation_count), device=self.device)
+
+        def keep(which: Ids, scores: Tensor) -> None:
+            kept[self._tensor(which)] = _without(
+                scores, self._tensor(_answers(taken, "relation")[which]), others(which)
+            )
+
+        self._relations.each(taken, keep)
+        right = self._tensor(answer)
+        return fit_sharpness(lambda sharpness: first_answers(kept, right, sharpness)).after.sharpness
 
     def ranked(self, task: TaskName, sharpness: float, tick: Tick = lambda questions: None) -> RankedJudgement:
         """All entities, or all relations, that the model can be asked for."""
         chosen = answerable(self.loaded.model, self._parts, task)
         taken, count = self._parts.take(chosen), len(chosen)
-        index = self.known.of_kind(KIND_OF_TASK[task])
-        starts, counts = index.spans(self._keys[chosen])
-        listed, answer = self._tensor(index.known.answers), _answers(taken, task)
+        others, answer = self._others(task, self._keys[chosen]), _answers(taken, task)
         keys = self.places.keys(taken)
         decoy, values = self.places.draw(keys, self.seed), self.places.sizes(keys)
         logs, place, best = np.zeros((count, 3)), np.zeros(count), np.zeros(count, dtype=np.int64)
 
-        def work(tile: ReadTile) -> None:
-            which = tile.which
+        def work(which: Ids, scores: Tensor) -> None:
             stored = self._tensor(answer[which])
-            ends = self._tensor(np.cumsum(counts[which]))
-            others = KnownSlots(listed, self._tensor(starts[which]), ends, int(counts[which].sum()))
-            scores = (tile.entities() if task == "link" else tile.relations()).clone()
-            if task in AMONG_PLACE:
-                keep_seen(scores, self.places, keys[which])
-            found = _found(scores, stored, others, self._tensor(decoy[which]), sharpness)
-            if task in AMONG_PLACE:
-                values[which] = torch.isfinite(scores).sum(1).cpu().numpy()
+            left = _without(scores, stored, others(which))
+            found = _found(left, stored, self._tensor(decoy[which]), sharpness)
+            if task == "relation":
+                values[which] = torch.isfinite(left).sum(1).cpu().numpy()
             if not np.isfinite(found[:, :4]).all():
                 raise self._not_finite()
             logs[which], place[which], best[which] = found[:, [0, 1, 4]], found[:, 2], found[:, 3].astype(np.int64)
             tick(len(which))
 
-        if count:
-            read_tiles(self.loaded, self.table, taken.row, taken.position, self.device, work)
+        if count and task == "relation":
+            self._relations.each(taken, work)
+        elif count:
+            read_tiles(
+                self.loaded, self.table, taken.row, taken.position, self.device,
+                lambda tile: work(tile.which, tile.entities().clone()),
+            )  # fmt: skip
         return RankedJudgement(
             self.facts[taken.row], taken.position, logs[:, 0], place, best, logs[:, 1], logs[:, 2], values
         )  # fmt: skip
@@ -153,6 +162,22 @@ class Judge:
             raise self._not_finite()
         return NumberJudgement(self.facts[taken.row], taken.position, predicted)
 
+    @cached_property
+    def _relations(self) -> RelationScores:
+        return RelationScores(self.loaded, self.places, self.table, self.device)
+
+    def _others(self, task: TaskName, keys: NDArray[np.uint64]) -> Callable[[Ids], KnownSlots]:
+        """Where the known answers of some of these questions (n,) are."""
+        index = self.known.of_kind(KIND_OF_TASK[task])
+        starts, counts = index.spans(keys)
+        listed = self._tensor(index.known.answers)
+
+        def of(which: Ids) -> KnownSlots:
+            ends = self._tensor(np.cumsum(counts[which]))
+            return KnownSlots(listed, self._tensor(starts[which]), ends, int(counts[which].sum()))
+
+        return of
+
     def _tensor(self, array: NDArray[np.integer]) -> Tensor:
         return torch.from_numpy(np.array(array)).to(self.device)
 
@@ -167,14 +192,19 @@ def _answers(parts: Components, task: TaskName) -> Ids:
     return (parts.entity if task == "link" else parts.relation).astype(np.int64)
 
 
-def _found(scores: Tensor, stored: Tensor, others: KnownSlots, decoy: Tensor, sharpness: float) -> Floats:
-    """(rows, 5) log probabilities of the stored values and of the best ones, places of the stored, ids of the best,
-    log probabilities of decoys. `scores` is written to.
-    """
+def _without(scores: Tensor, stored: Tensor, others: KnownSlots) -> Tensor:
+    """The scores with −∞ for other known answers than the stored one. `scores` is written to."""
     own = scores.gather(1, stored[:, None])
     for row, candidate in others.pieces():
         scores[row, candidate] = -torch.inf
-    scores.scatter_(1, stored[:, None], own)
+    return scores.scatter_(1, stored[:, None], own)
+
+
+def _found(scores: Tensor, stored: Tensor, decoy: Tensor, sharpness: float) -> Floats:
+    """(rows, 5) log probabilities of the stored values and of the best ones, places of the stored, ids of the best,
+    log probabilities of decoys.
+    """
+    own = scores.gather(1, stored[:, None])
     top, best = scores.max(1)
     total = torch.logsumexp(sharpness * scores, 1)
     better = torch.count_nonzero(scores > own, dim=1)
