@@ -98,7 +98,7 @@ def trained(team, _path) -> None:
     made.sampler = ShardedSampler.like(made.sampler)
     optimisation = Optimisation(trainable(model), SETTINGS.optimiser, CPU)
     optimisation.exchange = team.exchange
-    updates = TableUpdates(model, RATE)
+    updates = TableUpdates(model)
     shares = SharedStream(made, team.rank, team.world).epoch(0, 0)
     found = []
     for index in range(STEPS):
@@ -108,7 +108,7 @@ def trained(team, _path) -> None:
         loss = made.loss_for(items.shape)(model, items.tensors).total
         loss.backward()
         optimisation.update(loss)
-        updates.step()
+        updates.step(RATE)
         found.append(float(team.gathered(loss.detach())))
     torch.testing.assert_close(torch.tensor(found), torch.tensor(expected), rtol=1e-4, atol=1e-5)
     assert found[-1] < found[0]

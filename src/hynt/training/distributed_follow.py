@@ -4,25 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 
 import torch
+from torch import nn
 
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.training.checkpoint import weights_of
 from hynt.training.distributed_launch import is_launched
 from hynt.training.distributed_start import heard_start, shared_phases
 from hynt.training.distributed_team import Alone, joined
 from hynt.training.optimisation import Optimisation
 from hynt.training.phases import phases_for, runner_for
 from hynt.training.progress import EpochRecord, Progress, ValidationRecord
-from hynt.training.run import new_model
+from hynt.training.run import learning_model
+from hynt.training.sharded_run import (
+    fill_state,
+    fill_weights,
+    prepare_tables,
+    sample_from_tables,
+    saved_state,
+    saved_weights,
+)
 from hynt.training.trainer import Trainer
 from hynt.training.training_data import fit_scaling, training_data
 from hynt.training.validating import validation_for
 
 
+@dataclass
 class _NoKeeper:
-    """The first process keeps what there is to keep."""
+    """The first process keeps what there is to keep; of spread tables it needs the rows of all."""
+
+    model: nn.Module
+    team: Alone
 
     def epoch_done(self, record: EpochRecord) -> None:
         """Nothing."""
@@ -30,8 +44,10 @@ class _NoKeeper:
     def validated(self, record: ValidationRecord) -> None:
         """Nothing."""
 
-    def save(self, progress: Progress, optimisation: Optimisation, *, best: bool) -> None:
-        """Nothing."""
+    def save(self, progress: Progress, optimisation: Optimisation, *, best: bool) -> None:  # noqa: ARG002
+        """Sends what the first process lacks."""
+        saved_weights(self.model, self.team)
+        saved_state(optimisation, self.team)
 
 
 @contextmanager
@@ -51,16 +67,19 @@ def follow(team: Alone, graph: KnowledgeGraph, device: torch.device, *, compiled
         return
     settings, progress, resumed = start
     data = training_data(graph, settings, fit_scaling(graph, settings), device)
-    model = new_model(settings, data, device)
-    phases = shared_phases(phases_for(model, data, settings), team)
-    team.share(weights_of(model).values())
+    model = learning_model(settings, data, device)
+    phases = phases_for(model, data, settings)
+    sample_from_tables(phases, model, settings)
+    phases = shared_phases(phases, team)
+    fill_weights(None, model, team)
     restore: Callable[[Optimisation], None] | None = None
     if resumed:
-        restore = lambda made: team.share(made.tensors().values())  # noqa: E731 - two lines would say no more
+        restore = lambda made: fill_state(None, made, model, team)  # noqa: E731 - two lines would say no more
     trainer = Trainer(
         phases, settings, runner_for(model, device, settings, lambda text: None, compiled),
-        validation_for(settings, data, model, device, team), _NoKeeper(), device, team.stopper,
-        clock=team.clock, take_best=lambda progress: team.share(weights_of(model).values()), team=team,
+        validation_for(settings, data, model, device, team), _NoKeeper(model, team), device, team.stopper,
+        clock=team.clock, take_best=lambda progress: fill_weights(None, model, team), team=team,
+        prepare=partial(prepare_tables, model, settings),
     )  # fmt: skip
     model.train()
     trainer.train(progress, restore)

@@ -52,6 +52,9 @@ class Optimisation:
         self._counts: dict[tuple[int, ...], Tensor] = {}  # for tables that move together: 1 for each of them
         # Where several processes train together: sums gradients in place, and the loss, over all of them.
         self.exchange: Callable[[Sequence[Tensor], Tensor], Tensor] | None = None
+        # Where tables are spread over processes: what moves them after each update, and this process's state of that.
+        self.after: Callable[[], None] | None = None
+        self.tables: dict[str, Tensor] = {}
 
     def set_rate(self, rate: float) -> None:
         """The learning rate of the steps to come. Filled in place: a captured step reads the same tensor."""

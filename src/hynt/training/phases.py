@@ -67,11 +67,13 @@ def uses_bf16(settings: RunSettings, device: torch.device) -> bool:
 def runner_for(
     model: nn.Module, device: torch.device, settings: RunSettings, note: Callable[[str], None], compiled: bool = True
 ) -> Callable[[Phase, Optimisation], StepRunner]:
-    """Captured steps on CUDA, plain ones elsewhere."""
+    """Captured steps on CUDA, plain ones elsewhere, and where rows of spread tables are fetched: how many there are is
+    known only in the step.
+    """
     bf16 = uses_bf16(settings, device)
 
     def made(phase: Phase, optimisation: Optimisation) -> StepRunner:
-        if device.type == "cuda":
+        if device.type == "cuda" and settings.tables == "whole":
             return CapturedStep(model, phase.stream, optimisation, device, bf16=bf16, compiled=compiled, note=note)
         return EagerStep(model, phase.stream, optimisation, device, bf16=bf16)
 

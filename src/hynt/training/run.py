@@ -25,7 +25,6 @@ from hynt.training.checkpoint import (
     WEIGHTS,
     checkpoint_name,
     checkpoints,
-    fill,
     prune,
     read_progress,
     save_checkpoint,
@@ -43,6 +42,16 @@ from hynt.training.progress import Best, EpochRecord, Progress, ValidationRecord
 from hynt.training.run_folder import RunFolder
 from hynt.training.sampled_softmax import check_softmax
 from hynt.training.settings import RunSettings
+from hynt.training.sharded_run import (
+    check_tables,
+    fill_state,
+    fill_weights,
+    new_sharded_model,
+    prepare_tables,
+    sample_from_tables,
+    saved_state,
+    saved_weights,
+)
 from hynt.training.trainer import Trainer
 from hynt.training.training_data import TrainingData, fit_scaling, training_data, training_table
 from hynt.training.validating import check_metric, validation_for
@@ -98,6 +107,7 @@ def start(
     training_table(graph, settings)
     check_metric(settings, graph)
     check_softmax(settings)
+    check_tables(settings)
     scaling = fit_scaling(graph, settings)
     return RunFolder.create(out, settings, graph, scaling, describe_environment(device), graph_source)
 
@@ -110,6 +120,7 @@ class _FolderKeeper:
     model: nn.Module
     watcher: Watcher
     keep_best: bool
+    team: Alone
 
     def epoch_done(self, record: EpochRecord) -> None:
         self._append(record.to_mapping())
@@ -123,15 +134,16 @@ class _FolderKeeper:
         """What is best follows from the progress itself: its checkpoint's name."""
         progress = replace(progress, metrics_bytes=self.run.metrics.stat().st_size)
         saved = save_checkpoint(
-            self.run.checkpoints, progress, weights_of(self.model), optimisation.tensors()
+            self.run.checkpoints, progress, saved_weights(self.model, self.team), saved_state(optimisation, self.team)
         )  # fmt: skip
         kept = {saved.name} | ({best_name(progress.best)} if progress.best is not None and self.keep_best else set())
         prune(self.run.checkpoints, kept)
 
     def take_best(self, progress: Progress) -> None:
         """Goes on from the best weights, where they are kept."""
-        if progress.best is not None and self.keep_best:
-            fill(self.run.checkpoints / best_name(progress.best) / WEIGHTS, weights_of(self.model))
+        is_kept = progress.best is not None and self.keep_best
+        path = self.run.checkpoints / best_name(progress.best) / WEIGHTS if progress.best and is_kept else None
+        fill_weights(path, self.model, self.team)
 
     def _append(self, mapping: Mapping[str, Any]) -> None:
         with self.run.metrics.open("a", encoding="utf-8", newline="\n") as file:
@@ -163,22 +175,25 @@ def train(
         return run
     settings, graph = run.settings(), run.graph()
     data = training_data(graph, settings, run.scaling(graph), device)
-    model = new_model(settings, data, device)
-    phases = shared_phases(phases_for(model, data, settings), team)
+    model = learning_model(settings, data, device)
+    phases = phases_for(model, data, settings)
+    sample_from_tables(phases, model, settings)
+    phases = shared_phases(phases, team)
     progress, checkpoint = last_good(run, watcher)
     restore: Callable[[Optimisation], None] | None = None
     if checkpoint is not None:
-        fill(checkpoint / WEIGHTS, weights_of(model))
-        restore = _restoring(checkpoint / OPTIMISER, team)
+        state = checkpoint / OPTIMISER
+        restore = lambda made: fill_state(state, made, model, team)  # noqa: E731 - two lines would say no more
     _cut_metrics(run, progress)
     if team.world > 1:
         tell_start(team, settings, run.manifest["graph"]["fingerprints"], progress, resumed=restore is not None)
-        team.share(weights_of(model).values())
-    keeper = _FolderKeeper(run, model, watcher, settings.validation.keep_best)
+    fill_weights(None if checkpoint is None else checkpoint / WEIGHTS, model, team)
+    keeper = _FolderKeeper(run, model, watcher, settings.validation.keep_best, team)
     trainer = Trainer(
         phases, settings, runner_for(model, device, settings, watcher.note, compiled),
         validation_for(settings, data, model, device, team), keeper, device, stopper or Stopper(),
-        clock=clock, take_best=partial(_take_best, keeper, team), team=team,
+        clock=clock, take_best=keeper.take_best, team=team,
+        prepare=partial(prepare_tables, model, settings),
     )  # fmt: skip
     model.train()
     try:
@@ -191,17 +206,9 @@ def train(
     return _finish(run, model, settings, end)
 
 
-def _restoring(path: Path, team: Alone) -> Callable[[Optimisation], None]:
-    def restore(made: Optimisation) -> None:
-        fill(path, made.tensors())
-        team.share(made.tensors().values())
-
-    return restore
-
-
-def _take_best(keeper: _FolderKeeper, team: Alone, progress: Progress) -> None:
-    keeper.take_best(progress)
-    team.share(weights_of(keeper.model).values())
+def learning_model(settings: RunSettings, data: TrainingData, device: torch.device) -> nn.Module:
+    """The model that is trained: with spread tables where the settings say so."""
+    return (new_sharded_model if settings.tables == "spread" else new_model)(settings, data, device)
 
 
 def new_model(settings: RunSettings, data: TrainingData, device: torch.device) -> nn.Module:

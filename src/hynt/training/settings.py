@@ -32,6 +32,7 @@ class Optimiser:
     epsilon: Annotated[float, Range(0, above_minimum=True)] = 1e-8
     weight_decay: Annotated[float, Range(0)] = 0.0  # decoupled: times the rate, taken from every weight
     method: Literal["adam", "sgd"] = "adam"  # "sgd" knows neither moments nor weight decay
+    table_rate: Annotated[float, Range(0, above_minimum=True)] = 0.05  # highest, of spread tables' row-wise Adagrad
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class TrainingSettings:
     precision: Precision = "auto"  # bf16 on a GPU that has it, fp32 elsewhere; scores are always fp32
     train_on: TrainOn = "train"
     scale_on: ScaleOn = "train"
+    tables: Literal["whole", "spread"] = "whole"  # entity tables in every process, or rows spread over all of them
     log_relations: tuple[str, ...] = ()  # number relations that the model sees on a log scale
     optimiser: Optimiser = field(default_factory=Optimiser)
     schedule: Schedule = field(default_factory=Schedule)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -88,15 +87,20 @@ class ShardedSampler(NegativeSampler):
 class TableUpdates:
     """Row-wise Adagrad over all spread tables of a model, to be stepped after the update of the rest."""
 
-    def __init__(self, model: ShardedHynt, rate: float) -> None:
-        self.rate = rate
+    def __init__(self, model: ShardedHynt) -> None:
         self._each = [RowwiseAdagrad(table) for table in model.tables]
 
-    def step(self) -> None:
+    def step(self, rate: float) -> None:
         """Moves the rows that the last step asked for."""
         for one in self._each:
-            one.step(self.rate)
+            one.step(rate)
 
-    def state(self) -> dict[str, Any]:
+    def forget(self) -> None:
+        """Drops the gradients of a step that must move nothing."""
+        for one in self._each:
+            one.table.asked.clear()
+            one.table.of_mean.clear()
+
+    def state(self) -> dict[str, Tensor]:
         """This process's part of the state, by table."""
         return {f"squares.{index}": one.squares for index, one in enumerate(self._each)}

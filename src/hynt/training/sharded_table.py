@@ -8,8 +8,8 @@ that is all a model needs of its entity tables: rows to read, rows to score, and
     optimiser.step(rate)          # RowwiseAdagrad
 
 No gradient of the table's size is ever made: left to itself, DTensor makes one of its shard's size in every step, which
-took 30 times as long as the rows themselves (docs/decisions/0008). The way back keeps the gradients of the rows that
-were asked for, summed over all who asked, and the optimiser moves these rows and no other.
+took over ten times as long as the rows themselves (docs/decisions/0008). The way back keeps the gradients of the rows
+that were asked for, summed over all who asked, and the optimiser moves these rows and no other.
 """
 
 from __future__ import annotations
@@ -72,6 +72,10 @@ class ShardedTable(nn.Module):
     def whole(self) -> Tensor:
         """(rows, width) all rows, on every process: for small tables and tests."""
         return self.weight.full_tensor()
+
+    def recount(self) -> None:
+        """Adds up the rows again, after they were filled from elsewhere."""
+        self.total = _sum_of_rows(self.local())
 
     def take_gradient(self) -> tuple[Tensor, Tensor]:
         """(k,) int64 own rows that anybody asked for since the last call, counted from this process's first, and

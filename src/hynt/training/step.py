@@ -66,6 +66,8 @@ def learn(
         loss = loss_function(model, tensors)
     loss.total.backward()  # type: ignore[no-untyped-call]
     optimisation.update(loss.total, second=loss.second)
+    if optimisation.after is not None:
+        optimisation.after()
     tally += torch.stack([loss.sums.detach(), loss.counts.detach()]).double()
 
 

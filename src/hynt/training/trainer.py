@@ -60,6 +60,7 @@ class Trainer:
     clock: Callable[[], float] = time.monotonic
     take_best: Callable[[Progress], None] = lambda progress: None  # a later phase builds on the best weights so far
     team: Alone = field(default_factory=Alone)  # who trains together with this process
+    prepare: Callable[[Optimisation], None] = lambda optimisation: None  # what an update moves besides parameters
 
     def train(self, progress: Progress, restore: Callable[[Optimisation], None] | None = None) -> Progress:
         """Goes on from `progress` to the end; `restore` fills the optimiser state of the phase at hand."""
@@ -67,6 +68,7 @@ class Trainer:
             phase = self.phases[progress.phase]
             optimisation = Optimisation(phase.parameters, self.settings.optimiser, self.device, phase.second)
             optimisation.exchange = self.team.exchange
+            self.prepare(optimisation)
             if progress.phase and not progress.epoch and not progress.step:
                 self.take_best(progress)
             if restore is not None:

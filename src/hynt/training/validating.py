@@ -92,7 +92,9 @@ def validation_for(
     """How to try the model on the validation split; None where there is none, or it is trained on."""
     if not validates(settings, data.graph):
         return None
-    evaluator = _evaluator(settings, data, device, team or Alone())
+    # Spread tables are fetched from in step, so all processes ask the same questions at once.
+    sharing = team if team is not None and settings.tables == "whole" else Alone()
+    evaluator = _evaluator(settings, data, device, sharing)
 
     def validate() -> Mapping[str, Any]:
         found = evaluator.evaluate(cast(Model, model)).to_mapping()
