@@ -90,7 +90,8 @@ class Guards:
         if not hmac.compare_digest(given.strip(), token.encode()):
             raise Problem(
                 401, "a bearer token is wanted: Authorization: Bearer TOKEN.",
-                headers={"WWW-Authenticate": 'Bearer realm="hynt", Basic realm="hynt", charset="UTF-8"'},
+                # Basic first: Chromium asks a person for the password only then.
+                headers={"WWW-Authenticate": 'Basic realm="hynt", charset="UTF-8", Bearer realm="hynt"'},
             )  # fmt: skip
 
 
