@@ -1,7 +1,7 @@
 """From what judges say to one number a fact, whatever kinds of components it has. Plain numpy.
 
 A signal x says how badly a stored value fits: for entities and relations −log(p · n), how many times less likely than
-a blind guess among the n values seen in that place; for numbers the logarithm of the residual over the conformal
+a blind guess among the n values that could stand there; for numbers the logarithm of the residual over the conformal
 radius. Signals of different kinds do not compare: a birthplace is guessed badly for everyone, a relation hardly ever.
 So each is set beside the signals of decoys, values put in its place at random. Logistic regression says how many
 times likelier a decoy is than a stored value to have such a signal; that ratio is the evidence against the value, and
