@@ -56,12 +56,12 @@ def dense_dtensor_step(given: argparse.Namespace) -> Callable[[Any], None]:
     world = distributed.get_world_size()
     mesh = init_device_mesh("cpu", (world,))
     local = (2 * torch.rand(given.rows // world, given.width) - 1) * 0.1
-    weight = torch.nn.Parameter(DTensor.from_local(local, mesh, [Shard(0)]))
+    weight: Any = torch.nn.Parameter(DTensor.from_local(local, mesh, [Shard(0)]))
     squares = torch.zeros(len(local))
 
     def step(ids: Any) -> None:
         everyone = DTensor.from_local(ids, mesh, [Shard(0)]).redistribute(mesh, [Replicate()])
-        found = torch.nn.functional.embedding(everyone, weight)
+        found: Any = torch.nn.functional.embedding(everyone, weight)
         found.redistribute(mesh, [Shard(0)]).to_local().square().sum().backward()
         gradient: Any = weight.grad
         first = distributed.get_rank() * len(local)
@@ -117,7 +117,8 @@ def whole_step(given: argparse.Namespace) -> Callable[[Any], None]:
 
     def step(ids: Any) -> None:
         optimiser.zero_grad()
-        torch.nn.functional.embedding(ids, table).square().sum().backward()
+        loss: Any = torch.nn.functional.embedding(ids, table).square().sum()
+        loss.backward()
         distributed.all_reduce(table.grad)
         optimiser.step()
 
