@@ -69,6 +69,15 @@ def test_hyperband_ends_poor_trials_early(people, tmp_path):
     assert result["best"]["trial"] not in pruned
 
 
+def test_a_trial_that_was_trained_to_its_end_is_complete(people, tmp_path):
+    plan = make_plan(people, tmp_path / "out", trials=5)
+    plan = replace(plan, base=plan.base | {"validation": plan.base["validation"] | {"every": 4}})  # at the end alone
+    heard = Heard()
+    result = sweep(plan, heard, Stopper())
+    assert all(len(values) == 1 for values in heard.values.values())
+    assert result["trials"] == {"complete": 5, "pruned": 0, "failed": 0, "unfinished": 0}
+
+
 def test_the_test_split_is_never_read(people, tmp_path):
     """The test file is replaced by one that cannot be opened as a file; a sweep does not notice."""
     graph = tmp_path / "graph"

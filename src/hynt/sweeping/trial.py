@@ -58,6 +58,7 @@ class _Judge:
 
     trial: Trial
     listener: Listener
+    last_epoch: int
     first_phase: str = ""
 
     def epoch_done(self, record: EpochRecord) -> None:
@@ -69,7 +70,7 @@ class _Judge:
         if record.phase != (self.first_phase or record.phase) or math.isnan(record.value):
             return
         self.trial.report(record.value, record.epoch)
-        if self.trial.should_prune():
+        if record.epoch < self.last_epoch and self.trial.should_prune():  # at the end there is nothing left to save
             raise load_optuna().TrialPruned
 
     def note(self, text: str) -> None:
@@ -118,7 +119,7 @@ class TrialRunner:
         write_atomically(folder.with_suffix(".toml"), to_toml(settings))
         device = chosen_device(self.plan.device)
         run = self._taken_over(trial, folder, settings) or start(self.graph, settings, folder, device, self.plan.graph)
-        judge = _Judge(trial, self.listener)
+        judge = _Judge(trial, self.listener, settings.schedule.epochs)
         try:
             run = train(run, device, judge, self.stopper)
         except (Interrupted, KeyboardInterrupt):
