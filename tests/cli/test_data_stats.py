@@ -25,7 +25,18 @@ def test_the_tables_are_readable(hynt, graph):
     assert "facts: all / with / without qualifiers" in done.out
     assert "1952-03-11" in done.out
     assert "life expectancy" in done.out
-    assert "0 numbers lie outside the robust range" in done.out
+    assert "0 numbers lie outside the robust range of their relation.\n" in done.out
+
+
+def test_one_outlier_is_told_as_one(hynt, tmp_path):
+    rows = [
+        json.dumps({"head": f"E{n}", "relation": "size", "tail": 5000 if n == 7 else 10 + n % 5}) for n in range(60)
+    ]
+    (tmp_path / "facts.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    hynt("data", "import", tmp_path / "facts.jsonl", "--format", "jsonl", "--out", tmp_path / "graph")
+    done = hynt("data", "stats", tmp_path / "graph", "--outliers")
+    assert "1 number lies outside the robust range of its relation. The furthest out:" in done.out
+    assert "E7 · size · 5,000" in done.out
 
 
 def test_outliers_of_the_built_in_graph(hynt):

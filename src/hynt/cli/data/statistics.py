@@ -133,6 +133,10 @@ def _tell_outliers(result: dict[str, Any], out: Console) -> None:
     found = result["outliers"]
     if found is None:
         return
-    out.print(f"{found['found']:,} numbers lie outside the robust range of their relation. The furthest out:")
+    if found["found"] == 1:
+        told = "1 number lies outside the robust range of its relation"
+    else:
+        told = f"{found['found']:,} numbers lie outside the robust range of their relation"
+    out.print(f"{told}. The furthest out:" if found["suspicious"] else f"{told}.")
     for item in found["suspicious"]:
         out.print(f"  {item['distance']:>8,.1f} ×  {visible(item['fact']['text'])}", soft_wrap=True)
