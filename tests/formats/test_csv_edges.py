@@ -56,6 +56,31 @@ def test_relations_whose_tail_is_a_number_or_a_date_are_named(tmp_path):
     ]
 
 
+def test_a_column_called_unit_holds_units_of_numbers(tmp_path):
+    text = "head,relation,tail,Unit,year\nA,mass,80,kg,2020\nA,height,1.8,,\nA,knows,B,,\nA,born,1922,date,\n"
+    found = edges(text, tmp_path, numeric=("mass", "height"), dates=("born",))
+    assert found == [
+        Fact("A", "mass", Number(80.0, "80", "kg"), (Qualifier("year", "2020"),)),
+        Fact("A", "height", Number(1.8, "1.8")),
+        Fact("A", "knows", "B"),
+        Fact("A", "born", Number(1922.0, "1922", "date")),
+    ]
+    assert edges("head,unit,tail\nA,km,B\n", tmp_path, relation="unit") == [Fact("A", "km", "B")]
+
+
+def test_a_unit_beside_what_is_no_number_is_refused(tmp_path):
+    text = "head,relation,tail,unit\nA,mass,80,kg\nA,born,1922,years\n"
+    found, report = read(text, tmp_path, dates=("born",))
+    assert found == []
+    assert [(problem.reason, problem.what, problem.advice) for problem in report.problems] == [
+        (
+            "unit-without-number", "the tail '80' has the unit 'kg' and is no number.",
+            "Say --numeric 'mass', or leave the unit empty.",
+        ),
+        ("unit-of-date", "a date has no unit, and here it is 'years'.", "Leave the unit empty."),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "header",
     [

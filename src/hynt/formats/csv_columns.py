@@ -18,6 +18,8 @@ ENDS = (
 )  # fmt: skip
 """Names of the head and tail columns; the first pair that is there counts."""
 RELATIONS = ("relation", "predicate", "type", "relationship", "rel", "edge", "property")
+UNIT = "unit"
+"""The column of an edge list that holds the unit of a tail that is a number, as in the simple shape of `parquet`."""
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 
 _NUMBER_TYPES = frozenset({"int", "integer", "long", "short", "byte", "float", "double"})
@@ -54,6 +56,7 @@ class Layout:
     relation: Place | None = None
     tail: Place | None = None
     tail_kind: Kind = "entity"
+    unit: Place | None = None
     node: Place | None = None
     labels: Place | None = None
 
@@ -142,10 +145,12 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> Layout:
                 where="numeric",
                 advice="Name the tail, other columns, or relations whose tail is a number.",
             )
-    columns = [_column(index, name, options) for index, name in enumerate(names) if index not in indices and name]
+    unit = next((index for index, name in enumerate(lowered) if name == UNIT and index not in indices), None)
+    taken = {*indices, unit}
+    columns = [_column(index, name, options) for index, name in enumerate(names) if index not in taken and name]
     tail_kind = _asked(names[indices[2]], options) or "entity"
     head, between, tail = (Place(index) for index in indices)
-    return Layout(len(names), tuple(columns), head, between, tail, tail_kind)
+    return Layout(len(names), tuple(columns), head, between, tail, tail_kind, None if unit is None else Place(unit))
 
 
 def _check(layout: Layout, options: ReadOptions, path: Path) -> None:

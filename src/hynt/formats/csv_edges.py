@@ -1,8 +1,8 @@
 """The format `csv-edges`: an edge list with a header, or a property graph exported by Neo4j.
 
-An edge is a record: head, relation, tail, and every other column that is not empty as a qualifier. In a file of nodes
-each typed property and each label of a node is a record. A column holds entities unless the header or the user says
-numbers or dates.
+An edge is a record: head, relation, tail, its unit, and every other column that is not empty as a qualifier. In a file
+of nodes each typed property and each label of a node is a record. A column holds entities unless the header or the user
+says numbers or dates.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hynt.errors import DataError, RecordProblem
 from hynt.formats.csv_columns import Column, Kind, Layout, Place, choose_delimiter, read_header
 from hynt.formats.csv_records import CsvRecord, csv_records
 from hynt.formats.format import ReadOptions
-from hynt.formats.names import check_name
+from hynt.formats.names import check_name, shortened
 from hynt.formats.numbers import parse_number
 from hynt.formats.opening import text_lines
 from hynt.formats.parts import bare_name
@@ -100,12 +100,9 @@ class _Rows:
         if kind == "entity" and name in self._kinds:
             kind = self._kinds[name]
             self._unused.discard(name)
-        return Fact(
-            subject,
-            name,
-            _identity(fields, tail, "tail") if kind == "entity" else read_value(fields[tail.position], kind),
-            tuple(self._qualifiers(fields)),
-        )
+        value = _identity(fields, tail, "tail") if kind == "entity" else read_value(fields[tail.position], kind)
+        unit = fields[self._layout.unit.position].strip() if self._layout.unit else ""
+        return Fact(subject, name, _in_unit(value, unit, name) if unit else value, tuple(self._qualifiers(fields)))
 
     def _qualifiers(self, fields: list[str]) -> Iterator[Qualifier]:
         for column in self._layout.properties:
@@ -157,6 +154,20 @@ def _identity(fields: list[str], place: Place, what: str) -> str:
     """A node's name: its id, after its id space where the header gives one, since ids count only within it."""
     name = check_name(fields[place.position], what)
     return f"{place.space}:{name}" if place.space else name
+
+
+def _in_unit(value: Value, unit: str, relation: str) -> Value:
+    """A number in the unit that stands beside it; an entity has none, so a number is probably not said to be one."""
+    if isinstance(value, str):
+        raise RecordProblem(
+            "unit-without-number", f"the tail {shortened(value)!r} has the unit {shortened(unit)!r} and is no number.",
+            f"Say --numeric {shortened(relation)!r}, or leave the unit empty.",
+        )  # fmt: skip
+    if value.unit == DATE_UNIT and unit != DATE_UNIT:
+        raise RecordProblem(
+            "unit-of-date", f"a date has no unit, and here it is {shortened(unit)!r}.", "Leave the unit empty."
+        )
+    return value._replace(unit=unit)
 
 
 def _property_fact(node: str, name: str, text: str, kind: Kind) -> Fact:
