@@ -97,4 +97,6 @@ def test_an_unknown_format_is_answered_with_the_nearest():
     with pytest.raises(UsageError) as error:
         get_format("stair")
     assert str(error.value).startswith("unknown format 'stair'. Did you mean stare? Known here: hynt, stare, ")
+    with pytest.raises(UsageError, match=r"unknown format 'csv'\. Did you mean csv-edges\?"):
+        get_format("csv")
     assert all(name == known.name and known.summary and known.suffixes for name, known in FORMATS.items())

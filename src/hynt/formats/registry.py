@@ -75,5 +75,6 @@ FORMATS: dict[str, Format] = {known.name: known for known in _ALL}
 def get_format(name: str) -> Format:
     """The format of that name; a `UsageError` with the nearest name for any other."""
     if name not in FORMATS:
-        raise UsageError(f"unknown format {name!r}.", advice=advice_on(name, FORMATS))
+        begun = next((known for known in FORMATS if known.startswith(f"{name}-")), name)  # csv: csv-edges, not tsv
+        raise UsageError(f"unknown format {name!r}.", advice=advice_on(begun, FORMATS))
     return FORMATS[name]
