@@ -174,6 +174,24 @@ def test_proposals(run, hynt, tmp_path):
     assert graph.json["importing"]["kept"] == 12
 
 
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--share", 1, "--relations", "born in"), "no entity lacks a relation that enough of its peers have"),
+        (
+            ("--share", 0.3, "--without", "test", "--threshold", 1, "--widest", 1e-9),
+            "answers were not sure enough: a lower --threshold",
+        ),
+    ],
+)
+def test_no_proposals_are_accounted_for(run, hynt, tmp_path, options, word):
+    done = hynt("complete", run, "--missing", "--out", tmp_path / "p.parquet", *options)
+    assert done.code == 0
+    assert "0 proposals" in done.out
+    assert word in done.out
+    assert "proposed fact" not in done.out
+
+
 def test_progress_has_speed_and_time_left():
     stream, now = io.StringIO(), [0.0]
     with CompletionProgress(stream, lambda: now[0]) as progress:

@@ -231,12 +231,20 @@ def _tell_proposals(console: Console, result: dict[str, Any], table: Any) -> Non
         shown.add_row(
             str(row["rank"]), visible(row["sentence"]), f"{row['probability']:.3f}", width or "-", f"{row['share']:.0%}"
         )
-    console.print(shown)
+    if result["proposals"]:
+        console.print(shown)
     console.print(
         f"{result['proposals']:,} proposals in {visible(result['out'])} "
         f"({result['of_entities']:,} of entities, {result['of_numbers']:,} of numbers), "
         f"from {result['questions']:,} questions about {result['relations_lacked']:,} relations", soft_wrap=True,
     )  # fmt: skip
+    if not result["questions"] and not result["not_answerable"]:
+        console.print("no entity lacks a relation that enough of its peers have: a lower --share asks for fewer peers")
+    elif not result["proposals"] and result["below_threshold"]:
+        console.print(
+            f"{result['below_threshold']:,} answers were not sure enough: a lower --threshold (entities) or a higher "
+            "--widest (numbers) lets them in", soft_wrap=True,
+        )  # fmt: skip
     if result["checked"]:
         console.print(
             f"hidden facts say something of {result['checked']:,} of them, and confirm {result['confirmed']:,}",
