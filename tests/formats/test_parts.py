@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from hynt.errors import DataError, UsageError
-from hynt.formats.parts import find_parts
+from hynt.formats.parts import find_parts, title_of
 from hynt.formats.registry import FORMATS, get_format
 
 
@@ -91,6 +92,17 @@ def test_what_is_no_file_is_refused(tmp_path):
     (tmp_path / "test.tsv").symlink_to("/dev/zero")
     with pytest.raises(DataError, match=r"test.tsv: is not a regular file"):
         parts(tmp_path, "tsv")
+
+
+def test_a_graph_is_called_after_its_source_without_the_ending(tmp_path, monkeypatch):
+    folder = tmp_path / "my.jsonl"
+    folder.mkdir()
+    sources = ("a.jsonl", "a.b.jsonl.gz", "a.txt", ".jsonl")
+    named = {name: title_of(tmp_path / name, get_format("jsonl")) for name in sources}
+    assert named == {"a.jsonl": "a", "a.b.jsonl.gz": "a.b", "a.txt": "a.txt", ".jsonl": ".jsonl"}
+    assert title_of(folder, get_format("jsonl")) == "my.jsonl"
+    monkeypatch.chdir(folder)
+    assert title_of(Path(), get_format("jsonl")) == "my.jsonl"
 
 
 def test_an_unknown_format_is_answered_with_the_nearest():

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.declarations import Declarations, read_declarations
 from hynt.formats.format import Format, ReadOptions, UnitRule
-from hynt.formats.parts import Part, find_parts
+from hynt.formats.parts import Part, find_parts, title_of
 from hynt.formats.registry import get_format
 from hynt.formats.report import ReadReport
 from hynt.graph.assembly import Assembler, Assembly, AssemblyPolicy
@@ -209,7 +209,7 @@ class _Import:
             "units": options.units or self.format.units,
         }
         return Manifest(
-            name=options.name or self.source.name,
+            name=options.name or title_of(self.source, self.format),
             source=options.source or self.source.name,
             format=self.format.name,
             licence=options.licence,

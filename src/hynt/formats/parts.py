@@ -66,6 +66,16 @@ def bare_name(name: str) -> str:
     return name
 
 
+def title_of(source: Path, format: Format) -> str:  # noqa: A002
+    """What a graph is called unless someone says: `facts` for facts.jsonl.gz, and a folder's own name."""
+    name = source.name or source.resolve().name  # "." has none
+    if source.is_dir():
+        return name
+    name = bare_name(name)
+    suffix = next((suffix for suffix in format.suffixes if name.endswith(suffix)), "")
+    return name.removesuffix(suffix) or name
+
+
 def _candidates(source: Path, format: Format) -> list[tuple[Path, str]]:  # noqa: A002
     """Files whose name has one of the format's suffixes, with the stem before it."""
     try:
