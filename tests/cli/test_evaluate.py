@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
 import torch
+from rich.console import Console
 
+from hynt.cli.evaluation_tables import _comparison
 from hynt.training.run import start, train
 from tests.training.small_graph import small_graph, tiny_settings
 
@@ -127,3 +130,10 @@ def test_two_runs_are_compared_question_by_question(run, hynt, tmp_path):
     assert mrr["difference"] == pytest.approx(mrr["first"] - mrr["second"])
     assert mrr["low"] <= mrr["difference"] <= mrr["high"]
     assert "the other" in hynt("evaluate", run, "--no-references", "--compare", other).out
+
+
+def test_a_difference_that_rounds_to_nothing_has_no_sign():
+    console = Console(file=io.StringIO(), width=120)
+    found = {"first": 1.21, "second": 1.23, "difference": -0.02, "low": -0.26, "high": -0.04, "p_value": 0.07}
+    _comparison(console, "relation", {"all": {"mean_rank": found}})
+    assert "│ 1.2      │ 1.2       │ 0.0        │ -0.3 … 0.0" in console.file.getvalue()

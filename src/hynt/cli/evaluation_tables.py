@@ -92,5 +92,5 @@ def _comparison(console: Console, task: str, scopes: dict[str, Any]) -> None:
 def _number(value: float | None, digits: int = 4, limits: Any = None) -> str:
     if value is None:
         return "-"
-    text = f"{value:.{digits}f}"
+    text = f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: a difference that rounds to nothing has no sign
     return f"{text} ({limits[0]:.{digits}f}–{limits[1]:.{digits}f})" if limits else text
