@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hynt.cli.output import visible, write_whole
-from hynt.errors import DataError
+from hynt.cli.output import check_parquet, visible, write_whole
+from hynt.errors import DataError, UsageError
 
 
 def test_a_file_is_replaced_at_once(tmp_path):
@@ -19,6 +19,15 @@ def test_a_file_is_replaced_at_once(tmp_path):
 def test_a_folder_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(DataError, match="cannot be written"):
         write_whole(tmp_path / "no" / "result.json", b"")
+
+
+def test_parquet_is_not_written_under_the_name_of_another_format(tmp_path):
+    check_parquet(tmp_path / "vectors.parquet")
+    check_parquet(tmp_path / "vectors")
+    with pytest.raises(UsageError) as refused:
+        check_parquet(tmp_path / "vectors.CSV")
+    assert "vectors.CSV would hold Parquet under the name of another format" in str(refused.value)
+    assert "Name it vectors.parquet; pandas, polars and DuckDB read it." in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.audit_progress import AuditProgress
-from hynt.cli.output import JsonFlag, deliver, visible
+from hynt.cli.output import JsonFlag, check_parquet, deliver, visible
 from hynt.cli.train import Device
 from hynt.cli.training_progress import duration
-from hynt.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,10 +61,7 @@ def audit(
 
     An audit that was stopped goes on when the same command is said again.
     """
-    if out.is_dir():
-        raise UsageError(f"{out} is a folder.", where="--out", advice="Give the name of a file.")
-    if not out.parent.is_dir():
-        raise UsageError(f"there is no folder {out.parent}.", where="--out", advice="Make it first.")
+    check_parquet(out)
 
     from hynt.prediction.auditing import audit as audited
     from hynt.training.interruption import stopping_on_signals

@@ -12,7 +12,7 @@ import typer
 
 from hynt.cli.completion_progress import CompletionProgress
 from hynt.cli.interruption import interruptible
-from hynt.cli.output import JsonFlag, deliver, visible
+from hynt.cli.output import JsonFlag, check_parquet, deliver, visible
 from hynt.cli.predict import RunArgument, note_to_person
 from hynt.cli.train import Device
 from hynt.errors import UsageError
@@ -91,7 +91,7 @@ def complete(
     """Answer every question of QUESTIONS with RUN; or, with --missing, propose facts that its graph lacks."""
     # Before torch is loaded: on a busy machine, threads that wait must not take the processor from those that work.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    out = _checked_out(out)
+    out = _checked_out(out, questions)
     if missing:
         several = processes if processes > 1 else None
         refused = {"QUESTIONS": questions, "--resume": resume, "--candidates": candidates, "--processes": several}
@@ -141,8 +141,6 @@ def _answer(
     check_level(level)
     open_questions(questions)
     run_graph(run)
-    if out.resolve() == questions.resolve():
-        raise UsageError("the answers would replace the questions.", where="--out", advice="Give another name.")
 
     from hynt.prediction.completing import BATCH
     from hynt.prediction.completing import complete as complete_file
@@ -252,13 +250,12 @@ def _tell_proposals(console: Console, result: dict[str, Any], table: Any) -> Non
         )
 
 
-def _checked_out(out: Path | None) -> Path:
+def _checked_out(out: Path | None, questions: Path | None) -> Path:
     if out is None:
         raise UsageError("there is no place for the answers.", where="--out", advice="Say --out FILE.parquet.")
-    if out.is_dir():
-        raise UsageError(f"{out} is a folder.", where="--out", advice="Give the name of a file.")
-    if not out.parent.is_dir():
-        raise UsageError(f"there is no folder {out.parent}.", where="--out", advice="Make it first.")
+    if questions is not None and out.resolve() == questions.resolve():
+        raise UsageError("the answers would replace the questions.", where="--out", advice="Give another name.")
+    check_parquet(out)
     return out
 
 

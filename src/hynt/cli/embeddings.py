@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hynt.cli.output import JsonFlag, deliver
+from hynt.cli.output import JsonFlag, check_parquet, deliver
 from hynt.cli.predict import RunArgument
-from hynt.errors import UsageError
 
 app = typer.Typer(
     name="embeddings", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
@@ -23,10 +22,7 @@ def embeddings(
     as_json: JsonFlag = False,
 ) -> None:
     """Write id, name, type and vector of every entity of RUN's graph."""
-    if out.is_dir():
-        raise UsageError(f"{out} is a folder.", where="--out", advice="Give the name of a file.")
-    if not out.parent.is_dir():
-        raise UsageError(f"there is no folder {out.parent}.", where="--out", advice="Make it first.")
+    check_parquet(out)
 
     from hynt.prediction.embeddings import write_embeddings
     from hynt.prediction.predictor import load

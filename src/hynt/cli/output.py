@@ -29,6 +29,7 @@ SaveFile: TypeAlias = Annotated[
 ]
 
 _WIDTH_OF_FILES = 160  # columns where standard output is no terminal
+_OTHER_ENDINGS = frozenset({".csv", ".tsv", ".txt", ".json", ".jsonl", ".xlsx"})
 
 
 def deliver(result: Mapping[str, Any], *, as_json: bool, save: Path | None, text: Callable[[Console], None]) -> None:
@@ -51,6 +52,19 @@ def check_save(save: Path | None) -> None:
         raise UsageError(f"{save} is a folder.", where="--save", advice="Give the name of a file.")
     if not save.parent.is_dir():
         raise UsageError(f"there is no folder {save.parent}.", where="--save", advice="Make it first.")
+
+
+def check_parquet(out: Path) -> None:
+    """Refuse a place where no Parquet file can be written, or a name that promises another format."""
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder.", where="--out", advice="Give the name of a file.")
+    if not out.parent.is_dir():
+        raise UsageError(f"there is no folder {out.parent}.", where="--out", advice="Make it first.")
+    if out.suffix.lower() in _OTHER_ENDINGS:
+        raise UsageError(
+            f"{out} would hold Parquet under the name of another format.", where="--out",
+            advice=f"Name it {out.with_suffix('.parquet').name}; pandas, polars and DuckDB read it.",
+        )  # fmt: skip
 
 
 def write_whole(path: Path, content: bytes) -> None:
