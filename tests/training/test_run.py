@@ -11,6 +11,7 @@ import torch
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
+from hynt.graph.storage import save_graph
 from hynt.training.interruption import Stopper
 from hynt.training.loading import load_run
 from hynt.training.progress import Interrupted
@@ -245,3 +246,11 @@ def test_a_run_killed_while_tidying_is_tidied_later(finished, tmp_path):
     (copy / ".partial-manifest.json-x").write_text("{")
     train(RunFolder.open(copy), CPU)
     assert contents(copy) == contents(finished.path)
+
+
+def test_a_graph_is_not_taken_for_a_damaged_run(tmp_path):
+    graph = small_graph()
+    save_graph(graph, tmp_path / "graph")
+    with pytest.raises(UsageError, match="this is a graph, not a run") as refused:
+        RunFolder.open(tmp_path / "graph")
+    assert "hynt train" in str(refused.value.advice)

@@ -98,6 +98,11 @@ class RunFolder:
         """A run that is there. Its manifest is checked against its own hash."""
         if not (path / INDEX_NAME).exists():
             raise UsageError(f"there is no run at {str(path)!r}.", advice="Make one with: hynt train GRAPH --out RUN.")
+        if (path / "entities.parquet").is_file() and not (path / CONFIG).is_file():
+            raise UsageError(
+                "this is a graph, not a run.", where=str(path),
+                advice=f"Train on it first: hynt train {path} --out RUN",
+            )  # fmt: skip
         manifest = read_index(path / INDEX_NAME)
         version = manifest.get("schema_version")
         if version != SCHEMA_VERSION:
