@@ -72,3 +72,13 @@ def test_nothing_is_left_behind_when_a_name_cannot_be_written(tmp_path):
     with pytest.raises(DataError, match="the head holds the control character U\\+0000"):
         write_graph(Graph(), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["_:", "_:b0", "_:facts.nt:1", "urn:hynt:entity:_%3A", "urn:hynt:entity:x", "urn:hynt:entity:_%253A"]
+)
+def test_names_that_look_like_blank_nodes_stay_names(tmp_path, name):
+    written = [Fact(name, "r", "b"), Fact("a", "r", name), Fact("a", "r", "c", (Qualifier("q", name),))]
+    path = tmp_path / "facts.nt"
+    pyoxigraph.serialize(fact_triples(lambda: iter(written), "here"), str(path))
+    assert sorted(read_file(path, "rdf")[0]) == sorted(written)

@@ -12,6 +12,7 @@ import pytest
 from hynt.service.engine import EngineDown
 from hynt.service.frames import Frame, read_frame, receive_frame
 from hynt.service.inference_process import InferenceProcess
+from tests.service.loop_apart import run_apart
 
 QUESTION = {"head": "p0", "relation": "born in", "tail": "?"}
 
@@ -43,7 +44,7 @@ def test_a_process_that_hangs_is_replaced(run):
             await process.stop()
         assert process.state.reason == "the service is stopping"
 
-    asyncio.run(work())
+    run_apart(work())
 
 
 def test_frames_survive_the_way():
@@ -62,7 +63,7 @@ def test_frames_survive_the_way():
         return found
 
     content = stream.getvalue()
-    assert asyncio.run(received(content)) == sent
-    assert asyncio.run(received(content[:-1])) == sent[:2]
+    assert run_apart(received(content)) == sent
+    assert run_apart(received(content[:-1])) == sent[:2]
     assert read_frame(io.BytesIO(content[:10])) is None
-    assert asyncio.run(received(b"a library printed this between messages")) == []
+    assert run_apart(received(b"a library printed this between messages")) == []

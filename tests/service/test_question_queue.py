@@ -10,6 +10,7 @@ import pytest
 from hynt.service.problems import Problem
 from hynt.service.question_queue import QuestionQueue, cost
 from tests.service.fake_engine import FakeEngine
+from tests.service.loop_apart import run_apart
 
 
 def with_queue(work, engine, **changes):
@@ -23,7 +24,7 @@ def with_queue(work, engine, **changes):
         finally:
             await queue.stop()
 
-    return asyncio.run(main())
+    return run_apart(main())
 
 
 def jobs(*numbers):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hynt.formats.format import ReadOptions
-from hynt.formats.rdf_names import LABEL, entity_name
+from hynt.formats.rdf_names import ENTITY_BASE, LABEL, entity_name, settled_name
 from hynt.formats.rdf_parsing import Statement, TripleTerm, statements
 from hynt.formats.rdf_statements import StatementJoiner
 from hynt.formats.rdf_writing import write_graph
@@ -44,7 +44,7 @@ def _label(statement: Statement, language: str) -> tuple[str, str] | None:
     spoken = getattr(value, "language", None)
     if subject.startswith("_:") or not (spoken is None or spoken.split("-")[0] == language):
         return None
-    return entity_name(subject), str(getattr(value, "value", ""))
+    return settled_name(entity_name(subject)), str(getattr(value, "value", ""))
 
 
 class _BlankNodes:
@@ -57,22 +57,19 @@ class _BlankNodes:
     def renamed(self, fact: Fact) -> Fact:
         """The fact, with its blank nodes numbered in the order they are met in facts."""
         head, _, tail, qualifiers = fact
-        if head[:2] != "_:" and not qualifiers and (tail.__class__ is Number or tail[:2] != "_:"):
+        if not (_may_change(head) or _may_change(tail) or any(_may_change(value) for _, value in qualifiers)):
             return fact
-        if head.startswith("_:"):
-            fact = fact._replace(head=self._name(head))
-        if isinstance(tail, str) and tail.startswith("_:"):
-            fact = fact._replace(tail=self._name(tail))
-        if any(isinstance(value, str) and value.startswith("_:") for _, value in qualifiers):
-            fact = fact._replace(
-                qualifiers=tuple(
-                    pair._replace(value=self._name(pair.value))
-                    if isinstance(pair.value, str) and pair.value.startswith("_:")
-                    else pair
-                    for pair in qualifiers
-                )
-            )
-        return fact
+        pairs = tuple(pair._replace(value=self._settled(pair.value)) for pair in qualifiers)
+        return fact._replace(head=self._name(head), tail=self._settled(tail), qualifiers=pairs)
+
+    def _settled(self, value: str | Number) -> str | Number:
+        return self._name(value) if isinstance(value, str) else value
 
     def _name(self, node: str) -> str:
+        if not node.startswith("_:"):
+            return settled_name(node)
         return self._names.setdefault(node, f"_:{self._file_name}:{len(self._names) + 1}")
+
+
+def _may_change(value: str | Number) -> bool:
+    return isinstance(value, str) and value.startswith(("_:", ENTITY_BASE))

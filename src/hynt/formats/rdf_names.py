@@ -38,6 +38,8 @@ WIKIDATA_DIRECT = WIKIDATA_PROPERTY + "direct/"
 _WIKIDATA_ID = re.compile(r"[QPLE][1-9][0-9]*(?:-[FS][1-9][0-9]*)?")
 _PLAIN_IRI = re.compile(r"https?://[A-Za-z0-9.-]+/[A-Za-z0-9._~/?#&=+:@,;!$'()*-]*")
 _SAFE = "._~!$'()*,;=@-"
+_LIKE_BLANK = ("_:", ENTITY_BASE + "_%3A")
+"""How names begin that stay written as IRIs until blank nodes have their names: nobody must take them for these."""
 
 
 def entity_name(iri: str) -> str:
@@ -46,8 +48,17 @@ def entity_name(iri: str) -> str:
         identity = iri[len(WIKIDATA_ENTITY) :]
         return identity if _WIKIDATA_ID.fullmatch(identity) else iri
     if iri.startswith(ENTITY_BASE):
-        return unquote(iri[len(ENTITY_BASE) :])
+        name = unquote(iri[len(ENTITY_BASE) :])
+        return iri if name.startswith(_LIKE_BLANK) else name
     return iri
+
+
+def settled_name(name: str) -> str:
+    """A name that `entity_name` left as an IRI, because it looks like that of a blank node, as the graph has it."""
+    if name.startswith(ENTITY_BASE):
+        plain = unquote(name[len(ENTITY_BASE) :])
+        return plain if plain.startswith(_LIKE_BLANK) else name
+    return name
 
 
 @lru_cache(maxsize=65_536)
