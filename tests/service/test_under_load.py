@@ -108,8 +108,8 @@ def test_sigterm_under_load_answers_or_refuses_everyone(run, tmp_path):
         for thread in pressing:
             thread.join()
         counts = Counter(found)
-        # One reset in 433 requests was seen once. It may be a connection that came between the last accept and the close
-        # of the socket, which was never the service's; that is a guess nobody has checked. Find out, then allow none.
+        # One reset in 433 requests was seen once. It may be a connection that came between the last accept and the
+        # close, which was never accepted; that is a guess nobody has checked. Find out, then allow none.
         assert counts.pop("ConnectionResetError", 0) <= 2, counts
         assert set(counts) <= {200, 429, 503}, counts
         assert counts[200] > 16
