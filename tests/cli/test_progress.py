@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from hynt.cli.progress import ReadingProgress, plain_line
+from hynt.cli.progress import ReadingProgress, reading_words
 from hynt.formats.importing import ImportProgress
 
 
@@ -24,7 +24,9 @@ def test_plain_lines_come_every_few_seconds():
 
 
 def test_a_plain_line_of_an_unknown_size():
-    assert plain_line(ImportProgress("splitting", 0, 0, 12_345), 0.0) == "splitting: 0.0 of 0.0 MB, 12,345 facts"
+    assert (
+        reading_words(ImportProgress("splitting", 0, 0, 12_345), None, 0.0) == "splitting: 0.0 of 0.0 MB, 12,345 facts"
+    )
 
 
 def test_a_terminal_gets_a_bar():
@@ -33,5 +35,5 @@ def test_a_terminal_gets_a_bar():
         progress(ImportProgress("reading", 5_000_000, 10_000_000, 1_234))
         progress(ImportProgress("reading", 10_000_000, 10_000_000, 2_468))
     assert "reading" in stream.getvalue()
-    assert "10.0/10.0 MB" in stream.getvalue()
+    assert "10.0 of 10.0 MB (100%)" in stream.getvalue()
     assert "2,468 facts" in stream.getvalue()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from hynt.cli.progress import QuestionProgress
@@ -25,9 +24,7 @@ class AuditProgress:
     def __enter__(self) -> AuditProgress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self._close()
 
     def stage(self, text: str) -> None:

@@ -2,50 +2,31 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
+from hynt.cli.status_line import StatusLine
 from hynt.cli.training_progress import duration
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
     from hynt.reporting.compare_trial import Trial
     from hynt.training.progress import EpochRecord, ValidationRecord
-
-SECONDS_BETWEEN_LINES = 10.0
 
 
 class CompareProgress:
     """Hears of models, epochs, validations and tests. A context manager: the bar is gone at the end."""
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream, self._clock = stream or sys.stderr, clock
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
-        self._name, self._limit, self._trained, self._told = "", 0.0, 0.0, float("-inf")
+        self._line = StatusLine(stream, clock, pause=10.0)
+        self._name, self._limit, self._trained = "", 0.0, 0.0
 
     def __enter__(self) -> CompareProgress:
-        if self._stream.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn
-
-            self._bar = Progress(
-                TextColumn("{task.description}"), BarColumn(bar_width=20), TextColumn("{task.fields[news]}"),
-                console=Console(file=self._stream), transient=True,
-            )  # fmt: skip
-            self._task = self._bar.add_task("comparing", total=None, news="")
-            self._bar.start()
+        self._line.start("comparing")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    def __exit__(self, *failure: object) -> None:
+        self._line.stop()
 
     def begins(self, trial: Trial, index: int, count: int) -> None:
         """A model's turn."""
@@ -74,21 +55,8 @@ class CompareProgress:
 
     def note(self, text: str) -> None:
         """Something to know, once."""
-        self._say(f"note: {text}")
+        self._line.say(f"note: {text}")
 
     def _show(self, trained: float, news: str, *, always: bool = False) -> None:
-        if self._bar is not None and self._task is not None:
-            total = self._limit or None
-            completed = min(trained, self._limit)
-            self._bar.update(self._task, description=self._name, total=total, completed=completed, news=news)
-            return
-        now = self._clock()
-        if always or now - self._told >= SECONDS_BETWEEN_LINES:
-            self._told = now
-            self._say(f"{self._name}: {news}")
-
-    def _say(self, line: str) -> None:
-        if self._bar is not None:
-            self._bar.console.print(line, markup=False, highlight=False)
-        else:
-            print(line, file=self._stream, flush=True)
+        share = min(trained / self._limit, 1.0) if self._limit else None
+        self._line.show(lambda _: f"{self._name}: {news}", share, always=always)
