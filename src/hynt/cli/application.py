@@ -27,30 +27,11 @@ from hynt.cli.failures import (
 )
 from hynt.errors import HyntError
 
-VERBS = {
-    "demo": "hynt.cli.demo",
-    "data": "hynt.cli.data",
-    "create": "hynt.cli.create",
-    "models": "hynt.cli.models",
-    "train": "hynt.cli.train",
-    "sweep": "hynt.cli.sweep",
-    "evaluate": "hynt.cli.evaluate",
-    "compare": "hynt.cli.compare",
-    "predict": "hynt.cli.predict",
-    "complete": "hynt.cli.complete",
-    "audit": "hynt.cli.audit",
-    "trends": "hynt.cli.trends",
-    "explain": "hynt.cli.explain",
-    "calibrate": "hynt.cli.calibrate",
-    "similar": "hynt.cli.similar",
-    "embeddings": "hynt.cli.embeddings",
-    "push": "hynt.cli.push",
-    "pull": "hynt.cli.pull",
-    "export": "hynt.cli.export",
-    "report": "hynt.cli.report",
-    "serve": "hynt.cli.serve",
-}
-"""Each verb and the module whose `app` runs it, in the order that `hynt --help` lists them."""
+VERBS = (
+    "demo", "data", "create", "models", "train", "sweep", "evaluate", "compare", "predict", "complete", "audit",
+    "trends", "explain", "calibrate", "similar", "embeddings", "push", "pull", "export", "report", "serve",
+)  # fmt: skip
+"""In the order that `hynt --help` lists them. Each is a module of this room with a function or a group of its name."""
 
 _COMPLETION_OPTIONS = ("install_completion", "show_completion")
 
@@ -64,10 +45,13 @@ class Verbs(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - typer's signature
         """The verb's command; None for an unknown verb, which typer then reports with the nearest ones."""
-        module = VERBS.get(cmd_name)
-        if module is None:
+        if cmd_name not in VERBS:
             return None
-        command = typer.main.get_command(import_module(module).app)
+        verb = getattr(import_module(f"hynt.cli.{cmd_name}"), cmd_name)
+        if not isinstance(verb, typer.Typer):
+            function, verb = verb, typer.Typer()
+            verb.command()(function)
+        command = typer.main.get_command(verb)
         command.name = cmd_name
         # typer takes each verb for a program of its own and offers to install its shell completion: `hynt` does that.
         command.params = [option for option in command.params if option.name not in _COMPLETION_OPTIONS]

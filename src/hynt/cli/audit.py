@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
     from hynt.prediction.auditing import Audit
 
-app = typer.Typer(
-    name="audit", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
 
-
-@app.command()
 def audit(
     source: Annotated[
         str, typer.Argument(metavar="GRAPH|RUN", help="A saved graph, the built-in one (world), or a run folder.")

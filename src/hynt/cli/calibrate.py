@@ -14,12 +14,7 @@ from hynt.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(
-    name="calibrate", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
 
-
-@app.command()
 def calibrate(
     run: RunArgument,
     split: Annotated[

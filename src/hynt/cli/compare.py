@@ -16,16 +16,10 @@ from hynt.errors import DataError, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(
-    name="compare", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
-
-
 MINUTES_WORTH_COMPILING = 5.0
 """On a GPU, compiling a model's steps takes half a minute or more."""
 
 
-@app.command()
 def compare(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for rows, runs, table and picture.")],
     graph: Annotated[

@@ -20,10 +20,6 @@ from hynt.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(
-    name="complete", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
-
 _SHOWN = 10
 
 
@@ -37,7 +33,6 @@ class Kind(StrEnum):
     UNKNOWN = "unknown"
 
 
-@app.command()
 def complete(
     run: RunArgument,
     questions: Annotated[

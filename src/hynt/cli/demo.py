@@ -18,8 +18,6 @@ from hynt.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(name="demo", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
-
 # Facts of the test split, which the model has not seen, with one part left out and the answer that the graph holds.
 QUESTIONS: tuple[tuple[tuple[Any, ...], str], ...] = (
     (("Austria", "language spoken", "?", [("role", "official"), ("share", "97")]), "German"),
@@ -28,7 +26,6 @@ QUESTIONS: tuple[tuple[tuple[Any, ...], str], ...] = (
 )
 
 
-@app.command()
 def demo(
     out: Annotated[
         Path | None,

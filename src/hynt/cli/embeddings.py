@@ -10,12 +10,7 @@ import typer
 from hynt.cli.output import JsonFlag, check_parquet, deliver
 from hynt.cli.predict import RunArgument
 
-app = typer.Typer(
-    name="embeddings", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
 
-
-@app.command()
 def embeddings(
     run: RunArgument,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")],

@@ -21,17 +21,12 @@ if TYPE_CHECKING:
 
 GROUPINGS = ("relation", "position", "qualifiers", "frequency")
 
-app = typer.Typer(
-    name="evaluate", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
-
 
 class Ties(StrEnum):
     REALISTIC = "realistic"
     HYNT = "hynt"
 
 
-@app.command()
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder made by `hynt train`.")],
     split: Annotated[str, typer.Option("--split", help="Which split to ask.")] = "test",

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
     from hynt.prediction.explanations import Explanation, Influence
 
-app = typer.Typer(
-    name="explain", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
 
-
-@app.command()
 def explain(
     run: RunArgument,
     head: Annotated[str | None, typer.Option("--head", help="The head's id or name, or ? for what is asked.")] = None,

@@ -14,16 +14,11 @@ from hynt.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(
-    name="export", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
-
 
 class Format(StrEnum):
     ONNX = "onnx"
 
 
-@app.command()
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write, such as model.onnx.")],

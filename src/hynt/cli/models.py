@@ -5,19 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from hynt.cli.output import JsonFlag, deliver
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(
-    name="models", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
 
-
-@app.command()
 def models(as_json: JsonFlag = False) -> None:
     """List the models: what each reads, what it is trained on, and what it can be asked."""
     from hynt.models.registry import MODELS

@@ -18,14 +18,9 @@ if TYPE_CHECKING:
 
     from hynt.prediction.answers import Answers, NumberAnswer
 
-app = typer.Typer(
-    name="predict", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
-
 RunArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder made by `hynt train`.")]
 
 
-@app.command()
 def predict(
     run: RunArgument,
     head: Annotated[str | None, typer.Option("--head", help="The head's id or name, or ? for what is asked.")] = None,

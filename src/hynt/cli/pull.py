@@ -12,10 +12,7 @@ from hynt.cli.output import JsonFlag, deliver, visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(name="pull", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
 
-
-@app.command()
 def pull(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder, or hf:owner/name on the hub.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The run folder to make.")],

@@ -12,10 +12,7 @@ from hynt.cli.output import JsonFlag, deliver, visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(name="push", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
 
-
-@app.command()
 def push(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
     destination: Annotated[str, typer.Argument(metavar="DEST", help="A folder, or hf:owner/name on the hub.")],

@@ -16,14 +16,9 @@ from hynt.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(
-    name="report", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
-
 SPLITS = ("valid", "test")
 
 
-@app.command()
 def report(
     run: RunArgument,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write the page, as .html.")],

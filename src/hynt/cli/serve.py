@@ -16,14 +16,9 @@ from hynt.cli.output import JsonFlag
 from hynt.cli.train import Device
 from hynt.errors import UsageError
 
-app = typer.Typer(
-    name="serve", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
-
 WORLD = "world"
 
 
-@app.command()
 def serve(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or world: a small one, made on first use.")],
     host: Annotated[str, typer.Option("--host", help="The address to listen at; this machine alone unless told.")] = (

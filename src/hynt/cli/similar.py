@@ -12,12 +12,7 @@ from hynt.cli.predict import RunArgument
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(
-    name="similar", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
 
-
-@app.command()
 def similar(
     run: RunArgument,
     entity: Annotated[str, typer.Argument(metavar="ENTITY", help="An entity's id or name.")],

@@ -18,10 +18,6 @@ from hynt.errors import DataError
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(
-    name="sweep", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
-
 
 class Pruner(StrEnum):
     HYPERBAND = "hyperband"
@@ -34,7 +30,6 @@ class Sampler(StrEnum):
     GRID = "grid"
 
 
-@app.command()
 def sweep(
     graph: Annotated[str, typer.Argument(metavar="GRAPH", help="A saved graph, or the built-in one: world.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the sweep.")],

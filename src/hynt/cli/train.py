@@ -16,10 +16,6 @@ from hynt.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(
-    name="train", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
-
 
 class Device(StrEnum):
     CPU = "cpu"
@@ -37,7 +33,6 @@ class ScaleOn(StrEnum):
     ALL_SPLITS = "all-splits"
 
 
-@app.command()
 def train(
     graph: Annotated[str, typer.Argument(metavar="GRAPH", help="A saved graph, or the built-in one: world.")],
     out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="The run folder to make.")] = None,

@@ -18,14 +18,9 @@ if TYPE_CHECKING:
 
     from hynt.prediction.trends import Series, Trend
 
-app = typer.Typer(
-    name="trends", pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
-
 TABLE = ".csv"
 
 
-@app.command()
 def trends(
     run: RunArgument,
     heads: Annotated[

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
-
 from hynt.cli.create import arguments
 from hynt.cli.create.telling import print_result, result_mapping
 from hynt.cli.interruption import interruptible
@@ -14,15 +12,12 @@ from hynt.cli.progress import ReadingProgress
 from hynt.errors import UsageError
 from hynt.nearest import advice_on
 
-app = typer.Typer(help="Make a graph from a dump of Wikidata, YAGO3 or Freebase.", no_args_is_help=True)
-
 _ONLY = {
     "preferred-only": ("wikidata",), "subclasses": ("wikidata",),
     "redirects": ("wikidata",), "mediators": ("freebase",), "primaries": ("freebase",),
 }  # fmt: skip
 
 
-@app.command(no_args_is_help=True)
 def create(
     source: arguments.SourceName,
     dump: arguments.DumpPath,

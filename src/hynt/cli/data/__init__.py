@@ -11,16 +11,10 @@ from hynt.cli.data.listing import list_known
 from hynt.cli.data.showing import show
 from hynt.cli.data.statistics import stats
 
-app = typer.Typer(
-    name="data",
-    help="Check, import, count, show and export graphs.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("list")(list_known)
-app.command("check")(check)
-app.command("import")(import_source)
-app.command("stats")(stats)
-app.command("show")(show)
-app.command("export")(export)
+data = typer.Typer(help="Check, import, count, show and export graphs.", no_args_is_help=True)
+data.command("list")(list_known)
+data.command("check")(check)
+data.command("import")(import_source)
+data.command("stats")(stats)
+data.command("show")(show)
+data.command("export")(export)
