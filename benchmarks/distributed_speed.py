@@ -29,21 +29,21 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 def one_run(given: argparse.Namespace, processes: int, folder: Path, seconds: float) -> dict[str, Any]:
     """Trains once and reads its metrics."""
-    command = [
-        sys.executable, "-m", "hynt", "train", given.graph, "--out", str(folder), "--epochs", str(given.epochs),
-        "--device", given.device, "--set", "validation.every=1000000",
-    ]  # fmt: skip
-    command += ["--preset", given.preset] if given.preset else []
-    for change in given.changes:
-        command += ["--set", change]
+    options = ["--epochs", str(given.epochs), "--device", given.device]
+    options += ["--preset", given.preset] if given.preset else []
+    for change in (*given.changes, "validation.every=1000000"):
+        options += ["--set", change]
     place = {"OMP_NUM_THREADS": str(given.threads)}
-    if not given.compile:
-        place["TORCH_COMPILE_DISABLE"] = "1"
     if processes == 1:
         place |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1"}
         place |= {"MASTER_PORT": str(_free_port()), "GLOO_SOCKET_IFNAME": "lo"}
-    elif processes > 1:
-        command += ["--processes", str(processes)]
+    if processes > 1:
+        place |= {} if given.compile else {"TORCH_COMPILE_DISABLE": "1"}
+        options += ["--processes", str(processes), "--out", str(folder)]
+        command = [sys.executable, "-m", "hynt", "train", given.graph, *options]
+    else:  # not by way of the command line, so that a machine with little but PyTorch can do it
+        options += [*(["--compile"] if given.compile else []), "--graph", given.graph, "--out", str(folder)]
+        command = [sys.executable, "-m", "benchmarks.distributed_speed", "--one-run", *options]
     began = time.perf_counter()
     try:
         done = subprocess.run(
@@ -62,6 +62,25 @@ def one_run(given: argparse.Namespace, processes: int, folder: Path, seconds: fl
         "notes": [line[:300] for line in done.stderr.splitlines() if not line.startswith("epoch ")],
         "whole_seconds": time.perf_counter() - began,
     }  # fmt: skip
+
+
+def train_once(given: argparse.Namespace) -> None:
+    """What `hynt train` does, in this process."""
+    from hynt.graph.storage import load_graph
+    from hynt.training.choosing import Wishes, settings_for
+    from hynt.training.distributed_follow import team_of
+    from hynt.training.run import Silence, chosen_device, start, train
+
+    class Heard(Silence):
+        def note(self, text: str) -> None:
+            print(text, file=sys.stderr)
+
+    device, graph = chosen_device(given.device), load_graph(given.graph)
+    wishes = Wishes("hynt", given.preset, given.epochs, changes=tuple(given.changes))
+    settings = settings_for(wishes, graph, on_gpu=device.type == "cuda")
+    with team_of(device) as team:
+        run = start(graph, settings, given.out, device)
+        train(run, device, Heard(), team.stopper, compiled=given.compile, clock=team.clock, team=team)
 
 
 def epoch_seconds(seconds: list[float], device: str) -> float:
@@ -92,7 +111,11 @@ def main() -> None:
     parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--limit-seconds", type=float, default=900.0)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--one-run", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.one_run:
+        train_once(given)
+        return
     given.epochs = given.epochs or (3 if given.device == "cpu" else 40)
     if given.epochs < (2 if given.device == "cpu" else 4):
         parser.error("--epochs: at least 2 on a CPU, and 4 on a GPU")
