@@ -22,6 +22,19 @@ TINY = {
     },
 }  # fmt: skip
 
+NO_DROPOUT = {
+    "gran": {"dimension": 16, "layers": 2, "heads": 2, "feedforward": 32, "dropout": 0.0},
+    "ram": {"dimension": 8, "role_dropout": 0.0, "entity_dropout": 0.0},
+    "stare": {
+        "dimension": 16, "layers": 1, "heads": 2, "feedforward": 32, "dropout": 0.0, "message_dropout": 0.0,
+        "graph_dropout": 0.0,
+    },
+    "hy-transformer": {
+        "dimension": 16, "layers": 1, "heads": 2, "feedforward": 32, "dropout": 0.0, "table_dropout": 0.0,
+    },
+}  # fmt: skip
+"""The other models whose training can be shared among processes, small and without anything random in a step."""
+
 
 def small_graph(people: int = 20, seed: int = 0) -> KnowledgeGraph:
     chance = random.Random(seed)

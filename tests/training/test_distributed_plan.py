@@ -13,7 +13,7 @@ from hynt.training.distributed_start import check_shareable
 from hynt.training.phases import phases_for
 from hynt.training.run import new_model
 from hynt.training.training_data import fit_scaling, training_data
-from tests.training.small_graph import TINY, small_graph, tiny_settings
+from tests.training.small_graph import NO_DROPOUT, TINY, small_graph, tiny_settings
 
 CPU = torch.device("cpu")
 
@@ -27,9 +27,7 @@ def test_every_row_goes_to_one_process_and_all_shares_are_alike(sizes, world):
 
 
 def stream_of(model_name: str):
-    own = {"dropout": 0.0} if model_name != "hynt" else {**TINY["model"], "dropout": 0.0}
-    if model_name == "hy-transformer":
-        own["table_dropout"] = 0.0
+    own = {**TINY["model"], "dropout": 0.0} if model_name == "hynt" else NO_DROPOUT[model_name]
     settings = tiny_settings(model_name, model=own, batch_size=24)
     graph = small_graph(people=40)
     data = training_data(graph, settings, fit_scaling(graph, settings), CPU)
@@ -75,7 +73,7 @@ def _output(shape, indices, weights, task):
     return indices[first : first + size], weights[start : start + size]
 
 
-@pytest.mark.parametrize("model_name", ["hynt", "gran", "hy-transformer"])
+@pytest.mark.parametrize("model_name", ["hynt", *NO_DROPOUT])
 def test_gradients_of_the_shares_add_up_to_the_gradient_of_the_step(model_name):
     stream, model = stream_of(model_name)
     model.train()

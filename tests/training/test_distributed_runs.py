@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.question_file import write_questions
 from hynt.training.distributed_follow import follow
+from hynt.training.distributed_start import check_shareable
 from hynt.training.distributed_team import Alone, JobEnded
 from hynt.training.interruption import Stopper
 from hynt.training.loading import load_run
@@ -19,7 +20,7 @@ from hynt.training.progress import Interrupted
 from hynt.training.run import Silence, start, train
 from hynt.training.run_folder import RunFolder
 from tests.training.processes import CPU, together
-from tests.training.small_graph import TINY, small_graph, tiny_settings
+from tests.training.small_graph import NO_DROPOUT, TINY, small_graph, tiny_settings
 
 GRAPH = small_graph(people=40)
 
@@ -83,6 +84,22 @@ def test_five_epochs_of_two_half_batches_are_five_epochs_of_a_full_one(tmp_path)
             ranks = first["validation"]["link"]["all"], second["validation"]["link"]["all"]
             assert ranks[0]["count"] == ranks[1]["count"]
             assert ranks[0]["mrr"] == pytest.approx(ranks[1]["mrr"], abs=1e-3)
+
+
+@pytest.mark.parametrize("model_name", NO_DROPOUT)
+def test_the_other_models_that_can_be_shared_learn_the_same_in_two_processes(model_name, tmp_path):
+    chosen = tiny_settings(
+        model_name, model=NO_DROPOUT[model_name], batch_size=32, schedule={"epochs": 3, "period": 3},
+        validation={"every": 3, "metric": "link.all.mrr"}, optimiser={"learning_rate": 1e-3},
+    )  # fmt: skip
+    check_shareable(chosen)
+    one, two = in_one_process(tmp_path / "one", chosen), in_processes(tmp_path / "two", chosen)
+    assert same_weights(one, two, 1e-4)
+    for first, second in zip(records(one), records(two), strict=True):
+        assert first.get("questions") == second.get("questions")  # the same ones, none twice
+        assert first.get("loss", {}) == pytest.approx(second.get("loss", {}), rel=1e-4)
+    ranks = [records(run)[-1]["validation"]["link"]["all"]["mrr"] for run in (one, two)]
+    assert ranks[0] == pytest.approx(ranks[1], abs=1e-3)
 
 
 def test_three_processes_with_a_sampled_softmax_and_dropout_come_to_an_end_and_agree_on_what_was_asked(tmp_path):
