@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hynt.cli.arguments import Device
 from hynt.cli.audit_progress import AuditProgress
 from hynt.cli.output import JsonFlag, check_parquet, deliver, visible
-from hynt.cli.train import Device
 from hynt.cli.training_progress import duration
 
 if TYPE_CHECKING:

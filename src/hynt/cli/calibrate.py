@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
-from hynt.cli.predict import RunArgument, note_to_person
-from hynt.cli.train import Device
+from hynt.cli.arguments import Device, RunArgument, ScoringDevice
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
 from hynt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ def calibrate(
     split: Annotated[
         str | None, typer.Option("--split", help="Measure on this split as well, such as test; the reading is counted.")
     ] = None,
-    device: Annotated[Device, typer.Option("--device", help="Where to score.")] = Device.AUTO,
+    device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hynt.cli.arguments import Device, TrainingDevice
 from hynt.cli.compare_progress import CompareProgress
 from hynt.cli.output import JsonFlag, deliver, visible, write_whole
-from hynt.cli.train import Device
 from hynt.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def compare(
     task: Annotated[
         str, typer.Option("--task", metavar="T", help="Some of link, relation, number, with commas between.")
     ] = "link,relation,number",
-    device: Annotated[Device, typer.Option("--device", help="Where to train.")] = Device.AUTO,
+    device: TrainingDevice = Device.AUTO,
     by_processor: Annotated[
         bool, typer.Option("--processor-time", help="Count the time of processors: for a machine that others use too.")
     ] = False,

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hynt.cli.arguments import Device, Level, RunArgument, ScoringDevice
 from hynt.cli.completion_progress import CompletionProgress
 from hynt.cli.interruption import interruptible
-from hynt.cli.output import JsonFlag, check_parquet, deliver, visible
-from hynt.cli.predict import RunArgument, note_to_person
-from hynt.cli.train import Device
+from hynt.cli.output import JsonFlag, check_parquet, deliver, note_to_person, visible
 from hynt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,9 +41,7 @@ def complete(
     top: Annotated[
         int | None, typer.Option("--top", min=1, help="Answers to a question: 10, or 1 with --missing.")
     ] = None,
-    level: Annotated[
-        float, typer.Option("--level", help="How sure intervals of numbers are: 0.5, 0.8, 0.9, 0.95 or 0.99.")
-    ] = 0.9,
+    level: Level = 0.9,
     candidates: Annotated[
         list[Kind] | None,
         typer.Option("--candidates", help="Only answers seen in that place, or only unknown ones. May be said again."),
@@ -77,7 +74,7 @@ def complete(
         list[str] | None,
         typer.Option("--without", metavar="SPLIT", help="--missing: take a split for unknown; see what it confirms."),
     ] = None,
-    device: Annotated[Device, typer.Option("--device", help="Where to score.")] = Device.AUTO,
+    device: ScoringDevice = Device.AUTO,
     processes: Annotated[
         int, typer.Option("--processes", min=1, metavar="N", help="Answer in N processes, one a GPU with cuda.")
     ] = 1,

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from hynt.cli.arguments import RunArgument
 from hynt.cli.output import JsonFlag, check_parquet, deliver
-from hynt.cli.predict import RunArgument
 
 
 def embeddings(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hynt.cli.arguments import Device, RunArgument, ScoringDevice
 from hynt.cli.evaluation_tables import print_evaluation
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.cli.progress import QuestionProgress
-from hynt.cli.train import Device
 from hynt.errors import UsageError
 from hynt.nearest import advice_on
 
@@ -28,7 +28,7 @@ class Ties(StrEnum):
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder made by `hynt train`.")],
+    run: RunArgument,
     split: Annotated[str, typer.Option("--split", help="Which split to ask.")] = "test",
     task: Annotated[
         str, typer.Option("--task", metavar="TASKS", help="Some of link, relation, number, with commas between.")
@@ -39,7 +39,7 @@ def evaluate(
     type_constrained: Annotated[
         bool, typer.Option("--type-constrained", help="Rank also among entities that train holds at that place.")
     ] = False,
-    device: Annotated[Device, typer.Option("--device", help="Where to score.")] = Device.AUTO,
+    device: ScoringDevice = Device.AUTO,
     references: Annotated[
         bool, typer.Option("--references/--no-references", help="Whether trivial models stand beside the run.")
     ] = True,

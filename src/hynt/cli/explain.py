@@ -7,70 +7,48 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible, write_whole
-from hynt.cli.predict import RunArgument, note_to_person
-from hynt.cli.train import Device
+from hynt.cli.arguments import Device, RunArgument, ScoringDevice
+from hynt.cli.option_groups import with_option_groups
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, visible, write_whole
+from hynt.cli.question_options import QuestionOptions
 from hynt.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.console import Console
 
     from hynt.prediction.explanations import Explanation, Influence
 
 
+@with_option_groups
 def explain(
     run: RunArgument,
-    head: Annotated[str | None, typer.Option("--head", help="The head's id or name, or ? for what is asked.")] = None,
-    relation: Annotated[str | None, typer.Option("--relation", help="The relation, or ?.")] = None,
-    tail: Annotated[str | None, typer.Option("--tail", help="An entity, a number (80 kg), a date, or ?.")] = None,
-    qualifiers: Annotated[
-        list[str] | None,
-        typer.Option("--qualifier", metavar="R=V", help="A qualifier; one side may be ?. May be said again."),
-    ] = None,
+    question: QuestionOptions,
     answer: Annotated[
         str | None, typer.Option("--answer", help="The entity or relation to explain; else the first answer.")
     ] = None,
-    candidates: Annotated[
-        list[str] | None,
-        typer.Option("--candidates", metavar="type|unknown|FILE", help="As for predict. May be said again."),
-    ] = None,
-    level: Annotated[
-        float, typer.Option("--level", help="Of intervals of numbers: 0.5, 0.8, 0.9, 0.95 or 0.99.")
-    ] = 0.9,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A .png or .svg picture.")] = None,
-    device: Annotated[Device, typer.Option("--device", help="Where to score.")] = Device.AUTO,
+    device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
     """Ask RUN as predict does, and say which qualifiers and components the answer depends on."""
     from hynt.graph.lookup import NameLookup
-    from hynt.prediction.asking import ask, pair_from_text
-    from hynt.prediction.candidates import candidates_for, read_list
-    from hynt.prediction.intervals import check_level
     from hynt.prediction.question_words import answer_id
     from hynt.prediction.run_graph import run_graph
 
     # All that can be refused without the model is refused before torch is loaded.
     check_save(save)
     _check_picture(out)
-    check_level(level)
-    wishes: list[str | Iterable[str]] = [
-        wish if wish in ("type", "unknown") else read_list(Path(wish)) for wish in candidates or ()
-    ]
     graph = run_graph(run)
     names = NameLookup(graph)
-    pairs = [pair_from_text(text, names) for text in qualifiers or ()]
-    asked = ask(graph, head, relation, tail, pairs, names)
-    allowed = candidates_for(graph, asked, wishes, names)
+    asked, allowed = question.ask(graph, names)
     about = None if answer is None else answer_id(asked, answer, names)
 
     from hynt.prediction.explaining import explain_asked
     from hynt.prediction.predictor import load
 
     predictor = load(run, device.value, note_to_person)
-    found = explain_asked(predictor, asked, allowed, about, level)
+    found = explain_asked(predictor, asked, allowed, about, question.level)
     if out is not None:
         from hynt.reporting.chart_style import picture
         from hynt.reporting.explanation_chart import explanation_figure

@@ -84,6 +84,11 @@ def write_whole(path: Path, content: bytes) -> None:
         raise DataError(f"the file cannot be written: {problem.strerror or problem}.", where=str(path)) from None
 
 
+def note_to_person(text: str) -> None:
+    """On standard error, so that output stays what it is."""
+    print(f"note: {visible(text)}", file=sys.stderr, flush=True)
+
+
 def console() -> Console:
     """Standard output for people: neither markup nor emoji codes in the data mean anything there."""
     from rich.console import Console

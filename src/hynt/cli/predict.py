@@ -2,79 +2,46 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
-from hynt.cli.train import Device
+from hynt.cli.arguments import Device, RunArgument, ScoringDevice
+from hynt.cli.option_groups import with_option_groups
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, visible
+from hynt.cli.question_options import QuestionOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.console import Console
 
     from hynt.prediction.answers import Answers, NumberAnswer
 
-RunArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder made by `hynt train`.")]
 
-
+@with_option_groups
 def predict(
     run: RunArgument,
-    head: Annotated[str | None, typer.Option("--head", help="The head's id or name, or ? for what is asked.")] = None,
-    relation: Annotated[str | None, typer.Option("--relation", help="The relation, or ?.")] = None,
-    tail: Annotated[str | None, typer.Option("--tail", help="An entity, a number (80 kg), a date, or ?.")] = None,
-    qualifiers: Annotated[
-        list[str] | None,
-        typer.Option("--qualifier", metavar="R=V", help="A qualifier; one side may be ?. May be said again."),
-    ] = None,
+    question: QuestionOptions,
     top: Annotated[int, typer.Option("--top", min=1, help="How many answers to show.")] = 10,
-    candidates: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--candidates", metavar="type|unknown|FILE",
-            help="Only entities seen in that place, only those not known, or only those of a list. May be said again.",
-        ),
-    ] = None,
-    level: Annotated[
-        float, typer.Option("--level", help="How sure intervals of numbers are: 0.5, 0.8, 0.9, 0.95 or 0.99.")
-    ] = 0.9,
-    device: Annotated[Device, typer.Option("--device", help="Where to score.")] = Device.AUTO,
+    device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:  # fmt: skip
     """Ask RUN for the one component of a fact that is written as ?."""
     from hynt.graph.lookup import NameLookup
-    from hynt.prediction.asking import ask, pair_from_text
-    from hynt.prediction.candidates import candidates_for, read_list
-    from hynt.prediction.intervals import check_level
     from hynt.prediction.run_graph import run_graph
 
     # All that can be refused without the model is refused before torch is loaded.
     check_save(save)
-    check_level(level)
-    wishes: list[str | Iterable[str]] = [
-        wish if wish in ("type", "unknown") else read_list(Path(wish)) for wish in candidates or ()
-    ]
     graph = run_graph(run)
     names = NameLookup(graph)
-    pairs = [pair_from_text(text, names) for text in qualifiers or ()]
-    asked = ask(graph, head, relation, tail, pairs, names)
-    allowed = candidates_for(graph, asked, wishes, names)
+    asked, allowed = question.ask(graph, names)
 
     from hynt.prediction.predictor import load
 
     predictor = load(run, device.value, note_to_person)
-    answers = predictor.answer(asked, allowed, top, level)
+    answers = predictor.answer(asked, allowed, top, question.level)
     result = {"run": str(run), **predictor.described(), **answers.to_dict()}
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, answers))
-
-
-def note_to_person(text: str) -> None:
-    """On standard error, so that output stays what it is."""
-    print(f"note: {text}", file=sys.stderr, flush=True)
 
 
 def _print(console: Console, answers: Answers) -> None:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, write_whole
-from hynt.cli.predict import RunArgument, note_to_person
+from hynt.cli.arguments import Device, RunArgument, ScoringDevice
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, write_whole
 from hynt.cli.progress import QuestionProgress
-from hynt.cli.train import Device
 from hynt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def report(
     again: Annotated[
         bool, typer.Option("--again", help="Measure again; else kept figures are used and the split is not read.")
     ] = False,
-    device: Annotated[Device, typer.Option("--device", help="Where to score.")] = Device.AUTO,
+    device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:

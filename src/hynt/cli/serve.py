@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
+from hynt.cli.arguments import Device, ScoringDevice
 from hynt.cli.output import JsonFlag
-from hynt.cli.train import Device
 from hynt.errors import UsageError
 
 WORLD = "world"
@@ -36,7 +36,7 @@ def serve(
     audit: Annotated[
         Path | None, typer.Option("--audit", metavar="FILE", help="What `hynt audit` wrote: doubtful facts to show.")
     ] = None,
-    device: Annotated[Device, typer.Option("--device", help="Where to score.")] = Device.CPU,
+    device: ScoringDevice = Device.CPU,
     batching: Annotated[bool, typer.Option("--batching/--no-batching", help="Answer questions together.")] = True,
     window: Annotated[
         float, typer.Option("--window", min=0, max=1000, help="Milliseconds that a question waits for others.")

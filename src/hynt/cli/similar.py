@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hynt.cli.arguments import RunArgument
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
-from hynt.cli.predict import RunArgument
 
 if TYPE_CHECKING:
     from rich.console import Console

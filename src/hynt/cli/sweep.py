@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hynt.cli.arguments import Device, GraphArgument, TrainingDevice
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.cli.sweep_progress import SweepProgress
-from hynt.cli.train import Device
 from hynt.errors import DataError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Sampler(StrEnum):
 
 
 def sweep(
-    graph: Annotated[str, typer.Argument(metavar="GRAPH", help="A saved graph, or the built-in one: world.")],
+    graph: GraphArgument,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the sweep.")],
     trials: Annotated[int, typer.Option("--trials", min=1, help="How many settings to try, in all.")],
     model: Annotated[str, typer.Option("--model", metavar="M", help="Which model: see `hynt models`.")] = "hynt",
@@ -58,7 +58,7 @@ def sweep(
     sampler: Annotated[Sampler, typer.Option("--sampler", help="How to choose what to try.")] = Sampler.TPE,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Decides what is tried, and seeds each run.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep of this name, or join it.")] = False,
-    device: Annotated[Device, typer.Option("--device", help="Where to train.")] = Device.AUTO,
+    device: TrainingDevice = Device.AUTO,
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:  # fmt: skip

@@ -9,18 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hynt.cli.arguments import Device, GraphArgument, TrainingDevice
 from hynt.cli.output import JsonFlag, deliver
 from hynt.cli.training_progress import TrainingProgress, duration
 from hynt.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-
-class Device(StrEnum):
-    CPU = "cpu"
-    CUDA = "cuda"
-    AUTO = "auto"
 
 
 class TrainOn(StrEnum):
@@ -34,7 +29,7 @@ class ScaleOn(StrEnum):
 
 
 def train(
-    graph: Annotated[str, typer.Argument(metavar="GRAPH", help="A saved graph, or the built-in one: world.")],
+    graph: GraphArgument,
     out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="The run folder to make.")] = None,
     model: Annotated[str, typer.Option("--model", metavar="M", help="Which model: see `hynt models`.")] = "hynt",
     preset: Annotated[
@@ -42,7 +37,7 @@ def train(
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Decides all that is random.")] = None,
-    device: Annotated[Device, typer.Option("--device", help="Where to train.")] = Device.AUTO,
+    device: TrainingDevice = Device.AUTO,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be said again.")
     ] = None,

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hynt.cli.output import JsonFlag, check_save, deliver, visible, write_whole
-from hynt.cli.predict import RunArgument, note_to_person
-from hynt.cli.train import Device
+from hynt.cli.arguments import Device, Level, RunArgument, ScoringDevice
+from hynt.cli.output import JsonFlag, check_save, deliver, note_to_person, visible, write_whole
 from hynt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,8 +41,8 @@ def trends(
     start: Annotated[str | None, typer.Option("--from", help="Where the axis starts; else at the first value.")] = None,
     end: Annotated[str | None, typer.Option("--to", help="Where the axis ends; else at the last value.")] = None,
     points: Annotated[int, typer.Option("--points", help="How many points a curve has.")] = 100,
-    level: Annotated[float, typer.Option("--level", help="Of the interval: 0.5, 0.8, 0.9, 0.95 or 0.99.")] = 0.9,
-    device: Annotated[Device, typer.Option("--device", help="Where to score.")] = Device.AUTO,
+    level: Level = 0.9,
+    device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
 ) -> None:
     """Draw what RUN says of a number over time, beside what the graph knows."""

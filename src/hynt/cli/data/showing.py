@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hynt.cli.arguments import GraphArgument
 from hynt.cli.data.facts_as_json import fact_as_json
-from hynt.cli.data.statistics import GraphArgument
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
 
 if TYPE_CHECKING:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hynt.cli.arguments import GraphArgument
 from hynt.cli.data.facts_as_json import fact_as_json
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
 
@@ -13,10 +14,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hynt.graph.knowledge_graph import KnowledgeGraph
-
-GraphArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="GRAPH", help="A graph folder, or a built-in name such as world.")
-]
 
 
 def stats(
