@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import json
 import shutil
 import sys
 
 import pytest
+import torch
 
 import hynt
 from hynt.cli.application import run
@@ -14,8 +16,10 @@ from hynt.errors import UsageError
 from hynt.graph.storage import save_graph
 from hynt.models.checking import ContractError
 from hynt.models.registry import MODELS
+from hynt.training.model_choice import settings_class_of_run
+from hynt.training.run import start
 from tests.conftest import ROOT
-from tests.training.small_graph import small_graph
+from tests.training.small_graph import small_graph, tiny_settings
 
 EXAMPLE = ROOT / "docs" / "examples" / "distmult.py"
 
@@ -126,8 +130,27 @@ def test_a_run_of_a_package_that_is_gone_says_so(install, tmp_path, monkeypatch,
     graph, out = tmp_path / "graph", tmp_path / "run"
     save_graph(small_graph(people=20), graph)
     assert run(["train", str(graph), "--model", "passing", "--epochs", "1", "--device", "cpu", "--out", str(out)]) == 0
+    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["model_package"] == "passing==1.5"
     shutil.rmtree(tmp_path / "site-passing")
     importlib.invalidate_caches()
     capsys.readouterr()
-    assert run(["evaluate", str(out)]) == 2
-    assert "unknown model 'passing'" in capsys.readouterr().err
+    for asking in (["evaluate", str(out)], ["train", str(graph), "--out", str(out), "--resume", "--device", "cpu"]):
+        assert run(asking) == 2
+        told = " ".join(capsys.readouterr().err.split())
+        assert "the model 'passing' of this run is of the package passing 1.5, which is not installed here" in told
+        assert "pip install passing==1.5" in told
+
+
+@pytest.mark.parametrize("package", [None, 3, "--index-url http://example.org x==1", "a b==1"])
+def test_a_run_that_names_no_package_still_says_what_is_missing(package):
+    with pytest.raises(UsageError) as told:
+        settings_class_of_run("passing", package, "runs/old")
+    assert str(told.value) == (
+        "runs/old: the model 'passing' of this run is none of hynt's own, and no package that is installed here offers "
+        "it. Install the package that it was trained with; hynt models lists what there is."
+    )
+
+
+def test_a_run_of_hynts_own_model_names_no_package(tmp_path):
+    run = start(small_graph(people=20), tiny_settings(), tmp_path / "run", torch.device("cpu"))
+    assert "model_package" not in run.manifest

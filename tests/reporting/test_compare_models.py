@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 
 from hynt.reporting.compare_models import Comparison, trial_for
-from hynt.reporting.compare_trial import Place
+from hynt.reporting.compare_trial import Place, Trial
+from hynt.training.choosing import Wishes, settings_for
 from hynt.training.interruption import Stopper
 from hynt.training.progress import Interrupted
 from tests.training.small_graph import small_graph
@@ -70,13 +72,41 @@ def test_presets_and_epochs_fit_the_graph_and_the_device():
     graph = small_graph(people=40)
     small = trial_for("stare", graph, CPU, 3, 60.0)
     assert small.preset == "stare-small"
-    assert small.settings(graph, CPU).schedule.epochs == 400  # its paper's
+    assert small.planned_epochs(graph, CPU) == 400  # its paper's
     assert small.settings(graph, CPU).schedule.period == 50
     assert small.settings(graph, CPU).seed == 3
-    assert trial_for("hynt", graph, CPU, 0, 60.0).preset == "world"
     constant = trial_for("kbln", graph, CPU, 0, 60.0).settings(graph, CPU).schedule
     assert constant.lowest_rate == pytest.approx(1e-2)
-    assert constant.period == constant.epochs == 100
+    assert constant.period == constant.epochs
+    hynt = trial_for("hynt", graph, CPU, 0, 60.0)
+    own = settings_for(Wishes("hynt"), graph, on_gpu=False)
+    assert hynt.planned_epochs(graph, CPU) == own.schedule.epochs
+    assert hynt.settings(graph, CPU).model == own.model
     cuda = torch.device("cuda")
     assert trial_for("stare", graph, cuda, 0, 60.0).preset is None
     assert trial_for("stare", graph, cuda, 0, 60.0).settings(graph, cuda).model.dimension == 256
+
+
+def test_every_model_has_the_same_time_however_few_epochs_its_schedule_has(tmp_path):
+    graph, time, few = small_graph(people=12), iter(range(10**9)), ("schedule.epochs=4", "schedule.period=4")
+    place = Place(graph, CPU, clock=lambda: float(next(time)))  # a clock that every look moves on by a second
+    trials = [replace(trial_for(model, graph, CPU, 0, 200.0), changes=few) for model in ("hynt", "mt-kgnn")]
+    heard = Listening()
+    rows = Comparison(tmp_path / "compared", place, trials).run(heard, Stopper())["rows"]
+    assert [row["train_seconds"] for row in rows] == pytest.approx([200.0] * 2, rel=0.05)
+    for row, trial in zip(rows, trials, strict=True):
+        assert row["epochs"] > row["schedule_epochs"] == trial.planned_epochs(graph, CPU) == 4
+        assert row["budget_limited"] is False
+    lines = map(json.loads, _lines(tmp_path / "compared" / "runs" / "hynt-0"))
+    rates = [line["learning_rate"] for line in lines if "learning_rate" in line]
+    assert rates[0] > 100 * rates[-1]  # the cosine ends with the time
+
+
+def _lines(run):
+    return (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+
+
+def test_a_limit_alone_does_not_stretch_a_schedule():
+    graph = small_graph(people=40)
+    settings = Trial("hynt", "world", seconds=600.0).settings(graph, CPU)
+    assert (settings.schedule.epochs, settings.schedule.seconds) == (40, 600.0)

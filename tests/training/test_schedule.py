@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hynt.training.schedule import learning_rate
+from hynt.training.schedule import MANY, lasting, learning_rate
 from hynt.training.settings import Schedule, TrainingSettings, Validation
 
 
@@ -47,3 +47,14 @@ def test_a_schedule_in_steps_falls_after_each_period():
         [1.0, 1.0, 0.95, 0.95, 0.9025]
     )
     assert schedule.cycle_ends() == ()
+
+
+def test_a_schedule_that_lasts_some_seconds_keeps_its_cycles_by_the_share_of_time():
+    cycles = Schedule(epochs=350, period=50)
+    long = lasting(cycles, 60.0)
+    assert long.seconds == 60.0
+    for epoch in (0, 10, 49, 50, 149, 150, 349):
+        assert learning_rate(long, 1e-3, epoch * MANY) == pytest.approx(learning_rate(cycles, 1e-3, epoch))
+    falling = lasting(Schedule(epochs=400, shape="steps", period=50), 60.0)
+    assert falling.period == 50
+    assert learning_rate(falling, 1.0, 100) == pytest.approx(0.9025)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
+from hynt.errors import UsageError
+from hynt.formats.from_python import graph_from_facts
+from hynt.training.choosing import Wishes, settings_for
 from hynt.training.run import new_model
 from hynt.training.training_data import fit_scaling, training_data
-from hynt.training.validating import SampledEvaluator, validation_for
+from hynt.training.validating import SampledEvaluator, check_metric, validation_for
 from tests.training.small_graph import small_graph, tiny_settings
 
 
@@ -37,3 +41,60 @@ def test_another_seed_draws_other_facts_of_the_same_number():
     assert [int(one.sum()) for one in drawn] == [4, 4, 4]
     assert np.array_equal(drawn[0], drawn[1])
     assert not np.array_equal(drawn[0], drawn[2])
+
+
+def _graph(*valid):
+    train = [("a", "likes", "b"), ("b", "likes", "a"), ("a", "height", 1.5, [("measured", 3.0)]), ("b", "height", 2.0)]
+    return graph_from_facts({"train": train, "valid": list(valid)}, name="people")
+
+
+LINKS, NUMBERS = ("a", "likes", "b"), ("a", "height", 1.5)
+
+
+@pytest.mark.parametrize(
+    ("model", "valid", "metric"),
+    [
+        ("hynt", [LINKS, NUMBERS], "link.all.mrr"),
+        ("hynt", [NUMBERS], "number.all.rmse"),
+        ("hynt", [], "link.all.mrr"),
+        ("relation-mean", [LINKS, NUMBERS], "number.all.rmse"),
+        ("frequency", [NUMBERS], "link.all.mrr"),
+    ],
+)
+def test_a_run_is_judged_by_what_its_graph_asks_and_its_model_answers(model, valid, metric):
+    assert settings_for(Wishes(model), _graph(*valid), on_gpu=False).validation.metric == metric
+
+
+def test_what_a_person_or_a_preset_says_stays():
+    said = Wishes(changes=["validation.metric=relation.all.mrr"])
+    assert settings_for(said, _graph(NUMBERS), on_gpu=False).validation.metric == "relation.all.mrr"
+    preset = Wishes(preset="hn-yg-relation")
+    assert settings_for(preset, _graph(NUMBERS), on_gpu=False).validation.metric == "relation.all.mrr"
+
+
+@pytest.mark.parametrize(
+    ("model", "metric", "valid", "words"),
+    [
+        (
+            "transea", "relation.all.mrr", [LINKS, NUMBERS],
+            "validation.metric: transea answers no relation questions, so there is no relation.all.mrr. "
+            "Choose a metric of link or number.",
+        ),
+        (
+            "hynt", "number.all.rmse", [LINKS],
+            "validation.metric: the validation split holds no number at all, so there is no number.all.rmse. "
+            "Choose a metric of link or relation.",
+        ),
+        (
+            "hynt", "number.triplet.mae", [("a", "likes", "b", [("measured", 3.0)])],
+            "validation.metric: the validation split holds no number as a tail, so there is no number.triplet.mae. "
+            "Choose number.all.rmse.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_metric_that_no_question_gives_is_refused_before_training(model, metric, valid, words):
+    graph = _graph(*valid)
+    settings = settings_for(Wishes(model, changes=[f"validation.metric={metric}"]), graph, on_gpu=False)
+    with pytest.raises(UsageError) as told:
+        check_metric(settings, graph)
+    assert str(told.value) == words

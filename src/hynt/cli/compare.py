@@ -43,6 +43,7 @@ def compare(
 
     The same command goes on with what was stopped; rows that are there are not made again.
     """
+    from hynt.cli.number_hint import hint_at_numbers
     from hynt.evaluation.questions import checked_tasks
     from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
     from hynt.reporting.compare_models import Comparison, model_names, trial_for
@@ -57,6 +58,7 @@ def compare(
     _check_splits(loaded)
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file.", where="--out", advice="Give a folder.")
+    hint_at_numbers(loaded)
     clock = time.process_time if by_processor else time.monotonic
     place = Place(
         loaded, target, None if graph in BUILT_IN else graph_folder(graph), tasks,

@@ -38,7 +38,7 @@ class CompareProgress:
         """Training time so far, and the losses."""
         self._trained += record.seconds
         losses = ", ".join(f"{name} {value:.4g}" for name, value in record.losses.items())
-        time_of = f"{self._trained:.0f} of at most {duration(self._limit)}"
+        time_of = f"{self._trained:.0f} of {duration(self._limit)}"
         self._show(self._trained, f"epoch {record.epoch}, {time_of}, loss {losses}")
 
     def validated(self, record: ValidationRecord) -> None:
@@ -51,7 +51,8 @@ class CompareProgress:
 
     def ends(self, row: Mapping[str, Any]) -> None:
         """The row is there."""
-        self._show(self._limit, f"done: {row['epochs']} epochs in {row['train_seconds']:.0f} s", always=True)
+        epochs = f"{row['epochs']:,} epochs ({row['schedule_epochs']:,} in its own schedule)"
+        self._show(self._limit, f"done: {epochs} in {row['train_seconds']:.0f} s", always=True)
 
     def note(self, text: str) -> None:
         """Something to know, once."""

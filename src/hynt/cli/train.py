@@ -69,6 +69,7 @@ def train(
         if code:
             raise typer.Exit(code)
         return
+    from hynt.cli.number_hint import hint_at_numbers
     from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
     from hynt.training.choosing import Wishes, settings_for
     from hynt.training.distributed_follow import follow, team_of
@@ -100,6 +101,8 @@ def train(
         if team.rank:
             follow(team, loaded, target)
             return
+        if not resume:
+            hint_at_numbers(loaded)
         summary = _trained(made(), target, graph, out, trackers, track_to or out.absolute().parent / "tracking", team)
     deliver(summary, as_json=as_json, save=None, text=lambda console: _print_summary(console, summary))
 

@@ -31,8 +31,6 @@ from hynt.training.progress import Interrupted
 from hynt.training.run import Watcher
 
 FACTS_VALIDATED = 500
-SMALL_GRAPH = 50_000
-"""Up to so many training facts, HyNT is trained on a CPU with the small preset `world`."""
 
 
 class Listener(Watcher, Protocol):
@@ -70,18 +68,18 @@ def model_names(text: str) -> list[str]:
 
 
 def trial_for(model: str, graph: KnowledgeGraph, device: torch.device, seed: int, seconds: float) -> Trial:
-    """A model's small preset on a CPU, that of its paper's comparison on a GPU; epochs as many as its paper's."""
+    """A model's small preset on a CPU, that of its paper's comparison on a GPU; HyNT's settings for the graph's size.
+
+    The schedule is the paper's, stretched or cut to the seconds, so that every model has the same time.
+    """
     facts = len(graph.splits.get("valid", ()))
     sample = FACTS_VALIDATED if facts > FACTS_VALIDATED else None
     preset, changes = None, []
-    if device.type != "cuda":
-        if model == "hynt":
-            preset = "world" if len(graph.split("train")) <= SMALL_GRAPH else None
-        elif f"{model}-small" in PRESETS:
-            preset = f"{model}-small"
-            epochs = PRESETS.get(f"{model}-paper")["schedule"]["epochs"]
-            changes = [f"schedule.epochs={epochs}", f"schedule.period={_period(preset, epochs)}"]
-    return Trial(model, preset, seed, seconds, validation_facts=sample, changes=tuple(changes))
+    if device.type != "cuda" and model != "hynt" and f"{model}-small" in PRESETS:
+        preset = f"{model}-small"
+        epochs = PRESETS.get(f"{model}-paper")["schedule"]["epochs"]
+        changes = [f"schedule.epochs={epochs}", f"schedule.period={_period(preset, epochs)}"]
+    return Trial(model, preset, seed, seconds, validation_facts=sample, changes=tuple(changes), fills_time=True)
 
 
 def _period(preset: str, epochs: int) -> int:

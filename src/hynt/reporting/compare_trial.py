@@ -1,7 +1,7 @@
 """One row of a comparison: a model trained within a budget of time, judged once on the test split, and described.
 
 What is compared is what anybody could have with that budget: validation chooses the weights, and the test split is read
-once. A row says whether the schedule was run out or the time was up before.
+once. A row says how many epochs there was time for, and whether they are fewer than the model's own schedule has.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from hynt.training.loading import LoadedRun, load_run
 from hynt.training.resume import refuse_changes
 from hynt.training.run import Watcher, start, train
 from hynt.training.run_folder import RunFolder
+from hynt.training.schedule import lasting
 from hynt.training.settings import RunSettings
 from hynt.training.training_data import fit_scaling, training_table
 from hynt.training.validating import SampledEvaluator
@@ -49,23 +50,35 @@ class Trial:
     model: str
     preset: str | None = None
     seed: int = 0
-    seconds: float | None = None  # of training; None: the whole schedule
+    seconds: float | None = None  # of training, at most; None: the whole schedule
     validations: int = 6  # spread over those seconds
     validation_facts: int | None = None  # how many facts a validation asks about; None: all
     test_facts: int | None = None  # how many facts of the test split are asked about, drawn once; None: all
     changes: tuple[str, ...] = ()  # of settings, `key=value`
+    fills_time: bool = False  # the schedule is stretched or cut, so that it lasts just these seconds
 
     def settings(self, graph: KnowledgeGraph, device: torch.device) -> RunSettings:
         """The preset's settings, with the budget in place of its validations."""
+        chosen = self._planned(graph, device)
+        if self.validation_facts is not None:
+            chosen = with_overrides(chosen, [f"validation.facts={self.validation_facts}"])
+        if self.seconds is None:
+            return chosen
+        schedule = replace(chosen.schedule, seconds=self.seconds)
+        if self.fills_time:
+            schedule = lasting(schedule, self.seconds)
+        validation = replace(
+            chosen.validation, seconds=self.seconds / self.validations, every=schedule.epochs
+        )  # fmt: skip
+        return replace(chosen, schedule=schedule, validation=validation)
+
+    def planned_epochs(self, graph: KnowledgeGraph, device: torch.device) -> int:
+        """How many epochs the model's own schedule has, whatever the time."""
+        return self._planned(graph, device).schedule.epochs
+
+    def _planned(self, graph: KnowledgeGraph, device: torch.device) -> RunSettings:
         wishes = Wishes(self.model, self.preset, seed=self.seed, changes=self.changes)
-        chosen = settings_for(wishes, graph, on_gpu=device.type == "cuda")
-        changes = [] if self.validation_facts is None else [f"validation.facts={self.validation_facts}"]
-        if self.seconds is not None:
-            changes += [
-                f"schedule.seconds={self.seconds}", f"validation.seconds={self.seconds / self.validations}",
-                f"validation.every={chosen.schedule.epochs}",
-            ]  # fmt: skip
-        return with_overrides(chosen, changes)
+        return settings_for(wishes, graph, on_gpu=device.type == "cuda")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +117,7 @@ def run_trial(
     found = _test(place, trial, loaded).evaluate(loaded.model, asked)
     return {
         "model": trial.model, "preset": trial.preset, "seed": settings.seed, "changes": list(trial.changes),
-        **described(loaded.model), **trained(loaded), **judged(found),
+        **described(loaded.model), **trained(loaded, trial.planned_epochs(place.graph, place.device)), **judged(found),
         "test_seconds": time.perf_counter() - began, "peak_memory_bytes": peak_memory(place.device),
         "settings": to_mapping(settings),
     }  # fmt: skip
@@ -128,8 +141,8 @@ def described(model: Model) -> dict[str, Any]:
     return {"reads": sorted(part.value for part in model.reads), "answers": answers, "parameters": parameters}
 
 
-def trained(loaded: LoadedRun) -> dict[str, Any]:
-    """How the training went, from the run's own records."""
+def trained(loaded: LoadedRun, planned: int) -> dict[str, Any]:
+    """How the training went, from the run's own records; `planned` is how many epochs the model's schedule has."""
     run, schedule = loaded.run, loaded.settings.schedule
     lines = [json.loads(line) for line in run.metrics.read_text(encoding="utf-8").splitlines()]
     first = [line for line in lines if lines and line["phase"] == lines[0]["phase"]]
@@ -138,13 +151,13 @@ def trained(loaded: LoadedRun) -> dict[str, Any]:
     reached = max((line["epoch"] for line in epochs), default=0)
     patience, since_best = loaded.settings.validation.patience, _since_best(first)
     gave_up = patience is not None and since_best >= patience
-    limited = bool(epochs) and reached < schedule.epochs and not gave_up
-    whole = epochs[:-1] if limited else epochs  # the last epoch of a run that was out of time is cut short
+    was_cut = bool(epochs) and reached < schedule.epochs and not gave_up
+    whole = epochs[:-1] if was_cut else epochs  # the last epoch of a run that was out of time is cut short
     seconds = median([line["seconds"] for line in whole[1:] or whole]) if whole else None
     facts = len(training_table(loaded.graph, loaded.settings))
     return {
-        "facts": facts, "epochs": reached, "schedule_epochs": schedule.epochs if epochs else 0,
-        "budget_limited": limited,
+        "facts": facts, "epochs": reached, "schedule_epochs": planned if epochs else 0,
+        "budget_limited": was_cut and reached < planned,
         "train_seconds": run.manifest["training"]["seconds"], "epoch_seconds": seconds,
         "facts_per_second": facts / seconds if seconds else None, "batch_size": loaded.settings.batch_size,
         "weights_of_epoch": loaded.epoch, "best": run.manifest["training"].get("best"),

@@ -13,6 +13,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.training.model_choice import for_model, settings_class_for
 from hynt.training.presets import PRESETS, defaults_for
 from hynt.training.settings import RunSettings
+from hynt.training.validating import metric_for
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ def settings_for(wishes: Wishes, graph: KnowledgeGraph, *, on_gpu: bool) -> RunS
     else:
         mapping = for_model(wishes.model, dict(defaults_for(graph, on_gpu=on_gpu)))
     settings: RunSettings = from_mapping(kind, mapping)
+    if "metric" not in mapping.get("validation", {}):
+        settings = with_overrides(settings, [f"validation.metric={metric_for(wishes.model, graph)}"])
     settings = with_overrides(settings, wishes.overrides())
     schedule = settings.schedule
     if wishes.epochs is not None and schedule.epochs < schedule.period:

@@ -43,7 +43,7 @@ from hynt.training.hashed_files import (
     sha256_of,
     write_atomically,
 )
-from hynt.training.model_choice import settings_class_for
+from hynt.training.model_choice import package_of, settings_class_of_run
 from hynt.training.settings import RunSettings
 
 SCHEMA_VERSION = 1
@@ -90,6 +90,8 @@ class RunFolder:
                 "graph": {"name": graph.name, "path": where, "fingerprints": fingerprints(graph)},
                 "files": hashes(staging, [CONFIG, SCALING, ENVIRONMENT]),
             }  # fmt: skip
+            package = package_of(settings.model_name)
+            manifest |= {} if package is None else {"model_package": package}
             (staging / INDEX_NAME).write_text(index_text(manifest), encoding="utf-8")
         return cls.open(path)
 
@@ -133,7 +135,8 @@ class RunFolder:
         """The settings it was made with."""
         path = self.checked(CONFIG)
         mapping = tomllib.loads(path.read_text(encoding="utf-8"))
-        settings: RunSettings = from_mapping(settings_class_for(str(mapping.get("model_name"))), mapping)
+        name, package = str(mapping.get("model_name")), self.manifest.get("model_package")
+        settings: RunSettings = from_mapping(settings_class_of_run(name, package, str(self.path)), mapping)
         return settings
 
     def graph(self) -> KnowledgeGraph:

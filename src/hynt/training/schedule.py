@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from hynt.training.settings import Schedule
+
+MANY = 100_000
+"""Times as many epochs as a schedule has: more than any budget of time lets through."""
+
+
+def lasting(schedule: Schedule, seconds: float) -> Schedule:
+    """The schedule stretched or cut to these seconds of training: time alone ends it.
+
+    A cosine keeps its cycles and a line its fall, both by the share of time that is over; a rate that falls in steps
+    goes on falling, after as many epochs as before.
+    """
+    period = schedule.period * MANY if schedule.shape == "cosine" else schedule.period
+    return replace(schedule, epochs=schedule.epochs * MANY, period=period, seconds=seconds)
 
 
 def cycle_of(schedule: Schedule, epoch: int) -> tuple[int, int]:

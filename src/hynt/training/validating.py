@@ -16,9 +16,10 @@ from hynt.batches.seeds import derived_seed
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.metrics import NUMBER_METRICS, RANKING_METRICS
-from hynt.evaluation.questions import SCOPES, TaskName
+from hynt.evaluation.questions import SCOPES, TASKS, TaskName
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.models.contract import Model
+from hynt.models.contract import ItemStream, Model
+from hynt.models.registry import MODELS
 from hynt.nearest import advice_on
 from hynt.training.distributed_team import Alone
 from hynt.training.settings import RunSettings
@@ -30,7 +31,35 @@ METRICS = tuple(
     for scope in SCOPES
     for metric in metrics
 )
-"""Every metric that a run can be judged by."""
+"""Every metric that a run can be judged by: task.scope.metric."""
+
+LINK = "link.all.mrr"
+
+
+def metric_for(model_name: str, graph: KnowledgeGraph) -> str:
+    """What a run is judged by where nobody says: links, unless the validation split asks for none but heads of
+    numbers, or the model answers none; then numbers, then relations.
+    """
+    able = _tasks_of(model_name)
+    is_number, table = graph.vocabulary.relation_is_number, graph.splits.get("valid")
+    if table is None or not len(table):
+        return LINK
+    has_values = not (is_number[table.relation].all() and is_number[table.qualifier_relation].all())
+    has_numbers = _has_numbers(graph, "all")
+    if "link" in able and (has_values or not has_numbers or "number" not in able):
+        return LINK
+    if "number" in able and has_numbers:
+        return "number.all.rmse"
+    return "relation.all.mrr" if "relation" in able else LINK
+
+
+def _tasks_of(model_name: str) -> frozenset[str]:
+    return frozenset(task.name.lower() for task, _ in MODELS.get(model_name).answers)
+
+
+def _has_numbers(graph: KnowledgeGraph, scope: str) -> bool:
+    table, is_number = graph.split("valid"), graph.vocabulary.relation_is_number
+    return bool(is_number[table.relation].any() or (scope == "all" and is_number[table.qualifier_relation].any()))
 
 
 def validates(settings: RunSettings, graph: KnowledgeGraph) -> bool:
@@ -50,10 +79,20 @@ def check_metric(settings: RunSettings, graph: KnowledgeGraph) -> None:
                 advice="Import it with one, or leave early stopping off.",
             )  # fmt: skip
         return
-    table, is_number = graph.split("valid"), graph.vocabulary.relation_is_number
-    has_numbers = is_number[table.relation].any() or is_number[table.qualifier_relation].any()
-    if metric.startswith("number.") and not has_numbers:
-        raise UsageError(f"the validation split holds no number, so there is no {metric}.", where=where)
+    task, scope, _ = metric.split(".")
+    able = _tasks_of(settings.model_name)
+    learns = MODELS.get(settings.model_name).item_stream is not ItemStream.NONE  # else it is never validated
+    if learns and task not in able:
+        raise UsageError(
+            f"{settings.model_name} answers no {task} questions, so there is no {metric}.", where=where,
+            advice=f"Choose a metric of {' or '.join(name for name in TASKS if name in able)}.",
+        )  # fmt: skip
+    if task == "number" and not _has_numbers(graph, scope):
+        place = "as a tail" if _has_numbers(graph, "all") else "at all"
+        raise UsageError(
+            f"the validation split holds no number {place}, so there is no {metric}.", where=where,
+            advice="Choose number.all.rmse." if place == "as a tail" else "Choose a metric of link or relation.",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
