@@ -153,7 +153,7 @@ def trained(graph: str, preset: str | None, epochs: int, device: str, out: Path)
     found, target = load_graph(graph), chosen_device(device)
     named = preset or ("world" if graph == "world" else None)
     settings = settings_for(Wishes("hynt", named, epochs), found, on_gpu=target.type == "cuda")
-    return train(start(found, settings, out, target), target).path
+    return train(start(found, settings, out, target), target, compiled=False).path  # compiling pays for long runs alone
 
 
 def described(predictor: Predictor, given: argparse.Namespace) -> dict[str, Any]:

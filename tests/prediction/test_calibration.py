@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
+from benchmarks import interval_coverage
 from hynt.errors import UsageError
-from hynt.prediction.measuring import measure
+from hynt.prediction.calibration import number_questions
+from hynt.prediction.measuring import coverage, measure
 from hynt.prediction.predictor import load
 from hynt.training.hashed_files import index_text
 from hynt.training.run import start, train
@@ -114,3 +119,44 @@ def test_what_is_measured_on_test(predictor):
     assert widths == sorted(widths)
     assert numbers["levels"]["0.99"]["without"] == 24  # 24 residuals are too few for 99 %
     assert numbers["levels"]["0.99"]["coverage"] == 0.0
+    assert numbers["triplet"]["questions"] == 12  # heights; dates stand in qualifiers
+    by_relation = {row["relation"]: row for row in numbers["relations"]}
+    assert {name: (row["questions"], row["values"], row["own"]) for name, row in by_relation.items()} == {
+        "height": (12, 12, False), "date": (12, 12, False),
+    }  # fmt: skip
+    assert by_relation["height"]["coverage"] == numbers["triplet"]["levels"]["0.9"]["coverage"]
+    assert np.mean([row["coverage"] for row in numbers["relations"]]) == pytest.approx(covered[-1])
+
+
+def test_a_truth_beyond_the_end_of_its_interval_is_not_covered(predictor):
+    """Heights are never negative in training, so an interval that is wide enough for one does not reach it."""
+    loaded, radii = predictor.loaded, predictor.calibration.radii
+    height = loaded.graph.vocabulary.relation_ids["height"]
+    assert radii.ends_at_zero[height]
+    wide = replace(radii, radius=np.full_like(radii.radius, 9.0))
+    asked = number_questions(loaded, "test", CPU)
+    asked = replace(asked, truth=np.where(asked.relation == height, -1.0, asked.truth))
+    uncut = replace(wide, ends_at_zero=np.zeros_like(wide.ends_at_zero))
+    covered = [coverage(loaded, one, asked)["triplet"]["levels"]["0.9"]["coverage"] for one in (wide, uncut)]
+    assert covered == [0.0, 1.0]
+
+
+def test_the_coverage_of_several_runs_is_one_file(run, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "coverage.json"
+
+    def command(*said):
+        monkeypatch.setattr(sys, "argv", ["interval_coverage", *map(str, said), "--device", "cpu"])
+        return interval_coverage.main()
+
+    assert command(run, tmp_path / "nothing", "--out", out) == 1  # one of them is no run
+    assert "run (towns, test): all " in capsys.readouterr().err
+    told = json.loads(out.read_text())
+    assert told["level"] == 0.9
+    first, second = told["runs"]
+    assert (first["graph"], first["split"], first["reads_of_split"]) == ("towns", "test", 1)
+    assert first["measured"]["number"]["questions"] == 24
+    assert {"calibration_error_before", "calibration_error_after"} <= set(first["measured"]["link"])
+    assert "there is no run" in second["error"]
+    assert command(run, "--require", 0, 1) == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["reads_of_split"] == 2
+    assert command(run, "--require", 1.5, 2) == 1

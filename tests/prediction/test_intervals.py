@@ -9,9 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hynt import number
+from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import DataError
+from hynt.formats.from_python import graph_from_facts
+from hynt.graph.fact import DATE_UNIT
 from hynt.graph.vocabulary import Relation, Vocabulary
-from hynt.prediction.intervals import LEVELS, Radii, conformal_radius, fit_radii, training_spread
+from hynt.prediction.intervals import LEVELS, Radii, conformal_radius, fit_radii, never_negative, training_spread
 
 
 @given(st.integers(1, 200), st.sampled_from(LEVELS), st.integers(0, 2**31))
@@ -92,3 +96,30 @@ def test_the_spread_of_training_numbers(towns, predictor):
     expected = np.abs(scaled - np.sort(scaled)[len(scaled) // 2]).mean()
     assert spread[towns.vocabulary.relation_ids["height"]] == pytest.approx(expected)
     assert spread[towns.vocabulary.relation_ids["P19"]] == 1.0
+
+
+def values_graph(**values):
+    facts = [(f"h{index}", name, one) for name, many in values.items() for index, one in enumerate(many)]
+    return graph_from_facts({"train": facts})
+
+
+def test_what_is_never_negative_is_told_by_the_training_numbers():
+    years = [number(1900.0 + index, DATE_UNIT) for index in range(20)]
+    balances = [index - 1 for index in range(20)]
+    graph = values_graph(seats=range(20), balance=balances, few=range(9), born=years)
+    found = never_negative(graph.vocabulary, [graph.split("train")])
+    assert {graph.relations[index].name for index in np.flatnonzero(found)} == {"seats"}
+
+
+def test_intervals_end_at_zero_where_nothing_is_negative():
+    graph = values_graph(seats=range(11), balance=range(-5, 6))
+    vocabulary, scaling = graph.vocabulary, NumberScaling.fit([graph.split("train")], graph.vocabulary)
+    seats, balance = (vocabulary.relation_ids[name] for name in ("seats", "balance"))
+    relation = np.array([seats, seats, seats, balance])
+    value = np.array([1.0, 8.0, -0.5, -4.0])
+    size = (len(LEVELS), vocabulary.relation_count)
+    ends = never_negative(vocabulary, [graph.split("train")])
+    radii = Radii(np.full(size, 0.3), np.zeros(size, bool), np.zeros(size[1], int), ends)
+    low, high = radii.interval(scaling, relation, scaling.scale(relation, value), 0.9)
+    assert low == pytest.approx([0.0, 5.0, -0.5, -7.0])  # an answer below zero stays inside
+    assert high == pytest.approx([4.0, 11.0, 2.5, -1.0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from hynt.evaluation.questions import TaskName
 from hynt.evaluation.results import NumberQuestions
 from hynt.graph.vocabulary import Vocabulary
 from hynt.prediction.held_out import held_out
-from hynt.prediction.intervals import Radii, fit_radii, training_spread
+from hynt.prediction.intervals import Radii, fit_radii, never_negative, training_spread
 from hynt.prediction.temperature import fit_sharpness
 from hynt.training.checkpoint import WEIGHTS
 from hynt.training.hashed_files import RESTORE, index_text, read_index, write_atomically
@@ -90,7 +90,7 @@ def calibration_of(
                 "the calibration was made with other weights, or by another hynt.", where=str(path),
                 advice="Remove the file: it is made again.",
             )  # fmt: skip
-        return Calibration.from_mapping(content, vocabulary, str(path))
+        return _with_ends(Calibration.from_mapping(content, vocabulary, str(path)), loaded)
     made = calibrate(loaded, device, note)
     if weights is not None:
         content = {"schema_version": SCHEMA_VERSION, "weights": weights, **made.to_mapping(vocabulary)}
@@ -109,7 +109,15 @@ def calibrate(loaded: LoadedRun, device: torch.device, note: Callable[[str], Non
         return Calibration("the graph has no validation split", {}, None)
     note("calibrating on the validation split, once for this run")
     tasks: dict[str, dict[str, float]] = {task: found for task in RANKED if (found := _task(loaded, task, device))}
-    return Calibration("", tasks, _radii(loaded, device))
+    return _with_ends(Calibration("", tasks, _radii(loaded, device)), loaded)
+
+
+def _with_ends(made: Calibration, loaded: LoadedRun) -> Calibration:
+    """With intervals that end where the training numbers say that nothing can be beyond."""
+    if made.radii is None:
+        return made
+    tables = [loaded.graph.split(name) for name in training_splits(loaded.settings)]
+    return replace(made, radii=replace(made.radii, ends_at_zero=never_negative(loaded.graph.vocabulary, tables)))
 
 
 def _task(loaded: LoadedRun, task: TaskName, device: torch.device) -> dict[str, float]:

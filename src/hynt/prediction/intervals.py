@@ -5,12 +5,16 @@ prediction. With n of them, the ⌈(n + 1) · level⌉-th smallest is a radius t
 probability at least `level`, whatever the model and the data are, as long as the new question is like the held-out
 ones. A relation with enough residuals gets a radius of its own; the others share one, made of residuals divided by
 how widely each relation's training numbers are spread.
+
+Numbers of a relation that are never below zero in training (counts, lengths, populations) have no interval below zero
+either. Nothing that is left away there could be the truth but a number of a sort that training has none of, and
+measured coverage counts such a one as missed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +23,8 @@ from numpy.typing import NDArray
 
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import DataError, UsageError
+from hynt.graph.components import NUMBER_KIND, components
+from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
@@ -27,6 +33,9 @@ from hynt.graph.vocabulary import Vocabulary
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 ENOUGH = 30
 """Residuals from which on a relation has a radius of its own."""
+
+FEWEST = 10
+"""Training numbers, none of them negative, from which on a relation is taken to have no negative ones at all."""
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -39,6 +48,7 @@ class Radii:
     radius: Floats  # (levels, relations); infinite where too little is known for that level
     is_own: NDArray[np.bool_]  # (levels, relations) from the relation's own residuals, not from the shared ones
     count: Ids  # (relations,) residuals
+    ends_at_zero: NDArray[np.bool_]  # (relations,) where no interval goes below zero; training says so, not a file
 
     def at(self, level: float) -> int:
         """The row of a level."""
@@ -50,7 +60,7 @@ class Radii:
         radius = self.radius[self.at(level), relation]
         with np.errstate(over="ignore", invalid="ignore"):
             low, high = scaling.unscale(relation, scaled - radius), scaling.unscale(relation, scaled + radius)
-        return low, high
+            return cut_at_zero(low, scaling.unscale(relation, scaled), self.ends_at_zero[relation]), high
 
     def to_mapping(self, vocabulary: Vocabulary) -> dict[str, Any]:
         """By relation name, for JSON; a level that too little is known for is left out."""
@@ -70,7 +80,8 @@ class Radii:
     def from_mapping(cls, mapping: Mapping[str, Any], vocabulary: Vocabulary, where: str) -> Radii:
         """What `to_mapping` wrote."""
         size = (len(LEVELS), vocabulary.relation_count)
-        found = cls(np.full(size, np.inf), np.zeros(size, np.bool_), np.zeros(size[1], np.int64))
+        none = np.zeros(size, np.bool_)
+        found = cls(np.full(size, np.inf), none, np.zeros(size[1], np.int64), none[0].copy())
         try:
             for index in np.flatnonzero(vocabulary.relation_is_number).tolist():
                 entry = mapping[vocabulary.relations[index].name]
@@ -114,7 +125,28 @@ def fit_radii(relation: Ids, residual: Floats, spread: Floats, enough: int = ENO
         if not math.isfinite(shared):
             shared = conformal_radius(normalised, level)
         radius[row] = np.where(is_own[row], own, shared * spread)
-    return Radii(radius, is_own, count)
+    return Radii(radius, is_own, count, np.zeros(relations, np.bool_))
+
+
+def never_negative(vocabulary: Vocabulary, tables: Sequence[FactTable]) -> NDArray[np.bool_]:
+    """(relations,) true where all training numbers, and enough of them, are zero or more. Dates have no such end: there
+    are years before the first.
+    """
+    count, negative = (np.zeros(vocabulary.relation_count, dtype=np.int64) for _ in range(2))
+    for table in tables:
+        parts = components(table, vocabulary.relation_is_number)
+        numbers = parts.kind == NUMBER_KIND
+        count += np.bincount(parts.relation[numbers], minlength=len(count))
+        negative += np.bincount(parts.relation[numbers & (parts.number < 0)], minlength=len(count))
+    is_date = np.array([relation.unit == DATE_UNIT for relation in vocabulary.relations], dtype=np.bool_)
+    return np.asarray((count >= FEWEST) & (negative == 0) & ~is_date)
+
+
+def cut_at_zero(low: Floats, value: Floats, ends_at_zero: NDArray[np.bool_]) -> Floats:
+    """(n,) the lower ends of intervals around the answers `value` (n,), not below zero where nothing can be. An answer
+    that is itself below zero stays in its interval: it is what the model says.
+    """
+    return np.where(ends_at_zero, np.maximum(low, np.minimum(value, 0.0)), low)
 
 
 def training_spread(graph: KnowledgeGraph, tables: list[FactTable], scaling: NumberScaling) -> Floats:

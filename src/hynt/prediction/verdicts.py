@@ -16,7 +16,7 @@ from hynt.graph.components import Components, component_starts, components
 from hynt.prediction.audit_plan import AuditPlan, Part
 from hynt.prediction.audit_work import Judged
 from hynt.prediction.decoys import place_keys, relation_sorts
-from hynt.prediction.intervals import LEVELS, fit_radii, training_spread
+from hynt.prediction.intervals import LEVELS, cut_at_zero, fit_radii, never_negative, training_spread
 from hynt.prediction.suspicion import evidence
 
 LEVEL = 0.9
@@ -136,7 +136,9 @@ def _number_scores(found: Verdicts, rows: Ids, plan: AuditPlan) -> None:
             found.is_own[rows[own]] = fitted.is_own[level, relation[own]]
     with np.errstate(over="ignore", invalid="ignore"):
         known = np.isfinite(radius)
-        found.low[rows[known]] = scaling.unscale(relation[known], (middle - radius)[known])
+        low = scaling.unscale(relation[known], (middle - radius)[known])
+        ends = never_negative(plan.graph.vocabulary, [plan.learned])[relation[known]]
+        found.low[rows[known]] = cut_at_zero(low, found.predicted[rows[known]], ends)
         found.high[rows[known]] = scaling.unscale(relation[known], (middle + radius)[known])
     safe = np.maximum(radius, np.finfo(np.float64).tiny)
     found.residual[rows] = error / safe

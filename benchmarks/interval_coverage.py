@@ -1,0 +1,98 @@
+"""Whether finished runs keep their word on a held-out split: calibration error, and coverage and width of intervals.
+
+    PYTHONPATH=src python3 -m benchmarks.interval_coverage RUN … --device cuda --out coverage.json
+
+A run that has no calibration yet is calibrated on its validation split first, which is kept in it. Each reading of the
+split is counted in the run. With `--require LOW HIGH` the command fails unless every coverage lies between the two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from hynt import __version__
+from hynt.errors import HyntError
+from hynt.prediction.measuring import LEVEL, measure
+from hynt.prediction.predictor import Predictor, load
+
+
+def measured(predictor: Predictor, split: str) -> dict[str, Any]:
+    """What is known of one run, for JSON."""
+    loaded, calibration = predictor.loaded, predictor.calibration
+    told: dict[str, Any] = {"run": loaded.run.path.name, "graph": loaded.graph.name, **loaded.described()}
+    if calibration.missing:
+        return told | {"not_calibrated": calibration.missing}
+    began = time.monotonic()
+    told |= {"split": split, "reads_of_split": loaded.run.count_read(split)}
+    told["valid"] = {task: dict(found) for task, found in calibration.tasks.items()}
+    told["measured"] = measure(loaded, calibration, split, predictor.device)
+    return told | {"seconds": round(time.monotonic() - began, 2)}
+
+
+def line(told: dict[str, Any]) -> str:
+    """One run for people: each scope's coverage, and each task's calibration error."""
+    if "not_calibrated" in told:
+        return f"{told['run']} ({told['graph']}): not calibrated, {told['not_calibrated']}"
+    parts = []
+    for scope, found in scopes(told).items():
+        one = found["levels"][f"{LEVEL:g}"]
+        width = "none" if one["mean_width"] is None else f"{one['mean_width']:.3f}"
+        parts.append(f"{scope} {one['coverage']:.4f} of {found['questions']:,}, mean width {width}")
+    for task in ("link", "relation"):
+        if task in told["measured"]:
+            error = told["measured"][task]
+            before, after = error["calibration_error_before"], error["calibration_error_after"]
+            parts.append(f"{task} calibration error {before:.4f} to {after:.4f}")
+    return f"{told['run']} ({told['graph']}, {told['split']}): " + "; ".join(parts)
+
+
+def scopes(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What was measured of all numbers, and of those of triplets."""
+    numbers = told.get("measured", {}).get("number")
+    if numbers is None:
+        return {}
+    return {"all": numbers} | ({"triplet": numbers["triplet"]} if "triplet" in numbers else {})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--require", type=float, nargs=2, metavar=("LOW", "HIGH"))
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    result: dict[str, Any] = {"hynt": __version__, "torch": torch.__version__, "level": LEVEL, "runs": []}
+    outside = 0
+    for path in given.runs:
+        try:
+            predictor = load(path, given.device, lambda text: print(text, file=sys.stderr, flush=True))
+            told = measured(predictor, given.split)
+        except HyntError as problem:
+            told = {"run": path.name, "error": str(problem)}
+            print(f"{path.name}: {problem}", file=sys.stderr, flush=True)
+            outside += 1
+        else:
+            on_gpu = predictor.device.type == "cuda"
+            result["device"] = torch.cuda.get_device_name() if on_gpu else "cpu"
+            print(line(told), file=sys.stderr, flush=True)
+            if given.require and "all" in scopes(told):
+                low, high = given.require
+                outside += not low <= scopes(told)["all"]["levels"][f"{LEVEL:g}"]["coverage"] <= high
+        result["runs"].append(told)
+        if given.out is not None:  # after each run: what is measured is not lost with what follows
+            given.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if given.out is None:
+        print(json.dumps(result, indent=1, ensure_ascii=False))
+    return 1 if outside else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
