@@ -25,5 +25,5 @@ def test_generated_facts_ask_for_everything():
     assert (facts.tail_entity[facts.tail_is_number] == 500).all()
     asked = [stream.planner.regular.outputs[task.value] for task in Task]
     assert min(asked) > 0
-    assert stream.sampler is not None
-    assert float(stream.sampler.answer_share.sum()) == pytest.approx(1, rel=1e-3)
+    assert stream.entity_loss is not None
+    assert float(stream.entity_loss.answer_share.sum()) == pytest.approx(1, rel=1e-3)

@@ -13,10 +13,9 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
 from hynt.batches.masking import hide
 from hynt.models.contract import Entities, Number, Relations, Tokens
-from hynt.models.hynt import Hynt, linear_with_bias_column
+from hynt.models.hynt import Hynt
 from hynt.models.hynt_settings import HyntSettings, as_released
-from hynt.models.layers.attention import Group, attend_by_broadcast, attend_by_product
-from hynt.models.layers.dropout import Dropout
+from hynt.models.layers.attention import Group
 from hynt.models.layers.transformer import Transformer, TransformerLayer
 from hynt.training.losses import LossSettings, joint_loss, masked_fact_losses
 from tests.models.small_models import FORMS, SMALL, facts_of, small_model
@@ -59,20 +58,6 @@ def test_a_lone_token_attends_to_itself_as_torch_would():
     beside_padding = torch.stack([tokens, torch.randn(4, 8)], 1).flatten(0, 1)
     present = torch.tensor([[True, False]] * 4)
     torch.testing.assert_close(alone, layer(beside_padding, [Group(4, 2, present)])[::2])
-
-
-def test_both_forms_of_attention_agree_in_values_and_gradients():
-    torch.manual_seed(0)
-    query, key, value = (torch.randn(3, length, 2, 4, requires_grad=True) for length in (2, 5, 5))
-    present = torch.rand(3, 5) < 0.6
-    present[:, 0] = True
-    outer = torch.randn(3, 2, 2, 4)
-    results = []
-    for form in (attend_by_product, attend_by_broadcast):
-        result = form(query, key, value, present, Dropout(0.0, 1, query.device))
-        results.append((result, *torch.autograd.grad(result, (query, key, value), outer)))
-    for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(one, other)
 
 
 def test_dropout_drops_in_training_only():
@@ -197,13 +182,3 @@ def test_the_forms_are_all_different():
     for index, one in enumerate(encoded):
         for other in encoded[index + 1 :]:
             assert not torch.allclose(one, other)
-
-
-def test_a_bias_as_a_column_changes_neither_scores_nor_gradients():
-    torch.manual_seed(0)
-    x, weight, bias = (torch.randn(shape, requires_grad=True) for shape in ((5, 16), (11, 16), (11,)))
-    outer = torch.randn(5, 11)
-    both = torch.nn.functional.linear(x, weight, bias), linear_with_bias_column(x, weight, bias, 5)
-    results = [(scores, *torch.autograd.grad(scores, (x, weight, bias), outer)) for scores in both]
-    for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(one, other)

@@ -145,9 +145,7 @@ def large_tables_move_as_small_ones() -> None:
     found = []
     for swept in (True, False):
         table = torch.nn.Parameter(begin.clone())
-        optimisation = Optimisation([table], chosen, GPU)
-        assert optimisation._sweeps_tables, "Triton is missing"
-        optimisation._sweeps_tables = swept
+        optimisation = Optimisation([table], chosen, GPU, sweeps=swept)
         for step in range(20):
             table.grad = torch.randn(size, device=GPU, generator=generator.manual_seed(step)) * (step + 1)
             optimisation.update(torch.zeros((), device=GPU))

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-import types
-
 import pytest
 import torch
 from torch import nn
-from torch.optim.adam import adam as fused_adam
 
-from hynt.training.optimisation import LARGE, Optimisation
+from hynt.training.optimisation import Optimisation
 from hynt.training.settings import Optimiser
 
 CPU = torch.device("cpu")
@@ -69,35 +65,3 @@ def test_weight_decay_is_that_of_adamw():
         optimisation.update(torch.tensor(1.0))
         adamw.step()
     torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-7)
-
-
-def test_swept_tables_move_as_the_others(monkeypatch):
-    """Which tensors are swept and how steps are counted; the kernel itself is held to the fused one on a GPU."""
-
-    def update_table(parameter, gradient, mean, square, step, rate, scale, failed, settings):
-        fused_adam(
-            [parameter], [gradient], [mean], [square], [], [step.clone()], fused=True, grad_scale=scale,
-            found_inf=failed, amsgrad=False, beta1=settings.beta1, beta2=settings.beta2, lr=rate,
-            weight_decay=0.0, eps=settings.epsilon, maximize=False,
-        )  # fmt: skip
-
-    stand_in = types.ModuleType("hynt.training.table_update")
-    stand_in.update_table = update_table
-    monkeypatch.setitem(sys.modules, "hynt.training.table_update", stand_in)
-    sizes = (LARGE, 7, LARGE + 3)
-    both = []
-    for swept in (True, False):
-        parameters = [nn.Parameter(torch.ones(size)) for size in sizes]
-        optimisation = Optimisation(parameters, Optimiser(learning_rate=0.01, clip=0.1), CPU)
-        optimisation._sweeps_tables = swept
-        for step in range(4):
-            generator = torch.Generator().manual_seed(step)
-            for parameter in parameters:
-                parameter.grad = torch.randn(len(parameter), generator=generator)
-            if step == 2:
-                parameters[2].grad = None  # a step that does not move all
-            optimisation.update(torch.tensor(1.0 if step < 3 else float("nan")))
-        assert [int(step) for step in optimisation.steps] == [3, 3, 2]
-        both.append([*(parameter.detach() for parameter in parameters), *optimisation.means, *optimisation.squares])
-    for one, other in zip(*both, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)

@@ -52,7 +52,7 @@ def losses_of_whole(model: Hynt) -> list[float]:
     optimisation = Optimisation([hidden, *rest], SETTINGS.optimiser, CPU)
     squares = {name: torch.zeros(ENTITIES) for name in TABLES}
     touched: dict[str, list[torch.Tensor]] = {name: [] for name in TABLES}
-    rows_of, draw = model.entity_rows, made.sampler.draw
+    rows_of, draw = model.entity_rows, made.entity_loss.draw
     model.entity_rows = lambda ids: (touched["entity"].append(ids), rows_of(ids))[1]
 
     def drawn(answer, weight):
@@ -61,7 +61,7 @@ def losses_of_whole(model: Hynt) -> list[float]:
             touched[name].append(torch.cat([found.ids, answer]))
         return found
 
-    object.__setattr__(made.sampler, "draw", drawn)
+    object.__setattr__(made.entity_loss, "draw", drawn)
     found = []
     for index in range(STEPS):
         optimisation.forget_gradients()
@@ -95,7 +95,7 @@ def trained(team, _path) -> None:
     assert model.entity.shape[0] == 1
     whole = whole_model(model)
     expected = losses_of_whole(whole)
-    made.sampler = ShardedSampler.like(made.sampler)
+    made.entity_loss = ShardedSampler.like(made.entity_loss)
     optimisation = Optimisation(trainable(model), SETTINGS.optimiser, CPU)
     optimisation.exchange = team.exchange
     updates = TableUpdates(model)

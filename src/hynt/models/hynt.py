@@ -253,17 +253,5 @@ def _aligned(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     if not x.is_cuda:
         return functional.linear(x, weight, bias)
     short = -len(bias) % ALIGNMENT
-    if torch.is_grad_enabled():
-        return linear_with_bias_column(x, weight, bias, short)
     padded = functional.linear(x, functional.pad(weight, (0, 0, 0, short)), functional.pad(bias, (0, short)))
     return padded[:, : len(bias)]
-
-
-def linear_with_bias_column(x: Tensor, weight: Tensor, bias: Tensor, short: int) -> Tensor:
-    """x·Wᵀ + b, the bias as a further column of W beside a 1 in x: the way back gets its gradient from a matrix product
-    instead of one more sweep over the gradient of all scores.
-    """
-    ones = functional.pad(x.new_ones(len(x), 1), (0, ALIGNMENT - 1))
-    column = functional.pad(bias.unsqueeze(1), (0, ALIGNMENT - 1))
-    wide = functional.pad(torch.cat([weight, column], 1), (0, 0, 0, short))
-    return functional.linear(torch.cat([x, ones], 1), wide)[:, : len(bias)]

@@ -62,11 +62,11 @@ def masked_fact_losses(
     step: Step,
     smoothing: float,
     relation_smoothing: float | None = None,
-    sampler: EntityLoss | None = None,
+    entity_loss: EntityLoss | None = None,
 ) -> dict[Task, LossPart]:
     """The loss of each task that the step has places for. Each output is computed only for the rows that ask for it.
 
-    With a sampler, the entities' normaliser is estimated from a sample of them.
+    With an `entity_loss`, questions for entities are left to it.
     """
     question = model.read(batch)
     parts: dict[Task, LossPart] = {}
@@ -89,10 +89,10 @@ def masked_fact_losses(
         else:
             # A place without a question may hold a row whose answer is no entity; its weight is 0.
             entity = answers.entity[rows].clamp(max=model.sizes.entities - 1)
-            if sampler is None:
+            if entity_loss is None:
                 loss = smoothed_cross_entropy(model.score(asked, Entities()), entity, smoothing)
             else:
-                loss = sampler.loss(model, asked, entity, weights, smoothing)
+                loss = entity_loss.loss(model, asked, entity, weights, smoothing)
         parts[task] = LossPart((loss * weights).sum(), weights.sum())
     return parts
 

@@ -19,6 +19,7 @@ from hynt.models.contract import Model
 from hynt.training.losses import LossSettings, joint_loss, masked_fact_losses
 from hynt.training.sampled_softmax import sampler_for
 from hynt.training.streams import Loss, LossFunction, StepItems
+from hynt.training.whole_softmax import whole_softmax_for
 
 
 class MaskedEpoch:
@@ -57,7 +58,7 @@ class MaskedFacts:
         self.facts, self.losses = facts, losses
         self.item_count = len(facts)
         self.planner = EpochPlanner(facts, batch_size, masking)
-        self.sampler = sampler_for(facts, self.planner.components, losses)
+        self.entity_loss = sampler_for(facts, self.planner.components, losses) or whole_softmax_for(facts)
 
     def epoch(self, seed: int, epoch: int) -> MaskedEpoch:
         """The plan of an epoch."""
@@ -70,7 +71,7 @@ class MaskedFacts:
     def loss_for(self, shape: Hashable) -> LossFunction:
         """Hides, reads and scores; each part is the mean over its own questions."""
         assert isinstance(shape, StepShape)
-        facts, losses, layout, sampler = self.facts, self.losses, shape.layout, self.sampler
+        facts, losses, layout, entity_loss = self.facts, self.losses, shape.layout, self.entity_loss
         at = places(layout, facts.device)
         sizes = (layout.rows, layout.rows, *shape.outputs)
         link, relation, number = shape.outputs
@@ -83,7 +84,7 @@ class MaskedFacts:
             batch, answers = hide(facts, rows, asked, layout, at)
             parts = masked_fact_losses(
                 cast(Model, model), batch, answers, cast(Step, step), losses.smoothing, losses.relation_smoothing,
-                sampler,
+                entity_loss,
             )  # fmt: skip
             none = weights.new_zeros(())
             sums = [parts[task].total if task in parts else none for task in Task]

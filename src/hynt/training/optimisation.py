@@ -4,7 +4,7 @@ from the host.
 The fused kernels divide gradients by a scale and skip the update when a flag is up; mixed-precision training uses
 both for its own ends. Here the scale is the clipping factor, which spares a pass over all gradients, and the flag goes
 up for good at the first loss or gradient that is not finite. So the weights stay as they were before the bad step,
-however late the host learns of it. Large tables on a GPU get a kernel of their own, `table_update`, with the same two.
+however late the host learns of it. On a GPU Adam has a kernel of its own, `table_update`, with the same two.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
 from hynt.training.settings import Optimiser
+from hynt.training.side_by_side import SideBySide
 
-LARGE = 2**16
-"""Numbers in a tensor from which on it is swept alone on a GPU. The fused kernel gives that many to one processor; a
-large GPU has more than a hundred of these.
-"""
+LARGE = 2**20
+"""Numbers in a tensor from which on it is swept alone on a GPU. Smaller ones lie side by side and are swept at once."""
 
 
 class Optimisation:
@@ -37,7 +36,10 @@ class Optimisation:
         settings: Optimiser,
         device: torch.device,
         second: Sequence[nn.Parameter] = (),
+        *,
+        sweeps: bool | None = None,
     ) -> None:
+        """`sweeps`: whether Adam runs by the kernel of `table_update`; None: where there is one."""
         self.parameters = [*parameters, *second]
         self._own = (range(len(parameters)), range(len(parameters), len(self.parameters)))
         self.settings = settings
@@ -47,9 +49,17 @@ class Optimisation:
         self.squares = [torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters]
         self._all_steps = torch.zeros(len(self.parameters), dtype=torch.float32, device=device)
         self.steps = list(self._all_steps.unbind())  # each () float32
-        sweeps = device.type == "cuda" and settings.method == "adam" and settings.weight_decay == 0
-        self._sweeps_tables = sweeps and find_spec("triton") is not None
-        self._counts: dict[tuple[int, ...], Tensor] = {}  # for tables that move together: 1 for each of them
+        if sweeps is None:
+            sweeps = device.type == "cuda" and find_spec("triton") is not None
+        plain = settings.method == "adam" and settings.weight_decay == 0 and not second
+        self._sweeps = sweeps and plain and all(one.dtype == torch.float32 for one in self.parameters)
+        self._moves: dict[tuple[int, ...], Tensor] = {}  # for parameters that move together: 1 for each of them
+        self._small: SideBySide | None = None
+        small = [i for i, parameter in enumerate(self.parameters) if parameter.numel() < LARGE]
+        if self._sweeps and small:
+            from hynt.training.table_update import BLOCK
+
+            self._small = SideBySide(small, self.parameters, self.means, self.squares, BLOCK)
         # Where several processes train together: sums gradients in place, and the loss, over all of them.
         self.exchange: Callable[[Sequence[Tensor], Tensor], Tensor] | None = None
         # Where tables are spread over processes: what moves them after each update, and this process's state of that.
@@ -74,6 +84,10 @@ class Optimisation:
             return
         if self.exchange is not None:
             total = self.exchange(gradients, total)
+        if self._sweeps:
+            large = [i for i in moved if self._small is None or i not in self._small.indices]
+            gradients = [gradient for i, gradient in zip(moved, gradients, strict=True) if i in large]
+            gradients += [] if self._small is None else [self._small.gradient(self.parameters)]
         norm = torch.linalg.vector_norm(torch.stack(list(torch._foreach_norm(gradients))))
         self.failed.copy_(torch.maximum(self.failed, (~torch.isfinite(norm + total.detach())).float()))
         clip = self.settings.clip
@@ -85,11 +99,9 @@ class Optimisation:
                 lr=self.rate, dampening=0.0, nesterov=False, maximize=False,  # type: ignore[arg-type]
             )  # fmt: skip
             return
-        tables = [i for i in moved if self._sweeps_tables and self.parameters[i].numel() >= LARGE]
-        if tables:
-            self._sweep(tables, torch.ones_like(norm) if scale is None else scale)
-            gradients = [gradient for i, gradient in zip(moved, gradients, strict=True) if i not in tables]
-            moved = [i for i in moved if i not in tables]
+        if self._sweeps:
+            self._sweep(moved, large, gradients, torch.ones_like(norm) if scale is None else scale)
+            return
         adam(
             [self.parameters[i] for i in moved], gradients, [self.means[i] for i in moved],
             [self.squares[i] for i in moved], [], [self.steps[i] for i in moved],
@@ -99,22 +111,26 @@ class Optimisation:
             eps=self.settings.epsilon, maximize=False,
         )  # fmt: skip
 
-    def _sweep(self, tables: Sequence[int], scale: Tensor) -> None:
+    def _sweep(self, moved: Sequence[int], large: Sequence[int], gradients: Sequence[Tensor], scale: Tensor) -> None:
+        """Moves large parameters one by one, then all small ones; `gradients` are in that order."""
         from hynt.training.table_update import update_table
 
-        for i in tables:
-            gradient = self.parameters[i].grad
-            assert gradient is not None
+        # Made outside any capture: steps are warmed up first.
+        moves = self._moves.get(tuple(moved))
+        if moves is None:
+            moves = self._moves[tuple(moved)] = torch.zeros_like(self._all_steps)
+            moves[list(moved)] = 1.0
+        common = (self.rate, scale, self.failed, self.settings)
+        for i, gradient in zip(large, gradients, strict=False):
+            table = self.parameters[i]
+            update_table(table, gradient.contiguous(), self.means[i], self.squares[i], self.steps[i], *common)
+        if self._small is not None:
+            small = self._small
             update_table(
-                self.parameters[i], gradient.contiguous(), self.means[i], self.squares[i], self.steps[i], self.rate,
-                scale, self.failed, self.settings,
+                small.values, gradients[-1], small.means, small.squares, self._all_steps, *common,
+                owners=small.owners, moves=moves,
             )  # fmt: skip
-        if self._counts.get(tuple(tables)) is None:
-            ones = torch.zeros_like(self._all_steps)
-            ones[list(tables)] = 1.0
-            self._counts[tuple(tables)] = ones
-        # All counters at once: a small kernel for each table would take longer than the tables.
-        self._all_steps.add_(torch.where(self.failed > 0, 0.0, self._counts[tuple(tables)]))
+        self._all_steps.add_(torch.where(self.failed > 0, 0.0, moves))
 
     def tensors(self) -> dict[str, Tensor]:
         """The state by name, for a checkpoint."""

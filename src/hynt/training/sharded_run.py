@@ -67,7 +67,7 @@ def sample_from_tables(phases: list[Phase], model: nn.Module, settings: RunSetti
         shares = answer_shares(phase.stream.facts, phase.stream.planner.components)
         losses = settings.losses
         sampler = NegativeSampler.of(shares, losses.negatives, losses.negative_source)
-        phase.stream.sampler = ShardedSampler.like(sampler)
+        phase.stream.entity_loss = ShardedSampler.like(sampler)
 
 
 def prepare_tables(model: nn.Module, settings: RunSettings, optimisation: Optimisation) -> None:

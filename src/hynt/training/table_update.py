@@ -1,7 +1,7 @@
-"""Adam on a large table in one sweep: a Triton kernel.
+"""Adam in one sweep over a large table, or over many small tensors laid side by side: a Triton kernel.
 
-PyTorch's fused kernel is made for many small tensors and leaves half the memory's speed unused on a table of millions
-of numbers. Import this module only where Triton is installed.
+PyTorch's fused kernel gives 65,536 numbers to one processor: a table of millions leaves half the memory's speed
+unused, and many small tensors leave most processors idle. Import this module only where Triton is installed.
 """
 
 from __future__ import annotations
@@ -11,26 +11,36 @@ import math
 import triton
 import triton.language as tl
 from torch import Tensor
-from triton.language.extra import libdevice
 
 from hynt.training.settings import Optimiser
 
 BLOCK = 1024
+"""Numbers a program moves. Tensors that lie side by side begin at multiples of it, so that each block has one owner."""
+
+
+@triton.jit
+def _complement(x):  # type: ignore[no-untyped-def]
+    """1 − e^x for x < 0; near 0 by its series, where a plain difference would lose digits."""
+    return tl.where(x > -0.03, -x * (1 + x * (1 / 2 + x * (1 / 6 + x / 24))), 1 - tl.exp(x))
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _sweep(  # type: ignore[no-untyped-def] # noqa: ANN202 - Triton reads these names, not their types
-    parameter, gradient, mean, square, step, rate, scale, failed, count,  # noqa: ANN001
+def _sweep(  # type: ignore[no-untyped-def]
+    parameter, gradient, mean, square, owners, moves, steps, rate, scale, failed, count,
     log1: tl.constexpr, log2: tl.constexpr, less1: tl.constexpr, less2: tl.constexpr, epsilon: tl.constexpr,
-    block: tl.constexpr,
+    block: tl.constexpr, shared: tl.constexpr,
 ):  # fmt: skip
-    if tl.load(failed) == 0:
+    owner = 0
+    moving = tl.load(failed) == 0
+    if shared:
+        owner = tl.load(owners + tl.program_id(0))
+        moving = moving & (tl.load(moves + owner) > 0)
+    if moving:
         at = tl.program_id(0).to(tl.int64) * block + tl.arange(0, block)
         inside = at < count
-        steps = tl.load(step) + 1
-        # 1 − β^steps, without the loss of digits that a plain difference has for β near 1.
-        correction1 = -libdevice.expm1(steps * log1)
-        correction2 = -libdevice.expm1(steps * log2)
+        step = tl.load(steps + owner) + 1
+        correction1 = _complement(step * log1)  # 1 − β1^step
+        correction2 = _complement(step * log2)
         g = tl.load(gradient + at, inside).to(tl.float32) / tl.load(scale)
         m = tl.load(mean + at, inside)
         v = tl.load(square + at, inside)
@@ -48,20 +58,23 @@ def update_table(
     gradient: Tensor,
     mean: Tensor,
     square: Tensor,
-    step: Tensor,
+    steps: Tensor,
     rate: Tensor,
     scale: Tensor,
     failed: Tensor,
     settings: Optimiser,
+    owners: Tensor | None = None,
+    moves: Tensor | None = None,
 ) -> None:
     """One step of Adam (Kingma and Ba, algorithm 1) in place: gradients divided by `scale`, nothing moves if `failed`.
 
-    All tensors are contiguous and on one GPU; `step`, `rate`, `scale` and `failed` are () float32. The caller counts
-    the steps.
+    All tensors are contiguous and on one GPU; `rate`, `scale` and `failed` are () float32. `steps` () counts the steps
+    so far. Where several tensors lie side by side, `owners` (blocks,) int32 says whose each block is, `steps` and
+    `moves` (tensors,) float32 are by owner, and those whose entry in `moves` is 0 stay. The caller counts the steps.
     """
-    count = parameter.numel()
+    count, shared = parameter.numel(), owners is not None
     _sweep[(triton.cdiv(count, BLOCK),)](
-        parameter, gradient, mean, square, step, rate, scale, failed, count,
-        math.log(settings.beta1), math.log(settings.beta2), 1 - settings.beta1, 1 - settings.beta2, settings.epsilon,
-        BLOCK,
+        parameter, gradient, mean, square, owners if shared else steps, moves if shared else steps, steps, rate, scale,
+        failed, count, math.log(settings.beta1), math.log(settings.beta2), 1 - settings.beta1, 1 - settings.beta2,
+        settings.epsilon, BLOCK, shared,
     )  # fmt: skip

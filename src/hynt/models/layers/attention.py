@@ -1,11 +1,12 @@
-"""Multi-head attention inside groups of a few tokens, written out.
+"""Multi-head attention inside groups of a few tokens.
 
-Facts are short: most have one to four tokens. At that length a fused attention kernel spends its time on overhead,
-while products and sums written out are merged by the compiler into one or two kernels.
+Facts are short: most have one to four tokens. At that length the kernels made for long texts spend their time on
+overhead, so on a GPU short groups have a kernel of their own. Everything else is matrix products.
 """
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import torch
@@ -13,10 +14,15 @@ from torch import Tensor
 
 from hynt.models.layers.dropout import Dropout
 
+HAS_KERNEL = find_spec("triton") is not None
+if HAS_KERNEL:
+    from hynt.models.layers.attention_kernel import attend_short
+
 SHORT = 16
-"""Groups of at most so many tokens are compared by broadcasting on a GPU; longer ones, and all on a CPU, by matrix
-products.
-"""
+"""Groups of at most so many tokens are compared by the kernel for short ones on a GPU."""
+
+NARROW = 128
+"""The width of a head up to which it serves."""
 
 
 class Group(NamedTuple):
@@ -34,10 +40,11 @@ class Group(NamedTuple):
 def attend(query: Tensor, key: Tensor, value: Tensor, present: Tensor | None, dropout: Dropout) -> Tensor:
     """(rows, queries, heads, width) from queries of that shape and (rows, keys, heads, width) keys and values.
 
-    `present` (rows, keys) bool says which keys may be looked at; each row has at least one.
+    `present` (rows, keys) bool says which keys may be looked at; each row's first one may.
     """
-    form = attend_by_broadcast if query.is_cuda and key.shape[1] <= SHORT else attend_by_product
-    return form(query, key, value, present, dropout)
+    if HAS_KERNEL and query.is_cuda and key.shape[1] <= SHORT and key.shape[3] <= NARROW:
+        return attend_short(query, key, value, present, dropout.keys(), dropout.rate)
+    return attend_by_product(query, key, value, present, dropout)
 
 
 def attend_by_product(query: Tensor, key: Tensor, value: Tensor, present: Tensor | None, dropout: Dropout) -> Tensor:
@@ -47,15 +54,6 @@ def attend_by_product(query: Tensor, key: Tensor, value: Tensor, present: Tensor
         scores = scores.masked_fill(~present[:, None, None, :], float("-inf"))
     weights = dropout.small(scores.softmax(-1))
     return torch.einsum("rhqk,rkhw->rqhw", weights.to(value.dtype), value)
-
-
-def attend_by_broadcast(query: Tensor, key: Tensor, value: Tensor, present: Tensor | None, dropout: Dropout) -> Tensor:
-    """`attend` by products of numbers and sums, which the compiler merges."""
-    scores = (query.unsqueeze(2) * key.unsqueeze(1)).sum(-1) * query.shape[-1] ** -0.5  # (rows, queries, keys, heads)
-    if present is not None:
-        scores = scores.masked_fill(~present[:, None, :, None], float("-inf"))
-    weights = dropout.small(scores.softmax(2))
-    return (weights.to(value.dtype).unsqueeze(-1) * value.unsqueeze(1)).sum(2)
 
 
 def attend_to_itself(value: Tensor, dropout: Dropout) -> Tensor:

@@ -3,14 +3,21 @@
 On a GPU a step with dropout spends its time making random numbers: PyTorch's generator takes some sixty operations for
 each. Whether a number is kept needs far less, so there the choice is a short integer hash of its place and of two
 numbers drawn for each use of dropout. The compiler merges the hash into whatever comes before and after, and makes
-it again on the way back instead of storing it. On a CPU PyTorch's own dropout serves.
+it again on the way back instead of storing it; without a compiler one kernel does the same. On a CPU PyTorch's own
+dropout serves.
 """
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import torch
 import torch.nn.functional as functional
 from torch import Tensor
+
+HAS_KERNEL = find_spec("triton") is not None
+if HAS_KERNEL:
+    from hynt.models.layers.dropout_kernel import HashedDropout
 
 
 class Dropout:
@@ -24,16 +31,26 @@ class Dropout:
             # (uses, 2) int32. One small draw a pass: its state is that of PyTorch's generator, so seeds hold.
             self._keys = torch.randint(-(2**31), 2**31 - 1, (uses, 2), dtype=torch.int32, device=device)
 
+    def keys(self) -> Tensor | None:
+        """(2,) int32, which choose what is dropped next; None where nothing is, or PyTorch chooses."""
+        if self._keys is None:
+            return None
+        self._used += 1
+        return self._keys[self._used - 1]
+
     def small(self, x: Tensor) -> Tensor:
         """The same for a tensor that is then spread over a larger one: there a hash would be made for every copy."""
         return functional.dropout(x, self.rate, self.rate > 0)
 
     def __call__(self, x: Tensor) -> Tensor:
         """`x` with some numbers 0 and the others grown, so that the expectation stays."""
-        if self._keys is None:
+        keys = self.keys()
+        if keys is None:
             return functional.dropout(x, self.rate, self.rate > 0)
-        first, second = self._keys[self._used].unbind()
-        self._used += 1
+        if HAS_KERNEL and x.is_cuda and not torch.compiler.is_compiling():
+            dropped: Tensor = HashedDropout.apply(x, keys, self.rate)  # type: ignore[no-untyped-call]
+            return dropped
+        first, second = keys.unbind()
         return torch.where(kept(x, first, second, self.rate), x * (1 / (1 - self.rate)), 0.0)
 
 

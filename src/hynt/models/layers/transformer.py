@@ -38,7 +38,7 @@ class TransformerLayer(nn.Module):
         """(tokens, dimension) from the same; or, with `asked` (rows,) token numbers, one a row, (rows, dimension) of
         these.
         """
-        drop = Dropout(self.dropout if self.training else 0.0, 3, tokens.device)
+        drop = Dropout(self.dropout if self.training else 0.0, 3 + len(groups), tokens.device)
         weight, bias, width = self.projection.weight, self.projection.bias, tokens.shape[-1]
         # Tokens that are alone lead (`groups` are sorted by length); a lone token is its row's only one.
         alone = groups[0].tokens if groups[0].length == 1 else 0

@@ -1,0 +1,59 @@
+"""The loss of a row of scores and the gradient of these scores in one visit: a Triton kernel.
+
+The scores of all entities are by far the largest tensor of a step. A row is read once from memory to find its
+normaliser; while it is still in the cache it is read again and overwritten by its gradient. Import this module only
+where Triton is installed.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+BLOCK = 8192
+"""Scores a program looks at together."""
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _rows(  # type: ignore[no-untyped-def]
+    scores, answer, loss, smoothing,
+    columns: tl.constexpr, stride: tl.constexpr, block: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64)
+    base = scores + row * stride
+    right = tl.load(answer + row)
+    picked = tl.load(base + right).to(tl.float32)
+    top = float("-inf")
+    mass = tl.zeros([block], tl.float32)  # Σ exp(s − top), still apart by place in the block
+    total = tl.zeros([block], tl.float32)
+    for start in range(0, columns, block):
+        at = start + tl.arange(0, block)
+        s = tl.load(base + at, at < columns, float("-inf")).to(tl.float32)
+        higher = tl.maximum(top, tl.max(s, 0))
+        mass = mass * tl.exp(top - higher) + tl.exp(s - higher)
+        total += tl.where(at < columns, s, 0.0)
+        top = higher
+    normaliser = top + tl.log(tl.sum(mass, 0))
+    even = smoothing / columns
+    tl.store(loss + row, normaliser - (1 - smoothing) * picked - smoothing * (tl.sum(total, 0) / columns))
+    # Every thread has read the answer's score before any overwrites it.
+    tl.debug_barrier()
+    for start in range(0, stride, block):
+        at = start + tl.arange(0, block)
+        s = tl.load(base + at, at < columns, float("-inf")).to(tl.float32)
+        gradient = tl.exp(s - normaliser) - even - tl.where(at == right, 1 - smoothing, 0.0)
+        # Columns beyond the last entity are there for alignment only.
+        gradient = tl.where(at < columns, gradient, 0.0)
+        tl.store(base + at, gradient.to(scores.dtype.element_ty), at < stride)
+
+
+def losses_then_gradients(scores: Tensor, columns: int, answer: Tensor, smoothing: float) -> Tensor:
+    """(k,) float32 cross entropy with target (1 − ε)·[answer] + ε/columns, from the first `columns` of (k, width)
+    contiguous scores, which become its gradient, in place; further columns become 0.
+    """
+    loss = torch.empty(len(scores), dtype=torch.float32, device=scores.device)
+    if len(scores):
+        _rows[(len(scores),)](scores, answer, loss, smoothing, columns, scores.shape[1], BLOCK, num_warps=8)
+    return loss
