@@ -27,6 +27,26 @@ def test_the_summary_as_json(hynt, source):
     assert outcome["leakage_left"] == []
 
 
+def test_numbers_that_nobody_marked_are_hinted_at_once(hynt, tmp_path):
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"{split}.csv").write_text("head,relation,tail\nJapan,land area,377975\nJapan,capital,Tokyo\n")
+    done = hynt("data", "check", tmp_path, "--format", "csv-edges", "--json")
+    assert done.json["hints"] == [
+        "values of land area are written like numbers and were read as names. "
+        "If they are numbers, add: --numeric 'land area'"
+    ]
+    assert done.err == f"note: {done.json['hints'][0]}\n"
+    marked = hynt("data", "check", tmp_path, "--format", "csv-edges", "--numeric", "land area")
+    assert (marked.code, marked.err) == (0, "")
+
+
+def test_a_missing_format_names_them(hynt, source):
+    done = hynt("data", "check", source)
+    assert done.code == 2
+    assert "no format was given.\n  where: --format" in done.err
+    assert "Known here: hynt, stare, nary-json, tsv, jsonl, parquet, csv-edges, rdf." in done.err
+
+
 def test_the_first_twenty_problems_and_a_count_per_reason(hynt, tmp_path):
     bad = ['{"head": "a", "relation": "r", "tail": 1e999}'] * 15 + ['{"head": "a"}'] * 10
     (tmp_path / "bad.jsonl").write_text("\n".join(['{"head": "a", "relation": "r", "tail": 1}', *bad]) + "\n")

@@ -47,6 +47,23 @@ def test_nothing_is_a_number_unless_it_is_said(tmp_path):
     assert found == [Fact("1", "2", "3", (Qualifier("year", "2020"),))]
 
 
+def test_unmarked_numbers_and_dates_are_hinted_at_with_the_option(tmp_path):
+    text = "head,relation,tail,share,since\nA,height,1.8,5 %,1990-02\nB,height,-1e3,unknown,2001-01-31\nA,knows,B,,\n"
+    _, report = read(text, tmp_path)
+    assert report.hints == [
+        "values of height are written like numbers and were read as names. If they are numbers, add: --numeric height",
+        "values of since are written like dates and were read as names. If they are dates, add: --dates since",
+    ]
+    assert read(text, tmp_path, numeric=("height",), dates=("since",))[1].hints == []
+    _, report = read('head,relation,tail,"a b,c"\nA,knows,B,7\n', tmp_path)
+    assert report.hints[0].endswith("""add: --numeric '"a b,c"'""")
+
+
+def test_ids_are_no_numbers(tmp_path):
+    assert read("source,target,type\n1,2,knows\n2,3,knows\n", tmp_path)[1].hints == []
+    assert read(":START_ID,:END_ID,:TYPE\n1,2,knows\n", tmp_path)[1].hints == []
+
+
 def test_relations_whose_tail_is_a_number_or_a_date_are_named(tmp_path):
     text = "subject,predicate,object\nA,height,1.8\nA,born,1922-01-28\nA,knows,7\n"
     found = edges(text, tmp_path, numeric=("height",), dates=("born",))

@@ -108,7 +108,15 @@ def test_a_graph_is_called_after_its_source_without_the_ending(tmp_path, monkeyp
 def test_an_unknown_format_is_answered_with_the_nearest():
     with pytest.raises(UsageError) as error:
         get_format("stair")
-    assert str(error.value).startswith("unknown format 'stair'. Did you mean stare? Known here: hynt, stare, ")
+    assert str(error.value).startswith(
+        "--format: unknown format 'stair'. Did you mean stare? Known here: hynt, stare, "
+    )
     with pytest.raises(UsageError, match=r"unknown format 'csv'\. Did you mean csv-edges\?"):
         get_format("csv")
+    with pytest.raises(UsageError) as error:
+        get_format("", "facts.CSV.gz")
+    assert error.value.what == "no format was given."
+    assert error.value.advice.startswith(
+        "By the name of facts.CSV.gz, say --format stare or --format csv-edges. Known here: hynt, stare, nary-json, "
+    )
     assert all(name == known.name and known.summary and known.suffixes for name, known in FORMATS.items())

@@ -20,6 +20,7 @@ from hynt.formats.numbers import parse_number
 from hynt.formats.opening import text_lines
 from hynt.formats.parts import bare_name
 from hynt.formats.report import ReadReport
+from hynt.formats.unmarked_numbers import UnmarkedNumbers
 from hynt.graph.dates import UnreadableDate, parse_iso_date
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 
@@ -49,6 +50,7 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
         yield from rows.facts(record)
         report.line = end  # a record may span lines; the problem names its first, reading goes on after its last
     rows.note_unused_names()
+    report.hints += rows.unmarked.hints()
 
 
 def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
@@ -67,6 +69,7 @@ class _Rows:
         self._kinds.update((name, "number") for name in options.numeric)
         self._kinds.update((name, "date") for name in options.dates)
         columns = {column.name for column in layout.properties}
+        self.unmarked = UnmarkedNumbers()
         self._unused = {name for name in self._kinds if name not in columns and layout.tail_kind == "entity"}
 
     def facts(self, record: CsvRecord) -> Iterator[Fact]:
@@ -102,7 +105,9 @@ class _Rows:
             self._unused.discard(name)
         value = _identity(fields, tail, "tail") if kind == "entity" else read_value(fields[tail.position], kind)
         unit = fields[self._layout.unit.position].strip() if self._layout.unit else ""
-        return Fact(subject, name, _in_unit(value, unit, name) if unit else value, tuple(self._qualifiers(fields)))
+        fact = Fact(subject, name, _in_unit(value, unit, name) if unit else value, tuple(self._qualifiers(fields)))
+        self.unmarked.look(fact)
+        return fact
 
     def _qualifiers(self, fields: list[str]) -> Iterator[Qualifier]:
         for column in self._layout.properties:

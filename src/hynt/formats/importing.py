@@ -140,7 +140,7 @@ class _Import:
     """One reading of a source."""
 
     def __init__(self, source: Path, format_name: str, options: ImportOptions, progress: Progress) -> None:
-        self.format = get_format(format_name)
+        self.format = get_format(format_name, source.name)
         _refuse_foreign_options(self.format, options.reading)
         self.options = options
         self.source = source

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from hynt.errors import UsageError
 from hynt.formats.format import Format, Reader, ReadOptions, Writer
+from hynt.formats.parts import bare_name
 from hynt.formats.report import ReadReport
 from hynt.graph.fact import Fact
 from hynt.nearest import advice_on
@@ -72,9 +73,15 @@ _ALL = (
 FORMATS: dict[str, Format] = {known.name: known for known in _ALL}
 
 
-def get_format(name: str) -> Format:
-    """The format of that name; a `UsageError` with the nearest name for any other."""
+def get_format(name: str, file: str = "") -> Format:
+    """The format of that name; a `UsageError` names all of them, and the nearest, or those that fit the file's name."""
+    if not name:
+        fitting = [f"--format {known.name}" for known in _ALL if bare_name(file).lower().endswith(known.suffixes)]
+        advice = f"By the name of {file}, say {' or '.join(fitting)}. " if fitting else ""
+        raise UsageError(
+            "no format was given.", where="--format", advice=f"{advice}Known here: {', '.join(FORMATS)}."
+        )  # fmt: skip
     if name not in FORMATS:
         begun = next((known for known in FORMATS if known.startswith(f"{name}-")), name)  # csv: csv-edges, not tsv
-        raise UsageError(f"unknown format {name!r}.", advice=advice_on(begun, FORMATS))
+        raise UsageError(f"unknown format {name!r}.", where="--format", advice=advice_on(begun, FORMATS))
     return FORMATS[name]

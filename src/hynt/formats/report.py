@@ -35,6 +35,7 @@ class ReadReport:
     noted: Counter[str] = field(default_factory=Counter)  # odd but kept, by reason
     problems: list[Problem] = field(default_factory=list)  # the first rejected ones
     notes: list[Problem] = field(default_factory=list)  # the first noted ones
+    hints: list[str] = field(default_factory=list)  # what a user may have forgotten to say
     file: str = ""  # the file being read, as the user named it
     line: int = 0  # the line or record being read, from 1
     labels: dict[str, str] = field(default_factory=dict)  # names for people that stand among the facts, by id

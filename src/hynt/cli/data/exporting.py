@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hynt.cli.arguments import GraphArgument
 from hynt.cli.data.options import FormatOption
-from hynt.cli.data.statistics import GraphArgument
 from hynt.cli.interruption import interruptible
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
 from hynt.errors import UsageError
@@ -16,8 +16,8 @@ from hynt.errors import UsageError
 
 def export(
     graph: GraphArgument,
-    format: FormatOption,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="PATH", help="What to write; it must not exist yet.")],
+    format: FormatOption = "",
     json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
@@ -26,7 +26,7 @@ def export(
     from hynt.graph.storage import load_graph
 
     check_save(save)
-    chosen = get_format(format)
+    chosen = get_format(format, out.name)
     if chosen.write is None:
         writers = ", ".join(name for name, known in FORMATS.items() if known.write is not None)
         raise UsageError(f"the format {format} is only read, not written.", where="--format", advice=f"Use {writers}.")

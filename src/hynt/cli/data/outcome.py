@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hynt.cli.output import visible
+from hynt.cli.output import note_to_person, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,11 +14,18 @@ if TYPE_CHECKING:
 
 
 def problems_of(report: ReadReport) -> dict[str, Any]:
-    """The first rejected records and the first odd ones that were kept, as plain values."""
+    """The first rejected records, the first odd ones that were kept, and hints, as plain values."""
     return {
         "problems": [problem._asdict() for problem in report.problems],
         "notes": [note._asdict() for note in report.notes],
+        "hints": list(dict.fromkeys(report.hints)),
     }
+
+
+def tell_hints(result: Mapping[str, Any]) -> None:
+    """What the user may have forgotten to say, on standard error."""
+    for hint in result["hints"]:
+        note_to_person(hint)
 
 
 def tell_problems(result: Mapping[str, Any], out: Console) -> None:
