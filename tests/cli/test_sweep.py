@@ -140,6 +140,47 @@ def test_when_nothing_works_the_reason_is_told(sweep, tmp_path):
     assert "cannot be shared among 3 heads" in done.err
 
 
+def test_a_sweep_of_other_epochs_moves_what_is_counted_in_them(sweep, tmp_path):
+    text = SPACE.replace("epochs = 2, period = 2", "epochs = 40, period = 40")
+    text = (
+        'relative_to_epochs = ["schedule.period", "validation.every"]\n'
+        + text
+        + "\n[settings.validation]\nevery = 20\n"
+    )
+    (tmp_path / "space.toml").write_text(text)
+    done = sweep("--epochs", 2)
+    assert done.code == 0, done.err
+    told = "the space is for another number of epochs; for 2 of them schedule.period is 2, validation.every is 1."
+    assert f"note: {told}" in done.err
+    assert "validated once" not in done.err
+    trial = tomllib.loads((tmp_path / "out" / "trials" / "0000.toml").read_text())
+    assert (trial["schedule"]["epochs"], trial["schedule"]["period"], trial["validation"]["every"]) == (2, 2, 1)
+    done = sweep("--epochs", 2, "--set", "validation.every=2", "--out", tmp_path / "other")
+    assert done.code == 0, done.err
+    assert "for 2 of them schedule.period is 2." in done.err
+    trial = tomllib.loads((tmp_path / "other" / "trials" / "0000.toml").read_text())
+    assert trial["validation"]["every"] == 2  # what is said goes first
+
+
+def test_a_long_trial_says_where_it_is(capsys):
+    seconds = iter((0.0, 1.0, 12.0, 13.0, 25.0, 26.0))
+    with SweepProgress("link.all.mrr", 4, lower_is_better=False, clock=lambda: next(seconds)) as progress:
+        progress.begun(0, {})
+        progress.trained(0, 1, 40)
+        progress.validated(0, 1, 0.125)
+        progress.trained(0, 2, 40)
+        progress.begun(1, {})
+        progress.trained(1, 1, 40)
+        progress.trained(1, 2, 40)
+        progress.ended(0, "pruned", 0.125, "")
+        progress.trained(1, 3, 40)
+    assert capsys.readouterr().err.splitlines() == [
+        "0 of 4 trials are done; trial 0 is at epoch 2 of 40 with link.all.mrr 0.1250",
+        "0 of 4 trials are done; trial 0 is at epoch 2 of 40 with link.all.mrr 0.1250; trial 1 is at epoch 2 of 40",
+        "trial 0 pruned: link.all.mrr 0.1250",
+    ]
+
+
 def test_progress_knows_what_is_better(capsys):
     with SweepProgress("number.all.rmse", 2, lower_is_better=True) as progress:
         for number, value in enumerate((0.5, 0.7, 0.25)):

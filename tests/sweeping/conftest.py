@@ -64,12 +64,16 @@ class Heard:
 
     def __init__(self, at_validation=lambda number, epoch: None) -> None:
         self.began: dict[int, dict[str, Any]] = {}
+        self.epochs: dict[int, list[tuple[int, int]]] = {}
         self.values: dict[int, list[tuple[int, float]]] = {}
         self.outcomes: dict[int, tuple[str, float | None, str]] = {}
         self._at_validation = at_validation
 
     def begun(self, number, values):
         self.began[number] = values
+
+    def trained(self, number, epoch, epochs):
+        self.epochs.setdefault(number, []).append((epoch, epochs))
 
     def validated(self, number, epoch, value):
         self.values.setdefault(number, []).append((epoch, value))

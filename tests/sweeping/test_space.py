@@ -64,6 +64,25 @@ def test_the_space_of_hynt_has_the_ranges_of_its_authors():
     assert of_fb["model.tied_output"].choices == (False, True)
 
 
+def test_what_is_counted_in_epochs_moves_along_with_them():
+    found = load_space("hynt")
+    assert found.for_epochs(1050) == (found, {})
+    moved, told = found.for_epochs(105)
+    assert told == {"validation.every": (5,), "schedule.period": (5, 10, 15)}
+    assert "validation.every=5" in moved.fixed
+    assert {one.path: one.choices for one in moved.varied}["schedule.period"] == (5, 10, 15)
+    assert [one for one in moved.varied if one.path != "schedule.period"] == [
+        one for one in found.varied if one.path != "schedule.period"
+    ]
+    few, told = found.for_epochs(7)  # no two choices alike, none below one epoch, and none beyond the end
+    assert {one.path: one.choices for one in few.varied}["schedule.period"] == (1,)
+    assert told["validation.every"] == (1,)
+    text = 'relative_to_epochs = ["schedule.period"]\n[settings]\nschedule.epochs = 40\n'
+    ranged = space(text + "[space]\nschedule.period = { range = [4, 20] }")
+    assert [(one.low, one.high) for one in ranged.for_epochs(80)[0].varied] == [(8, 40)]
+    assert [one.choices for one in ranged.for_epochs(2)[0].varied] == [(1,)]
+
+
 class First:
     """A trial that always suggests the upper end or the last choice."""
 
@@ -132,8 +151,24 @@ def test_a_value_that_its_setting_cannot_take_is_named(text, where, what):
         ("[spaces]\na = { choices = [1] }", "S.toml: spaces", "unknown table"),
         ("[settings]\na = 1", "S.toml", "varies nothing"),
         ("space = 3", "S.toml: space", "expected a table"),
+        (
+            "relative_to_epochs = 3\n[space]\na = { choices = [1] }", "S.toml: relative_to_epochs",
+            "a list of the paths",
+        ),
+        (
+            "relative_to_epochs = ['a']\n[space]\na = { choices = [1] }", "S.toml: relative_to_epochs",
+            "it takes schedule.epochs under [settings]",
+        ),
+        (
+            "relative_to_epochs = ['b']\n[settings]\nschedule.epochs = 9\n[space]\na = { choices = [1] }",
+            "S.toml: relative_to_epochs", "'b' is no whole number",
+        ),
+        (
+            "relative_to_epochs = ['a']\n[settings]\nschedule.epochs = 9\n[space]\na = { range = [1, 9], step = 2 }",
+            "S.toml: relative_to_epochs", "'a' is no whole number",
+        ),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_line_is_refused_by_its_path(text, where, what):
     with pytest.raises(UsageError) as problem:
         space(text)

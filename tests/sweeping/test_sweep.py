@@ -244,4 +244,5 @@ def test_workers_in_processes_share_the_trials(people, tmp_path):
     result = sweep(plan, heard, Stopper(), workers=2)
     assert result["trials"] == {"complete": 4, "pruned": 0, "failed": 0, "unfinished": 0}
     assert sorted(heard.outcomes) == [trial.number for trial in counting(trials_of(plan))]
+    assert heard.epochs == {number: [(epoch, 4) for epoch in (1, 2, 3, 4)] for number in heard.outcomes}
     assert report(plan)["best"] == result["best"]

@@ -77,14 +77,20 @@ def sweep(
     wanted, place = load_space(space or model), StudyStorage.of(storage, database(out))
     prepare(out, resume=resume)
     loaded = blind_copy(graph, out / GRAPH)
-    said = [*wanted.fixed, *(changes or ()), *([f"schedule.epochs={epochs}"] if epochs else ())]
-    wishes = Wishes(model, preset, epochs, seed, changes=tuple(said))
-    settings, wanted = settled(settings_for(wishes, loaded, on_gpu=target == "cuda"), metric, wanted, loaded)
+    said = [*(changes or ()), *([f"schedule.epochs={epochs}"] if epochs else ())]
+
+    def base(space: Any) -> Any:
+        wishes = Wishes(model, preset, epochs, seed, changes=(*space.fixed, *said))
+        return settings_for(wishes, loaded, on_gpu=target == "cuda")
+
+    wanted, moved = wanted.for_epochs(base(wanted).schedule.epochs)
+    settings, wanted = settled(base(wanted), metric, wanted, loaded)
     plan = Plan(
         out, name, model, _plain(settings), wanted, _possible(trials, sampler, wanted), place, pruner.value,
         sampler.value, seed, target, max(1, (os.cpu_count() or 1) // workers) if target == "cpu" else None,
     )  # fmt: skip
-    result = _swept(plan, graph, workers, resume)
+    spoken = {one.partition("=")[0] for one in said}
+    result = _swept(plan, graph, workers, resume, {path: to for path, to in moved.items() if path not in spoken})
     if result["best"] is None:
         reasons = "; ".join(result["problems"])
         raise DataError(
@@ -104,13 +110,16 @@ def _possible(trials: int, sampler: Sampler, space: Any) -> int:
     return min(trials, math.prod(map(len, space.grid().values()))) if sampler is Sampler.GRID else trials
 
 
-def _swept(plan: Any, graph: str, workers: int, resume: bool) -> dict[str, Any]:
+def _swept(plan: Any, graph: str, workers: int, resume: bool, moved: dict[str, tuple[int, ...]]) -> dict[str, Any]:
     from hynt.sweeping.sweep import sweep as run_sweep
     from hynt.training.interruption import stopping_on_signals
     from hynt.training.progress import Interrupted
 
     with SweepProgress(plan.metric, plan.trials, plan.lower_is_better) as progress, stopping_on_signals() as stopper:
         first, last = plan.epochs()
+        if moved:
+            told = ", ".join(f"{path} is {' or '.join(map(str, values))}" for path, values in moved.items())
+            progress.note(f"the space is for another number of epochs; for {last} of them {told}.")
         if plan.pruning == "hyperband" and first >= last:
             progress.note("each trial is validated once, at its end, so none can be pruned: set validation.every.")
         try:

@@ -8,8 +8,10 @@
     model.dropout = { range = [0.1, 0.5], step = 0.05 }
     model.context_heads = { choices = [2, 4, 8], also = ["model.prediction_heads"] }
 
-`also` names settings that take the same value. Every choice and both ends of every range are tried on the settings
-before the first trial, so a wrong path or value is refused at once, by name.
+`also` names settings that take the same value. `relative_to_epochs = ["schedule.period"]`, above the tables, names
+settings that are counted in epochs: they move along where a sweep has other epochs than the file. Every choice and both
+ends of every range are tried on the settings before the first trial, so a wrong path or value is refused at once, by
+name.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ from hynt.training.settings import RunSettings
 
 _FORMS = ("choices", "range", "log_range")
 _KEYS = (*_FORMS, "step", "also")
+_TABLES = ("settings", "space")
+_RELATIVE = "relative_to_epochs"
+_EPOCHS = "schedule.epochs"
 
 
 class Suggester(Protocol):
@@ -70,6 +75,13 @@ class Varied:
             return trial.suggest_int(self.path, int(self.low), int(self.high), step=step, log=self.log)
         return self.tidy(trial.suggest_float(self.path, self.low, self.high, step=self.step, log=self.log))
 
+    def scaled(self, share: float) -> Varied:
+        """Values that are counted in epochs, for so many times as many epochs."""
+        if self.choices:
+            return replace(self, choices=tuple(dict.fromkeys(_scaled(value, share) for value in self.choices)))
+        low, high = _scaled(self.low, share), _scaled(self.high, share)
+        return replace(self, low=low, high=high) if low < high else replace(self, choices=(low,))
+
     def tidy(self, value: Any) -> Any:
         """The value as a person would write it: 0.1 + 4 · 0.05 is 0.30000000000000004 to a computer."""
         return round(value, 10) if self.step is not None and isinstance(value, float) else value
@@ -94,6 +106,19 @@ class Space:
     varied: tuple[Varied, ...]
     fixed: tuple[str, ...] = ()  # `path=value`
     source: str = ""  # where it was read, for errors
+    relative: tuple[str, ...] = ()  # settings that are counted in epochs, as many as `fixed` says
+
+    def for_epochs(self, epochs: int) -> tuple[Space, dict[str, tuple[int, ...]]]:
+        """The space for trials of so many epochs, and the settings that moved for it, with their values."""
+        said = dict(one.split("=", 1) for one in self.fixed)
+        if not self.relative or epochs == int(said[_EPOCHS]):
+            return self, {}
+        share = epochs / int(said[_EPOCHS])
+        moved = {path: _scaled(int(said[path]), share) for path in self.relative if path in said}
+        fixed = tuple(f"{path}={moved.get(path, value)}" for path, value in said.items())
+        varied = tuple(one.scaled(share) if one.path in self.relative else one for one in self.varied)
+        told = {one.path: one.samples() for one in varied if one.path in self.relative}
+        return replace(self, fixed=fixed, varied=varied), {path: (value,) for path, value in moved.items()} | told
 
     def suggest(self, trial: Suggester) -> dict[str, Any]:
         """A value for each varied setting."""
@@ -167,17 +192,41 @@ def load_space(source: str) -> Space:
 def space_from(mapping: Mapping[str, Any], source: str) -> Space:
     """A space from what its file says."""
     for name in mapping:
-        if name not in ("settings", "space"):
-            raise UsageError("unknown table", where=f"{source}: {name}", advice=advice_on(name, ("settings", "space")))
-    for name in ("settings", "space"):
+        if name not in (*_TABLES, _RELATIVE):
+            advice = advice_on(name, (*_TABLES, _RELATIVE))
+            raise UsageError("unknown table", where=f"{source}: {name}", advice=advice)
+    for name in _TABLES:
         if not isinstance(mapping.get(name, {}), dict):
             raise UsageError("expected a table", where=f"{source}: {name}")
     varied = tuple(_varied(path, form, source) for path, form in _leaves(mapping.get("space", {}), source))
     if not varied:
         raise UsageError("the space varies nothing.", where=source, advice="Add lines under [space].")
     _refuse_repeats(varied, source)
-    fixed = tuple(f"{path}={written(value)}" for path, value in _flat(mapping.get("settings", {})))
-    return Space(varied, fixed, source)
+    settings = dict(_flat(mapping.get("settings", {})))
+    relative = _relative(mapping.get(_RELATIVE, []), settings, varied, f"{source}: {_RELATIVE}")
+    return Space(varied, tuple(f"{path}={written(value)}" for path, value in settings.items()), source, relative)
+
+
+def _relative(given: Any, settings: Mapping[str, Any], varied: Sequence[Varied], where: str) -> tuple[str, ...]:
+    """Paths of settings that are counted in epochs; refused where the file does not say of how many."""
+    if not isinstance(given, list) or not all(isinstance(path, str) for path in given):
+        raise UsageError("expected a list of the paths of settings, in quotes", where=where)
+    if given and not _is_count(settings.get(_EPOCHS)):
+        raise UsageError(f"it takes {_EPOCHS} under [settings], which the settings are counted in", where=where)
+    ways = {one.path: one.step is None and all(map(_is_count, one.samples())) for one in varied}
+    for path in given:
+        if not (ways.get(path) or _is_count(settings.get(path))):
+            what = f"{path!r} is no whole number under [settings], nor choices or a range of them under [space]"
+            raise UsageError(what, where=where)
+    return tuple(given)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _scaled(value: float, share: float) -> int:
+    return max(1, round(value * share))
 
 
 def written(value: Any) -> str:

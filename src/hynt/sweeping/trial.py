@@ -37,6 +37,10 @@ class Listener(Protocol):
 
     def begun(self, number: int, values: dict[str, Any]) -> None: ...
 
+    def trained(self, number: int, epoch: int, epochs: int) -> None:
+        """So many epochs of so many are done."""
+        ...
+
     def validated(self, number: int, epoch: int, value: float) -> None: ...
 
     def ended(self, number: int, outcome: str, value: float | None, problem: str) -> None:
@@ -63,6 +67,7 @@ class _Judge:
 
     def epoch_done(self, record: EpochRecord) -> None:
         self.first_phase = self.first_phase or record.phase
+        self.listener.trained(self.trial.number, record.epoch, record.epochs)
 
     def validated(self, record: ValidationRecord) -> None:
         self.listener.validated(self.trial.number, record.epoch, record.value)

@@ -121,6 +121,9 @@ class _Reporting:
     def begun(self, number: int, values: dict[str, Any]) -> None:
         self._news.put(("begun", (number, values)))
 
+    def trained(self, number: int, epoch: int, epochs: int) -> None:
+        self._news.put(("trained", (number, epoch, epochs)))
+
     def validated(self, number: int, epoch: int, value: float) -> None:
         self._news.put(("validated", (number, epoch, value)))
 
