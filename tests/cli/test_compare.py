@@ -63,7 +63,7 @@ def test_a_comparison_has_all_models_and_the_trivial_rows(hynt, saved, tmp_path)
 
 def test_seeds_are_averaged(hynt, saved, tmp_path):
     options = ["--models", "transea", "--minutes-per-model", "0.002", "--seeds", "0,1", "--task", "link"]
-    found = hynt("compare", "--graph", saved, *options, "--out", tmp_path / "compared")
+    found = hynt("compare", saved, *options, "--out", tmp_path / "compared")
     assert found.code == 0
     assert " ± " in found.out
     assert not any(word in found.err for word in ("relation-mean", "Traceback"))
@@ -77,6 +77,7 @@ def test_seeds_are_averaged(hynt, saved, tmp_path):
         (["--models", ","], "no model was named"),
         (["--seeds", "one"], "'one' is no list of seeds"),
         (["--task", "links"], "unknown task 'links'"),
+        (["world", "--graph", "moon"], "two graphs were given: world and moon"),
     ],
 )
 def test_wrong_use_is_refused_before_any_work(hynt, tmp_path, options, words):
@@ -89,9 +90,10 @@ def test_wrong_use_is_refused_before_any_work(hynt, tmp_path, options, words):
 def test_a_graph_without_all_splits_is_refused(hynt, tmp_path):
     folder = tmp_path / "lone"
     save_graph(graph_from_facts({"train": [("a", "r", "b")]}, name="lone"), folder)
-    found = hynt("compare", "--graph", folder, "--models", "transea", "--out", tmp_path / "compared")
+    found = hynt("compare", folder, "--models", "transea", "--out", tmp_path / "compared")
     assert found.code == 2
     assert "has no valid split" in found.err
+    assert "--split 8:1:1" in found.err
 
 
 def test_a_model_that_fails_ends_nothing_else(hynt, tmp_path):

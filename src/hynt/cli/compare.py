@@ -23,8 +23,11 @@ MINUTES_WORTH_COMPILING = 5.0
 def compare(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for rows, runs, table and picture.")],
     graph: Annotated[
-        str, typer.Option("--graph", metavar="GRAPH", help="A saved graph, or the built-in one: world.")
-    ] = "world",
+        str | None, typer.Argument(metavar="GRAPH", help="A graph folder, or world, which is taken if none is given.")
+    ] = None,
+    graph_option: Annotated[
+        str | None, typer.Option("--graph", metavar="GRAPH", help="The same, said as an option.")
+    ] = None,
     models: Annotated[str, typer.Option("--models", metavar="M,M…", help="Names from `hynt models`, or all.")] = "all",
     minutes: Annotated[
         float, typer.Option("--minutes-per-model", min=0.001, help="Of training; testing comes on top.")
@@ -53,6 +56,11 @@ def compare(
     from hynt.training.progress import Interrupted
     from hynt.training.run import chosen_device
 
+    if graph is not None and graph_option not in (None, graph):
+        raise UsageError(
+            f"two graphs were given: {graph} and {graph_option}.", where="--graph", advice="Leave one out."
+        )
+    graph = graph or graph_option or "world"
     names, numbers, tasks = model_names(models), _seeds(seeds), checked_tasks(task.split(","))
     target, loaded = chosen_device(device.value), load_graph(graph)
     _check_splits(loaded)
@@ -95,8 +103,8 @@ def _check_splits(graph: Any) -> None:
     for split in ("train", "valid", "test"):
         if not len(graph.splits.get(split, ())):
             raise UsageError(
-                f"the graph has no {split} split, and a comparison needs train, valid and test.", where="--graph",
-                advice="Import it with --valid and --test shares, or with files for all three.",
+                f"the graph has no {split} split, and a comparison needs train, valid and test.", where="GRAPH",
+                advice="Import it with --split 8:1:1, or with files for all three.",
             )  # fmt: skip
 
 
