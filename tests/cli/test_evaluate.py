@@ -85,12 +85,14 @@ def test_wrong_wishes_are_told_and_not_counted(run, hynt, arguments, word):
 
 
 def test_a_tampered_run_is_refused(run, hynt):
+    before = (run / "reads.json").read_bytes()
     content = bytearray((run / "weights.safetensors").read_bytes())
     content[-1] ^= 1
     (run / "weights.safetensors").write_bytes(content)
     refused = hynt("evaluate", run)
-    assert refused.code == 1
+    assert refused.code == 2
     assert "the file was changed: its hash is not the manifest's" in refused.err
+    assert (run / "reads.json").read_bytes() == before
 
 
 def test_trivial_models_stand_beside_the_run(run, hynt):
@@ -137,3 +139,29 @@ def test_a_difference_that_rounds_to_nothing_has_no_sign():
     found = {"first": 1.21, "second": 1.23, "difference": -0.02, "low": -0.26, "high": -0.04, "p_value": 0.07}
     _comparison(console, "relation", {"all": {"mean_rank": found}})
     assert "│ 1.2      │ 1.2       │ 0.0        │ -0.3 … 0.0" in console.file.getvalue()
+
+
+def test_a_model_that_reads_triplets_only_is_said_to_be_asked_those(hynt, tmp_path):
+    settings = tiny_settings("transea", schedule={"epochs": 1, "period": 1})
+    run = train(start(small_graph(), settings, tmp_path / "run", CPU), CPU).path
+    told = hynt("evaluate", run, "--task", "link,number", "--device", "cpu").out
+    assert "link, triplet" in told
+    assert "link, all" not in told
+    found = hynt("evaluate", run, "--json", "--device", "cpu").json
+    assert found["link"]["all"] == found["link"]["triplet"]
+    left = found["protocol"]["unanswered"]["link"]
+    told = " ".join(told.split())
+    assert f"link: only components of triplets were asked; transea does not answer the other {left:,} questions" in told
+
+
+def test_numbers_that_a_mean_beats_are_told_in_words(hynt, tmp_path):
+    """One step at a rate of nothing: the model has learned nothing."""
+    settings = tiny_settings(schedule={"epochs": 1, "period": 1}, optimiser={"learning_rate": 1e-12})
+    run = train(start(small_graph(), settings, tmp_path / "run", CPU), CPU).path
+    found = hynt("evaluate", run, "--json", "--device", "cpu").json
+    (rmse,) = [note for note in found["notes"] if note.startswith("numbers are worse than ") and "RMSE" in note]
+    best = min(("relation-mean", "relation-median", "neighbour-mean"),
+               key=lambda name: found["references"][name]["number"]["all"]["rmse"])  # fmt: skip
+    own, mark = found["number"]["all"]["rmse"], found["references"][best]["number"]["all"]["rmse"]
+    assert rmse == f"numbers are worse than {best}: RMSE {own:.4f} against {mark:.4f} over all components."
+    assert rmse[1:] in " ".join(hynt("evaluate", run, "--device", "cpu").out.split())

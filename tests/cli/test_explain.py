@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -33,6 +34,9 @@ def test_a_table_for_people(run, hynt):
     number = hynt("explain", run, "--head", "p2", "--relation", "height", "--tail", "?").out
     assert "answer: " in number
     assert "in interval widths" in number
+    for table in (done.out, number):
+        assert not re.findall(r"-\d", table.split("┡")[1].replace("1992-06-01", ""))  # one minus sign everywhere: −
+        assert "−" in table
     other = hynt("explain", run, *SPOUSE, "--answer", "Person 8", "--candidates", "type").out
     assert "Person 8" in other
 

@@ -14,6 +14,7 @@ import torch
 
 from hynt.cli.application import run as command
 from hynt.evaluation.evaluator import Evaluator
+from hynt.evaluation.questions import SCOPES
 from hynt.prediction.calibration import SPLIT
 from hynt.prediction.predictor import load
 from hynt.reporting import report_graph
@@ -21,8 +22,10 @@ from hynt.reporting.report import NAVIGATION, make_report
 from hynt.reporting.report_certainty import FirstOnes, first_ones, reliability, surest_and_least
 from hynt.reporting.report_kept import measurements_path
 from hynt.reporting.report_measurements import measured
+from hynt.reporting.report_metrics import headlines
 from hynt.reporting.report_paper import paper_figures
 from hynt.reporting.report_trust import FITTED_ON
+from hynt.reporting.trivial_rows import best_trivial, worse_than_trivial
 from hynt.training.choosing import Wishes, settings_for
 from hynt.training.run import start, train
 from tests.browser.hostile_names import hostile_graph
@@ -75,6 +78,34 @@ def test_figures_are_those_of_the_evaluator(made):
     assert low < found.metric("link.all.mrr") < high
     for name in ("frequency", "relation-mean", "neighbour-mean"):
         assert name in told
+
+
+def test_what_a_trivial_row_does_better_is_said_in_words(made):
+    report = made[1]
+    measured_, told = report.measurements, text_of(report.page)
+    warnings = worse_than_trivial(measured_["evaluation"], measured_["references"])
+    assert told.count(" are worse than ") == len(warnings)
+    for warning in warnings:
+        assert warning[1:] in told
+    better = replaced(measured_, "number", {"rmse": 0.0, "mae": 0.0})
+    assert not [one for one in worse_than_trivial(better, measured_["references"]) if one.startswith("numbers")]
+    worse = replaced(measured_, "number", {"rmse": 9.0, "mae": 9.0})
+    name, mark = best_trivial(measured_["references"], "number", "rmse")
+    sentence = f"numbers are worse than {name}: RMSE 9.0000 against {mark:.4f} over all components."
+    assert sentence in worse_than_trivial(worse, measured_["references"])
+    page = str(headlines({**measured_, "evaluation": worse}))
+    assert f"worse than {name}: {mark:.3f}" in page
+    only_triplets = replaced(measured_, "link", {"mrr": 0.0}, count=-1)
+    (link,) = [one for one in worse_than_trivial(only_triplets, measured_["references"]) if one.startswith("links")]
+    assert link.endswith("over components of the triplet.")
+
+
+def replaced(measurements, task, marks, count=0):
+    """The evaluation with other marks of a task, and `count` more questions over all components."""
+    found = measurements["evaluation"][task]
+    scopes = {scope: {**found[scope], **marks} for scope in SCOPES}
+    scopes["all"]["count"] += count
+    return {**measurements["evaluation"], task: {**found, **scopes}}
 
 
 def test_page_stands_alone(made):

@@ -94,7 +94,10 @@ def evaluate(
         found = _asked(evaluator, loaded.model, "evaluating")
         result = found.to_mapping()
         if references:
+            from hynt.reporting.trivial_rows import worse_than_trivial
+
             result["references"] = references_of(evaluator, loaded)
+            result["notes"] = worse_than_trivial(result, result["references"])
         if other is not None:
             from hynt.evaluation.comparison import compare
 
@@ -113,9 +116,11 @@ def evaluate(
 
 def _opened(run: Path, split: str, device: Any, *, counts: bool = True) -> tuple[Any, int]:
     """The run, and how often this split of it has been read now; of several processes one counts."""
+    from hynt.prediction.run_graph import whole_run
     from hynt.training.loading import load_run
 
-    loaded = load_run(run, device)
+    with whole_run():
+        loaded = load_run(run, device)
     if split in loaded.described()["trained_on"].split("+"):
         raise UsageError(
             f"the run was trained on {split}, so its answers there say nothing.", where="--split",

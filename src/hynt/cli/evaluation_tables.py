@@ -30,6 +30,11 @@ def print_evaluation(console: Console, result: dict[str, Any]) -> None:
         console, result, [task for task in ("link", "relation", "link_type_constrained") if task in result], RANKED
     )
     _metrics(console, result, ["number"] if "number" in result else [], NUMBER)
+    for task in ("link", "relation", "number"):
+        if task in result and _only_triplets(result, task):
+            console.print(f"{task}: {_why_only_triplets(result, task)}", style="dim")
+    for note in result.get("notes", ()):
+        console.print(note[0].upper() + note[1:], style="bold")
     for task, groupings in result.get("breakdowns", {}).items():
         for grouping, rows in groupings.items():
             _breakdown(console, f"{task} by {grouping}", rows, NUMBER if task == "number" else RANKED)
@@ -45,7 +50,7 @@ def _metrics(console: Console, result: dict[str, Any], tasks: list[str], metrics
     table = Table("task, scope", "model", *(WORDS[metric] for metric in metrics), "asked")
     references = result.get("references", {})
     for task in tasks:
-        for scope in ("triplet", "all"):
+        for scope in ("triplet",) if _only_triplets(result, task) else ("triplet", "all"):
             limits = result.get("intervals", {}).get(task, {}).get(scope, {})
             title = f"{task.replace('_', ' ')}, {scope}"
             table.add_row(*_cells(title, result["protocol"]["model"], result[task][scope], metrics, limits))
@@ -53,6 +58,19 @@ def _metrics(console: Console, result: dict[str, Any], tasks: list[str], metrics
                 if task in tasks_of_reference:
                     table.add_row(*_cells("", name, tasks_of_reference[task][scope], metrics, {}))
     console.print(table)
+
+
+def _only_triplets(result: dict[str, Any], task: str) -> bool:
+    """Whether nothing in qualifiers was asked: the two scopes are then the same questions."""
+    return bool(result[task]["triplet"]["count"] == result[task]["all"]["count"])
+
+
+def _why_only_triplets(result: dict[str, Any], task: str) -> str:
+    left = result["protocol"].get("unanswered", {}).get(task, 0)
+    if not left:
+        return "the split asks nothing of the kind in qualifiers, so triplets are all"
+    model = result["protocol"]["model"]
+    return f"only components of triplets were asked; {model} does not answer the other {left:,} questions"
 
 
 def _cells(

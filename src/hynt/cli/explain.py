@@ -110,8 +110,13 @@ def _share(share: float | None) -> str:
     return "" if share is None else f"{share:.0%}"
 
 
+def _signed(value: float | None, digits: int) -> str:
+    """A change, with the minus sign that numbers have everywhere; nothing where there is none to tell."""
+    return "" if value is None else f"{value:+.{digits}f}".replace("-", "−")
+
+
 def _ranked_cells(one: Influence) -> tuple[str, ...]:
-    return f"{one.probability:.4f}", f"{one.probability_change:+.4f}", str(one.rank), visible(one.answer or "")
+    return f"{one.probability:.4f}", _signed(one.probability_change, 4), str(one.rank), visible(one.answer or "")
 
 
 def _number_cells(one: Influence, unit: str) -> tuple[str, ...]:
@@ -121,5 +126,5 @@ def _number_cells(one: Influence, unit: str) -> tuple[str, ...]:
     assert one.value is not None
     assert one.value_change is not None
     sign = "−" if one.value_change < 0 else "+"
-    widths = "-" if one.change_in_widths is None else f"{one.change_in_widths:+.2f}"
+    widths = _signed(one.change_in_widths, 2)
     return format_quantity(one.value, unit), sign + difference_text(abs(one.value_change), unit), widths

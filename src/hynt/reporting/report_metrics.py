@@ -10,6 +10,7 @@ from hynt.reporting.charts_svg_plots import interval_chart
 from hynt.reporting.page_html import Content, Markup, element, joined
 from hynt.reporting.page_tables import Column, Group, Row, figure, folded, paragraphs, section, table
 from hynt.reporting.report_paper import paper_figures
+from hynt.reporting.trivial_rows import best_trivial, worse_than_trivial
 
 TITLES = {"link": "Links", "relation": "Relations", "number": "Numbers"}
 ASKED = {
@@ -37,10 +38,11 @@ def headlines(measured: Found) -> Markup:
     for task, metric in (("link", "mrr"), ("relation", "mrr"), ("number", "rmse")):
         if task not in evaluation or evaluation[task]["all"][metric] is None:
             continue
-        trivial = _best_trivial(measured, task, metric)
-        beside = "" if trivial is None else f"{trivial[0]} has {trivial[1]:.3f}"
+        trivial = best_trivial(measured["references"], task, metric)
+        own = evaluation[task]["all"][metric]
+        beside = "" if trivial is None else _beside(task, own, *trivial)
         tiles.append(
-            _tile(f"{TITLES[task]}, {WORDS[metric]}", f"{evaluation[task]['all'][metric]:.3f}",
+            _tile(f"{TITLES[task]}, {WORDS[metric]}", f"{own:.3f}",
                   _ends(measured["intervals"][task]["all"][metric], 3), beside)
         )  # fmt: skip
     covered = (measured["coverage"] or {}).get("levels", {}).get("0.9")
@@ -52,22 +54,16 @@ def headlines(measured: Found) -> Markup:
     return element("ul", *tiles, class_="tiles", aria_label=f"Headlines, {protocol['split']} split")
 
 
+def _beside(task: str, own: float, name: str, mark: float) -> str:
+    is_worse = own > mark if task == "number" else own < mark
+    return f"worse than {name}: {mark:.3f}" if is_worse else f"{name} has {mark:.3f}"
+
+
 def _tile(name: str, value: str, ends: str, beside: str) -> Markup:
     return element(
         "li", element("span", name, class_="tile-name"), element("strong", value),
         element("span", ends, class_="ends") if ends else None, element("span", beside, class_="beside"),
     )  # fmt: skip
-
-
-def _best_trivial(measured: Found, task: str, metric: str) -> tuple[str, float] | None:
-    rows = [
-        (name, tasks[task]["all"][metric])
-        for name, tasks in sorted(measured["references"].items())
-        if task in tasks and tasks[task]["all"][metric] is not None
-    ]
-    if not rows:
-        return None
-    return min(rows, key=lambda row: row[1] if task == "number" else -row[1])
 
 
 def metrics_section(measured: Found) -> Markup:
@@ -81,6 +77,10 @@ def metrics_section(measured: Found) -> Markup:
             "the same training facts: a model that does not beat them has learned nothing of use."
             + (" The paper’s row is what its authors print for HyNT on the graph of this name." if paper else "")
         )
+    ]
+    parts += [
+        element("p", warning[0].upper() + warning[1:], class_="notice")
+        for warning in worse_than_trivial(evaluation, measured["references"])
     ]
     for task in ("link", "relation", "number"):
         if task not in evaluation:

@@ -1,0 +1,58 @@
+"""A run beside the trivial answers from its training facts: which of them is best, and where the run is worse.
+
+A model that a mean beats has learned nothing of use there. It is said in words, not left to whoever reads tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hynt.evaluation.questions import SCOPES
+
+COMPARED = {"link": ("mrr",), "relation": ("mrr",), "number": ("rmse", "mae")}
+WORDS = {"mrr": "MRR", "rmse": "RMSE", "mae": "MAE"}
+NAMES = {"link": "links", "relation": "relations", "number": "numbers"}
+SPAN = {"all": "over all components", "triplet": "over components of the triplet"}
+
+Found = Mapping[str, Any]
+
+
+def best_trivial(references: Found, task: str, metric: str, scope: str = "all") -> tuple[str, float] | None:
+    """The trivial model that does best, and its mark; None where none of them answers."""
+    rows = [
+        (name, tasks[task][scope][metric])
+        for name, tasks in sorted(references.items())
+        if task in tasks and tasks[task][scope][metric] is not None
+    ]
+    if not rows:
+        return None
+    return min(rows, key=lambda row: row[1] if task == "number" else -row[1])
+
+
+def worse_than_trivial(evaluation: Found, references: Found) -> list[str]:
+    """A sentence for each metric by which a trivial row beats the run, on the widest scope that both were asked."""
+    found = []
+    for task, metrics in COMPARED.items():
+        scope = _shared_scope(evaluation, references, task)
+        for metric in metrics if scope is not None else ():
+            trivial = best_trivial(references, task, metric, str(scope))
+            own = evaluation[task][scope][metric]
+            if trivial is None or own is None:
+                continue
+            name, mark = trivial
+            if own > mark if task == "number" else own < mark:
+                marks = f"{WORDS[metric]} {own:.4f} against {mark:.4f} {SPAN[str(scope)]}"
+                found.append(f"{NAMES[task]} are worse than {name}: {marks}.")
+    return found
+
+
+def _shared_scope(evaluation: Found, references: Found, task: str) -> str | None:
+    """Models that answer nothing in qualifiers were asked less than trivial ones there: then triplets are compared."""
+    if task not in evaluation:
+        return None
+    counts: Sequence[Found] = [tasks[task] for tasks in references.values() if task in tasks]
+    same = (scope for scope in reversed(SCOPES) if all(
+        one[scope]["count"] == evaluation[task][scope]["count"] for one in counts
+    ))  # fmt: skip
+    return next(same, None) if counts else None
