@@ -7,6 +7,7 @@ candidates for one row add to what the others make. Numbers are tokens by their 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, ClassVar
 
 import torch
@@ -17,13 +18,13 @@ from hynt.batches.corruption import Corruption, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.constraints import Range
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Number, Part, Question, Relations
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Part, Question
 from hynt.models.layers.literal_values import LiteralValues
 from hynt.models.layers.masked_batch_norm import MaskedBatchNorm
 from hynt.models.layers.relatedness import uniform_table
 from hynt.models.layers.swept_minimum import SweptMinimum
 from hynt.models.layers.token_scores import NumberAnswer
-from hynt.models.layers.tokens import ranked_numbers, token_count, token_ids
+from hynt.models.layers.tokens import score_candidates, token_count
 from hynt.models.layers.triplet_network import FactQuestion, read_fact, score_whole, sweep
 
 KERNEL = 3
@@ -124,10 +125,5 @@ class Hinge(nn.Module):
     def score(self, question: Question, candidates: Candidates) -> Tensor:
         """Logits of the facts that candidates make, or the numbers."""
         assert isinstance(question, FactQuestion)
-        if isinstance(candidates, Number):
-            return ranked_numbers(
-                self.literals, question, lambda asked, ids: sweep(self, asked, ids), self.settings.numbers
-            )
-        if isinstance(candidates, Relations):
-            return sweep(self, question, torch.arange(self.sizes.relations, device=question.asked.device))
-        return sweep(self, question, token_ids(candidates, self.sizes, question.asked.device))
+        numbers = self.settings.numbers
+        return score_candidates(question, candidates, partial(sweep, self), self.sizes, self.literals, numbers)

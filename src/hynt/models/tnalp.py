@@ -15,19 +15,12 @@ from hynt.batches.corruption import Corruption, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.constraints import Range
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Number, Part, Question, Relations
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Part, Question
 from hynt.models.layers.literal_values import LiteralValues
-from hynt.models.layers.pair_pooling import (
-    PairQuestion,
-    read_pairs,
-    role_count,
-    score_relations,
-    score_values,
-    score_whole,
-)
+from hynt.models.layers.pair_pooling import PairQuestion, read_pairs, role_count, score_pairs, score_whole
 from hynt.models.layers.relatedness import Relatedness, uniform_table
 from hynt.models.layers.token_scores import NumberAnswer
-from hynt.models.layers.tokens import ranked_numbers, token_count, token_ids
+from hynt.models.layers.tokens import token_count
 
 Positive = Annotated[int, Range(1)]
 
@@ -111,13 +104,4 @@ class Tnalp(nn.Module):
     def score(self, question: Question, candidates: Candidates) -> Tensor:
         """Logits of the facts that candidates make, or the numbers."""
         assert isinstance(question, PairQuestion)
-        relations = self.sizes.relations
-        if isinstance(candidates, Relations):
-            return score_relations(self.channels, question, relations)
-
-        def values(asked: PairQuestion, ids: Tensor) -> Tensor:
-            return score_values(self.channels, asked, ids, relations)
-
-        if isinstance(candidates, Number):
-            return ranked_numbers(self.literals, question, values, self.settings.numbers)
-        return values(question, token_ids(candidates, self.sizes, question.asked.device))
+        return score_pairs(self.channels, question, candidates, self.sizes, self.literals, self.settings.numbers)

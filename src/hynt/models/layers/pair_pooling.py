@@ -14,10 +14,13 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from hynt.batches.fact_tensors import Sizes
 from hynt.batches.masked_batch import HEAD, RELATION, TAIL, MaskedBatch
-from hynt.models.contract import Question
+from hynt.models.contract import Candidates, Question, Relations
+from hynt.models.layers.literal_values import LiteralValues
 from hynt.models.layers.slot_minimum import NOTHING, slot_minimum
-from hynt.models.layers.tokens import groups_of
+from hynt.models.layers.token_scores import NumberAnswer
+from hynt.models.layers.tokens import groups_of, score_candidates
 
 HELD_ON_GPU, HELD_ON_CPU = 1 << 28, 1 << 24
 """How many features of candidates are held at once."""
@@ -98,6 +101,20 @@ def read_pairs(channels: Sequence[Channel], batch: MaskedBatch) -> PairQuestion:
     value = batch.qualifier_entity[batch.slot_of_asked] if batch.layout.slots else batch.head
     lowest = lowest_features(channels, batch, None, shown)
     return PairQuestion(lowest, batch.asked_relation(), asked, batch.head, batch.tail_entity, value)
+
+
+def score_pairs(
+    channels: Sequence[Channel], question: PairQuestion, candidates: Candidates,
+    sizes: Sizes, literals: LiteralValues, numbers: NumberAnswer,
+) -> Tensor:  # fmt: skip
+    """What a model answers that is nothing but its channels."""
+    if isinstance(candidates, Relations):  # asked of a triplet, each makes two pairs
+        return score_relations(channels, question, sizes.relations)
+
+    def score(asked: PairQuestion, ids: Tensor) -> Tensor:
+        return score_values(channels, asked, ids, sizes.relations)
+
+    return score_candidates(question, candidates, score, sizes, literals, numbers)
 
 
 def score_values(channels: Sequence[Channel], question: PairQuestion, ids: Tensor, relations: int) -> Tensor:

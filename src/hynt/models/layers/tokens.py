@@ -9,11 +9,23 @@ import torch
 from torch import Tensor
 
 from hynt.batches.fact_tensors import Sizes
-from hynt.models.contract import Candidates, Entities, EntityIds, EntityRange, Question, Tokens
+from hynt.models.contract import Candidates, Entities, EntityIds, EntityRange, Number, Question, Relations, Tokens
 from hynt.models.layers.literal_values import LiteralValues
 from hynt.models.layers.token_scores import NumberAnswer
 
 Q = TypeVar("Q", bound=Question)
+
+
+def score_candidates(
+    question: Q, candidates: Candidates, score: Callable[[Q, Tensor], Tensor],
+    sizes: Sizes, literals: LiteralValues, numbers: NumberAnswer,
+) -> Tensor:  # fmt: skip
+    """What a model answers, from `score`, which takes questions and ids of tokens or relations, whichever is asked."""
+    if isinstance(candidates, Number):
+        return ranked_numbers(literals, question, score, numbers)
+    if isinstance(candidates, Relations):
+        return score(question, torch.arange(sizes.relations, device=question.relation.device))
+    return score(question, token_ids(candidates, sizes, question.relation.device))
 
 
 def token_count(sizes: Sizes) -> int:
