@@ -77,7 +77,8 @@ class Judges:
     watcher: AuditWatcher
     stopper: Stopper
     compiled: bool = True  # for a GPU: compiled steps are faster, but compiling takes its time
-    _loaded: tuple[str, LoadedRun] | None = field(default=None, init=False)  # the judge at hand, by name
+    given: LoadedRun | None = None  # the run that judges what it was not trained on
+    _loaded: tuple[str, LoadedRun] | None = field(default=None, init=False)  # the fold's judge at hand, by name
 
     def judged(self) -> list[tuple[Part, Judged]]:
         """What every part's judge says; trained, asked and kept where that is not done yet."""
@@ -134,14 +135,17 @@ class Judges:
         self.work.keep_judged(part.name, Judged(link, relation, judge.numbers(tick)))
 
     def _judge_of(self, part: Part) -> Judge:
-        name = "run" if part.by_run else part.name
-        if self._loaded is None or self._loaded[0] != name:
-            run = self.plan.run if part.by_run else None
-            with whole_run():
-                self._loaded = (name, load_run(self.work.run(part.name) if run is None else run.path, self.device))
+        if part.by_run:
+            assert self.given is not None
+            loaded = self.given
+        else:
+            if self._loaded is None or self._loaded[0] != part.name:
+                with whole_run():
+                    self._loaded = (part.name, load_run(self.work.run(part.name), self.device))
+            loaded = self._loaded[1]
         table = self.plan.table.take(part.facts)
         seed = derived_seed(self.plan.settings.seed, part.name, "decoys")
-        return Judge(self._loaded[1], self._known, self._places, part.facts, table, self.device, seed)
+        return Judge(loaded, self._known, self._places, part.facts, table, self.device, seed)
 
     @cached_property
     def _known(self) -> KnownAnswers:

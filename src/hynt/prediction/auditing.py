@@ -31,6 +31,7 @@ from hynt.prediction.suspicion import of_facts
 from hynt.prediction.verdicts import Verdicts, verdicts
 from hynt.training.choosing import Wishes
 from hynt.training.interruption import Stopper
+from hynt.training.loading import load_run
 from hynt.training.run import chosen_device
 from hynt.training.run_folder import CONFIG, RunFolder
 
@@ -156,9 +157,13 @@ def audit(
 def carried_out(
     plan: AuditPlan, work: Path, device: torch.device, watcher: AuditWatcher, stopper: Stopper, *, compiled: bool = True
 ) -> Audit:
-    """Does all that a plan says, or what is left of it."""
+    """Does all that a plan says, or what is left of it. A run that judges is loaded before anything is written."""
+    given = None
+    if plan.run is not None and any(part.by_run for part in plan.parts()):
+        with whole_run():
+            given = load_run(plan.run.path, device)
     folder = WorkFolder.open(work, plan.identity())
-    judged = Judges(plan, folder, device, watcher, stopper, compiled).judged()
+    judged = Judges(plan, folder, device, watcher, stopper, compiled, given).judged()
     return Audit.of(plan, [part for part, _ in judged], verdicts(plan, judged))
 
 
