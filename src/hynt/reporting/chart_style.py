@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hynt.errors import UsageError
-from hynt.reporting.neighbourhood_layout import text_width
+from hynt.reporting.text_width import text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,6 +11,7 @@ from hynt.graph.entity_facts import EntityFact, EntityFacts
 from hynt.graph.fact import Number, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.sentences import Sentences
+from hynt.reporting.text_width import text_width
 
 Direction: TypeAlias = Literal["out", "in", "none"]
 """Which way an edge points from the entity; none where it is the value of a qualifier."""
@@ -114,16 +115,6 @@ def laid_out(graph: KnowledgeGraph, facts: EntityFacts) -> Layout:
     footnote = note + "".join(line for line, needed in legend.items() if needed)
     width = max(2 * _MARGIN + widths[0] + widths[1] + title_width, text_width(footnote, SMALL_SIZE) + 2 * _MARGIN)
     return Layout(width, height, centre, tuple(rows), footnote)
-
-
-def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Inches that a line of text takes."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    font = FontProperties(size=size, weight="bold" if bold else "normal")
-    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
-    return float(width) / 72
 
 
 def _content(item: EntityFact, entity: str) -> _Content:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hynt.graph.components import component_starts
-from hynt.graph.entity_facts import EntityFacts, facts_of
+from hynt.graph.entity_facts import facts_of
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
-from hynt.graph.sentences import Sentences, format_quantity
+from hynt.graph.sentences import format_quantity
 from hynt.graph.statistics import count_table
 from hynt.reporting.charts_svg import share_bar
 from hynt.reporting.charts_svg_plots import distribution, histogram_chart
 from hynt.reporting.neighbourhood import PICTURED_FACTS
-from hynt.reporting.page_html import Content, Markup, element, joined
+from hynt.reporting.page_html import Content, Markup, element
 from hynt.reporting.page_neighbourhood import neighbourhood_drawing
 from hynt.reporting.page_tables import Column, Group, Row, definitions, figure, folded, section, table
 
@@ -134,16 +132,8 @@ def neighbourhood_section(graph: KnowledgeGraph, entity: int) -> Markup:
         element("p", f"Facts around {name}, the way the model reads them: qualifiers hang off the edge that they "
                 "qualify.", class_="lead"),
         element("div", neighbourhood_drawing(graph, facts), class_="scroll picture", tabindex=0, role="region",
-                aria_label=f"Drawing of facts around {name}") if find_spec("matplotlib") else _listed(graph, facts),
+                aria_label=f"Drawing of facts around {name}"),
     )  # fmt: skip
-
-
-def _listed(graph: KnowledgeGraph, facts: EntityFacts) -> Markup:
-    """The same facts in words, where nothing can measure the texts of a drawing."""
-    words = Sentences(graph)
-    note = "To have them drawn, install matplotlib: pip install 'hynt[plot]'."
-    lines = element("ul", *(element("li", words.fact(one.fact)) for one in facts.facts))
-    return joined([element("p", note, class_="notice"), lines])
 
 
 def entity_to_draw(graph: KnowledgeGraph) -> int:
