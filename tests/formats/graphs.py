@@ -1,7 +1,9 @@
-"""Graphs and reports that the format tests share: small facts, nasty names, one way to read a text."""
+"""What the format tests share: small facts, nasty names, spoilt lines, one way to read a text."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -49,6 +51,26 @@ facts = st.builds(
     values,
     st.lists(st.builds(Qualifier, names, values), max_size=3).map(tuple),
 )
+
+
+def mutated(seeds: Sequence[str], alphabet: str, count: int, seed: int) -> Iterator[str]:
+    """Lines made from the seeds with up to three random edits each."""
+    chance = random.Random(seed)
+    for _ in range(count):
+        line = list(chance.choice(seeds))
+        for _ in range(chance.randrange(4)):
+            at = chance.randrange(len(line))
+            edit = chance.randrange(4)
+            if edit == 0:
+                del line[at : at + chance.randrange(1, 6)]
+            elif edit == 1:
+                line[at:at] = chance.choice(alphabet)
+            elif edit == 2:
+                line[at] = chance.choice(alphabet)
+            else:
+                line += line[at:]
+            line = line or [" "]
+        yield "".join(line)
 
 
 def read_text(text: str | bytes, format_name: str, folder: Path, **options: object) -> tuple[list[Fact], ReadReport]:

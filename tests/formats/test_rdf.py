@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import random
 import sys
 
 import pyoxigraph
@@ -17,7 +16,7 @@ from hynt.formats.rdf import read_facts
 from hynt.formats.rdf_names import entity_iri, entity_name, relation_iri, relation_name
 from hynt.formats.report import ReadReport
 from hynt.graph.fact import Fact, Number, Qualifier
-from tests.formats.graphs import names, read_file
+from tests.formats.graphs import mutated, names, read_file
 
 PREFIXES = """@prefix : <http://example.org/> .
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
@@ -269,40 +268,21 @@ def test_iris_that_mean_something_to_the_reader_are_not_written_as_relations():
     assert relation_iri(E + "p") == E + "p"
 
 
-def mutated_lines(count):
-    """N-Triples lines with up to three random edits each."""
-    chance = random.Random(7)
-    seeds = [
-        f"<{E}s> <{E}p> <{E}o> .",
-        f'<{E}s> <{E}p> "12"^^{NUMBER_TYPE} .',
-        f'<{E}s> <{E}p> "2020-01-02"^^<http://www.w3.org/2001/XMLSchema#date> .',
-        f'_:b <{E}p> "text\\n\\u00e9"@en-GB .',
-        f"_:r <http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies> <<( <{E}s> <{E}p> <{E}o> )>> .",
-        f"<< <{E}s> <{E}p> <{E}o> >> <{E}q> <{E}v> .",
-        "<http://www.wikidata.org/entity/Q1> <http://www.wikidata.org/prop/P1> "
-        "<http://www.wikidata.org/entity/statement/Q1-1> .",
-    ]
-    alphabet = "<>\"'\\^@_:. #{}|()%\x00\x07\r\ufeff１é\u2028abcQP019-+eE/"
-    for _ in range(count):
-        line = list(chance.choice(seeds))
-        for _ in range(chance.randrange(4)):
-            at = chance.randrange(len(line))
-            edit = chance.randrange(4)
-            if edit == 0:
-                del line[at : at + chance.randrange(1, 6)]
-            elif edit == 1:
-                line[at:at] = chance.choice(alphabet)
-            elif edit == 2:
-                line[at] = chance.choice(alphabet)
-            else:
-                line += line[at:]
-            line = line or [" "]
-        yield "".join(line)
+LINES = [
+    f"<{E}s> <{E}p> <{E}o> .",
+    f'<{E}s> <{E}p> "12"^^{NUMBER_TYPE} .',
+    f'<{E}s> <{E}p> "2020-01-02"^^<http://www.w3.org/2001/XMLSchema#date> .',
+    f'_:b <{E}p> "text\\n\\u00e9"@en-GB .',
+    f"_:r <http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies> <<( <{E}s> <{E}p> <{E}o> )>> .",
+    f"<< <{E}s> <{E}p> <{E}o> >> <{E}q> <{E}v> .",
+    "<http://www.wikidata.org/entity/Q1> <http://www.wikidata.org/prop/P1> "
+    "<http://www.wikidata.org/entity/statement/Q1-1> .",
+]
 
 
 @pytest.mark.parametrize("count", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_mutated_lines_give_facts_or_located_problems(tmp_path, count):
-    lines = list(mutated_lines(count))
+    lines = list(mutated(LINES, "<>\"'\\^@_:. #{}|()%\x00\x07\r\ufeff１é\u2028abcQP019-+eE/", count, seed=7))
     found, report = read("\n".join(lines), tmp_path, "facts.nt")  # read_file holds read = kept + rejected
     assert found
     assert report.rejected["syntax"] > count / 20
