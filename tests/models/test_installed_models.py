@@ -73,6 +73,21 @@ def test_the_example_is_listed_checked_trained_and_asked(install, tmp_path, caps
     assert len(predictor.predict(("person 1", "born in", "?"), top=3)) == 3
 
 
+def test_the_example_learns_where_nothing_is_said_about_rates(install, tmp_path):
+    """Who is married to whom, of which the other half is known: DistMult is symmetric."""
+    install("my-models", {"my_distmult": EXAMPLE.read_text(encoding="utf-8")}, {"distmult": "my_distmult:ENTRY"})
+    pairs = [(f"wife {number}", f"husband {number}") for number in range(100)]
+    train = [(one, "married to", other) for one, other in pairs]
+    train += [(other, "married to", one) for one, other in pairs[:80]]
+    valid = [(other, "married to", one) for one, other in pairs[80:]]
+    save_graph(hynt.graph_from_facts({"train": train, "valid": valid}, name="couples"), tmp_path / "couples")
+    out = tmp_path / "run"
+    assert run(["train", str(tmp_path / "couples"), "--model", "distmult", "--device", "cpu", "--out", str(out)]) == 0
+    best = json.loads((out / "manifest.json").read_text(encoding="utf-8"))["training"]["best"]
+    assert best["metric"] == "link.all.mrr"
+    assert best["value"] > 0.9
+
+
 def test_nothing_is_imported_until_a_model_is_asked_for(install):
     install("loud", {"loud_model": "raise RuntimeError('imported')"}, {"loud": "loud_model:ENTRY"})
     assert "transea" in MODELS

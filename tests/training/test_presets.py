@@ -83,7 +83,8 @@ def test_wishes_come_last_and_a_short_schedule_has_a_short_cycle():
 
 
 def test_other_models_do_not_get_hynts_own_settings():
-    assert settings_for(Wishes(model="frequency"), small_graph(), on_gpu=False).model_name == "frequency"
+    plain = settings_for(Wishes(model="frequency"), small_graph(), on_gpu=False)
+    assert (plain.model_name, plain.optimiser.clip, plain.optimiser.learning_rate) == ("frequency", None, 1e-2)
     with pytest.raises(UsageError, match=r"model\.dimension: unknown setting"):
         settings_for(Wishes(model="frequency", preset="world"), small_graph(), on_gpu=False)
 

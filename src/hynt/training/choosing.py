@@ -10,8 +10,8 @@ from typing import Any
 from hynt.config import from_mapping, read_toml, with_overrides
 from hynt.errors import UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.training.model_choice import for_model, settings_class_for
-from hynt.training.presets import PRESETS, defaults_for
+from hynt.training.model_choice import settings_class_for
+from hynt.training.presets import PLAIN, PRESETS, defaults_for
 from hynt.training.settings import RunSettings
 from hynt.training.validating import metric_for
 
@@ -43,7 +43,7 @@ def settings_for(wishes: Wishes, graph: KnowledgeGraph, *, on_gpu: bool) -> RunS
     if preset is not None:
         mapping = _preset_file(Path(preset), wishes.model) if preset.endswith(".toml") else dict(PRESETS.get(preset))
     else:
-        mapping = for_model(wishes.model, dict(defaults_for(graph, on_gpu=on_gpu)))
+        mapping = dict(defaults_for(graph, on_gpu=on_gpu) if wishes.model == "hynt" else PLAIN)
     settings: RunSettings = from_mapping(kind, mapping)
     if "metric" not in mapping.get("validation", {}):
         settings = with_overrides(settings, [f"validation.metric={metric_for(wishes.model, graph)}"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from torch import nn
 
@@ -50,8 +49,3 @@ def build_model(settings: RunSettings, facts: FactTensors) -> nn.Module:
 def needs_literals(settings: RunSettings) -> bool:
     """Whether the model takes each number's literal for an entity of its own."""
     return MODELS.get(settings.model_name).needs_literals(settings.model)
-
-
-def for_model(model_name: str, mapping: dict[str, Any]) -> dict[str, Any]:
-    """Default settings made for HyNT, without the part that is HyNT's own where another model is meant."""
-    return mapping if model_name == "hynt" else {name: value for name, value in mapping.items() if name != "model"}

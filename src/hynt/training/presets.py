@@ -103,6 +103,15 @@ for _name, _preset in {**LITERAL_PRESETS, **TRANSFORMER_PRESETS, **NARY_PRESETS}
     PRESETS.add(_name, _preset)
 
 
+PLAIN: Mapping[str, Any] = {
+    "batch_size": 256,
+    "optimiser": {"learning_rate": 1e-2},
+    "schedule": {"epochs": 100, "period": 100},
+    "losses": {"smoothing": 0.1},
+}
+"""For a model of another package, of which nothing is known: what embeddings without a network learn well with."""
+
+
 def defaults_for(graph: KnowledgeGraph, *, on_gpu: bool) -> Mapping[str, Any]:
     """Settings for a graph nobody has tuned for, by how many facts it trains on.
 
