@@ -39,6 +39,7 @@ def calibrate(
 
 def _measured(predictor: Any, split: str) -> dict[str, Any]:
     from hynt.prediction.measuring import measure
+    from hynt.prediction.run_graph import whole_run
 
     predictor.graph.split(split)  # refuses an unknown split before it is counted
     if predictor.calibration.missing:
@@ -48,7 +49,8 @@ def _measured(predictor: Any, split: str) -> dict[str, Any]:
         )  # fmt: skip
     if split == "train":
         raise UsageError("the run was trained on train, so its answers there say nothing.", where="--split")
-    reads = predictor.loaded.run.count_read(split)
+    with whole_run():
+        reads = predictor.loaded.run.count_read(split)
     found = measure(predictor.loaded, predictor.calibration, split, predictor.device)
     return {"split": split, "reads_of_split": reads, **found}
 

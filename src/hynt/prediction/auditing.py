@@ -33,7 +33,7 @@ from hynt.training.choosing import Wishes
 from hynt.training.interruption import Stopper
 from hynt.training.loading import load_run
 from hynt.training.run import chosen_device
-from hynt.training.run_folder import CONFIG, RunFolder
+from hynt.training.run_folder import CONFIG, SCALING, RunFolder
 
 Ids = NDArray[np.int64]
 
@@ -168,9 +168,11 @@ def carried_out(
 
 
 def opened_run(source: str | os.PathLike[str]) -> RunFolder | None:
-    """The run at a path; None where there is a graph, or nothing at all. A run is told by its settings."""
+    """The run at a path; None where there is a graph, or nothing at all. A run is told by its own files, or by what is
+    left of them.
+    """
     path = Path(source)
-    if str(source) in BUILT_IN or not (path / CONFIG).is_file():
+    if str(source) in BUILT_IN or not any((path / name).is_file() for name in (CONFIG, SCALING)):
         return None
     with whole_run():
         return RunFolder.open(path)

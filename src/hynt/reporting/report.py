@@ -12,6 +12,7 @@ from importlib.resources import files
 
 from hynt import __version__
 from hynt.prediction.predictor import Predictor
+from hynt.prediction.run_graph import whole_run
 from hynt.reporting.page_html import Content, Markup, element, joined
 from hynt.reporting.report_graph import entity_to_draw, graph_section, neighbourhood_section
 from hynt.reporting.report_kept import Measurements
@@ -51,7 +52,8 @@ def make_report(
     """The report of a run on a held-out split. `entity` is the one whose facts are drawn."""
     found, reused = measured(predictor, split, again=again, asking=asking, note=note)
     graph, loaded = predictor.graph, predictor.loaded
-    found = {**found, "reads_now": loaded.run.reads(split)}  # others may have read it since
+    with whole_run():
+        found = {**found, "reads_now": loaded.run.reads(split)}  # others may have read it since
     drawn = entity_to_draw(graph) if entity is None else entity
     sections = {
         "metrics": metrics_section(found),

@@ -8,7 +8,7 @@ from typing import Any
 from hynt.prediction.run_graph import whole_run
 from hynt.training.hashed_files import read_index
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Measurements = dict[str, Any]
 

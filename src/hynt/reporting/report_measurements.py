@@ -19,6 +19,7 @@ from hynt.evaluation.reference_rows import reference_rows
 from hynt.evaluation.results import Evaluation, NumberQuestions
 from hynt.prediction.measuring import coverage
 from hynt.prediction.predictor import Predictor
+from hynt.prediction.run_graph import whole_run
 from hynt.reporting.report_certainty import first_ones, surest_and_least
 from hynt.reporting.report_kept import SCHEMA_VERSION, Measurements, kept_measurements, measurements_path
 from hynt.training.checkpoint import WEIGHTS
@@ -45,7 +46,8 @@ def measured(
     if kept is not None:
         return kept, True
     predictor.calibration  # noqa: B018 - made on first use, from valid: before the split asked for is touched
-    reads = loaded.run.count_read(split)
+    with whole_run():
+        reads = loaded.run.count_read(split)
     found: Measurements = {
         "schema_version": SCHEMA_VERSION, "weights": weights, "split": split, "reads_of_split": reads,
         **measure_all(predictor, split, reads, asking),
