@@ -78,7 +78,9 @@ def test_a_picture_by_its_suffix(hynt, graph, tmp_path, suffix, start):
     assert leftovers(tmp_path) == []
 
 
-@pytest.mark.parametrize("name, message", [("japan.gif", "no suffix of a picture"), ("no/japan.png", "no folder")])
+@pytest.mark.parametrize(
+    "name, message", [("japan.gif", "Let it end in .png, .svg, .pdf"), ("no/japan.png", "no folder")]
+)
 def test_a_picture_that_cannot_be_drawn_is_refused_first(hynt, graph, tmp_path, name, message):
     done = hynt("data", "show", graph, "Japan", "--picture", tmp_path / name)
     assert (done.code, done.out) == (2, "")
@@ -86,7 +88,7 @@ def test_a_picture_that_cannot_be_drawn_is_refused_first(hynt, graph, tmp_path, 
 
 
 def test_a_missing_extra_is_said(hynt, graph, tmp_path, monkeypatch):
-    monkeypatch.setattr("hynt.reporting.neighbourhood.find_spec", lambda name: None)
+    monkeypatch.setattr("hynt.reporting.chart_style.find_spec", lambda name: None)
     done = hynt("data", "show", graph, "Japan", "--picture", tmp_path / "japan.png")
     assert done.code == 2
     assert "pip install 'hynt[plot]'" in done.err

@@ -4,21 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hynt.cli.output import check_parquet, visible, write_whole
-from hynt.errors import DataError, UsageError
-
-
-def test_a_file_is_replaced_at_once(tmp_path):
-    path = tmp_path / "result.json"
-    write_whole(path, b"old")
-    write_whole(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert [found.name for found in tmp_path.iterdir()] == ["result.json"]
-
-
-def test_a_folder_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(DataError, match="cannot be written"):
-        write_whole(tmp_path / "no" / "result.json", b"")
+from hynt.cli.output import check_parquet, visible
+from hynt.errors import UsageError
 
 
 def test_parquet_is_not_written_under_the_name_of_another_format(tmp_path):

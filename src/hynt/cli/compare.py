@@ -10,8 +10,9 @@ import typer
 
 from hynt.cli.arguments import Device, TrainingDevice
 from hynt.cli.compare_progress import CompareProgress
-from hynt.cli.output import JsonFlag, deliver, visible, write_whole
+from hynt.cli.output import JsonFlag, deliver, visible
 from hynt.errors import DataError, UsageError
+from hynt.whole_file import write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console

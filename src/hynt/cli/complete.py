@@ -15,6 +15,7 @@ from hynt.cli.completion_progress import CompletionProgress
 from hynt.cli.interruption import interruptible
 from hynt.cli.output import JsonFlag, check_parquet, deliver, note_to_person, visible
 from hynt.errors import UsageError
+from hynt.whole_file import whole_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -187,20 +188,17 @@ def _propose(run: Path, out: Path, wanted: Any, device: Device, *, as_json: bool
     for name in wanted.relations:
         names.relation(name)
 
-    import io
-
     import pyarrow.parquet as parquet
 
-    from hynt.cli.output import write_whole
     from hynt.prediction.missing_facts import propose
     from hynt.prediction.predictor import load
 
     predictor = load(run, device.value, note_to_person)
     with interruptible(), CompletionProgress() as progress:
         found = propose(predictor, wanted, progress)
-    table, content = found.rows(predictor.graph), io.BytesIO()
-    parquet.write_table(table, content, compression="zstd")
-    write_whole(out, content.getvalue())
+    table = found.rows(predictor.graph)
+    with whole_file(out) as file:
+        parquet.write_table(table, file, compression="zstd")
     checked = int(found.is_checked.sum())
     result = {
         "run": str(run), **predictor.described(), "out": str(out), "proposals": len(table),

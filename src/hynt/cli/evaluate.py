@@ -15,6 +15,7 @@ from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.cli.progress import QuestionProgress
 from hynt.errors import UsageError
 from hynt.nearest import advice_on
+from hynt.whole_file import check_place
 
 if TYPE_CHECKING:
     from hynt.evaluation.evaluator import Evaluator
@@ -68,7 +69,8 @@ def evaluate(
     from hynt.training.distributed_launch import is_launched, launch
 
     check_save(save)
-    check_save(questions)
+    if questions is not None:
+        check_place(questions, "--questions")
     groupings = _groupings(breakdown)
     tasks = checked_tasks(name.strip() for name in task.split(",") if name.strip())
     if processes > 1 and not is_launched():

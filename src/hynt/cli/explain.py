@@ -9,9 +9,9 @@ import typer
 
 from hynt.cli.arguments import Device, RunArgument, ScoringDevice
 from hynt.cli.option_groups import with_option_groups
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, visible, write_whole
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, visible
 from hynt.cli.question_options import QuestionOptions
-from hynt.errors import UsageError
+from hynt.whole_file import check_place, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,10 +67,7 @@ def _check_picture(out: Path | None) -> None:
         return
     suffix_of(out, SUFFIXES, "--out")
     check_drawable("--out")
-    try:
-        check_save(out)
-    except UsageError as problem:
-        raise UsageError(problem.what, where="--out", advice=problem.advice) from None
+    check_place(out, "--out")
 
 
 def _print(console: Console, found: Explanation, out: Path | None) -> None:

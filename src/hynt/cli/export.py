@@ -10,6 +10,7 @@ import typer
 
 from hynt.cli.output import JsonFlag, deliver, visible
 from hynt.errors import UsageError
+from hynt.whole_file import check_place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,8 +35,7 @@ def export(
     from hynt.prediction.run_graph import whole_run
     from hynt.training.loading import load_run
 
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise UsageError(f"{out} is a folder, or lies in none.", where="--out", advice="Give the name of a file.")
+    check_place(out, "--out")
     if out.exists() and not overwrite:
         raise UsageError(f"{out} exists already.", where="--out", advice="Say --overwrite to replace it.")
     with whole_run():

@@ -6,9 +6,7 @@ What the data says never reaches a terminal raw: control characters are shown, n
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
 import unicodedata
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from hynt.errors import DataError, UsageError
+from hynt.errors import UsageError
+from hynt.whole_file import check_place, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,42 +45,18 @@ def deliver(result: Mapping[str, Any], *, as_json: bool, save: Path | None, text
 
 def check_save(save: Path | None) -> None:
     """Refuse a place that cannot be written to before a long job, not after it."""
-    if save is None:
-        return
-    if save.is_dir():
-        raise UsageError(f"{save} is a folder.", where="--save", advice="Give the name of a file.")
-    if not save.parent.is_dir():
-        raise UsageError(f"there is no folder {save.parent}.", where="--save", advice="Make it first.")
+    if save is not None:
+        check_place(save, "--save")
 
 
 def check_parquet(out: Path) -> None:
     """Refuse a place where no Parquet file can be written, or a name that promises another format."""
-    if out.is_dir():
-        raise UsageError(f"{out} is a folder.", where="--out", advice="Give the name of a file.")
-    if not out.parent.is_dir():
-        raise UsageError(f"there is no folder {out.parent}.", where="--out", advice="Make it first.")
+    check_place(out, "--out")
     if out.suffix.lower() in _OTHER_ENDINGS:
         raise UsageError(
             f"{out} would hold Parquet under the name of another format.", where="--out",
             advice=f"Name it {out.with_suffix('.parquet').name}; pandas, polars and DuckDB read it.",
         )  # fmt: skip
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file all at once: whoever reads it sees the old content or the new."""
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.partial-", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as problem:
-        raise DataError(f"the file cannot be written: {problem.strerror or problem}.", where=str(path)) from None
 
 
 def note_to_person(text: str) -> None:

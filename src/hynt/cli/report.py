@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.arguments import Device, RunArgument, ScoringDevice
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, write_whole
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
 from hynt.cli.progress import QuestionProgress
 from hynt.errors import UsageError
+from hynt.whole_file import check_place, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,10 +64,7 @@ def _refuse(out: Path, split: str) -> None:
         raise UsageError(f"no report is made of {split!r}.", where="--split", advice=f"Choose {' or '.join(SPLITS)}.")
     if out.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{out.name} is no page.", where="--out", advice="Give a file that ends in .html.")
-    if out.is_dir():
-        raise UsageError(f"{out} is a folder.", where="--out", advice="Give the name of a file.")
-    if not out.parent.is_dir():
-        raise UsageError(f"there is no folder {out.parent}.", where="--out", advice="Make it first.")
+    check_place(out, "--out")
 
 
 def _print(console: Console, result: dict[str, Any]) -> None:

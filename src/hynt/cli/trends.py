@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hynt.cli.arguments import Device, Level, RunArgument, ScoringDevice
-from hynt.cli.output import JsonFlag, check_save, deliver, note_to_person, visible, write_whole
+from hynt.cli.output import JsonFlag, deliver, note_to_person, visible
 from hynt.errors import UsageError
+from hynt.whole_file import check_place, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,10 +88,7 @@ def _check_files(out: list[Path]) -> None:
         suffix = suffix_of(path, (*SUFFIXES, TABLE), "--out")
         if suffix in SUFFIXES:
             check_drawable("--out")
-        try:
-            check_save(path)
-        except UsageError as problem:
-            raise UsageError(problem.what, where="--out", advice=problem.advice) from None
+        check_place(path, "--out")
 
 
 def _content(found: Trend, suffix: str) -> bytes:

@@ -15,6 +15,7 @@ from hynt.errors import DataError
 from hynt.evaluation.questions import TASKS, TaskName
 from hynt.evaluation.results import Evaluation, NumberQuestions, RankedQuestions, TaskQuestions, columns
 from hynt.graph.vocabulary import Vocabulary
+from hynt.whole_file import whole_file
 
 SCHEMA_VERSION = 1
 _META = b"hynt-evaluation"
@@ -32,7 +33,8 @@ def write_questions(evaluation: Evaluation, path: Path) -> None:
     meta = {"schema": SCHEMA_VERSION, "ties": evaluation.ties, "tasks": [name for name, _ in parts]}
     joined = pa.concat_tables(tables, promote_options="default")
     text = json.dumps(meta | {"protocol": dict(evaluation.protocol)})
-    parquet.write_table(joined.replace_schema_metadata({_META: text.encode()}), path)
+    with whole_file(path) as file:
+        parquet.write_table(joined.replace_schema_metadata({_META: text.encode()}), file)
 
 
 def read_questions(path: Path, vocabulary: Vocabulary) -> Evaluation:

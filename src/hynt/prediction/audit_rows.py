@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hynt.errors import DataError
 from hynt.graph.components import ENTITY_KIND, KIND_NAMES, NUMBER_KIND, position_name
 from hynt.graph.fact import Fact, Number
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -22,6 +19,7 @@ from hynt.graph.sentences import Sentences, format_quantity
 from hynt.prediction.audit_plan import AuditPlan, Part
 from hynt.prediction.folds import name_label
 from hynt.prediction.verdicts import Verdicts
+from hynt.whole_file import whole_file
 
 SCHEMA = pa.schema(
     [
@@ -150,22 +148,10 @@ def _named(graph: KnowledgeGraph, kind: int, index: int) -> tuple[str, str]:
 def write_rows(rows: Iterator[dict[str, Any]], out: Path) -> int:
     """Parquet, whole or not at all; returns how many rows it has."""
     total = 0
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{out.name}.partial-", dir=out.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                with pq.ParquetWriter(file, SCHEMA, compression="zstd") as writer:
-                    for batch in _batches(rows):
-                        writer.write_batch(batch)
-                        total += batch.num_rows
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).chmod(0o644)
-            Path(name).replace(out)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as problem:
-        raise DataError(f"the file cannot be written: {problem.strerror or problem}.", where=str(out)) from None
+    with whole_file(out) as file, pq.ParquetWriter(file, SCHEMA, compression="zstd") as writer:
+        for batch in _batches(rows):
+            writer.write_batch(batch)
+            total += batch.num_rows
     return total
 
 

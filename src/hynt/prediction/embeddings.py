@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,10 @@ import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
 
-from hynt.errors import DataError, UsageError
+from hynt.errors import UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.training.loading import LoadedRun
+from hynt.whole_file import whole_file
 
 _ROWS_AT_ONCE = 65_536
 
@@ -56,21 +55,9 @@ def write_embeddings(loaded: LoadedRun, out: Path) -> int:
     schema = pa.schema(
         [("id", pa.string()), ("name", pa.string()), ("type", pa.string()), ("vector", pa.list_(pa.float32(), width))]
     )
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{out.name}.partial-", dir=out.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-                    for first in range(0, len(vectors), _ROWS_AT_ONCE):
-                        writer.write_batch(_batch(graph, vectors, first, schema))
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).chmod(0o644)
-            Path(name).replace(out)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as problem:
-        raise DataError(f"the file cannot be written: {problem.strerror or problem}.", where=str(out)) from None
+    with whole_file(out) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for first in range(0, len(vectors), _ROWS_AT_ONCE):
+            writer.write_batch(_batch(graph, vectors, first, schema))
     return width
 
 

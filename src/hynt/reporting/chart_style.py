@@ -26,8 +26,9 @@ SUFFIXES = (".png", ".svg")
 PIXELS_PER_INCH = 160
 
 _SETTINGS: dict[Any, Any] = {
-    "svg.hashsalt": "hynt", "svg.fonttype": "path", "text.parse_math": False, "axes.unicode_minus": True,
-    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9, "text.color": INK,
+    "svg.hashsalt": "hynt", "svg.fonttype": "path", "pdf.fonttype": 42,
+    "text.parse_math": False, "axes.unicode_minus": True, "text.color": INK,
+    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9,
     "axes.edgecolor": FAINT, "axes.labelcolor": GREY, "axes.linewidth": 0.8, "axes.axisbelow": True,
     "axes.titlesize": 10, "axes.titleweight": "bold", "axes.titlelocation": "left",
     "xtick.color": GREY, "ytick.color": GREY, "xtick.labelsize": 8, "ytick.labelsize": 8,
@@ -66,7 +67,7 @@ def picture(figure: Figure, suffix: str) -> bytes:
     """The figure as a file: the same bytes for the same figure."""
     kind = suffix.lower().lstrip(".")
     file = io.BytesIO()
-    metadata = {"svg": {"Date": None}}.get(kind, {})
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
     with hynt_style():
         figure.savefig(file, format=kind, dpi=PIXELS_PER_INCH, facecolor="white", metadata=metadata)
     return file.getvalue()

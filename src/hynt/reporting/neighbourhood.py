@@ -7,17 +7,14 @@ first, so nothing overlaps and the same facts always give the same picture.
 
 from __future__ import annotations
 
-import os
-import tempfile
-import warnings
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hynt.errors import DataError, UsageError
 from hynt.graph.entity_facts import EntityFacts
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.reporting.chart_style import check_drawable, hynt_style, new_figure, picture, suffix_of
 from hynt.reporting.neighbourhood_layout import Box, Layout, Row, laid_out
+from hynt.whole_file import check_place, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,53 +32,23 @@ _COLOURS = {  # fill, line
 
 def check_picture(path: Path) -> None:
     """Refuse what cannot be drawn before any work is done."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(
-            f"{path.name} has no suffix of a picture.", where="--picture", advice=f"Use one of {', '.join(SUFFIXES)}."
-        )
-    if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {path.parent}.", where="--picture", advice="Make it first.")
-    if find_spec("matplotlib") is None:
-        raise UsageError(
-            "a picture needs matplotlib.", where="--picture", advice="Install it: pip install 'hynt[plot]'."
-        )
+    suffix_of(path, SUFFIXES, "--picture")
+    check_place(path, "--picture")
+    check_drawable("--picture")
 
 
 def draw_neighbourhood(graph: KnowledgeGraph, facts: EntityFacts, path: Path) -> None:
     """Draw these facts of an entity to a file, whose suffix says the format. The file appears whole or not at all."""
     check_picture(path)
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    kind = path.suffix.lower()[1:]
-    settings: dict[Any, Any] = {
-        "svg.hashsalt": "hynt",
-        "svg.fonttype": "path",
-        "pdf.fonttype": 42,
-        "text.parse_math": False,
-    }
-    with rc_context(settings), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a name in a script that no font here has
+    with hynt_style():
         layout = laid_out(graph, facts)
-        figure = Figure(figsize=(layout.width, layout.height))
-        FigureCanvasAgg(figure)
+        figure = new_figure(layout.width, layout.height)
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         axes.set_xlim(0, layout.width)
         axes.set_ylim(0, layout.height)
         axes.set_axis_off()
         _draw(axes, layout)
-        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.partial-", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-        try:
-            figure.savefig(name, format=kind, dpi=160, facecolor="white", metadata=metadata)
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except OSError as problem:
-            raise DataError(f"the picture cannot be written: {problem.strerror}.", where=str(path)) from None
-        finally:
-            Path(name).unlink(missing_ok=True)
+    write_whole(path, picture(figure, path.suffix))
 
 
 def _draw(axes: Axes, layout: Layout) -> None:
