@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import shutil
 from pathlib import Path
@@ -13,7 +12,6 @@ import torch
 
 from hynt.errors import DataError, UsageError
 from hynt.prediction.predictor import load
-from hynt.sharing.hub import Repository
 from hynt.sharing.model_card import plain
 from hynt.sharing.parcel import CARD, LIST
 from hynt.sharing.pulling import pull
@@ -24,14 +22,6 @@ from hynt.training.run_folder import RunFolder
 from tests.training.small_graph import contents, small_graph, tiny_settings
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory) -> Path:
-    torch.set_num_threads(1)
-    run = train(start(small_graph(), tiny_settings(), tmp_path_factory.mktemp("runs") / "run", CPU), CPU).path
-    _ = load(run, "cpu").calibration  # makes calibration.json, which goes with the run
-    return run
 
 
 @pytest.fixture
@@ -226,74 +216,6 @@ def test_a_large_graph_stays_outside(tmp_path, monkeypatch):
     assert "put it at ../graph" in (tmp_path / "given" / CARD).read_text()
     assert pull(str(tmp_path / "given"), tmp_path / "pulled")["graph_included"] is False
     assert load(tmp_path / "pulled", "cpu").graph == graph
-
-
-class FakeHub:
-    """A hub in a folder. Each call must be one that the real library would take."""
-
-    folder: Path
-    calls: list[tuple[str, dict]]
-
-    def _take(self, name, *arguments, **options):
-        import huggingface_hub
-
-        bound = inspect.signature(getattr(REAL, name)).bind(huggingface_hub, *arguments, **options)
-        FakeHub.calls.append((name, dict(bound.arguments)))
-
-    def create_repo(self, *arguments, **options):
-        self._take("create_repo", *arguments, **options)
-
-    def upload_folder(self, **options):
-        self._take("upload_folder", **options)
-        for name in options["delete_patterns"]:
-            (self.folder / name).unlink(missing_ok=True)
-        shutil.copytree(options["folder_path"], self.folder, dirs_exist_ok=True)
-
-    def snapshot_download(self, *arguments, **options):
-        self._take("snapshot_download", *arguments, **options)
-        for name in options["allow_patterns"]:
-            if (self.folder / name).exists():
-                (options["local_dir"] / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(self.folder / name, options["local_dir"] / name)
-
-
-REAL = None
-
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    global REAL
-    library = pytest.importorskip("huggingface_hub")
-    REAL = library.HfApi
-    FakeHub.folder, FakeHub.calls = tmp_path / "hub", []
-    FakeHub.folder.mkdir()
-    monkeypatch.setattr(library, "HfApi", FakeHub)
-    return FakeHub
-
-
-def test_the_hub_is_asked_as_its_library_wants(original, hub, tmp_path):
-    push(original, "hf:ann/towns")
-    (hub.folder / "evil.py").write_text("raise SystemExit")
-    result = pull("hf:ann/towns@main", tmp_path / "pulled")
-    assert contents(tmp_path / "pulled") == contents(original)
-    assert result["passed_over"] == [], "what no run has is not even fetched"
-    made, sent, fetched = (options for _, options in hub.calls)
-    assert (made["repo_id"], made["private"], made["exist_ok"]) == ("ann/towns", True, True)
-    assert sent["repo_id"] == "ann/towns"
-    assert fetched["revision"] == "main"
-
-
-def test_a_hub_that_refuses_is_told_in_words(original, hub, tmp_path, monkeypatch):
-    def refuse(self, *arguments, **options):
-        raise OSError("no route to host\nand more")
-
-    monkeypatch.setattr(hub, "snapshot_download", refuse)
-    with pytest.raises(DataError, match="the hub did not do it: no route to host") as problem:
-        pull("hf:ann/towns", tmp_path / "pulled")
-    assert problem.value.where == "hf:ann/towns"
-    for wrong in ("hf:towns", "hf:a/b/c", "hf:a/../b", "hf:ann/towns@a b"):
-        with pytest.raises(UsageError, match="is no repository"):
-            Repository.of(wrong)
 
 
 def test_without_the_library_the_word_says_how_to_get_it(original, monkeypatch, tmp_path):

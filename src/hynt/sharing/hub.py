@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,11 +42,14 @@ def upload(folder: Path, repository: Repository, names: list[str], *, private: b
     try:
         api = hub.HfApi()
         api.create_repo(repository.name, private=private, repo_type="model", exist_ok=True)
-        api.upload_folder(
-            repo_id=repository.name, folder_path=folder, repo_type="model", revision=repository.revision,
-            commit_message="Push a run", delete_patterns=stale,
-        )  # fmt: skip
-    except (hub.errors.HfHubHTTPError, hub.errors.HFValidationError, OSError, ValueError) as problem:
+        with warnings.catch_warnings():
+            # A run has its graph with it, which is what the library wonders about.
+            warnings.filterwarnings("ignore", "It seems that you are about to commit a data file", UserWarning)
+            api.upload_folder(
+                repo_id=repository.name, folder_path=folder, repo_type="model", revision=repository.revision,
+                commit_message="Push a run", delete_patterns=stale,
+            )  # fmt: skip
+    except _failures(hub) as problem:
         raise _refused(problem, repository) from None
 
 
@@ -56,7 +61,7 @@ def download(repository: Repository, folder: Path) -> Path:
             repository.name, repo_type="model", revision=repository.revision, local_dir=folder,
             allow_patterns=[LIST, CARD, *NAMES],
         )  # fmt: skip
-    except (hub.errors.HfHubHTTPError, hub.errors.HFValidationError, OSError, ValueError) as problem:
+    except _failures(hub) as problem:
         raise _refused(problem, repository) from None
     return folder
 
@@ -65,16 +70,31 @@ def _library() -> Any:
     try:
         import huggingface_hub
         import huggingface_hub.errors
+        import huggingface_hub.utils
     except ImportError:
         raise UsageError(
             "huggingface_hub is not installed.",
             advice="Install it with: pip install 'hynt[hub]', or use a local folder.",
         ) from None
-    return huggingface_hub
+    library: Any = huggingface_hub
+    if not sys.stderr.isatty():
+        library.utils.disable_progress_bars()
+    return library
+
+
+def _failures(hub: Any) -> tuple[type[Exception], ...]:
+    """What the library raises when something outside goes wrong. What its HTTP client says of a broken connection it
+    passes on as it is; the client's name has changed over the years.
+    """
+    clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
+    of_connections = [client.HTTPError for client in clients]
+    own = (hub.errors.HfHubHTTPError, hub.errors.HFValidationError)
+    return (*own, *of_connections, OSError, ValueError, RuntimeError)
 
 
 def _refused(problem: Exception, repository: Repository) -> DataError:
-    words = (str(problem).strip() or type(problem).__name__).splitlines()[0]
+    causes = [problem, *([problem.__cause__] if problem.__cause__ is not None else [])]
+    words = " ".join((str(cause).strip() or type(cause).__name__).splitlines()[0] for cause in causes)
     return DataError(
         f"the hub did not do it: {words}", where=f"{HUB}{repository.name}",
         advice="Check the name, your access (hf auth login) and the network.",
