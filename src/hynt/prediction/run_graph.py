@@ -4,15 +4,13 @@ of loading.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from hynt.errors import DataError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.storage import load_graph
-from hynt.training.graph_identity import fingerprints, graph_differences
+from hynt.training.graph_identity import graph_of_run
 from hynt.training.hashed_files import INDEX_NAME, RESTORE, read_index
 
 
@@ -36,17 +34,4 @@ def run_graph(path: Path) -> KnowledgeGraph:
         entry = read_index(path / INDEX_NAME).get("graph")
         if not isinstance(entry, dict) or not {"path", "fingerprints"} <= set(entry):
             raise DataError("the manifest is not that of a run.", where=str(path / INDEX_NAME), advice=RESTORE)
-        folder = Path(os.path.normpath(path / entry["path"]))
-        if not folder.is_dir():
-            raise DataError(
-                f"the graph of this run is not at {entry['path']!r}, seen from the run.", where=str(path),
-                advice="It was too large to keep in the run: move the two together.",
-            )  # fmt: skip
-        graph = load_graph(folder.resolve())
-        changed = graph_differences(entry["fingerprints"], fingerprints(graph))
-        if changed:
-            raise DataError(
-                f"the graph is not the one this run was made with: {'; '.join(changed)}.", where=str(folder),
-                advice=RESTORE,
-            )  # fmt: skip
-        return graph
+        return graph_of_run(path, entry)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from hynt.errors import DataError
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.storage import load_graph
+from hynt.training.hashed_files import RESTORE
 
 
 def fingerprints(graph: KnowledgeGraph) -> dict[str, str]:
@@ -55,3 +61,20 @@ def _facts(table: FactTable) -> str:
     for literals in (table.tail_literal, table.qualifier_literal):
         digest.update(_texts(text or "" for text in literals.to_pylist()).encode())
     return digest.hexdigest()
+
+
+def graph_of_run(run: Path, entry: Mapping[str, Any]) -> KnowledgeGraph:
+    """The graph that a run's manifest names in `entry`, refused when it is not there or is another one."""
+    folder = Path(os.path.normpath(run / entry["path"]))
+    if not folder.is_dir():
+        raise DataError(
+            f"the graph of this run is not at {entry['path']!r}, seen from the run.", where=str(run),
+            advice="It was too large to keep in the run: move the two together.",
+        )  # fmt: skip
+    graph = load_graph(folder.resolve())
+    changed = graph_differences(entry["fingerprints"], fingerprints(graph))
+    if changed:
+        raise DataError(
+            f"the graph is not the one this run was made with: {'; '.join(changed)}.", where=str(folder), advice=RESTORE
+        )
+    return graph

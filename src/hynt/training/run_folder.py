@@ -28,12 +28,11 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.config import from_mapping, to_toml
 from hynt.errors import DataError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.storage import load_graph, save_graph
+from hynt.graph.storage import save_graph
 from hynt.training.checkpoint import WEIGHTS
-from hynt.training.graph_identity import fingerprints, graph_differences
+from hynt.training.graph_identity import fingerprints, graph_of_run
 from hynt.training.hashed_files import (
     INDEX_NAME,
-    RESTORE,
     check_hash,
     hashes,
     index_text,
@@ -141,21 +140,7 @@ class RunFolder:
 
     def graph(self) -> KnowledgeGraph:
         """The graph it was made with, refused when it is another one."""
-        entry = self.manifest["graph"]
-        folder = Path(os.path.normpath(self.path / entry["path"]))
-        if not folder.is_dir():
-            raise DataError(
-                f"the graph of this run is not at {entry['path']!r}, seen from the run.", where=str(self.path),
-                advice="It was too large to keep in the run: move the two together.",
-            )  # fmt: skip
-        graph = load_graph(folder.resolve())
-        changed = graph_differences(entry["fingerprints"], fingerprints(graph))
-        if changed:
-            raise DataError(
-                f"the graph is not the one this run was made with: {'; '.join(changed)}.", where=str(folder),
-                advice=RESTORE,
-            )  # fmt: skip
-        return graph
+        return graph_of_run(self.path, self.manifest["graph"])
 
     def scaling(self, graph: KnowledgeGraph) -> NumberScaling:
         """How this run scales numbers."""
