@@ -63,6 +63,7 @@ def test_nothing_in_a_run_names_a_place_or_a_person(finished, tmp_path):
 
     words = [str(finished.path.parent).encode(), socket.gethostname().encode(), b"/tmp", b"/home"]
     words += [getpass.getuser().encode()] if getpass.getuser() != "root" else []
+    words = [word for word in words if len(word) > 3]  # two letters stand somewhere in any weights
     for name, content in contents(finished.path).items():
         assert not any(word in content for word in words), name
 
