@@ -123,7 +123,8 @@ def plain_site(graph) -> Iterator[Site]:
 @contextlib.contextmanager
 def in_thread(graph, engine, **changes) -> Iterator[Site]:
     from hynt.service.front import Front
-    from hynt.service.server import Service, listening_socket
+    from hynt.service.listening import listening_socket
+    from hynt.service.server import Service
     from hynt.service.settings import ServiceSettings
 
     settings = replace(ServiceSettings(Path("unused"), port=0, grace=2.0), **changes)

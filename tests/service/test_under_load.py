@@ -1,13 +1,11 @@
-"""A service under load: it refuses quickly what it cannot take, stays alive, and ends without leaving anyone out."""
+"""A service under load: it refuses quickly what it cannot take, and stays alive whatever becomes of the model."""
 
 from __future__ import annotations
 
 import os
 import signal
-import socket
 import threading
 import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -82,71 +80,6 @@ def test_health_answers_while_the_model_is_saturated(service):
     # The promise is 50 ms for 99 of 100 on two idle cores; the clients of this test, and other tests, are busy on them.
     assert percentile(seconds, 0.5) < 0.05
     assert percentile(seconds, 0.99) < 0.5
-
-
-def test_sigterm_under_load_answers_or_refuses_everyone(run, tmp_path):
-    with serving(run, tmp_path / "log") as service:
-        found, stop = [], threading.Event()
-
-        def press():
-            while not stop.is_set():
-                try:
-                    found.append(service.predict(**QUESTION).status)
-                except ConnectionRefusedError:
-                    return  # nobody listens any more: that was never accepted
-                except OSError as problem:
-                    found.append(type(problem).__name__)
-
-        pressing = [threading.Thread(target=press) for _ in range(16)]
-        for thread in pressing:
-            thread.start()
-        time.sleep(1.0)
-        began = time.monotonic()
-        assert service.stop() == 0
-        assert time.monotonic() - began < 15
-        stop.set()
-        for thread in pressing:
-            thread.join()
-        counts = Counter(found)
-        # One reset in 433 requests was seen once. It may be a connection that came between the last accept and the
-        # close, which was never accepted; that is a guess nobody has checked. Find out, then allow none.
-        assert counts.pop("ConnectionResetError", 0) <= 2, counts
-        assert set(counts) <= {200, 429, 503}, counts
-        assert counts[200] > 16
-        assert "stopped" in service.log
-        assert "Traceback" not in service.log
-
-
-def test_sigterm_does_not_wait_for_ever(site, graph):
-    page = site(FakeEngine(seconds=30), grace=1.5)
-    found = []
-    asking = threading.Thread(target=lambda: found.append(page.predict(**QUESTION)))
-    asking.start()
-    wait_until(lambda: len(page.service.front.queue) == 1)
-    began = time.monotonic()
-    page.service.handle_exit(signal.SIGTERM, None)
-    asking.join(10)
-    assert time.monotonic() - began < 5
-    (answer,) = found
-    assert (answer.status, answer.json["detail"]) == (503, "the service is stopping.")
-
-
-def test_requests_on_a_kept_connection_are_told_to_go_elsewhere(site):
-    page = site(FakeEngine(seconds=0.3))
-    with socket.create_connection((page.host, page.port), timeout=5) as connection:
-        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        heard = b""
-        while b"alive" not in heard:
-            heard += connection.recv(65536)
-        assert b"connection: close" not in heard
-        page.service.front.draining = True
-        connection.sendall(b"GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        heard = b""
-        while piece := connection.recv(65536):
-            heard += piece
-    assert heard.startswith(b"HTTP/1.1 503")
-    assert b"connection: close" in heard
-    assert b"the service is stopping" in heard
 
 
 def test_a_dead_inference_process_is_told_and_replaced(run, tmp_path):

@@ -28,6 +28,11 @@ def protocol_for(settings: ServiceSettings) -> type[H11Protocol]:
     return Connection
 
 
+def stopping() -> Problem:
+    """What everybody hears who gets no answer because the service ends."""
+    return unavailable("the service is stopping.", 2)
+
+
 class GuardedConnection(H11Protocol):
     """uvicorn's connection, with clocks."""
 
@@ -68,6 +73,15 @@ class GuardedConnection(H11Protocol):
         if self.transport.get_write_buffer_size():
             self._leaving = self.loop.call_later(self.settings.read_within, self._left_lying)
 
+    def shutdown(self) -> None:
+        """Told by the server that it is stopping. What was asked is answered. Whoever has asked nothing hears that this
+        is the end, so that a request that crosses the word on its way is refused and not lost.
+        """
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.keep_alive = False
+        elif not self.transport.is_closing():
+            self.refuse(stopping())
+
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
         """Called while uvicorn handles h11's refusal, which knows the status that fits."""
         error = sys.exc_info()[1]
@@ -102,7 +116,8 @@ class GuardedConnection(H11Protocol):
 
     def _is_sending(self) -> bool:
         """Whether the client may have more to say than was heard."""
-        return self.conn.their_state not in (h11.DONE, h11.MUST_CLOSE, h11.CLOSED)
+        silent = self.conn.their_state in (h11.DONE, h11.MUST_CLOSE, h11.CLOSED)
+        return not silent or bool(self.conn.trailing_data[0])  # the latter: a request behind the one that was answered
 
     # ------------------------------------------------------------------ clocks
 

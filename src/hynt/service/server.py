@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import signal
 import socket
@@ -15,49 +14,21 @@ from typing import Any
 
 import uvicorn
 
-from hynt.errors import UsageError
 from hynt.prediction.run_graph import run_graph
 from hynt.service.application import create_application
-from hynt.service.connections import protocol_for
+from hynt.service.connections import GuardedConnection, protocol_for, stopping
 from hynt.service.front import Front
 from hynt.service.inference_process import InferenceProcess
+from hynt.service.listening import listening_socket, turn_newcomers_away, waiting_connections
 from hynt.service.settings import HEADER_BYTES, ServiceSettings
 
 LOG = logging.getLogger("hynt.service")
 
 _LAST_ARRIVALS = 0.25
-"""Seconds in which requests already on their way are still heard after a signal."""
+"""Seconds in which handshakes and requests already under way are still heard after a signal."""
 
 _TELLING = 1.0
 """Of the grace, the seconds kept for telling those who will get no answer."""
-
-
-def listening_socket(settings: ServiceSettings) -> socket.socket:
-    """The bound socket; refused where the address is taken, or open to others without a token."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        if not ipaddress.ip_address(address[0]).is_loopback and settings.token is None:
-            raise UsageError(
-                f"{settings.host} can be reached from other machines, and no token is asked for.", where="--host",
-                advice="Say --token-file FILE, or leave --host out.",
-            )  # fmt: skip
-        found = socket.socket(family, kind, protocol)
-        try:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            found.bind(address)
-            found.listen(2048)
-            found.setblocking(False)
-        except OSError:
-            found.close()
-            raise
-    except OSError as problem:
-        raise UsageError(
-            f"cannot listen at {settings.host} port {settings.port}: {problem.strerror or problem}.", where="--port",
-            advice="Choose another --port, or 0 for any that is free.",
-        ) from None  # fmt: skip
-    return found
 
 
 def serve(settings: ServiceSettings, listening: Callable[[str], None] = lambda url: None) -> None:
@@ -129,26 +100,38 @@ class Service(uvicorn.Server):
         """Takes no more connections, hears requests that are on their way, waits for answers, refuses the rest."""
         self.front.draining = True
         LOG.info("stopping: %d questions are waiting", len(self.front.queue))
-        taken = [last for listener in sockets or [] for last in _last_connections(listener)]
+        listeners = sockets or []
+        for listener in listeners:
+            turn_newcomers_away(listener)
+        await self._hear_last_arrivals()
+        last = [connection for listener in listeners for connection in waiting_connections(listener)]
         for server in self.servers:
             server.close()
-        for listener in sockets or []:
+        for listener in listeners:
             listener.close()
-        for last in taken:
-            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, last)
-        await asyncio.sleep(0 if self.force_exit else _LAST_ARRIVALS)
-        for connection in list(self.server_state.connections):
-            connection.shutdown()
+        for connection in last:
+            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
+        if last:
+            await self._hear_last_arrivals()
+        for open_one in self._connections():
+            open_one.shutdown()
         await self._emptied(max(0.0, self.settings.grace - _TELLING))
-        await self.front.queue.stop()
-        await self._emptied(_TELLING)
-        for connection in list(self.server_state.connections):
-            transport = getattr(connection, "transport", None)
-            if transport is not None:
-                transport.abort()
+        await self.front.queue.stop()  # those who wait for the model are told
+        await self._emptied(_TELLING / 2)
+        for open_one in self._connections():  # and those whose request is not whole yet
+            open_one.refuse(stopping())
+        await self._emptied(_TELLING / 2)
+        for open_one in self._connections():
+            open_one.transport.abort()
         await self._emptied(_TELLING)
         await self.lifespan.shutdown()
         LOG.info("stopped")
+
+    async def _hear_last_arrivals(self) -> None:
+        await asyncio.sleep(0 if self.force_exit else _LAST_ARRIVALS)
+
+    def _connections(self) -> list[GuardedConnection]:
+        return [one for one in self.server_state.connections if isinstance(one, GuardedConnection)]
 
     def _protocol(self) -> asyncio.Protocol:
         """As uvicorn makes one for each connection."""
@@ -164,15 +147,3 @@ class Service(uvicorn.Server):
             if self.force_exit or asyncio.get_running_loop().time() > until:
                 return
             await asyncio.sleep(0.02)
-
-
-def _last_connections(listener: socket.socket) -> list[socket.socket]:
-    """Those that the system has taken for us and nobody has looked at yet: closing the socket would reset them."""
-    found: list[socket.socket] = []
-    with contextlib.suppress(OSError):  # among them the one that says there are no more
-        listener.listen(0)  # and that no more are wanted
-        while True:
-            connection, _ = listener.accept()
-            connection.setblocking(False)
-            found.append(connection)
-    return found
