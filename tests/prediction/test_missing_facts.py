@@ -10,6 +10,7 @@ from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
 from hynt.formats.importing import read_graph
 from hynt.prediction import missing_questions
+from hynt.prediction.missing_answers import ProposalAnswers
 from hynt.prediction.missing_facts import Proposing, propose
 from hynt.prediction.missing_proposals import PROPOSAL_SCHEMA
 from hynt.prediction.predictor import load
@@ -160,3 +161,14 @@ def test_accepted_proposals_are_facts_again(predictor, found, tmp_path):
 def test_wrong_wishes_are_refused(predictor, wanted, word):
     with pytest.raises(UsageError, match=word):
         propose(predictor, wanted)
+
+
+def test_a_cut_interval_is_not_taken_for_a_narrow_one(predictor):
+    """Nor is a height below zero proposed, however sure the model is of it."""
+    graph, radii = predictor.graph, predictor.calibration.radii
+    height = graph.vocabulary.relation_ids["height"]
+    assert radii.ends_at_zero[height]
+    answers = ProposalAnswers(predictor, graph.split("train"), 0.9, 1)
+    whole, near_zero, below = answers._widths(np.full(3, height), np.array([9.0, 0.01, -0.01]))
+    assert near_zero == pytest.approx(whole)
+    assert below == np.inf

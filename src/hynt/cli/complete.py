@@ -213,12 +213,16 @@ def _propose(run: Path, out: Path, wanted: Any, device: Device, *, as_json: bool
 def _tell_proposals(console: Console, result: dict[str, Any], table: Any) -> None:
     from rich.table import Table
 
+    from hynt.graph.sentences import format_quantity
+
     shown = Table("rank", "proposed fact", "probability", "interval", "peers that have it")
     for row in table.slice(0, _SHOWN).to_pylist():
-        width = "" if row["relative_width"] is None else f"{row['low']:.4g} to {row['high']:.4g}"
+        told = [end for end in (row["low"], row["high"]) if end is not None]
+        ends = [format_quantity(end, row["tail_unit"] or "") for end in told]
         shown.add_row(
-            str(row["rank"]), visible(row["sentence"]), f"{row['probability']:.3f}", width or "-", f"{row['share']:.0%}"
-        )
+            str(row["rank"]), visible(row["sentence"]), f"{row['probability']:.3f}", visible(" to ".join(ends)) or "-",
+            f"{row['share']:.0%}",
+        )  # fmt: skip
     if result["proposals"]:
         console.print(shown)
     console.print(

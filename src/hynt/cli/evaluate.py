@@ -129,7 +129,8 @@ def _opened(run: Path, split: str, device: Any, *, counts: bool = True) -> tuple
             advice="Choose another split.",
         )  # fmt: skip
     loaded.graph.split(split)  # refuses an unknown split before it is counted
-    return loaded, loaded.run.count_read(split) if counts else loaded.run.reads(split)
+    with whole_run():
+        return loaded, loaded.run.count_read(split) if counts else loaded.run.reads(split)
 
 
 def _asked(evaluator: Any, model: Any, what: str) -> Any:

@@ -57,10 +57,19 @@ class Radii:
 
     def interval(self, scaling: NumberScaling, relation: Ids, scaled: Floats, level: float) -> tuple[Floats, Floats]:
         """(n,) lower and (n,) upper ends in the graph's units, around numbers on the model's scale."""
+        low, high = self._reach(scaling, relation, scaled, level)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return cut_at_zero(low, scaling.unscale(relation, scaled), self.ends_at_zero[relation]), high
+
+    def width(self, scaling: NumberScaling, relation: Ids, scaled: Floats, level: float) -> Floats:
+        """(n,) how far apart the ends are before any is cut off: what a model has to say is not told by the cut."""
+        low, high = self._reach(scaling, relation, scaled, level)
+        return high - low
+
+    def _reach(self, scaling: NumberScaling, relation: Ids, scaled: Floats, level: float) -> tuple[Floats, Floats]:
         radius = self.radius[self.at(level), relation]
         with np.errstate(over="ignore", invalid="ignore"):
-            low, high = scaling.unscale(relation, scaled - radius), scaling.unscale(relation, scaled + radius)
-            return cut_at_zero(low, scaling.unscale(relation, scaled), self.ends_at_zero[relation]), high
+            return scaling.unscale(relation, scaled - radius), scaling.unscale(relation, scaled + radius)
 
     def to_mapping(self, vocabulary: Vocabulary) -> dict[str, Any]:
         """By relation name, for JSON; a level that too little is known for is left out."""

@@ -64,14 +64,23 @@ class ProposalAnswers:
         found = self._predictor.answering(asked).numbers(chosen, self._level)
         if not found.is_finite.all():
             raise non_finite(self._predictor.loaded, "a proposal")
-        spread = self._spread[asked.relation[chosen]]
+        relation = asked.relation[chosen]
+        spread = self._spread[relation]
         at = np.flatnonzero(found.has_interval & (spread > 0))
-        rows = chosen[at]
+        rows, width = chosen[at], self._widths(relation[at], found.value[at])
         return Proposals(
             asked.table.take(rows), np.zeros(len(at), dtype=np.int64), found.value[at], found.low[at], found.high[at],
-            (found.high[at] - found.low[at]) / spread[at], np.full(len(at), self._level), batch.share[rows],
+            width / spread[at], np.full(len(at), self._level), batch.share[rows],
             batch.peers[rows], np.ones(len(at), dtype=np.bool_),
         )  # fmt: skip
+
+
+    def _widths(self, relation: Ids, value: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n,) of the intervals around these answers; without end where the answer is none that can be."""
+        radii, scaling = self._predictor.calibration.radii, self._predictor.loaded.scaling
+        assert radii is not None  # there are intervals
+        width = radii.width(scaling, relation, scaling.scale(relation, value), self._level)
+        return np.where(radii.ends_at_zero[relation] & (value < 0), np.inf, width)
 
 
 def middle_spreads(predictor: Predictor, level: float) -> NDArray[np.float64]:
