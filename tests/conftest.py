@@ -41,3 +41,18 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("benchmark graphs are not beside this checkout: expected ../shared/data")
     return folder
+
+
+@pytest.fixture(scope="session")
+def world_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of `world` that has hardly learned anything; nobody writes to it."""
+    import torch
+
+    from hynt.graph.storage import load_graph
+    from hynt.training.run import start, train
+    from tests.training.small_graph import tiny_settings
+
+    torch.set_num_threads(1)
+    cpu = torch.device("cpu")
+    settings = tiny_settings(batch_size=512, schedule={"epochs": 1, "period": 1})
+    return train(start(load_graph("world"), settings, tmp_path_factory.mktemp("world") / "run", cpu), cpu).path

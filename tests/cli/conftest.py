@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,6 +84,28 @@ def graph(source: Path, hynt: Hynt) -> Path:
     done = hynt("data", "import", source, "--format", "jsonl", "--out", folder, *names, "--licence", "CC0-1.0")
     assert done.code == 0, done.err
     return folder
+
+
+@pytest.fixture(scope="module")
+def page_folder(world_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a page's commands run: it has runs/first, of `world`. The pages' numbers are those of a longer one."""
+    place = tmp_path_factory.mktemp("page")
+    shutil.copytree(world_run, place / "runs" / "first")
+    return place
+
+
+@pytest.fixture(scope="session")
+def town_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the graph of towns; nobody writes to it."""
+    import torch
+
+    from hynt.training.run import start, train
+    from tests.prediction.town_graph import town_graph
+    from tests.training.small_graph import tiny_settings
+
+    torch.set_num_threads(1)
+    cpu = torch.device("cpu")
+    return train(start(town_graph(), tiny_settings(), tmp_path_factory.mktemp("towns") / "run", cpu), cpu).path
 
 
 def leftovers(folder: Path) -> list[str]:

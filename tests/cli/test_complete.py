@@ -13,10 +13,7 @@ import torch
 from hynt.cli.completion_progress import CompletionProgress
 from hynt.prediction import completing
 from hynt.prediction.completing_batches import BatchAnswers
-from hynt.training.run import start, train
 from tests.cli.conftest import leftovers
-from tests.prediction.town_graph import town_graph
-from tests.training.small_graph import tiny_settings
 
 CPU = torch.device("cpu")
 LINES = [
@@ -26,15 +23,9 @@ LINES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    torch.set_num_threads(1)
-    return train(start(town_graph(), tiny_settings(), tmp_path_factory.mktemp("towns") / "run", CPU), CPU).path
-
-
 @pytest.fixture
-def run(trained, tmp_path):
-    return shutil.copytree(trained, tmp_path / "run")
+def run(town_run, tmp_path):
+    return shutil.copytree(town_run, tmp_path / "run")
 
 
 @pytest.fixture

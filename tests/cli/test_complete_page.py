@@ -7,28 +7,19 @@ import shlex
 
 import pyarrow.parquet as parquet
 import pytest
-import torch
 
-import hynt as package
 from hynt.prediction.completing_columns import ANSWER_SCHEMA
-from hynt.training.run import start, train
 from tests.conftest import ROOT
-from tests.training.small_graph import tiny_settings
 
 PAGE = (ROOT / "docs" / "completing.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A run of `world` that has hardly learned anything, and the page's questions."""
-    torch.set_num_threads(1)
-    place = tmp_path_factory.mktemp("page")
-    settings = tiny_settings(batch_size=512, schedule={"epochs": 1, "period": 1})
-    cpu = torch.device("cpu")
-    train(start(package.load_graph("world"), settings, place / "runs" / "first", cpu), cpu)
+def folder(page_folder):
+    """The page's folder, with its questions."""
     (questions,) = re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL)
-    (place / "questions.jsonl").write_text(questions, encoding="utf-8")
-    return place
+    (page_folder / "questions.jsonl").write_text(questions, encoding="utf-8")
+    return page_folder
 
 
 def test_the_page_runs_from_top_to_bottom(folder, hynt, monkeypatch):

@@ -20,9 +20,8 @@ SPOUSE = ("--head", "p2", "--relation", "spouse", "--tail", "?", *WEDDING)
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    torch.set_num_threads(1)
-    return train(start(town_graph(), tiny_settings(), tmp_path_factory.mktemp("towns") / "run", CPU), CPU).path
+def run(town_run, tmp_path_factory):
+    return shutil.copytree(town_run, tmp_path_factory.mktemp("towns") / "run")
 
 
 def test_a_table_for_people(run, hynt):

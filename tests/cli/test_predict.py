@@ -20,15 +20,9 @@ CPU = torch.device("cpu")
 BORN = ("--head", "Person 2", "--relation", "born in", "--tail", "?")
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    torch.set_num_threads(1)
-    return train(start(town_graph(), tiny_settings(), tmp_path_factory.mktemp("towns") / "run", CPU), CPU).path
-
-
 @pytest.fixture
-def run(trained, tmp_path):
-    return shutil.copytree(trained, tmp_path / "run")
+def run(town_run, tmp_path):
+    return shutil.copytree(town_run, tmp_path / "run")
 
 
 def test_a_table_for_people(run, hynt):

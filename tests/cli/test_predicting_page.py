@@ -5,30 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 
-import pytest
-import torch
-
-import hynt as package
-from hynt.training.run import start, train
 from tests.conftest import ROOT
-from tests.training.small_graph import tiny_settings
 
 PAGE = (ROOT / "docs" / "predicting.md").read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with a run of `world` that has hardly learned anything: the page's numbers are those of a longer one."""
-    torch.set_num_threads(1)
-    place = tmp_path_factory.mktemp("page")
-    settings = tiny_settings(batch_size=512, schedule={"epochs": 1, "period": 1})
-    cpu = torch.device("cpu")
-    train(start(package.load_graph("world"), settings, place / "runs" / "first", cpu), cpu)
-    return place
-
-
-def test_commands_print_what_the_page_shows_up_to_numbers(folder, hynt, monkeypatch):
-    monkeypatch.chdir(folder)
+def test_commands_print_what_the_page_shows_up_to_numbers(page_folder, hynt, monkeypatch):
+    monkeypatch.chdir(page_folder)
     steps = [step for block in re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL) for step in _steps(block)]
     assert len(steps) == 4
     for command, expected in steps:
@@ -39,7 +22,7 @@ def test_commands_print_what_the_page_shows_up_to_numbers(folder, hynt, monkeypa
         if expected:
             assert done.out.splitlines()[0] == expected[0]
             assert [_shape(line) for line in done.out.splitlines()] == [_shape(line) for line in expected]
-    assert (folder / "vectors.parquet").exists()
+    assert (page_folder / "vectors.parquet").exists()
 
 
 def _steps(block: str) -> list[tuple[str, list[str]]]:
@@ -54,8 +37,8 @@ def _shape(line: str) -> str:
     return line[0] if line[:1] in "┏┃┡│└" else re.split(r"\d", line)[0].strip()
 
 
-def test_python_runs(folder, monkeypatch):
-    monkeypatch.chdir(folder)
+def test_python_runs(page_folder, monkeypatch):
+    monkeypatch.chdir(page_folder)
     (example,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
     names: dict[str, object] = {}
     exec(compile(example, "predicting.md", "exec"), names)
@@ -64,8 +47,8 @@ def test_python_runs(folder, monkeypatch):
     assert len(names["nearest"]) == 3
 
 
-def test_the_schema_is_the_documented_one(folder, hynt, monkeypatch):
-    monkeypatch.chdir(folder)
+def test_the_schema_is_the_documented_one(page_folder, hynt, monkeypatch):
+    monkeypatch.chdir(page_folder)
     (said,) = re.findall(r"^With `--json` the object has (.*?)\n\n", PAGE, flags=re.DOTALL | re.MULTILINE)
     words = set(re.findall(r"`([a-z_]+)`", said))
     for tail, relation in (("?", "capital"), ("?", "population")):

@@ -6,12 +6,8 @@ import re
 import shlex
 
 import pytest
-import torch
 
-import hynt as package
-from hynt.training.run import start, train
 from tests.conftest import ROOT
-from tests.training.small_graph import tiny_settings
 
 PAGE = (ROOT / "docs" / "sharing-runs.md").read_text(encoding="utf-8")
 COMMANDS = [
@@ -21,30 +17,19 @@ COMMANDS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with a run of `world` that has hardly learned anything."""
-    torch.set_num_threads(1)
-    place = tmp_path_factory.mktemp("page")
-    settings = tiny_settings(batch_size=512, schedule={"epochs": 1, "period": 1})
-    cpu = torch.device("cpu")
-    train(start(package.load_graph("world"), settings, place / "runs" / "first", cpu), cpu)
-    return place
-
-
 @pytest.mark.slow  # it exports a model, as tests/exporting does
-def test_the_page_is_so(folder, hynt, monkeypatch):
+def test_the_page_is_so(page_folder, hynt, monkeypatch):
     for library in ("onnxscript", "onnxruntime", "tensorboard"):
         pytest.importorskip(library)
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(page_folder)
     ours = [command for command in COMMANDS if command[0] == "hynt"]
     assert [command[1] for command in ours] == ["train", "push", "pull", "export"]
     for command in ours:
         done = hynt(*command[1:])
         assert done.code == 0, done.err
-    assert list((folder / "runs" / "tracking" / "tensorboard").rglob("events.*"))
-    assert (folder / "runs" / "pulled" / "weights.safetensors").exists()
-    assert (folder / "model.onnx").exists()
+    assert list((page_folder / "runs" / "tracking" / "tensorboard").rglob("events.*"))
+    assert (page_folder / "runs" / "pulled" / "weights.safetensors").exists()
+    assert (page_folder / "model.onnx").exists()
 
 
 def test_every_option_is_on_the_page(hynt, monkeypatch):
@@ -54,11 +39,11 @@ def test_every_option_is_on_the_page(hynt, monkeypatch):
             assert option in PAGE or option in ("--help", "--json", "--out"), (verb, option)
 
 
-def test_an_existing_file_is_not_replaced_unasked(folder, hynt, tmp_path):
+def test_an_existing_file_is_not_replaced_unasked(page_folder, hynt, tmp_path):
     (tmp_path / "model.onnx").write_text("mine")
-    done = hynt("export", folder / "runs" / "first", "--out", tmp_path / "model.onnx")
+    done = hynt("export", page_folder / "runs" / "first", "--out", tmp_path / "model.onnx")
     assert done.code == 2
     assert "exists already" in done.err
-    assert hynt("export", folder / "runs" / "first", "--out", tmp_path).code == 2
+    assert hynt("export", page_folder / "runs" / "first", "--out", tmp_path).code == 2
     assert hynt("export", tmp_path, "--out", tmp_path / "new.onnx").code == 2
     assert (tmp_path / "model.onnx").read_text() == "mine"
