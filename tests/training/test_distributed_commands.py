@@ -12,10 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
-from hynt.graph.storage import save_graph
+from hynt.graph.storage import load_graph, save_graph
+from hynt.training.choosing import Wishes, settings_for
+from hynt.training.run import start, train
+from hynt.training.run_folder import RunFolder
 from tests.training.small_graph import small_graph
+from tests.training.test_distributed_runs import same_weights
 
 SETTINGS = (
     "batch_size=32", "model.dimension=16", "model.context_layers=1", "model.prediction_layers=1",
@@ -34,6 +39,13 @@ def graph(tmp_path_factory) -> Path:
 def command(graph: Path, run: Path, epochs: int) -> list[str]:
     sets = [part for setting in SETTINGS for part in ("--set", setting)]
     return ["train", str(graph), "--out", str(run), "--epochs", str(epochs), "--device", "cpu", *sets]
+
+
+def alone(graph: Path, run: Path, epochs: int) -> RunFolder:
+    """The same in one process, which is this one."""
+    loaded, device = load_graph(graph), torch.device("cpu")
+    settings = settings_for(Wishes("hynt", epochs=epochs, changes=SETTINGS), loaded, on_gpu=False)
+    return train(start(loaded, settings, run, device), device)
 
 
 def environment(**more) -> dict[str, str]:
@@ -112,7 +124,6 @@ def test_a_killed_worker_ends_the_job_with_a_clear_word_and_the_run_goes_on_from
 
 
 @needs_proc
-@pytest.mark.slow
 def test_torchrun_starts_a_job_again_and_it_goes_on(graph, tmp_path):
     run = tmp_path / "run"
     torchrun = [
@@ -125,7 +136,7 @@ def test_torchrun_starts_a_job_again_and_it_goes_on(graph, tmp_path):
         _, said = process.communicate(timeout=150)
     assert process.returncode == 0, said
     assert trained_epochs(run) == list(range(1, 41))
-    assert (run / "weights.safetensors").exists()
+    assert same_weights(alone(graph, tmp_path / "alone", 40), RunFolder.open(run), 1e-3)
 
 
 @contextmanager
@@ -155,7 +166,6 @@ def two_machines():
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 
-@pytest.mark.slow
 def test_two_machines_train_one_run(graph, tmp_path):
     run = tmp_path / "run"
     elsewhere = tmp_path / "elsewhere"
@@ -174,6 +184,7 @@ def test_two_machines_train_one_run(graph, tmp_path):
     assert [machine.returncode for machine in machines] == [0, 0], said
     assert trained_epochs(run) == [1, 2, 3]
     assert not elsewhere.exists()  # only the first process writes
+    assert same_weights(alone(graph, tmp_path / "alone", 3), RunFolder.open(run))
 
 
 def test_a_model_that_cannot_be_shared_is_refused_before_a_folder_is_made(graph, tmp_path):
