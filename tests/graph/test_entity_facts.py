@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.graph.entity_facts import facts_of
-from hynt.graph.fact import fact
+from hynt.graph.fact import fact, number
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 from tests.graph.small_graphs import assembled
@@ -65,3 +65,26 @@ def test_positions_narrow_the_search(graph):
 def test_an_entity_without_facts_there(graph):
     found = facts_of(graph, graph.vocabulary.entity_ids["d"], positions=("head",))
     assert (found.facts, found.total) == ((), 0)
+
+
+@pytest.mark.parametrize("unit", ["date", ""])
+def test_a_series_is_told_in_time_whatever_splits_it_is_in(unit):
+    def person(value, year, *more):
+        return fact("a", "height", value, [*more, ("born" if unit else "age", number(year, unit))])
+
+    women, men = ("sex", "female"), ("sex", "male")
+    facts = {
+        "train": [
+            person(3, 1930),
+            fact("a", "likes", "b"),
+            person(7, 1920, men),
+            person(1, 1910),
+            person(6, 1910, men),
+        ],
+        "valid": [person(5, 1950), person(9, 1890, women)],
+        "test": [person(0, 1900), person(4, 1940)],
+    }
+    graph = assembled(facts)
+    told = [one.fact.tail.value for one in facts_of(graph, graph.vocabulary.entity_ids["a"], positions=("head",)).facts
+            if one.fact.relation == "height"]  # fmt: skip
+    assert told == [0, 1, 3, 4, 5, 6, 7, 9]

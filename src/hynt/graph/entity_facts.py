@@ -8,10 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.graph.fact import Fact
+from hynt.graph.fact import DATE_UNIT, Fact
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import POSITIONS, Position
+from hynt.graph.vocabulary import Vocabulary
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number with its bits well spread: products by it differ in all places."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,9 @@ class EntityFacts:
 def facts_of(
     graph: KnowledgeGraph, entity: int, *, limit: int | None = None, positions: Sequence[Position] = POSITIONS
 ) -> EntityFacts:
-    """The facts of an entity, by position and relation; with a `limit`, as many different relations as fit in it."""
+    """The facts of an entity, by position and relation, those of a time series from the earliest to the latest; with a
+    `limit`, as many different relations as fit in it.
+    """
     found, places, splits = [], [], []
     for split, table in graph.splits.items():
         place = _position_in(table, entity, graph.vocabulary.relation_is_number)
@@ -54,6 +60,7 @@ def facts_of(
     table, place = concatenate(found), np.concatenate(places)
     asked = place * np.int64(graph.vocabulary.relation_count) + _relation_at(table, place, entity)
     chosen = _mixed(asked, place, table.qualifier_counts() > 0, limit)
+    chosen = chosen[_in_time(asked[chosen], table.take(chosen), graph.vocabulary)]
     facts = table.take(chosen).facts(graph.vocabulary)
     return EntityFacts(
         entity,
@@ -82,6 +89,25 @@ def _relation_at(table: FactTable, place: NDArray[np.int8], entity: int) -> NDAr
     through = (place[owner] == 2) & (table.qualifier_entity == entity)
     relation[owner[through]] = table.qualifier_relation[through]
     return relation
+
+
+def _in_time(group: NDArray[np.int64], table: FactTable, vocabulary: Vocabulary) -> NDArray[np.int64]:
+    """The rows (n,), which come group by group, with those of a group series by series and each series in time: the
+    splits that the facts are in say nothing to a reader. Entities among the qualifiers tell series apart. The time is a
+    qualifier's date, or where a fact has none, a qualifier's number: not every graph has marked its dates.
+    """
+    is_date = np.array([relation.unit == DATE_UNIT for relation in vocabulary.relations], dtype=np.bool_)
+    owner, relation = table.qualifier_owner(), table.qualifier_relation
+    named = ~vocabulary.relation_is_number[relation]
+    when, has_date = np.full(len(table), -np.inf), np.zeros(len(table), dtype=np.bool_)
+    has_date[owner[is_date[relation]]] = True
+    telling = is_date[relation] | ~(named | has_date[owner])
+    np.maximum.at(when, owner[telling], table.qualifier_number[telling])
+    pair = relation[named].astype(np.uint64) * _MIX + table.qualifier_entity[named].astype(np.uint64) + np.uint64(1)
+    marks = np.zeros(len(table), dtype=np.uint64)  # a sum over the pairs of a row: equal where they are the same
+    np.add.at(marks, owner[named], pair * _MIX ^ (pair * _MIX >> np.uint64(29)))
+    first = [np.unique(one, return_index=True, return_inverse=True)[1:] for one in (group, marks)]
+    return np.lexsort((when, *(index[inverse] for index, inverse in reversed(first)))).astype(np.int64)
 
 
 def _mixed(
