@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
+import pyarrow.compute as compute
+import pyarrow.parquet as parquet
 import pytest
 
-from hynt.errors import DataError, UsageError
+from hynt.errors import UsageError
 from hynt.evaluation.bootstrap import fact_sums, interval, intervals
 from hynt.evaluation.breakdowns import (
     by_entity_frequency,
@@ -18,7 +21,7 @@ from hynt.evaluation.breakdowns import (
 )
 from hynt.evaluation.comparison import compare
 from hynt.evaluation.metrics import number_metrics, ranking_metrics
-from hynt.evaluation.question_file import read_questions, write_questions
+from hynt.evaluation.question_file import write_questions
 from hynt.evaluation.questions import checked_tasks
 from hynt.evaluation.results import Evaluation, NumberQuestions, RankedQuestions, columns
 from hynt.graph.vocabulary import Relation, Vocabulary
@@ -192,19 +195,17 @@ def test_breakdowns_cover_every_question_once():
     assert [row["group"] for row in by_relation(numbers(rng), "realistic", VOCABULARY)] == ["height", "since"]
 
 
-def test_per_question_results_survive_a_file(tmp_path):
+def test_per_question_results_are_written_with_their_protocol(tmp_path):
     rng = np.random.default_rng(0)
     first = evaluation(ranked(rng), numbers(rng), ties="realistic")
     write_questions(first, tmp_path / "questions.parquet")
-    again = read_questions(tmp_path / "questions.parquet", VOCABULARY)
-    assert again.to_mapping() == first.to_mapping()
-    assert compare(first, again, samples=10)["link"]["all"]["mrr"]["difference"] == 0
-
-
-def test_another_file_is_refused(tmp_path):
-    (tmp_path / "questions.parquet").write_text("hello")
-    with pytest.raises(DataError, match="no file of per-question results"):
-        read_questions(tmp_path / "questions.parquet", VOCABULARY)
+    table = parquet.read_table(tmp_path / "questions.parquet")
+    for task, questions in first.per_question.items():
+        rows = table.filter(compute.equal(table["task"], task))
+        for name, column in columns(questions).items():
+            assert rows[name].to_numpy().tolist() == np.asarray(column).tolist()
+    meta = json.loads(table.schema.metadata[b"hynt-evaluation"])
+    assert meta == {"schema": 1, "ties": "realistic", "tasks": ["link", "number"], "protocol": dict(first.protocol)}
 
 
 def test_tasks_are_checked():

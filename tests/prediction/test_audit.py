@@ -183,7 +183,7 @@ class TestRun:
         assert {part.name for part in found.parts} == {"run-1", "run-2", "run-3"}
         graph = found.plan.graph
         assert len(found) == len(graph.split("valid")) + len(graph.split("test"))
-        assert {found.plan.split_name(fact) for fact in found.fact.tolist()} == {"valid", "test"}
+        assert {list(graph.splits)[found.plan.split[fact]] for fact in found.fact.tolist()} == {"valid", "test"}
 
     def test_training_facts_are_judged_by_folds_with_the_settings_of_the_run(self, series_run, tmp_path):
         found = audit(series_run, folds=2, epochs=2, device="cpu", work=tmp_path / "work")

@@ -39,17 +39,12 @@ class StepShape(NamedTuple):
     layout: Layout
     outputs: tuple[int, int, int]  # how many rows each task has places for, by `Task`
 
-    @property
-    def index_count(self) -> int:
-        """The length of a step's `indices`."""
-        return 2 * self.layout.rows + sum(self.outputs)
-
 
 class Step(NamedTuple):
     """One step of a plan, packed into two tensors so that a captured step is fed by two copies."""
 
     shape: StepShape
-    indices: Tensor  # (shape.index_count,) int64: facts, asked positions, then the output rows of the three tasks
+    indices: Tensor  # (2 × rows + outputs,) int64: facts, asked positions, then the output rows of the three tasks
     weights: Tensor  # (sum of shape.outputs,) float32: 1 for a question, 0 for filler
 
     @property
@@ -74,7 +69,7 @@ class Steps(NamedTuple):
     """The steps of one shape, packed as `Step` is, one a row."""
 
     shape: StepShape
-    indices: Tensor  # (steps, shape.index_count) int64
+    indices: Tensor  # (steps, 2 × rows + outputs) int64
     weights: Tensor  # (steps, sum of shape.outputs) float32
 
 

@@ -19,7 +19,7 @@ from hynt.errors import RecordProblem
 from hynt.formats.cells import number_as_head
 from hynt.formats.format import ReadOptions
 from hynt.formats.json_records import kind_of, read_object, shown
-from hynt.formats.names import check_name, check_value, empty_name
+from hynt.formats.names import check_names, empty_name
 from hynt.formats.opening import facts_from_lines
 from hynt.formats.report import ReadReport
 from hynt.formats.spelling import read_date, spell
@@ -62,7 +62,7 @@ def _parse(line: str) -> Fact | None:
         _qualifiers(record["qualifiers"]) if "qualifiers" in record else (),
     )
     if "\\u" in line:  # the only way to write what the line itself may not hold
-        _check_characters(fact)
+        check_names(fact)
     return fact
 
 
@@ -144,15 +144,6 @@ def _pair(given: object) -> tuple[object, object]:
         "a qualifier is not a pair of a relation and a value.",
         'Write ["relation", value] or {"relation": …, "value": …}.',
     )
-
-
-def _check_characters(fact: Fact) -> None:
-    check_name(fact.head, "head")
-    check_name(fact.relation, "relation")
-    check_value(fact.tail, "tail")
-    for relation, value in fact.qualifiers:
-        check_name(relation, "qualifier relation")
-        check_value(value, "qualifier value")
 
 
 def write_graph(graph: KnowledgeGraph, path: Path) -> Iterable[Path]:

@@ -49,15 +49,20 @@ def empty_name(what: str) -> RecordProblem:
     return RecordProblem("empty-name", f"the {what} is empty.", "Give it a name, or remove the record.")
 
 
+def check_names(fact: Fact) -> None:
+    """A `RecordProblem` for a fact with a name that holds what no name may hold."""
+    check_name(fact.head, "head")
+    check_name(fact.relation, "relation")
+    check_value(fact.tail, "tail")
+    for relation, value in fact.qualifiers:
+        check_name(relation, "qualifier relation")
+        check_value(value, "qualifier value")
+
+
 def check_writable(fact: Fact, *, where: str) -> None:
     """A `DataError` for a fact with a name that no text file may hold, before it is written."""
     try:
-        check_name(fact.head, "head")
-        check_name(fact.relation, "relation")
-        check_value(fact.tail, "tail")
-        for relation, value in fact.qualifiers:
-            check_name(relation, "qualifier relation")
-            check_value(value, "qualifier value")
+        check_names(fact)
     except RecordProblem as problem:
         raise DataError(
             f"cannot write {shortened(repr(fact), 300)}: {problem.what}", where=where, advice=problem.advice

@@ -75,9 +75,6 @@ class AuditPlan:
         rows = np.flatnonzero(self.folds.training(self.in_training, fold)).astype(np.int64)
         return KnowledgeGraph(self.graph.vocabulary, {"train": self.learned.take(rows)}, self.graph.entities)
 
-    def split_name(self, fact: int) -> str:
-        return tuple(self.graph.splits)[int(self.split[fact])]
-
     def identity(self) -> dict[str, Any]:
         """What must agree for an audit to go on where another stopped."""
         weights = None if self.run is None else dict(self.run.manifest["files"])

@@ -6,8 +6,8 @@ that happen to be true are repeated without holding up a step, and steps have st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
+from collections.abc import Hashable
+from typing import NamedTuple, Protocol, cast, runtime_checkable
 
 import torch
 import torch.nn.functional as functional
@@ -38,22 +38,9 @@ class FactScorer(Protocol):
         ...
 
 
-FactLoss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-"""From scores of facts (rows,) and of their negatives (rows,) to a loss for each pair of the two, (rows,)."""
-
-
 def logistic_loss(true: Tensor, false: Tensor) -> Tensor:
     """(rows,) mean of −log σ(score) of the fact and −log σ(−score) of its negative."""
     return (functional.softplus(-true) + functional.softplus(false)) / 2
-
-
-def margin_loss(margin: float) -> FactLoss:
-    """max(0, margin − true + false): the fact must score higher than its negative by the margin."""
-
-    def loss(true: Tensor, false: Tensor) -> Tensor:
-        return functional.relu(margin - true + false)
-
-    return loss
 
 
 class NegativeShape(NamedTuple):
@@ -96,10 +83,8 @@ class NegativeFacts:
 
     parts: tuple[str, ...] = ("fact",)
 
-    def __init__(
-        self, facts: FactTensors, batch_size: int, corruption: Corruption, loss: FactLoss = logistic_loss
-    ) -> None:
-        self.facts, self.corruption, self.loss = facts, corruption, loss
+    def __init__(self, facts: FactTensors, batch_size: int, corruption: Corruption) -> None:
+        self.facts, self.corruption = facts, corruption
         self.item_count = len(facts)
         self.planner = EpochPlanner(facts, batch_size)
         self.corrupter = Corrupter(facts, corruption)
@@ -117,7 +102,7 @@ class NegativeFacts:
     def loss_for(self, shape: Hashable) -> LossFunction:
         """Scores facts and negatives in one batch and sets each fact against its own."""
         assert isinstance(shape, NegativeShape)
-        facts, loss_of, layout = self.facts, self.loss, shape.doubled()
+        facts, layout = self.facts, shape.doubled()
         at = places(layout, facts.device)
         order = _by_set(shape).to(facts.device)
 
@@ -127,7 +112,7 @@ class NegativeFacts:
             scorer = cast(FactScorer, model)
             scores = scorer.score_facts(fill(batch, entity, relation), weights > 0).float()[order]
             weight = weights[order][1:]
-            each = loss_of(scores[:1].expand_as(weight), scores[1:])
+            each = logistic_loss(scores[:1].expand_as(weight), scores[1:])
             total, count = (each * weight).sum(), weight.sum()
             return Loss(total / count.clamp(min=1), total.unsqueeze(0), count.unsqueeze(0))
 

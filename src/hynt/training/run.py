@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import nn
@@ -55,8 +55,6 @@ from hynt.training.sharded_run import (
 from hynt.training.trainer import Trainer
 from hynt.training.training_data import TrainingData, fit_scaling, training_data, training_table
 from hynt.training.validating import check_metric, validation_for
-
-DeviceName = Literal["cpu", "cuda", "auto"]
 
 
 class Watcher(Protocol):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, Any, Literal
 
 from hynt.batches.components import Masking
-from hynt.config import Range, from_mapping, to_mapping
+from hynt.config import Range, to_mapping
 from hynt.training.losses import LossSettings
 
 TrainOn = Literal["train", "train+valid"]
@@ -137,11 +137,6 @@ def settings_class(model_name: str, model_settings: type) -> type[RunSettings]:
 def _made(model_name: str, model_settings: type) -> type[RunSettings]:
     own = [("model_name", str, field(default=model_name)), ("model", model_settings, field(default=model_settings()))]
     return make_dataclass("RunSettings", own, bases=(RunSettings,), frozen=True)
-
-
-def run_settings(model_name: str, model_settings: type, mapping: dict[str, Any]) -> RunSettings:
-    """Settings from a mapping such as a preset or a `config.toml`; what it leaves out keeps its default."""
-    return from_mapping(settings_class(model_name, model_settings), mapping)
 
 
 def differences(old: RunSettings, new: RunSettings) -> list[str]:

@@ -28,9 +28,6 @@ from hynt.training.sharded_table import ShardedTable
 from hynt.training.streams import Phase
 from hynt.training.training_data import TrainingData
 
-SPREAD = ("entity", "entity_output", "entity_output_bias")
-"""The parameters of HyNT that are spread, in the order of `ShardedHynt.tables`."""
-
 
 def check_tables(settings: RunSettings) -> None:
     """Refuses spread tables where they cannot be, before a folder is made."""
