@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from hynt.models.layers.attention import attend_by_product
-from hynt.models.layers.attention_kernel import attend_short
+from hynt.models.layers import attention as attention_file
+from hynt.models.layers.attention import Group, attend_groups
+from hynt.models.layers.attention_kernel import attend_tiles
 from hynt.models.layers.dropout import Dropout, kept
 from hynt.models.layers.dropout_kernel import HashedDropout
 from hynt.training import optimisation as optimisation_file
@@ -23,7 +24,9 @@ KEYS = torch.tensor([123456, -987654321], dtype=torch.int32)
 
 def gradients_agree(one, other, inputs, outer):
     torch.testing.assert_close(one, other)
-    both = (torch.autograd.grad(result, inputs, outer, retain_graph=True) for result in (one, other))
+    both = (
+        torch.autograd.grad(result, inputs, outer, retain_graph=True, materialize_grads=True) for result in (one, other)
+    )
     for mine, theirs in zip(*both, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
 
@@ -43,32 +46,57 @@ def test_the_loss_of_all_entities_is_told_to_the_compiler_rightly():
     torch.library.opcheck(torch.ops.hynt.whole_cross_entropy, (x, weight, bias, torch.tensor([0, 20, 5]), 0.2))
 
 
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize(
-    ("rows", "queries", "keys", "heads", "width"),
-    [(5, 4, 4, 2, 8), (3, 1, 4, 3, 12), (7, 3, 3, 2, 8), (2, 9, 9, 1, 16), (300, 1, 2, 1, 4)],
-)
-def test_short_attention_is_attention(rows, queries, keys, heads, width, masked):
+GROUPS = {
+    "alone": [(5, 1)],
+    "parts": [(40, 4)],
+    "mixed": [(70, 1), (30, 3), (3, 9), (1, 32)],
+    "with a long one": [(3, 1), (2, 5), (2, 70)],
+    "of many lengths": [(3, 1), (2, 2), (2, 3), (1, 4), (2, 5)],
+}
+
+
+@pytest.fixture
+def on_gpu(monkeypatch):
+    """Lets the interpreter run what only a GPU would choose."""
+    monkeypatch.setattr(torch.Tensor, "is_cuda", property(lambda self: True))
+
+
+def grouped(kinds, width, one_query):
+    """Tokens of groups, some missing, and their joint projections."""
     torch.manual_seed(0)
-    joint = torch.randn(rows * keys, 3 * heads * width, requires_grad=True)
-    query, key, value = (part.reshape(rows, keys, heads, width) for part in joint.chunk(3, -1))
-    query = query[:, -queries:]
-    present = torch.rand(rows, keys) < 0.6 if masked else None
-    if present is not None:
+    groups = []
+    for size, length in kinds:
+        present = torch.rand(size, length) < 0.6
         present[:, 0] = True
-    one = attend_short(query, key, value, present, None, 0.0)
-    other = attend_by_product(query, key, value, present, Dropout(0.0, 1, CPU))
-    gradients_agree(one, other, (joint,), torch.randn(one.shape))
+        groups.append(Group(size, length, present if length > 1 else None))
+    tokens, rows = sum(group.tokens for group in groups), sum(group.size for group in groups)
+    projected = torch.randn(tokens, (2 if one_query else 3) * width, requires_grad=True)
+    return groups, projected, torch.randn(rows, width, requires_grad=True) if one_query else None
 
 
-def weights_of_even_attention(rate, rows=400):
-    """(rows, 4, 4, 4) attention of each query to each key and head, when all scores are equal."""
-    nothing, value = torch.zeros(rows, 4, 4, 4), torch.eye(4).expand(rows, 4, 4, 4).transpose(1, 2)
-    return attend_short(nothing, nothing, value, None, KEYS, rate)
+@pytest.mark.parametrize("one_query", [False, True])
+@pytest.mark.parametrize("kinds", GROUPS.values(), ids=GROUPS)
+def test_attention_by_tiles_is_attention(kinds, one_query, on_gpu, monkeypatch):
+    groups, projected, query = grouped(kinds, 24, one_query)
+    inputs = (projected,) if query is None else (projected, query)
+    nothing = Dropout(0.0, 1, CPU)
+    by_tiles = attend_groups(projected, query, groups, 2, nothing)
+    monkeypatch.setattr(attention_file, "HAS_KERNEL", False)
+    by_products = attend_groups(projected, query, groups, 2, nothing)
+    # What a missing token looks at reaches nothing, but both forms let it look.
+    gradients_agree(by_tiles, by_products, inputs, torch.randn(by_tiles.shape))
 
 
-def test_short_attention_drops_a_share_and_lets_the_rest_grow():
-    weights = weights_of_even_attention(0.25)
+def even_attention(rate):
+    """(400, 4, 4, 4) attention of each query to each key, by row, query, head and key, when all scores are equal."""
+    value = torch.eye(4).repeat(400, 1)  # the numbers of a head say which key a value came from
+    projected = torch.cat([torch.zeros(1600, 32), value.repeat(1, 4)], 1)
+    present = torch.ones(1600, dtype=torch.bool)
+    return attend_tiles(projected, None, [400], [4], present, 4, KEYS, rate).view(400, 4, 4, 4)
+
+
+def test_attention_by_tiles_drops_a_share_and_lets_the_rest_grow():
+    weights = even_attention(0.25)
     assert weights.unique().tolist() == pytest.approx([0.0, 1 / 3])
     share = (weights > 0).float()
     for axis in range(4):
@@ -77,25 +105,28 @@ def test_short_attention_drops_a_share_and_lets_the_rest_grow():
         assert ((share.mean(rest) - 0.75).abs() < 5 * (0.25 * 0.75 / count) ** 0.5).all(), axis
 
 
-def test_the_way_back_drops_what_the_way_there_dropped():
-    torch.manual_seed(0)
-    parts = [torch.randn(3, 4, 2, 8) for _ in range(3)]
-    outer = torch.randn(3, 4, 2, 8)
+@pytest.mark.parametrize("one_query", [False, True])
+def test_the_way_back_drops_what_the_way_there_dropped(one_query):
+    _, projected, query = grouped([(3, 1), (4, 3)], 16, one_query)
+    inputs = [projected] if query is None else [projected, query]
+    present = torch.ones(len(projected), dtype=torch.bool)
 
-    def total(*given):
-        return (attend_short(*given, None, KEYS, 0.3) * outer).sum()
+    def total(given, asked=None):
+        return (attend_tiles(given, asked, [3, 4], [1, 3], present, 2, KEYS, 0.3) * outer).sum()
 
-    leaves = [part.requires_grad_() for part in parts]
-    for index, slope in enumerate(torch.autograd.grad(total(*leaves), leaves)):
-        way = torch.randn(3, 4, 2, 8)
-        up, down = ([p.detach() + (s * 1e-2 * way if i == index else 0) for i, p in enumerate(parts)] for s in (1, -1))
+    outer = torch.randn(len(projected) if query is None else len(query), 16)
+    for index, slope in enumerate(torch.autograd.grad(total(*inputs), inputs)):
+        way = torch.randn(slope.shape)
+        up, down = ([x.detach() + (s * 1e-2 * way if i == index else 0) for i, x in enumerate(inputs)] for s in (1, -1))
         measured = (total(*up) - total(*down)) / 2e-2
         torch.testing.assert_close((slope * way).sum(), measured, rtol=1e-2, atol=1e-2)
 
 
-def test_short_attention_is_told_to_the_compiler_rightly():
-    parts = [torch.randn(3, 4, 2, 8, requires_grad=True) for _ in range(3)]
-    torch.library.opcheck(torch.ops.hynt.attend_short, (*parts, None, KEYS, 0.3))
+@pytest.mark.parametrize("one_query", [False, True])
+def test_attention_by_tiles_is_told_to_the_compiler_rightly(one_query):
+    _, projected, query = grouped([(3, 1), (4, 3)], 16, one_query)
+    present = torch.ones(len(projected), dtype=torch.bool)
+    torch.library.opcheck(torch.ops.hynt.attend_tiles, (projected, query, [3, 4], [1, 3], present, 2, KEYS, 0.3))
 
 
 @pytest.mark.parametrize("count", [7, 5000])

@@ -20,10 +20,10 @@ class SideBySide:
         counts = [parameters[i].numel() for i in self.indices]
         blocks = [-(-count // block) for count in counts]
         device = parameters[self.indices[0]].device
-        self.values, self.means, self.squares = (torch.zeros(block * sum(blocks), device=device) for _ in range(3))
+        room = block * sum(blocks)
+        self.values, self.means, self.squares, self.gradients = (torch.zeros(room, device=device) for _ in range(4))
         self.owners = torch.repeat_interleave(torch.tensor(self.indices), torch.tensor(blocks)).int().to(device)
-        self._gaps = [block * wide - count for wide, count in zip(blocks, counts, strict=True)]
-        self._nothing = torch.zeros(max(counts + self._gaps), device=device)
+        self._places: dict[int, Tensor] = {}  # views of the gradients
         start = 0
         for i, count, wide in zip(self.indices, counts, blocks, strict=True):
             parameter, place = parameters[i], slice(start, start + count)
@@ -31,14 +31,20 @@ class SideBySide:
             parameter.data = self.values[place].view(parameter.shape)
             means[i] = self.means[place].view(parameter.shape)
             squares[i] = self.squares[place].view(parameter.shape)
+            self._places[i] = self.gradients[place].view(parameter.shape)
             start += block * wide
 
     def gradient(self, parameters: Sequence[nn.Parameter]) -> Tensor:
         """(all,) the gradients in the same order, 0 where there is none."""
-        pieces = []
-        for i, gap in zip(self.indices, self._gaps, strict=True):
+        there, gradients, missing = [], [], []
+        for i, place in self._places.items():
             gradient = parameters[i].grad
-            pieces.append(self._nothing[: parameters[i].numel()] if gradient is None else gradient.flatten())
-            if gap:
-                pieces.append(self._nothing[:gap])
-        return torch.cat(pieces)
+            if gradient is None:
+                missing.append(place)
+            else:
+                there.append(place)
+                gradients.append(gradient)
+        torch._foreach_copy_(there, gradients)
+        if missing:
+            torch._foreach_zero_(missing)
+        return self.gradients

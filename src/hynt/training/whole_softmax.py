@@ -60,7 +60,9 @@ def _forward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(k,) losses; (k, n + filler) gradients of the scores, each for a factor of 1; (n + filler, width) W as used."""
     filler = -len(bias) % ALIGNMENT
-    table = functional.pad(weight.to(x.dtype), (0, 0, 0, filler))
+    table = x.new_empty(len(bias) + filler, x.shape[1])
+    table[: len(bias)].copy_(weight)
+    table[len(bias) :].zero_()
     scores = functional.linear(x, table, functional.pad(bias.to(x.dtype), (0, filler)))
     loss = losses_then_gradients(scores, len(bias), answer, smoothing)
     return loss, scores, table
@@ -79,12 +81,12 @@ def _backward(
     """Gradients of x (k, width) in its own precision, of W (n, width) and of b (n,), both float32."""
     factor = outer.unsqueeze(1)  # (k, 1) float32
     of_x = (gradients @ table).float() * factor
-    backward = gradients[:, :entities].t()
-    of_weight = _product(backward, (x * factor).to(x.dtype))
+    backward = gradients.t()  # filler and all: a whole number of tiles takes faster kernels
+    of_weight = _product(backward, (x * factor).to(x.dtype))[:entities]
     # All factors are alike, or 0 for filler: in units of the largest they lose nothing to a short format.
     unit = outer.abs().amax().clamp(min=1e-30)
     columns = functional.pad((factor / unit).to(x.dtype), (0, ALIGNMENT - 1))
-    return of_x.to(x.dtype), of_weight, _product(backward, columns)[:, 0] * unit
+    return of_x.to(x.dtype), of_weight, _product(backward, columns)[:entities, 0] * unit
 
 
 @_backward.register_fake

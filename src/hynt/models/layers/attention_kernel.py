@@ -1,8 +1,9 @@
-"""Attention among a few tokens, each way one Triton kernel: scores, softmax, dropout and the mix never leave the
-processor.
+"""Attention inside many short groups of tokens at once, each way one Triton kernel.
 
-Facts are so short that a program takes several of them at once, a head at a time. What was dropped is a hash of its
-place, so the way back finds it again. Import this module only where Triton is installed.
+A tile of up to 32 consecutive tokens holds several groups whole. All its tokens are compared by one small matrix
+product and those of other groups are masked: what is wasted costs less than anything finer would. Scores, softmax,
+dropout and the mix never leave the processor; what was dropped is a hash of its place, so the way back finds it again.
+Import this module only where Triton is installed.
 """
 
 from __future__ import annotations
@@ -14,210 +15,240 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-PRODUCTS = 4096
-"""How many products of a query's and a key's numbers a program holds at a time, where facts are short enough."""
+TILE = 32
+"""Tokens in a tile, and so the longest group there may be."""
+
+MOST_GROUPS = 4
+"""How many groups of another size or length one launch serves."""
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _tokens(base, row, per_row, stride, head, rows, most: tl.constexpr, width: tl.constexpr, wide: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Where the numbers of some rows' tokens lie, (rows, most, wide), and which of them are there."""
-    token = tl.arange(0, most)
-    number = tl.arange(0, wide)
-    at = ((row * per_row)[:, None] + token[None, :]) * stride
-    there = (row < rows)[:, None] & (token < per_row)[None, :]
-    place = base + at[:, :, None] + (head * width + number)[None, None, :]
-    return place, there[:, :, None] & (number < width)[None, None, :]
+def _place(  # type: ignore[no-untyped-def]
+    n0, n1, n2, n3, l0: tl.constexpr, l1: tl.constexpr, l2: tl.constexpr, l3: tl.constexpr, tile: tl.constexpr,
+):  # fmt: skip
+    """Of this program's tile: its first row, how many rows it has, its first token and the tokens of a row.
+
+    n rows of l tokens each lie one after the other, for up to four n and l.
+    """
+    at = tl.program_id(0)
+    r0: tl.constexpr = tile // l0
+    r1: tl.constexpr = tile // l1
+    r2: tl.constexpr = tile // l2
+    r3: tl.constexpr = tile // l3
+    t1 = tl.cdiv(n0, r0)
+    t2 = t1 + tl.cdiv(n1, r1)
+    t3 = t2 + tl.cdiv(n2, r2)
+    length, per_tile, first_tile, row, token, rows = l0, r0, 0, 0, 0, n0
+    if at >= t1:
+        length, per_tile, first_tile, row, token, rows = l1, r1, t1, n0, n0 * l0, n1
+    if at >= t2:
+        length, per_tile, first_tile, row, token, rows = l2, r2, t2, n0 + n1, n0 * l0 + n1 * l1, n2
+    if at >= t3:
+        row, token = n0 + n1 + n2, n0 * l0 + n1 * l1 + n2 * l2
+        length, per_tile, first_tile, rows = l3, r3, t3, n3
+    skipped = (at - first_tile) * per_tile
+    return row + skipped, tl.minimum(per_tile, rows - skipped), token + skipped * length, length
 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _weights(  # type: ignore[no-untyped-def]
-    q, k, present, keys, row, head, rows, scale, limit,
-    heads: tl.constexpr, queries: tl.constexpr, length: tl.constexpr, most_q: tl.constexpr, most: tl.constexpr,
-    masks: tl.constexpr, drops: tl.constexpr,
+    q, k, present, keys, row, rows, token, length, scale, limit,
+    heads: tl.constexpr, tile: tl.constexpr, one_query: tl.constexpr, drops: tl.constexpr,
 ):  # fmt: skip
-    """(rows, queries, keys) attention before dropout, and which of it is kept."""
-    key_at = tl.arange(0, most)
-    query_at = tl.arange(0, most_q)
-    scores = tl.sum(q[:, :, None, :] * k[:, None, :, :], 3) * scale
-    seen = (row < rows)[:, None] & (key_at < length)[None, :]
-    if masks:
-        seen = seen & (tl.load(present + row[:, None] * length + key_at[None, :], seen, 0) != 0)
-    seen = seen | (key_at == 0)[None, :]  # every row sees its first token, so that no sum is 0
-    scores = tl.where(seen[:, None, :], scores, float("-inf"))
-    raised = tl.exp(scores - tl.max(scores, 2)[:, :, None])
-    weights = raised / tl.sum(raised, 2)[:, :, None]
-    kept = weights >= 0
+    """(queries, keys) attention before dropout, and which of it is kept."""
+    at = tl.arange(0, tile)
+    key_row = at // length
+    there = at < rows * length
+    seen = there & (tl.load(present + token + at, there, 0) != 0)
+    query_row = at if one_query else key_row
+    pairs = (query_row[:, None] == key_row[None, :]) & seen[None, :]
+    scores = tl.where(pairs, tl.dot(q, tl.trans(k), input_precision="ieee") * scale, -1e30)
+    raised = tl.where(pairs, tl.exp(scores - tl.max(scores, 1)[:, None]), 0.0)
+    weights = raised / tl.maximum(tl.sum(raised, 1), 1e-30)[:, None]  # a place without tokens looks at nothing
+    kept = pairs
     if drops:
-        question = (row * heads + head)[:, None] * queries + query_at[None, :]
-        place = question[:, :, None] * length + key_at[None, None, :]
-        x = place.to(tl.uint32) + tl.load(keys).to(tl.uint32)
-        x = (x ^ (x >> 16)) * 0x7FEB352D
-        x = x ^ tl.load(keys + 1).to(tl.uint32)
-        x = (x ^ (x >> 15)) * 0x846CA68B
-        x = (x ^ (x >> 16)) * 0x9E3779B1
-        x = x ^ (x >> 15)
-        kept = (x >> 1) >= limit
+        question = (row + at if one_query else token + at) * heads + tl.program_id(1)
+        mixed = (question[:, None] * tile + (at % length)[None, :]).to(tl.uint32) + tl.load(keys).to(tl.uint32)
+        mixed = (mixed ^ (mixed >> 16)) * 0x7FEB352D
+        mixed = mixed ^ tl.load(keys + 1).to(tl.uint32)
+        mixed = (mixed ^ (mixed >> 15)) * 0x846CA68B
+        mixed = (mixed ^ (mixed >> 16)) * 0x9E3779B1
+        mixed = mixed ^ (mixed >> 15)
+        kept = (mixed & 0x7FFFFFFF) >= limit
     return weights, kept
 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _attend(  # type: ignore[no-untyped-def]
-    query, key, value, present, keys, out,
-    rows, query_stride, key_stride, value_stride, scale, limit, grown,
-    heads: tl.constexpr, width: tl.constexpr, queries: tl.constexpr, length: tl.constexpr,
-    most_q: tl.constexpr, most: tl.constexpr, wide: tl.constexpr, block: tl.constexpr,
-    masks: tl.constexpr, drops: tl.constexpr,
+    query, key, value, present, keys, out, query_stride, key_stride, value_stride, scale, limit, grown,
+    n0, n1, n2, n3, l0: tl.constexpr, l1: tl.constexpr, l2: tl.constexpr, l3: tl.constexpr,
+    heads: tl.constexpr, width: tl.constexpr, wide: tl.constexpr, tile: tl.constexpr,
+    one_query: tl.constexpr, drops: tl.constexpr,
 ):  # fmt: skip
-    row = tl.program_id(0) * block + tl.arange(0, block)
-    head = tl.program_id(1)
-    q_at, q_there = _tokens(query, row, queries, query_stride, head, rows, most_q, width, wide)
-    k_at, k_there = _tokens(key, row, length, key_stride, head, rows, most, width, wide)
-    v_at, v_there = _tokens(value, row, length, value_stride, head, rows, most, width, wide)
-    q = tl.load(q_at, q_there, 0.0).to(tl.float32)
-    k = tl.load(k_at, k_there, 0.0).to(tl.float32)
-    v = tl.load(v_at, v_there, 0.0).to(tl.float32)
-    weights, kept = _weights(
-        q, k, present, keys, row, head, rows, scale, limit, heads, queries, length, most_q, most, masks, drops
-    )
-    mixed = tl.where(kept, weights * grown, 0.0)
-    found = tl.sum(mixed[:, :, :, None] * v[:, None, :, :], 2)
-    o_at, o_there = _tokens(out, row, queries, heads * width, head, rows, most_q, width, wide)
-    tl.store(o_at, found.to(out.dtype.element_ty), o_there)
+    row, rows, token, length = _place(n0, n1, n2, n3, l0, l1, l2, l3, tile)
+    at, number = tl.arange(0, tile), tl.arange(0, wide)
+    column = tl.program_id(1) * width + number
+    question, asked = (row, rows) if one_query else (token, rows * length)
+    ours = (at < rows * length)[:, None] & (number < width)[None, :]
+    asks = (at < asked)[:, None] & (number < width)[None, :]
+    q = tl.load(query + (question + at)[:, None] * query_stride + column[None, :], asks, 0.0)
+    k = tl.load(key + (token + at)[:, None] * key_stride + column[None, :], ours, 0.0)
+    v = tl.load(value + (token + at)[:, None] * value_stride + column[None, :], ours, 0.0)
+    weights, kept = _weights(q, k, present, keys, row, rows, token, length, scale, limit, heads, tile, one_query, drops)
+    mixed = tl.where(kept, weights * grown, 0.0).to(v.dtype)
+    found = tl.dot(mixed, v, input_precision="ieee")
+    tl.store(out + (question + at)[:, None] * (heads * width) + column[None, :], found.to(out.dtype.element_ty), asks)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _attend_back(  # type: ignore[no-untyped-def]
     query, key, value, present, keys, outer, of_query, of_key, of_value,
-    rows, query_stride, key_stride, value_stride, outer_stride, scale, limit, grown,
-    heads: tl.constexpr, width: tl.constexpr, queries: tl.constexpr, length: tl.constexpr,
-    most_q: tl.constexpr, most: tl.constexpr, wide: tl.constexpr, block: tl.constexpr,
-    masks: tl.constexpr, drops: tl.constexpr,
+    query_stride, key_stride, value_stride, outer_stride, to_query_stride, to_key_stride, scale, limit, grown,
+    n0, n1, n2, n3, l0: tl.constexpr, l1: tl.constexpr, l2: tl.constexpr, l3: tl.constexpr,
+    heads: tl.constexpr, width: tl.constexpr, wide: tl.constexpr, tile: tl.constexpr,
+    one_query: tl.constexpr, drops: tl.constexpr,
 ):  # fmt: skip
-    row = tl.program_id(0) * block + tl.arange(0, block)
-    head = tl.program_id(1)
-    q_at, q_there = _tokens(query, row, queries, query_stride, head, rows, most_q, width, wide)
-    k_at, k_there = _tokens(key, row, length, key_stride, head, rows, most, width, wide)
-    v_at, v_there = _tokens(value, row, length, value_stride, head, rows, most, width, wide)
-    o_at, o_there = _tokens(outer, row, queries, outer_stride, head, rows, most_q, width, wide)
-    q = tl.load(q_at, q_there, 0.0).to(tl.float32)
-    k = tl.load(k_at, k_there, 0.0).to(tl.float32)
-    v = tl.load(v_at, v_there, 0.0).to(tl.float32)
-    o = tl.load(o_at, o_there, 0.0).to(tl.float32)
-    weights, kept = _weights(
-        q, k, present, keys, row, head, rows, scale, limit, heads, queries, length, most_q, most, masks, drops
-    )
-    mixed = tl.where(kept, weights * grown, 0.0)
-    to_value = tl.sum(mixed[:, :, :, None] * o[:, :, None, :], 1)
-    to_weights = tl.sum(o[:, :, None, :] * v[:, None, :, :], 3)
-    to_weights = tl.where(kept, to_weights * grown, 0.0)
-    to_scores = weights * (to_weights - tl.sum(weights * to_weights, 2)[:, :, None]) * scale
-    to_query = tl.sum(to_scores[:, :, :, None] * k[:, None, :, :], 2)
-    to_key = tl.sum(to_scores[:, :, :, None] * q[:, :, None, :], 1)
-    whole = heads * width
-    q_out, q_there = _tokens(of_query, row, queries, whole, head, rows, most_q, width, wide)
-    k_out, k_there = _tokens(of_key, row, length, whole, head, rows, most, width, wide)
-    v_out, v_there = _tokens(of_value, row, length, whole, head, rows, most, width, wide)
-    tl.store(q_out, to_query.to(of_query.dtype.element_ty), q_there)
-    tl.store(k_out, to_key.to(of_key.dtype.element_ty), k_there)
-    tl.store(v_out, to_value.to(of_value.dtype.element_ty), v_there)
+    row, rows, token, length = _place(n0, n1, n2, n3, l0, l1, l2, l3, tile)
+    at, number = tl.arange(0, tile), tl.arange(0, wide)
+    column = tl.program_id(1) * width + number
+    question, asked = (row, rows) if one_query else (token, rows * length)
+    ours = (at < rows * length)[:, None] & (number < width)[None, :]
+    asks = (at < asked)[:, None] & (number < width)[None, :]
+    q = tl.load(query + (question + at)[:, None] * query_stride + column[None, :], asks, 0.0)
+    k = tl.load(key + (token + at)[:, None] * key_stride + column[None, :], ours, 0.0)
+    v = tl.load(value + (token + at)[:, None] * value_stride + column[None, :], ours, 0.0)
+    o = tl.load(outer + (question + at)[:, None] * outer_stride + column[None, :], asks, 0.0)
+    weights, kept = _weights(q, k, present, keys, row, rows, token, length, scale, limit, heads, tile, one_query, drops)
+    mixed = tl.where(kept, weights * grown, 0.0).to(v.dtype)
+    to_value = tl.dot(tl.trans(mixed), o, input_precision="ieee")
+    to_weights = tl.where(kept, tl.dot(o, tl.trans(v), input_precision="ieee") * grown, 0.0)
+    to_scores = weights * (to_weights - tl.sum(weights * to_weights, 1)[:, None]) * scale
+    to_scores = to_scores.to(v.dtype)
+    to_query = tl.dot(to_scores, k, input_precision="ieee")
+    to_key = tl.dot(tl.trans(to_scores), q, input_precision="ieee")
+    kind = of_key.dtype.element_ty
+    tl.store(of_query + (question + at)[:, None] * to_query_stride + column[None, :], to_query.to(kind), asks)
+    tl.store(of_key + (token + at)[:, None] * to_key_stride + column[None, :], to_key.to(kind), ours)
+    tl.store(of_value + (token + at)[:, None] * to_key_stride + column[None, :], to_value.to(kind), ours)
 
 
-def attend_short(
-    query: Tensor, key: Tensor, value: Tensor, present: Tensor | None, keys: Tensor | None, rate: float
+def attend_tiles(
+    projected: Tensor,
+    query: Tensor | None,
+    sizes: list[int],
+    lengths: list[int],
+    present: Tensor,
+    heads: int,
+    keys: Tensor | None,
+    rate: float,
 ) -> Tensor:
-    """(rows, queries, heads, width) from queries of that shape and (rows, keys, heads, width) keys and values.
+    """(tokens, d): what each token takes from its group, for `sizes` rows of `lengths` tokens each, one after another.
 
-    `present` (rows, keys) bool says which keys may be looked at; the first always may. `keys` (2,) int32 choose what
-    is dropped, None drops nothing.
+    `projected` (tokens, 3·d) holds queries, keys and values; or (tokens, 2·d) keys and values, and `query` (rows, d)
+    one query a row: then the outcome is (rows, d). `present` (tokens,) bool says which tokens may be looked at. `keys`
+    (2,) int32 choose what is dropped at this `rate`; None drops nothing.
     """
-    found: Tensor = _forward(query, key, value, present, keys, rate)
+    if len(sizes) > MOST_GROUPS or max(lengths) > TILE:
+        raise ValueError(f"at most {MOST_GROUPS} kinds of groups, of at most {TILE} tokens")
+    found: Tensor = _forward(projected, query, sizes, lengths, present, heads, keys, rate)
     return found
 
 
-@torch.library.custom_op("hynt::attend_short", mutates_args=())
+@torch.library.custom_op("hynt::attend_tiles", mutates_args=())
 def _forward(
-    query: Tensor, key: Tensor, value: Tensor, present: Tensor | None, keys: Tensor | None, rate: float
-) -> Tensor:
-    out = torch.empty(query.shape, dtype=query.dtype, device=query.device)
-    query, key, value = _flat(query), _flat(key), _flat(value)
-    _attend[_grid(query, key)](
-        query, key, value, *_choices(query, present, keys), out, len(query), query.stride(1), key.stride(1),
-        value.stride(1), *_numbers(query, rate), *_shape(query, key), present is not None, keys is not None,
-        num_warps=_warps(query, key),
+    projected: Tensor, query: Tensor | None, sizes: list[int], lengths: list[int], present: Tensor, heads: int,
+    keys: Tensor | None, rate: float,
+) -> Tensor:  # fmt: skip
+    q, k, v = _parts(projected.contiguous(), None if query is None else query.contiguous())
+    out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    _attend[(_tiles(sizes, lengths), heads)](
+        q, k, v, present.contiguous(), q if keys is None else keys.contiguous(), out,
+        q.stride(0), k.stride(0), v.stride(0), *_numbers(q, heads, rate), *_groups(sizes, lengths),
+        heads, *_widths(q, heads), TILE, query is not None, keys is not None, num_warps=4,
     )  # fmt: skip
     return out
 
 
 @_forward.register_fake
-def _(query: Tensor, key: Tensor, value: Tensor, present: Tensor | None, keys: Tensor | None, rate: float) -> Tensor:
-    return torch.empty(query.shape, dtype=query.dtype, device=query.device)
+def _(
+    projected: Tensor, query: Tensor | None, sizes: list[int], lengths: list[int], present: Tensor, heads: int,
+    keys: Tensor | None, rate: float,
+) -> Tensor:  # fmt: skip
+    q, _, _ = _parts(projected, query)
+    return torch.empty(q.shape, dtype=q.dtype, device=q.device)
 
 
-@torch.library.custom_op("hynt::attend_short_backward", mutates_args=())
+@torch.library.custom_op("hynt::attend_tiles_backward", mutates_args=())
 def _backward(
-    outer: Tensor, query: Tensor, key: Tensor, value: Tensor, present: Tensor | None, keys: Tensor | None, rate: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    found = tuple(torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (query, key, value))
-    query, key, value, outer = _flat(query), _flat(key), _flat(value), _flat(outer)
-    _attend_back[_grid(query, key)](
-        query, key, value, *_choices(query, present, keys), outer, *found, len(query), query.stride(1), key.stride(1),
-        value.stride(1), outer.stride(1), *_numbers(query, rate), *_shape(query, key), present is not None,
-        keys is not None, num_warps=_warps(query, key),
+    outer: Tensor, projected: Tensor, query: Tensor | None, sizes: list[int], lengths: list[int], present: Tensor,
+    heads: int, keys: Tensor | None, rate: float,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Gradients of `projected` and of `query`, which is empty where there is none."""
+    projected, outer = projected.contiguous(), outer.contiguous()
+    q, k, v = _parts(projected, None if query is None else query.contiguous())
+    # Every token is in some tile, so every number is written.
+    to_projected = torch.empty_like(projected)
+    to_query = projected.new_empty(0) if query is None else torch.empty_like(q)
+    of_q, of_k, of_v = _parts(to_projected, None if query is None else to_query)
+    _attend_back[(_tiles(sizes, lengths), heads)](
+        q, k, v, present.contiguous(), q if keys is None else keys.contiguous(), outer, of_q, of_k, of_v,
+        q.stride(0), k.stride(0), v.stride(0), outer.stride(0), of_q.stride(0), of_k.stride(0),
+        *_numbers(q, heads, rate), *_groups(sizes, lengths),
+        heads, *_widths(q, heads), TILE, query is not None, keys is not None, num_warps=4,
     )  # fmt: skip
-    return found[0], found[1], found[2]
+    return to_projected, to_query
 
 
 @_backward.register_fake
 def _(
-    outer: Tensor, query: Tensor, key: Tensor, value: Tensor, present: Tensor | None, keys: Tensor | None, rate: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    of_query, of_key, of_value = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (query, key, value))
-    return of_query, of_key, of_value
+    outer: Tensor, projected: Tensor, query: Tensor | None, sizes: list[int], lengths: list[int], present: Tensor,
+    heads: int, keys: Tensor | None, rate: float,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    made = [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (projected, query) if x is not None]
+    return made[0], made[1] if query is not None else projected.new_empty(0)
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    ctx.save_for_backward(*inputs[:5])
-    ctx.rate = inputs[5]
+    projected, query, ctx.sizes, ctx.lengths, present, ctx.heads, keys, ctx.rate = inputs
+    ctx.save_for_backward(projected, query, present, keys)
 
 
 def _return(ctx: Any, outer: Tensor) -> tuple[Any, ...]:
-    return (*_backward(outer, *ctx.saved_tensors, ctx.rate), None, None, None)
+    projected, query, present, keys = ctx.saved_tensors
+    to_projected, to_query = _backward(
+        outer, projected, query, ctx.sizes, ctx.lengths, present, ctx.heads, keys, ctx.rate
+    )
+    return to_projected, None if query is None else to_query, None, None, None, None, None, None
 
 
-torch.library.register_autograd("hynt::attend_short", _return, setup_context=_remember)
+torch.library.register_autograd("hynt::attend_tiles", _return, setup_context=_remember)
 
 
-def _flat(x: Tensor) -> Tensor:
-    """The same numbers, (rows, tokens, heads, width), with a token's numbers side by side and tokens evenly apart."""
-    rows, tokens, _, width = x.shape
-    even = x.stride(3) == 1 and x.stride(2) == width and (rows == 1 or x.stride(0) == tokens * x.stride(1))
-    return x if even else x.contiguous()
+def _parts(projected: Tensor, query: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values, (n, d) each."""
+    if query is None:
+        query, key, value = projected.chunk(3, 1)
+    else:
+        key, value = projected.chunk(2, 1)
+    return query, key, value
 
 
-def _choices(query: Tensor, present: Tensor | None, keys: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Pointers for the kernel; where there is none, any other stands in and is not looked at."""
-    return query if present is None else present.contiguous(), query if keys is None else keys.contiguous()
+def _tiles(sizes: list[int], lengths: list[int]) -> int:
+    return sum(triton.cdiv(size, TILE // length) for size, length in zip(sizes, lengths, strict=True))
 
 
-def _numbers(query: Tensor, rate: float) -> tuple[float, int, float]:
+def _groups(sizes: list[int], lengths: list[int]) -> list[int]:
+    """Four sizes and four lengths; what is missing has no rows."""
+    more = MOST_GROUPS - len(sizes)
+    return [*sizes, *[0] * more, *lengths, *[1] * more]
+
+
+def _numbers(query: Tensor, heads: int, rate: float) -> tuple[float, int, float]:
     """The scale of scores, the limit that a hash must reach, and what the rest grows by."""
-    return query.shape[-1] ** -0.5, int(rate * 2**31), 1 / (1 - rate)
+    return (query.shape[1] // heads) ** -0.5, int(rate * 2**31), 1 / (1 - rate)
 
 
-def _powers(query: Tensor, key: Tensor) -> tuple[int, int, int, int]:
-    """Queries, keys and width rounded up to powers of two, and how many rows a program takes."""
-    most_q, most, wide = (triton.next_power_of_2(n) for n in (query.shape[1], key.shape[1], query.shape[3]))
-    return most_q, most, wide, max(1, PRODUCTS // (most_q * most * wide))
-
-
-def _shape(query: Tensor, key: Tensor) -> tuple[int, ...]:
-    return (query.shape[2], query.shape[3], query.shape[1], key.shape[1], *_powers(query, key))
-
-
-def _grid(query: Tensor, key: Tensor) -> tuple[int, int]:
-    return triton.cdiv(len(query), _powers(query, key)[3]), query.shape[2]
-
-
-def _warps(query: Tensor, key: Tensor) -> int:
-    most_q, most, wide, _ = _powers(query, key)
-    return 4 if most_q * most * wide <= PRODUCTS else 8
+def _widths(query: Tensor, heads: int) -> tuple[int, int]:
+    """The width of a head, and the power of two that the products of a GPU take it for."""
+    width = query.shape[1] // heads
+    return width, max(16, triton.next_power_of_2(width))

@@ -10,11 +10,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
-import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.models.layers.attention import Group, attend, attend_to_itself
+from hynt.models.layers.attention import Group, attend_groups, attend_to_itself
 from hynt.models.layers.dropout import Dropout
 
 
@@ -38,47 +37,25 @@ class TransformerLayer(nn.Module):
         """(tokens, dimension) from the same; or, with `asked` (rows,) token numbers, one a row, (rows, dimension) of
         these.
         """
-        drop = Dropout(self.dropout if self.training else 0.0, 3 + len(groups), tokens.device)
+        drop = Dropout(self.dropout if self.training else 0.0, 4, tokens.device)
         weight, bias, width = self.projection.weight, self.projection.bias, tokens.shape[-1]
-        # Tokens that are alone lead (`groups` are sorted by length); a lone token is its row's only one.
-        alone = groups[0].tokens if groups[0].length == 1 else 0
-        source = tokens if asked is None else tokens[asked]
-        if alone == len(tokens):  # no queries, no keys
-            mixed = attend_to_itself(
-                self._split(functional.linear(tokens, weight[2 * width :], bias[2 * width :])), drop
-            )
+        source = tokens
+        if all(group.length == 1 for group in groups):  # no queries, no keys
+            value = functional.linear(tokens, weight[2 * width :], bias[2 * width :])
+            mixed = attend_to_itself(value.view(len(tokens), 1, self.heads, -1), drop).flatten(1)
+            source, mixed = (source, mixed) if asked is None else (source[asked], mixed[asked])
+        elif asked is None:  # one product for all three: cheaper than leaving out what lone tokens do not need
+            mixed = attend_groups(self.projection(tokens), None, groups, self.heads, drop)
         else:
-            if asked is None:  # one product for all three: cheaper than leaving out what lone tokens do not need
-                query, key, value = self.projection(tokens).chunk(3, -1)
-            else:
-                query = functional.linear(source, weight[:width], bias[:width])
-                key, value = functional.linear(tokens, weight[width:], bias[width:]).chunk(2, -1)
-            query, key, value = self._split(query), self._split(key), self._split(value)
-            late = groups[1:] if alone else groups
-            found = self._attended(query[alone:], key[alone:], value[alone:], late, asked is None, drop)
-            mixed = torch.cat([attend_to_itself(value[:alone], drop), *found] if alone else found)
-        attended = self.output(mixed.flatten(1))
+            source = tokens[asked]
+            query = functional.linear(source, weight[:width], bias[:width])
+            both = functional.linear(tokens, weight[width:], bias[width:])
+            mixed = attend_groups(both, query, groups, self.heads, drop)
+        attended = self.output(mixed)
         middle = self.attention_norm(source + drop(attended))
         hidden = drop(functional.relu(self.expand(middle)))
         result: Tensor = self.feedforward_norm(middle + drop(self.contract(hidden)))
         return result
-
-    def _split(self, tokens: Tensor) -> Tensor:
-        return tokens.reshape(*tokens.shape[:-1], self.heads, -1)  # (tokens, heads, width of a head)
-
-    def _attended(
-        self, query: Tensor, key: Tensor, value: Tensor, groups: Sequence[Group], from_all: bool, drop: Dropout
-    ) -> list[Tensor]:
-        """(tokens or rows, heads, width) of each group; queries come from all tokens or from one a row."""
-        found, at, row = [], 0, 0
-        for group in groups:
-            shape = (group.size, group.length, *key.shape[1:])
-            keys, values = (x[at : at + group.tokens].reshape(shape) for x in (key, value))
-            per_row = group.length if from_all else 1
-            queries = query[row : row + group.size * per_row].reshape(group.size, per_row, *key.shape[1:])
-            found.append(attend(queries, keys, values, group.present, drop).flatten(0, 1))
-            at, row = at + group.tokens, row + group.size * per_row
-        return found
 
 
 class Transformer(nn.Module):
