@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from urllib.parse import urlsplit
 
 import pytest
 
 from hynt.service.answering import Reply
+from tests.browser.browsing import Watched
 from tests.browser.hostile_names import hostile_graph
 from tests.service.conftest import in_thread
 from tests.service.fake_engine import FakeEngine
@@ -125,19 +125,73 @@ def test_a_dead_model_is_told_and_asked_again(browser, open_page):
         complaints_of_status(watched, 503)
 
 
-def test_pages_work_behind_a_token(browser):
-    token = "a-token-of-some-length"
-    with in_thread(hostile_graph(), CannedEngine(), token=token) as site:
-        assert site.get("/").status == 401
-        given = base64.b64encode(f"anyone:{token}".encode()).decode()
-        context = browser.new_context(extra_http_headers={"Authorization": f"Basic {given}"})
-        page = context.new_page()
-        complaints = []
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(site.url + QUESTION)
-        assert page.locator("#result").get_attribute("data-state") == "answered"
-        page.get_by_label("Head", exact=True).fill("Person 2")
-        page.wait_for_selector(".suggestions [role=option]")
-        assert page.evaluate("document.styleSheets.length") == 1
-        assert complaints == []
-        context.close()
+TOKEN = "a-token-of-some-length"
+
+
+@pytest.fixture
+def with_token(browser):
+    with in_thread(hostile_graph(), CannedEngine(), token=TOKEN) as site:
+        yield site
+
+
+class Prompted:
+    """A person whom the browser asks for a name and a password: gives one password after the other, then gives up."""
+
+    def __init__(self, browser, site, *passwords: str) -> None:
+        self.passwords, self.prompts = list(passwords), []
+        context = browser.new_context(color_scheme="light" if passwords else "dark")
+        self.watched = Watched(context.new_page(), urlsplit(site.url).netloc)
+        self.browser = context.new_cdp_session(self.watched.page)
+        self.browser.on("Fetch.requestPaused", lambda event: self._go_on("Fetch.continueRequest", event))
+        self.browser.on("Fetch.authRequired", self._prompted)
+        self.browser.send("Fetch.enable", {"handleAuthRequests": True, "patterns": [{"urlPattern": "*"}]})
+
+    def _prompted(self, event) -> None:
+        self.prompts.append((event["authChallenge"]["scheme"], event["authChallenge"]["realm"]))
+        if self.passwords:
+            given = {"username": "anyone", "password": self.passwords.pop(0), "response": "ProvideCredentials"}
+        else:
+            given = {"response": "CancelAuth"}
+        self._go_on("Fetch.continueWithAuth", event, authChallengeResponse=given)
+
+    def _go_on(self, how: str, event, **more) -> None:
+        self.browser.send(how, {"requestId": event["requestId"], **more})
+
+
+def test_the_right_token_opens_every_page(with_token, browser):
+    person = Prompted(browser, with_token, "a-wrong-one-first", TOKEN)
+    page = person.watched.page
+    assert page.goto(with_token.url + QUESTION).status == 200
+    assert person.prompts == [("basic", "hynt")] * 2
+    assert page.locator("#result").get_attribute("data-state") == "answered"
+    page.get_by_label("Head", exact=True).fill("Person 2")
+    page.wait_for_selector(".suggestions [role=option]")  # scripts are let in as well
+    page.goto(f"{with_token.url}/about")
+    assert page.locator("h1").inner_text() == "About this run"
+    assert len(person.prompts) == 2, "asked once, not for each page"
+    person.watched.check()
+    page.context.close()
+
+
+@pytest.mark.parametrize("passwords, told", [([], "A token is wanted."), (["wrong"] * 2, "The token is wrong.")])
+def test_without_the_token_a_page_says_what_to_do(passwords, told, with_token, browser):
+    person = Prompted(browser, with_token, *passwords)
+    watched, page = person.watched, person.watched.page
+    answer = page.goto(with_token.url + QUESTION)
+    assert answer.status == 401
+    assert len(person.prompts) == len(passwords) + 1
+    assert page.locator("h1").inner_text() == "This service asks for a token"
+    words = page.locator("main").inner_text()
+    assert told in words
+    assert "The password is the token" in words
+    assert "Springfield" not in page.content()
+    assert page.evaluate("document.styleSheets[0].cssRules.length") > 50
+    watched.screenshot("state-token-" + ("wrong" if passwords else "wanted"))
+    watched.check_accessibility()
+    watched.check_fits()
+    complaints_of_status(watched, 401)
+    person.passwords.append(TOKEN)
+    page.get_by_role("link", name="Enter the token").press("Enter")
+    page.get_by_role("heading", name="Explore").wait_for()
+    watched.check()
+    page.context.close()

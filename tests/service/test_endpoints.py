@@ -130,3 +130,16 @@ def test_the_log_holds_nothing_that_was_asked(service):
     assert "POST /v1/predict 422" in service.log
     wait_until(lambda: "GET /v1/entities/{identity} 404" in service.log)
     assert "Secret" not in service.log
+
+
+def test_the_index_lists_what_is_described(service):
+    found = service.get("/v1")
+    assert found.body == service.get("/v1/").body
+    listed = {(one["method"], one["path"]) for one in found.json["endpoints"]}
+    described = {
+        (method.upper(), path.replace("{identity}", "{id}"))
+        for path, methods in service.get(found.json["description"]).json["paths"].items()
+        for method in methods
+    }
+    assert listed == described
+    assert all(one["summary"] for one in found.json["endpoints"])

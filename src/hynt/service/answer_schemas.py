@@ -273,6 +273,21 @@ class ProblemModel(BaseModel):
     errors: list[FaultModel] = []
 
 
+class EndpointModel(BaseModel):
+    method: str
+    path: str
+    summary: str
+
+
+class IndexModel(BaseModel):
+    """What a service offers to programs."""
+
+    hynt: str
+    graph: str
+    description: str
+    endpoints: list[EndpointModel]
+
+
 class ReadyModel(BaseModel):
     ready: bool
     reason: str

@@ -24,6 +24,7 @@ from hynt.service.pages_rendering import problem_page
 from hynt.service.problems import MEDIA_TYPE, Fault, Problem, invalid
 from hynt.service.settings import ServiceSettings
 from hynt.service.strict_json import Refused
+from hynt.service.telling import is_for_programs, wants_a_page
 
 STATIC = Path(__file__).parent / "static"
 _ABOUT = """Ask a trained run for the missing component of a fact.
@@ -73,19 +74,14 @@ class LastingFiles(StaticFiles):
 
 def _add_refusals(application: FastAPI) -> None:
     async def told(request: Request, error: Exception) -> Response:
-        problem = problem_of(error)
-        return problem_page(request, problem) if _wants_a_page(request) else response_to(problem)
+        problem = problem_of(error, request.url.path)
+        return problem_page(request, problem) if wants_a_page(request.scope) else response_to(problem)
 
     for kind in (Problem, HTTPException, RequestValidationError, TimeoutError):
         application.add_exception_handler(kind, told)
 
 
-def _wants_a_page(request: Request) -> bool:
-    """Whether a person in a browser took a wrong turn; programs get problems."""
-    return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
-
-
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception, path: str) -> Problem:
     """Any failure on the way through the application as a problem."""
     if isinstance(error, Problem):
         return error
@@ -94,7 +90,8 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, RequestValidationError):
         return invalid(_faults(error.errors()))
     if isinstance(error, HTTPException):
-        known = {404: "there is nothing at this address.", 405: "this address does not know the method."}
+        more = " GET /v1 lists what there is." if is_for_programs(path) else ""
+        known = {404: f"there is nothing at this address.{more}", 405: f"this address does not know the method.{more}"}
         return Problem(error.status_code, known.get(error.status_code, error.detail), headers=error.headers)
     return Problem(503, "there was no answer in time.", headers={"Retry-After": "2"})
 

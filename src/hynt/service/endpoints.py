@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.routing import APIRoute
 
+from hynt import __version__
 from hynt.graph.lookup import Position
 from hynt.service import answer_schemas, schemas
 from hynt.service.front import Front
@@ -141,6 +143,22 @@ async def relations(
 async def relation(front: FrontHere, identity: str) -> dict[str, Any]:
     """By id or name."""
     return await front.relation(identity)
+
+
+@router.get("/v1/", include_in_schema=False)
+@router.get(
+    "/v1", tags=["operation"], summary="What there is to ask", response_model=answer_schemas.IndexModel,
+    responses=refusals(),
+)  # fmt: skip
+async def index(front: FrontHere) -> dict[str, Any]:
+    """Every endpoint in a line; `description` leads to their schemas and examples."""
+    listed = [
+        {"method": method, "path": route.path.replace("{identity:path}", "{id}"), "summary": route.summary}
+        for route in router.routes
+        if isinstance(route, APIRoute) and route.include_in_schema
+        for method in route.methods or ()
+    ]
+    return {"hynt": __version__, "graph": front.graph.name, "description": "/openapi.json", "endpoints": listed}
 
 
 @router.get("/health", tags=["operation"], summary="Alive", response_model=answer_schemas.HealthModel)

@@ -12,9 +12,9 @@ from pathlib import Path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hynt.errors import UsageError
-from hynt.service.limits import tell
-from hynt.service.problems import Problem
+from hynt.service.problems import Fault, Problem
 from hynt.service.settings import LOOPBACK, ServiceSettings
+from hynt.service.telling import tell
 
 OPEN = ("/health", "/ready")
 """What answers without a token: whoever keeps the service running has none."""
@@ -61,11 +61,12 @@ class Guards:
             await send(message)
 
         try:
-            self._check_host(headers.get(b"host", b""))
-            if self.settings.token is not None and scope["path"] not in OPEN:
+            if not _is_public(scope["path"]):
+                self._check_host(headers.get(b"host", b""))
+            if self.settings.token is not None and scope["path"] not in OPEN and not _is_public(scope["path"]):
                 self._check_token(headers.get(b"authorization", b""), self.settings.token)
         except Problem as problem:
-            await tell(problem, send_guarded, close=True)
+            await tell(problem, scope, send_guarded, close=True)
             return
         await self.app(scope, receive, send_guarded)
 
@@ -88,11 +89,18 @@ class Guards:
         elif kind.lower() != b"bearer":
             given = b""
         if not hmac.compare_digest(given.strip(), token.encode()):
+            detail = "the token is wrong." if header else "a token is wanted."
+            fault = Fault(detail, parameter="Authorization", advice="Send it as `Authorization: Bearer TOKEN`.")
             raise Problem(
-                401, "a bearer token is wanted: Authorization: Bearer TOKEN.",
+                401, detail, [fault],
                 # Basic first: Chromium asks a person for the password only then.
                 headers={"WWW-Authenticate": 'Basic realm="hynt", charset="UTF-8", Bearer realm="hynt"'},
             )  # fmt: skip
+
+
+def _is_public(path: str) -> bool:
+    """Style and scripts, the same for every service: the page that refuses a stranger needs them too."""
+    return path == "/style.css" or path.startswith("/static/")
 
 
 def _host(header: str) -> str:

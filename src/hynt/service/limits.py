@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hynt.service.problems import MEDIA_TYPE, Problem
+from hynt.service.problems import Problem
 from hynt.service.settings import BODY_BYTES, HEADER_BYTES, TARGET_BYTES, ServiceSettings
+from hynt.service.telling import tell
 
 
 class Limits:
@@ -30,7 +30,7 @@ class Limits:
             _check_head(scope)
             body = await self._body(scope, receive)
         except Problem as problem:
-            await tell(problem, send, close=True)
+            await tell(problem, scope, send, close=True)
             return
         if body is not None:
             await self._answered(scope, receive, send, body)
@@ -100,15 +100,3 @@ def _check_head(scope: Scope) -> None:
 
 def _too_large() -> Problem:
     return Problem(413, f"the body is larger than {BODY_BYTES:,} bytes.")
-
-
-async def tell(problem: Problem, send: Send, *, close: bool = False, more: Sequence[tuple[bytes, bytes]] = ()) -> None:
-    """Sends a problem as the answer; with `close` the connection ends, because the rest of the body is not wanted."""
-    body = problem.body()
-    headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
-    headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in problem.headers.items()]
-    headers += more
-    if close:
-        headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -9,8 +9,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hynt.service.front import Front
 from hynt.service.guards import HEADERS
-from hynt.service.limits import tell
 from hynt.service.problems import Problem, code_place
+from hynt.service.telling import tell
 
 LOG = logging.getLogger("hynt.service")
 
@@ -48,7 +48,8 @@ class Observing:
             LOG.error("%s %s met a bug in hynt: %s", scope["method"], _pattern(scope), code_place(error))
             if status:
                 raise
-            await tell(Problem(500, "this is a bug in hynt; its log says more."), send_seen, close=True, more=HEADERS)
+            bug = Problem(500, "this is a bug in hynt; its log says more.")
+            await tell(bug, scope, send_seen, close=True, more=HEADERS)
         finally:
             seconds = time.perf_counter() - began
             path = _pattern(scope)
