@@ -64,7 +64,8 @@ def _difference(name: str, before: Any, now: dict[str, Any]) -> str:
 def metadata(job: dict[str, Any], predictor: Predictor, questions: int) -> dict[bytes, bytes]:
     """What travels in a finished output: how it was made, and how many questions it answers."""
     run = {**predictor.loaded.described(), "graph": predictor.graph.name}
-    return {META: json.dumps({"job": job, "run": run, "questions": questions}).encode()}
+    # Sorted: a calibration that was just made and one that was read from its file name their parts in another order.
+    return {META: json.dumps({"job": job, "run": run, "questions": questions}, sort_keys=True).encode()}
 
 
 def finished(out: Path, job: dict[str, Any]) -> int | None:
