@@ -105,17 +105,22 @@ def test_many_questions_go_in_requests_that_are_short_enough():
     assert list(_batches([])) == []
 
 
-def test_it_does_not_follow_and_is_not_fooled():
+@pytest.mark.parametrize(
+    "status, told", [(302, "the service answered 302 Found"), (200, "whatever answers here is no service of hynt")]
+)
+def test_it_does_not_follow_and_is_not_fooled(status, told):
     class Elsewhere(BaseHTTPRequestHandler):
         def do_GET(self):
-            self.send_response(302)
-            self.send_header("Location", "http://evil.example/")
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", "http://evil.example/")
             self.end_headers()
+            self.wfile.write(b"<p>Welcome")
 
         def log_message(self, *given):
             pass
 
     with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
-        with pytest.raises(ServiceProblem, match="the service answered 302 Found"):
+        with pytest.raises(ServiceProblem, match=told):
             Client(f"http://127.0.0.1:{server.server_port}", token="secret-token-here").entities("x")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+
+import pytest
 
 import hynt
 from hynt.service import answer_schemas, schemas
 from tests.service.asking_http import wait_until
+
+QUESTION = {"head": "p0", "relation": "born in", "tail": "?"}
 
 
 def test_entities_are_found_by_what_was_typed(service):
@@ -99,14 +104,49 @@ def test_the_description_has_examples_that_are_right(service):
         "/v1/similar", "/health", "/ready", "/metrics",
     }  # fmt: skip
     parts = described["components"]["schemas"]
-    for name, kind in (
-        ("Question", schemas.Question), ("Questions", schemas.Questions), ("TrendQuestion", schemas.TrendQuestion),
-        ("ExplainedQuestion", schemas.ExplainedQuestion), ("AnswersModel", answer_schemas.AnswersModel),
-        ("EntitiesModel", answer_schemas.EntitiesModel), ("ProblemModel", answer_schemas.ProblemModel),
-    ):  # fmt: skip
-        for example in parts[name]["examples"]:
-            kind.model_validate(example)
+    for path, methods in described["paths"].items():
+        for operation in methods.values():
+            for one in operation.get("parameters", ()):
+                assert one["schema"].get("examples") or not one["required"], (path, one["name"])
+            told = [answer["content"] for answer in operation["responses"].values() if "content" in answer]
+            for content in [*told, operation.get("requestBody", {}).get("content", {})]:
+                for kind, form in content.items():
+                    names = re.findall(r"schemas/(\w+)", json.dumps(form["schema"]))
+                    assert names or kind == "text/plain", path
+                    for name in names:
+                        _check_examples(parts[name]["examples"], getattr(schemas, name, None) or name)
     assert "HTTPValidationError" not in described["components"]["schemas"]
+
+
+def _check_examples(examples, kind):
+    """Each is a whole answer or question, with all that is described and nothing else."""
+    assert examples, kind
+    kind = getattr(answer_schemas, kind) if isinstance(kind, str) else kind
+    for example in examples:
+        made = kind.model_validate(example)
+        assert made.model_dump(exclude_unset=True) == example
+
+
+@pytest.mark.parametrize(
+    "path, body, kind",
+    [
+        ("/v1/predict", QUESTION, answer_schemas.AnswersModel),
+        ("/v1/predict", {"questions": [QUESTION]}, answer_schemas.ResultsModel),
+        ("/v1/explain", QUESTION, answer_schemas.ExplanationModel),
+        ("/v1/trends", {"heads": ["town/0"], "relation": "population"}, answer_schemas.TrendModel),
+        ("/v1/similar?entity=p0", None, answer_schemas.SimilarModel),
+        ("/v1/entities?query=p", None, answer_schemas.EntitiesModel),
+        ("/v1/entities/p0", None, answer_schemas.EntityFactsModel),
+        ("/v1/relations", None, answer_schemas.RelationsModel),
+        ("/v1/relations/population", None, answer_schemas.RelationNumbersModel),
+        ("/v1", None, answer_schemas.IndexModel),
+        ("/v1/entities?limit=0", None, answer_schemas.ProblemModel),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_field_of_an_answer_is_described(path, body, kind, service):
+    found = service.get(path) if body is None else service.post(path, body)
+    assert kind.model_validate(found.json).model_dump(exclude_unset=True) == found.json
 
 
 def test_every_answer_tells_browsers_what_is_allowed(service):

@@ -103,6 +103,11 @@ def test_a_wrong_trend(body, pointers, service):
     assert (found.status, found.pointers) == (422, pointers)
 
 
+def test_an_explanation_takes_no_number_of_answers(service):
+    found = service.post("/v1/explain", QUESTION | {"top": 3})
+    assert (found.status, found.pointers) == (422, ["#/top"])  # it has the first five: nothing is taken and ignored
+
+
 def test_an_answer_that_cannot_be_explained(service):
     found = service.post("/v1/explain", QUESTION | {"answer": "nobody"})
     assert (found.status, found.pointers) == (422, ["#/answer"]), service.log[-600:]

@@ -83,6 +83,7 @@ def test_trends_and_explanations(service, predictor):
     )
     asked = ("p1", "spouse", "?", [("date", "1991"), ("place", "town/1")])
     assert client.explain(asked) == _plain(explain(predictor, asked))
+    assert client.explain(asked, candidates=["type"]) == _plain(explain(predictor, asked, candidates=["type"]))
     assert client.similar("p1", top=4) == [other.to_dict() for other in predictor.similar("p1", top=4)]
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from urllib.parse import quote
 
 import pytest
 
@@ -50,6 +51,26 @@ def test_curl_examples(world):
         done = subprocess.run(["bash", "-c", local], capture_output=True, text=True, check=False)
         assert done.returncode == 0, (command, done.stdout)
         assert not {"status", "errors"} & set(json.loads(done.stdout)), command
+
+
+def test_examples_of_the_description(world):
+    described = world.get("/openapi.json").json
+    parts = described["components"]["schemas"]
+    asked = 0
+    for path, methods in described["paths"].items():
+        for operation in methods.values():
+            form = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            for name in re.findall(r"schemas/(\w+)", json.dumps(form)):
+                for example in parts[name]["examples"]:
+                    asked += 1
+                    assert world.post(path, example).status == 200, (path, example)
+            for one in operation.get("parameters", ()):
+                for example in one["schema"].get("examples", ()):
+                    asked += 1
+                    filled = path.replace("{identity}", quote(example, safe=""))
+                    query = "" if one["in"] == "path" else f"?{one['name']}={quote(example)}"
+                    assert world.get(filled + query).status == 200, (filled, query)
+    assert asked >= 10
 
 
 def test_python_example(world):

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-ANSWERS: dict[str, Any] = {
-    "question": "Brazil · ? · Brazilian Real", "hole": "relation", "kind": "relation", "candidates": 144,
-    "calibrated": True, "notes": [],
-    "answers": [{"rank": 1, "id": "currency", "name": "currency", "probability": 0.98, "score": 9.1, "known": []}],
-}  # fmt: skip
-ENTITIES: dict[str, Any] = {
-    "query": "jap", "more": False,
-    "entities": [{"id": "country/Japan", "name": "Japan", "type": "country", "facts": 264, "match": "prefix"}],
-}  # fmt: skip
-PROBLEM: dict[str, Any] = {
-    "type": "urn:hynt:problem:invalid-question", "title": "Unprocessable Entity", "status": 422,
-    "detail": "the graph has no entity called 'Jpan'.",
-    "errors": [
-        {"detail": "the graph has no entity called 'Jpan'.", "pointer": "#/head",
-         "advice": "Give an entity's id or name. The nearest are 'Japan', 'Jinan'."}
-    ],
-}  # fmt: skip
-"""Examples for the description; the numbers are made up."""
+from hynt.service import described_examples as examples
+
+
+def _shown(*found: examples.Example) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": list(found)})
 
 
 class RankedAnswerModel(BaseModel):
@@ -58,7 +45,7 @@ class NumberAnswerModel(BaseModel):
 class AnswersModel(BaseModel):
     """The answers to one question, best first."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [ANSWERS]})
+    model_config = _shown(examples.ANSWERS, examples.NUMBER)
 
     question: str
     hole: str
@@ -71,6 +58,8 @@ class AnswersModel(BaseModel):
 
 class ResultsModel(BaseModel):
     """The answers to each question of a batch, in its order."""
+
+    model_config = _shown({"results": [examples.ANSWERS]})
 
     results: list[AnswersModel]
 
@@ -90,7 +79,7 @@ class FoundEntityModel(EntityModel):
 
 
 class EntitiesModel(BaseModel):
-    model_config = ConfigDict(json_schema_extra={"examples": [ENTITIES]})
+    model_config = _shown(examples.ENTITIES)
 
     query: str
     entities: list[FoundEntityModel]
@@ -120,6 +109,8 @@ class FactModel(BaseModel):
 
 
 class EntityFactsModel(BaseModel):
+    model_config = _shown(examples.ENTITY_FACTS)
+
     entity: EntityModel
     counts: dict[str, int]
     total: int
@@ -136,6 +127,8 @@ class RelationModel(NamedModel):
 
 
 class RelationsModel(BaseModel):
+    model_config = _shown({"relations": [examples.RELATION], "total": 93, "offset": 0})
+
     relations: list[RelationModel]
     total: int
     offset: int
@@ -152,6 +145,8 @@ class DistributionModel(BaseModel):
 
 
 class RelationNumbersModel(RelationModel):
+    model_config = _shown(examples.RELATION_NUMBERS)
+
     numbers: DistributionModel | None
 
 
@@ -166,6 +161,8 @@ class DescribedEntityModel(NamedModel):
 
 
 class SimilarModel(BaseModel):
+    model_config = _shown(examples.SIMILAR)
+
     entity: DescribedEntityModel
     similar: list[SimilarEntityModel]
 
@@ -203,7 +200,7 @@ class AttentionModel(BaseModel):
 
 
 class ExplanationModel(AnswersModel):
-    model_config = ConfigDict(json_schema_extra={})
+    model_config = _shown(examples.EXPLANATION)
 
     about: ExplainedModel | None
     influences: list[InfluenceModel]
@@ -238,6 +235,8 @@ class TrendHeadModel(NamedModel):
 class TrendModel(BaseModel):
     """How a number moves along an axis."""
 
+    model_config = _shown(examples.TREND)
+
     relation: str
     relation_name: str
     unit: str
@@ -249,6 +248,8 @@ class TrendModel(BaseModel):
     interval_from: str
     training_low: float | None
     training_high: float | None
+    training_from: float | None
+    training_to: float | None
     notes: list[str]
     heads: list[TrendHeadModel]
     rows: list[TrendRowModel]
@@ -264,7 +265,7 @@ class FaultModel(BaseModel):
 class ProblemModel(BaseModel):
     """RFC 9457."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [PROBLEM]})
+    model_config = _shown(examples.PROBLEM)
 
     type: str
     title: str
@@ -282,6 +283,8 @@ class EndpointModel(BaseModel):
 class IndexModel(BaseModel):
     """What a service offers to programs."""
 
+    model_config = _shown(examples.INDEX)
+
     hynt: str
     graph: str
     description: str
@@ -289,10 +292,14 @@ class IndexModel(BaseModel):
 
 
 class ReadyModel(BaseModel):
+    model_config = _shown({"ready": True, "reason": "", "restarts": 0})
+
     ready: bool
     reason: str
     restarts: int
 
 
 class HealthModel(BaseModel):
+    model_config = _shown({"alive": True})
+
     alive: Literal[True]

@@ -14,8 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from hynt import __version__
-from hynt.service import endpoints, pages
-from hynt.service.answer_schemas import ProblemModel
+from hynt.service import answer_schemas, endpoints, pages
 from hynt.service.front import Front
 from hynt.service.guards import Guards
 from hynt.service.limits import Limits
@@ -135,11 +134,17 @@ def _described(application: FastAPI) -> dict[str, Any]:
             routes=application.routes,
         )  # fmt: skip
         schemas = found.setdefault("components", {}).setdefault("schemas", {})
-        schemas["ProblemModel"] = ProblemModel.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas["ProblemModel"] = answer_schemas.ProblemModel.model_json_schema(
+            ref_template="#/components/schemas/{model}"
+        )
         for name, inner in schemas["ProblemModel"].pop("$defs", {}).items():
             schemas[name] = inner
         # FastAPI documents refusals of its own shape; ours are problems.
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
+        for name, schema in schemas.items():  # FastAPI drops every null, of examples too
+            model = getattr(answer_schemas, name, None)
+            if model is not None and "examples" in schema:
+                schema["examples"] = model.model_config["json_schema_extra"]["examples"]
         application.openapi_schema = found
     return application.openapi_schema

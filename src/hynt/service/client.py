@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
@@ -75,9 +76,17 @@ class Client:
             found += [_answers(one) for one in self._post("/v1/predict", {"questions": together})["results"]]
         return found
 
-    def explain(self, fact: Any, *, answer: str | None = None, level: float = 0.9) -> dict[str, Any]:
+    def explain(
+        self,
+        fact: Any,
+        *,
+        answer: str | None = None,
+        candidates: str | Sequence[str | Iterable[str]] = (),
+        level: float = 0.9,
+    ) -> dict[str, Any]:
         """What mattered to the first answer, or to the one that is named."""
-        return self._post("/v1/explain", {**_question(parts_of(fact), 10, (), level), "answer": answer})
+        asked = _question(parts_of(fact), None, candidates, level)
+        return self._post("/v1/explain", asked if answer is None else {**asked, "answer": answer})
 
     def trends(self, heads: str | Sequence[str], relation: str, **options: Any) -> dict[str, Any]:
         """How a number moves over time. Options: over, qualifiers, start, end, points, level."""
@@ -130,12 +139,18 @@ class Client:
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
             with self._opener.open(request, timeout=self.timeout) as response:
-                found: dict[str, Any] = json.loads(response.read())
-                return found
+                found = json.loads(response.read())
+            if not isinstance(found, dict):
+                raise ValueError("no object")
+            return found
         except HTTPError as error:
             with error:
                 raise _refusal(error, error.read()) from None
-        except (URLError, OSError) as error:
+        except ValueError:
+            raise ServiceProblem(
+                "whatever answers here is no service of hynt.", where=self.url, advice="Is the address right?"
+            ) from None
+        except (URLError, OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise ServiceProblem(
                 f"the service cannot be reached: {reason}.", where=self.url, advice="Is `hynt serve` running there?"
@@ -147,7 +162,7 @@ class _NoRedirects(HTTPRedirectHandler):
         return None
 
 
-def _question(parts: Sequence[Any], top: int, candidates: Any, level: float) -> dict[str, Any]:
+def _question(parts: Sequence[Any], top: int | None, candidates: Any, level: float) -> dict[str, Any]:
     head, relation, tail, qualifiers = parts
     wishes = [candidates] if isinstance(candidates, str) else list(candidates)
     named = [wish for wish in wishes if isinstance(wish, str) and wish in ("type", "unknown")]
@@ -157,8 +172,9 @@ def _question(parts: Sequence[Any], top: int, candidates: Any, level: float) -> 
             only += [wish] if isinstance(wish, str) else list(wish)
     asked = {
         "head": head, "relation": relation, "tail": _written(tail), "qualifiers": _pairs(qualifiers),
-        "top": top, "level": level,
+        "level": level,
     }  # fmt: skip
+    asked |= {} if top is None else {"top": top}
     return asked | ({"candidates": named} if named else {}) | ({"only": only} if only else {})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.routing import APIRoute
 
 from hynt import __version__
@@ -46,6 +46,9 @@ Limit = Annotated[int, Query(ge=1, le=PAGE)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
 Name = Annotated[str, Query(min_length=1, max_length=TEXT, examples=["Japan"])]
 Typed = Annotated[str, Query(max_length=TEXT, examples=["jap"])]
+
+Entity = Annotated[str, Path(examples=["Japan", "country/Japan"])]
+Relation = Annotated[str, Path(examples=["population"])]
 
 router = APIRouter(route_class=StrictRoute)
 
@@ -115,7 +118,7 @@ async def entities(front: FrontHere, query: Typed = "", limit: Limit = 10) -> di
     response_model=answer_schemas.EntityFactsModel, responses=refusals(404, 422),
 )  # fmt: skip
 async def entity(
-    front: FrontHere, identity: str, offset: Offset = 0, limit: Limit = 50, position: Position | None = None
+    front: FrontHere, identity: Entity, offset: Offset = 0, limit: Limit = 50, position: Position | None = None
 ) -> dict[str, Any]:
     """By id or name; facts as head, then as tail, then as the value of a qualifier."""
     return await front.entity(identity, offset, limit, position)
@@ -140,7 +143,7 @@ async def relations(
     "/v1/relations/{identity:path}", tags=["graph"], summary="A relation and the distribution of its numbers",
     response_model=answer_schemas.RelationNumbersModel, responses=refusals(404, 422),
 )  # fmt: skip
-async def relation(front: FrontHere, identity: str) -> dict[str, Any]:
+async def relation(front: FrontHere, identity: Relation) -> dict[str, Any]:
     """By id or name."""
     return await front.relation(identity)
 

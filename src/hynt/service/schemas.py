@@ -49,7 +49,26 @@ Level = Annotated[
 ]  # fmt: skip
 
 
-class Question(_Strict):
+class _Asked(_Strict):
+    """A fact with exactly one ? in it, and what may stand there."""
+
+    head: Text
+    relation: Text
+    tail: Value
+    qualifiers: Annotated[list[QualifierPart], Field(max_length=QUALIFIERS)] = []
+    candidates: Annotated[
+        list[Literal["type", "unknown"]],
+        Field(max_length=2, description="type: only what training holds at that place; unknown: only what is new."),
+    ] = []
+    only: Annotated[list[Text], Field(max_length=ONLY, description="Only these answers, by id or name.")] = []
+    level: Level = 0.9
+
+    def job(self) -> dict[str, Any]:
+        """As the inference process reads it."""
+        return self.model_dump()
+
+
+class Question(_Asked):
     """A fact with exactly one ? in it."""
 
     model_config = ConfigDict(
@@ -64,21 +83,7 @@ class Question(_Strict):
         },
     )  # fmt: skip
 
-    head: Text
-    relation: Text
-    tail: Value
-    qualifiers: Annotated[list[QualifierPart], Field(max_length=QUALIFIERS)] = []
     top: Annotated[StrictInt, Field(ge=1, le=TOP, description="How many answers to give.")] = 10
-    candidates: Annotated[
-        list[Literal["type", "unknown"]],
-        Field(max_length=2, description="type: only what training holds at that place; unknown: only what is new."),
-    ] = []
-    only: Annotated[list[Text], Field(max_length=ONLY, description="Only these answers, by id or name.")] = []
-    level: Level = 0.9
-
-    def job(self) -> dict[str, Any]:
-        """As the inference process reads it."""
-        return self.model_dump()
 
 
 class Questions(_Strict):
@@ -106,7 +111,7 @@ OneOrMany = Annotated[
 ]  # fmt: skip
 
 
-class ExplainedQuestion(Question):
+class ExplainedQuestion(_Asked):
     """A question, and the answer to explain where it is not the first one."""
 
     model_config = ConfigDict(

@@ -1,0 +1,102 @@
+"""Answers to show in the OpenAPI description: what a run of `world` said, shortened. Tests hold them to the models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hynt import __version__
+
+Example = dict[str, Any]
+
+ANSWERS: Example = {
+    "question": "Brazil · ? · Brazilian Real", "hole": "relation", "kind": "relation", "candidates": 144,
+    "calibrated": True, "notes": [],
+    "answers": [{"rank": 1, "id": "capital", "name": "capital", "probability": 0.5303755506668457,
+                 "score": 4.549481391906738, "known": []}],
+}  # fmt: skip
+
+NUMBER: Example = {
+    "question": "Japan · life expectancy · ? (point in time 2024; sex female)", "hole": "tail", "kind": "number",
+    "candidates": 0, "calibrated": True, "notes": [],
+    "answers": [{"value": 84.76776813983918, "text": "84.7678 years", "unit": "year", "low": 78.51291565775873,
+                 "high": 91.02262062191963, "low_text": "78.5129 years", "high_text": "91.0226 years", "level": 0.9,
+                 "interval_from": "this relation", "training_low": 27.79, "training_high": 88.2,
+                 "known": [{"value": 88.2, "splits": ["train"]}]}],
+}  # fmt: skip
+
+EXPLANATION: Example = {
+    "question": "Austria · language spoken · ? (role official)", "hole": "tail", "kind": "entity", "candidates": 1838,
+    "calibrated": True, "notes": [],
+    "answers": [{"rank": 1, "id": "language/French", "name": "French", "probability": 0.3446597005877938,
+                 "score": 7.9991655349731445, "known": []}],
+    "about": {"id": "language/French", "name": "French", "probability": 0.34465970058780115, "rank": 1},
+    "influences": [{"part": "qualifier 1", "says": "role official", "change": "removed",
+                    "answer_id": "language/German", "answer": "German", "probability": 0.009807019775889209,
+                    "probability_change": -0.33485268081191194, "rank": 16, "value": None, "value_change": None,
+                    "change_in_widths": None, "context_attention": 0.7508956044912338,
+                    "prediction_attention": None}],
+    "attention": None,
+}  # fmt: skip
+
+TREND: Example = {
+    "relation": "total fertility rate", "relation_name": "total fertility rate", "unit": "1", "over": "point in time",
+    "over_name": "point in time", "over_unit": "date", "condition": "", "level": 0.9, "interval_from": "this relation",
+    "training_low": 0.68, "training_high": 8.23, "training_from": 1955.0, "training_to": 2025.0, "notes": [],
+    "heads": [{"id": "country/Brazil", "name": "Brazil", "trained_on": 9, "held_out": 3, "held_out_inside": 3,
+               "mean_error_trained_on": 0.4650273284647201, "mean_error_held_out": 0.3677628539005919, "notes": []}],
+    "rows": [
+        {"head_id": "country/Brazil", "head": "Brazil", "kind": "curve", "at": 2025.0, "at_text": "2025", "value": None,
+         "split": None, "trained_on": None, "predicted": 1.8416360455751422, "low": 1.0796341907978055,
+         "high": 2.6036379003524783},
+        {"head_id": "country/Brazil", "head": "Brazil", "kind": "known", "at": 2025.0, "at_text": "2025", "value": 1.73,
+         "split": "valid", "trained_on": False, "predicted": 1.8416360455751422, "low": 1.0796341907978055,
+         "high": 2.6036379003524783},
+    ],
+}  # fmt: skip
+
+SIMILAR: Example = {
+    "entity": {"id": "country/Japan", "name": "Japan", "type": "country"},
+    "similar": [{"rank": 1, "id": "country/South_Korea", "name": "South Korea", "type": "country",
+                 "similarity": 0.8334413170814514}],
+}  # fmt: skip
+
+ENTITIES: Example = {
+    "query": "jap", "more": True,
+    "entities": [{"id": "country/Japan", "name": "Japan", "type": "country", "facts": 264, "match": "prefix"}],
+}  # fmt: skip
+
+ENTITY_FACTS: Example = {
+    "entity": {"id": "country/Japan", "name": "Japan", "type": "country", "facts": 264},
+    "counts": {"head": 194, "tail": 68, "value": 2}, "total": 264, "offset": 0,
+    "facts": [{
+        "split": "valid", "position": "head", "text": "Japan · GDP growth rate · 1.5 % (point in time 2023)",
+        "head": {"id": "country/Japan", "name": "Japan"},
+        "relation": {"id": "GDP growth rate", "name": "GDP growth rate"},
+        "tail": {"number": 1.5, "literal": "1.5", "unit": "percent", "text": "1.5 %"},
+        "qualifiers": [{"relation": {"id": "point in time", "name": "point in time"},
+                        "value": {"number": 2023.0, "literal": "2023", "unit": "date", "text": "2023"}}],
+    }],
+}  # fmt: skip
+
+RELATION: Example = {
+    "id": "population", "name": "population", "kind": "number", "unit": "1", "is_date": False, "facts": 2096,
+    "qualifiers": 0,
+}  # fmt: skip
+
+RELATION_NUMBERS: Example = RELATION | {
+    "numbers": {"count": 2096, "minimum": 13071.0, "maximum": 1419316933.0, "mean": 30320990.80582061,
+                "quantiles": {"0.05": 200681.5, "0.5": 5303355.0, "0.95": 107342282.25},
+                "edges": [13071.0, 17466.38701478776, 23339.811441385224], "counts": [2, 1]},
+}  # fmt: skip
+
+PROBLEM: Example = {
+    "type": "urn:hynt:problem:invalid-question", "title": "Unprocessable Entity", "status": 422,
+    "detail": "the graph has no entity called 'Jpan'.",
+    "errors": [{"detail": "the graph has no entity called 'Jpan'.", "pointer": "#/head",
+                "advice": "Give an entity's id or name. The nearest are 'Japan'."}],
+}  # fmt: skip
+
+INDEX: Example = {
+    "hynt": __version__, "graph": "world", "description": "/openapi.json",
+    "endpoints": [{"method": "GET", "path": "/v1/entities", "summary": "Find entities by name"}],
+}  # fmt: skip
