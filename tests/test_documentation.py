@@ -6,11 +6,16 @@ import re
 import tomllib
 
 import pytest
+import torch
 
 import hynt
 from hynt.cli import failures
 from hynt.errors import DataError, UsageError
+from hynt.training.run import start, train
 from tests.conftest import ROOT
+from tests.training.small_graph import tiny_settings
+
+CPU = torch.device("cpu")
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -27,8 +32,15 @@ def test_python_examples_run(page, tmp_path, monkeypatch):
     assert examples
     names: dict[str, object] = {}
     for example in examples:
+        if '"my-run"' in example:  # a run on the graph that the page has made before
+            train(start(names["graph"], tiny_settings(), tmp_path / "my-run", CPU), CPU)
         exec(compile(example, page, "exec"), names)
     assert isinstance(names["graph"], hynt.KnowledgeGraph)
+
+
+def test_the_first_screen_of_the_readme_asks_a_run():
+    first = "\n".join(text_of("README.md").splitlines()[:40])
+    assert 'hynt.load("my-run").predict(' in first
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
