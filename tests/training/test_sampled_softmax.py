@@ -110,6 +110,18 @@ def test_the_gradient_agrees_with_the_full_softmax_in_expectation():
     assert few < 0.25
 
 
+def test_with_smoothing_equal_scores_leave_nothing_to_estimate():
+    """Scores near their mean lie on the tangent: ten draws of sixty then give what all would, to the gradient."""
+    torch.manual_seed(6)
+    share, weight, bias, x, answer = problem(6)
+    tensors = [tensor.requires_grad_() for tensor in (x, 1e-3 * weight, 1e-3 * bias)]
+    scores = tensors[0] @ tensors[1].t() + tensors[2]
+    full = gradients(*tensors, smoothed_cross_entropy(scores, answer, 0.7).mean())
+    drawn = NegativeSampler.of(share, 10, "uniform").draw(answer, torch.ones(ROWS))
+    sampled = gradients(*tensors, sampled_cross_entropy(tensors[0], tuple(tensors[1:]), answer, drawn, 0.7).mean())
+    assert float((sampled - full).norm() / full.norm()) < 1e-2
+
+
 def test_all_entities_once_are_the_full_softmax_to_the_last_digits():
     """With every entity drawn exactly once and counted so, nothing is estimated."""
     _, weight, bias, x, answer = problem(5)

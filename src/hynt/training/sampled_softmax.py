@@ -9,6 +9,11 @@ entities. It is s[answer]'s own term plus an estimate of the rest,
 whose expectation is Z. Draws come from several sources at once; C adds up over them, so an entity that any source
 likes weighs little (the balance heuristic of multiple importance sampling). Shapes are static, everything is drawn on
 the device, and nothing makes the host wait: a step can be captured.
+
+With smoothing most scores end up near their mean μ, and there exp(s) is near its tangent exp(μ)·(1 + s − μ), whose sum
+over all entities is known: N·exp(μ). So only what exp(s) has above its tangent is estimated from the sample. Ẑ keeps
+its expectation and loses most of its noise, and so does its gradient: an entity of average score is pushed down by the
+exact sum in every step, as the smoothing pushes it up, and not by twenty times as much in every twentieth.
 """
 
 from __future__ import annotations
@@ -154,7 +159,9 @@ def sampled_cross_entropy(
     ids = torch.cat([drawn.ids, answer])
     rows, mean_row = _rows_and_mean(weight, ids, smoothing > 0)
     offsets, mean_offset = _rows_and_mean(bias.unsqueeze(1), ids, smoothing > 0)
-    return cross_entropy_of_rows(x, rows, offsets.squeeze(1), mean_row, mean_offset[0], answer, drawn, smoothing)
+    return cross_entropy_of_rows(
+        x, rows, offsets.squeeze(1), mean_row, mean_offset[0], answer, drawn, smoothing, len(weight)
+    )
 
 
 def cross_entropy_of_rows(
@@ -166,19 +173,40 @@ def cross_entropy_of_rows(
     answer: Tensor,
     drawn: Drawn,
     smoothing: float,
+    entities: int,
 ) -> Tensor:
     """(k,) from the table's rows (s + k, width) and biases (s + k,) of the draws and then of the answers, and the means
-    of all rows (width,) and all biases ().
+    of all rows (width,) and all biases (), of which there are `entities`.
     """
     samples = len(drawn.ids)
-    scores = functional.linear(x, rows[:samples], offsets[:samples]).float() - drawn.log_count
+    scores = functional.linear(x, rows[:samples], offsets[:samples]).float()
     is_out = (drawn.ids == answer.unsqueeze(1)) | ~drawn.is_real
-    scores = scores.masked_fill(is_out, -torch.inf)
     true = (x.float() * rows[samples:]).sum(1) + offsets[samples:]
-    loss = torch.cat([true.unsqueeze(1), scores], 1).logsumexp(1) - (1 - smoothing) * true
-    if smoothing > 0:
-        loss = loss - smoothing * ((x.float() * mean_row).sum(1) + mean_offset)
-    return loss
+    if smoothing == 0:
+        estimated = (scores - drawn.log_count).masked_fill(is_out, -torch.inf)
+        return torch.cat([true.unsqueeze(1), estimated], 1).logsumexp(1) - true
+    mean = (x.float() * mean_row).sum(1) + mean_offset
+    return (
+        _log_normaliser(scores, is_out, drawn.log_count, true, mean, entities)
+        - (1 - smoothing) * true
+        - smoothing * mean
+    )
+
+
+def _log_normaliser(
+    scores: Tensor, is_out: Tensor, log_count: Tensor, true: Tensor, mean: Tensor, entities: int
+) -> Tensor:
+    """(k,) log Ẑ from scores (k, s) of a sample, which of it is left out (k, s), log C (s,), the answers' scores (k,)
+    and the mean of all scores (k,): the tangent's sum over all but the answer, plus what is estimated above it.
+    """
+    # All in units of exp(top), so that nothing overflows.
+    top = torch.maximum(scores.detach().amax(1), torch.maximum(true, mean).detach())
+    above = scores - mean.unsqueeze(1)  # s − μ
+    level = (mean - top).exp()
+    excess = (scores - top.unsqueeze(1)).exp() - level.unsqueeze(1) * (1 + above)  # ≥ 0: exp is convex
+    estimated = (excess * (-log_count).exp()).masked_fill(is_out, 0.0).sum(1)
+    exact = level * (entities - 1 - (true - mean))
+    return top + ((true - top).exp() + exact + estimated).log()
 
 
 def _rows_and_mean(table: Tensor, ids: Tensor, with_mean: bool) -> tuple[Tensor, Tensor]:

@@ -18,4 +18,5 @@ def sharded_cross_entropy(
     ids = torch.cat([drawn.ids, answer])
     rows, offsets = table(ids), bias(ids)
     mean_row, mean_offset = (table.mean(), bias.mean()) if smoothing > 0 else (rows[0], offsets[0])
-    return cross_entropy_of_rows(x, rows, offsets.squeeze(1), mean_row, mean_offset[0], answer, drawn, smoothing)
+    biases = offsets.squeeze(1)
+    return cross_entropy_of_rows(x, rows, biases, mean_row, mean_offset[0], answer, drawn, smoothing, table.rows)
