@@ -8,6 +8,7 @@ import shutil
 import pytest
 import torch
 
+from hynt.cli.explain import _signed
 from hynt.graph.storage import save_graph
 from hynt.training.run import start, train
 from tests.cli.conftest import leftovers
@@ -38,6 +39,10 @@ def test_a_table_for_people(run, hynt):
         assert "−" in table
     other = hynt("explain", run, *SPOUSE, "--answer", "Person 8", "--candidates", "type").out
     assert "Person 8" in other
+
+
+def test_a_change_that_rounds_to_nothing_has_no_sign():
+    assert [_signed(value, 2) for value in (-0.001, 0.004, -0.51, 0.5, None)] == ["0.00", "0.00", "−0.51", "+0.50", ""]
 
 
 def test_json_and_picture(run, hynt, tmp_path):

@@ -108,8 +108,10 @@ def _share(share: float | None) -> str:
 
 
 def _signed(value: float | None, digits: int) -> str:
-    """A change, with the minus sign that numbers have everywhere; nothing where there is none to tell."""
-    return "" if value is None else f"{value:+.{digits}f}".replace("-", "−")
+    """A change, with the minus sign that numbers have everywhere; one that rounds to nothing has no sign."""
+    if value is None:
+        return ""
+    return f"{value:+.{digits}f}".replace("-", "−") if round(value, digits) else f"{0:.{digits}f}"
 
 
 def _ranked_cells(one: Influence) -> tuple[str, ...]:
