@@ -151,7 +151,8 @@ class DumpOptions:
                 split=SplitRule(parse_shares(self.split), self.seed), remove_leakage=not self.keep_leakage,
                 outlier_rules=None if self.outlier_rules is None else read_outlier_rules(self.outlier_rules),
             ),
-            engine=EngineOptions(**engine), work=self.work, keep_work=self.keep_work, rejects=self.rejects, name=self.name, licence=self.licence,
+            engine=EngineOptions(**engine), work=self.work, keep_work=self.keep_work, rejects=self.rejects,
+            name=self.name, licence=self.licence,
         )  # fmt: skip
 
 
