@@ -2,6 +2,9 @@
 
     PYTHONPATH=src python3 -m benchmarks.interval_coverage RUN … --device cuda --out coverage.json
 
+What one split covers depends on which numbers fell into it. `halves` says how much: the numbers of valid and the split
+are halved at random, the radii are fitted on one half and measured on the other, again and again.
+
 A run that has no calibration yet is calibrated on its validation split first, which is kept in it. Each reading of the
 split is counted in the run. With `--require LOW HIGH` the command fails unless every coverage lies between the two.
 """
@@ -15,12 +18,17 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from hynt import __version__
 from hynt.errors import HyntError
+from hynt.prediction.calibration import SPLIT, number_questions
+from hynt.prediction.intervals import fit_radii, training_spread
 from hynt.prediction.measuring import LEVEL, measure
 from hynt.prediction.predictor import Predictor, load
+from hynt.training.training_data import training_splits
 
 
 def measured(predictor: Predictor, split: str) -> dict[str, Any]:
@@ -33,7 +41,39 @@ def measured(predictor: Predictor, split: str) -> dict[str, Any]:
     told |= {"split": split, "reads_of_split": loaded.run.count_read(split)}
     told["valid"] = {task: dict(found) for task, found in calibration.tasks.items()}
     told["measured"] = measure(loaded, calibration, split, predictor.device)
+    told["halves"] = halves(predictor, split)
     return told | {"seconds": round(time.monotonic() - began, 2)}
+
+
+def halves(predictor: Predictor, split: str, times: int = 50) -> dict[str, Any] | None:
+    """The mean coverage of random halves, and how far it strays: of all, with a radius of their own, and without."""
+    loaded = predictor.loaded
+    asked = [number_questions(loaded, name, predictor.device) for name in (SPLIT, split)]
+    found = [one for one in asked if one is not None]
+    if split == SPLIT or len(found) < 2:
+        return None
+    relation = np.concatenate([one.relation for one in found])
+    error = np.concatenate([
+        np.abs(loaded.scaling.scale(one.relation, one.truth) - loaded.scaling.scale(one.relation, one.predicted))
+        for one in found
+    ])  # fmt: skip
+    tables = [loaded.graph.split(name) for name in training_splits(loaded.settings)]
+    spread, random = training_spread(loaded.graph, tables, loaded.scaling), np.random.default_rng(0)
+    rows = []
+    for _ in range(times):
+        fitted_on = random.random(len(relation)) < 0.5
+        radii = fit_radii(relation[fitted_on], error[fitted_on], spread)
+        left, row = relation[~fitted_on], radii.at(LEVEL)
+        inside, own = error[~fitted_on] <= radii.radius[row, left], radii.is_own[row, left]
+        rows.append([part.mean() if len(part) else np.nan for part in (inside, inside[own], inside[~own])])
+    marks = np.array(rows)
+    told = {name: _spread_of(marks[:, at]) for at, name in enumerate(("coverage", "own", "shared"))}
+    return {"times": times, **told}
+
+
+def _spread_of(values: NDArray[np.float64]) -> dict[str, float] | None:
+    known = values[np.isfinite(values)]
+    return {"mean": float(known.mean()), "deviation": float(known.std())} if len(known) else None
 
 
 def line(told: dict[str, Any]) -> str:

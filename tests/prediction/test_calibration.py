@@ -157,6 +157,9 @@ def test_the_coverage_of_several_runs_is_one_file(run, tmp_path, monkeypatch, ca
     assert first["measured"]["number"]["questions"] == 24
     assert {"calibration_error_before", "calibration_error_after"} <= set(first["measured"]["link"])
     assert "there is no run" in second["error"]
+    assert first["halves"]["times"] == 50
+    assert 0.85 < first["halves"]["coverage"]["mean"] < 0.98
+    assert first["halves"]["own"] is None  # no relation has thirty numbers
     assert command(run, "--require", 0, 1) == 0
     assert json.loads(capsys.readouterr().out)["runs"][0]["reads_of_split"] == 2
     assert command(run, "--require", 1.5, 2) == 1
