@@ -25,7 +25,8 @@ from hynt.cli.failures import (
     report_wrong_use,
     silence_output,
 )
-from hynt.errors import HyntError
+from hynt.errors import HyntError, UsageError
+from hynt.nearest import advice_on
 
 VERBS = (
     "demo", "data", "create", "models", "train", "sweep", "evaluate", "compare", "predict", "complete", "audit",
@@ -44,9 +45,9 @@ class Verbs(TyperGroup):
         return list(VERBS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - typer's signature
-        """The verb's command; None for an unknown verb, which typer then reports with the nearest ones."""
+        """The verb's command; an unknown verb is refused with the nearest one."""
         if cmd_name not in VERBS:
-            return None
+            raise UsageError(f"no such command {cmd_name!r}.", where="hynt", advice=advice_on(cmd_name, VERBS))
         verb = getattr(import_module(f"hynt.cli.{cmd_name}"), cmd_name)
         if not isinstance(verb, typer.Typer):
             function, verb = verb, typer.Typer()
@@ -86,34 +87,31 @@ def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code. Never raises: whatever goes wrong is told and has a code."""
     wants_json = "--json" in arguments
     try:
-        typer.main.get_command(app).main(args=list(arguments), prog_name="hynt")
+        code = typer.main.get_command(app).main(args=list(arguments), prog_name="hynt", standalone_mode=False)
     except SystemExit as leaving:
-        return _left(leaving, wants_json=wants_json)
+        return _left(leaving)
     except HyntError as error:
         report_error(error, wants_json=wants_json)
         return error.exit_code
     except KeyboardInterrupt:
-        print("interrupted: nothing half-written is left", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        code = EXIT_INTERRUPTED
     except Exception as error:  # the last line of defence: a bug is told in one line, not as a traceback
+        if hasattr(error, "format_message"):  # typer's word on a command line that it does not understand
+            return report_wrong_use(error, wants_json=wants_json)
         if os.environ.get("HYNT_DEBUG") == "1":
             raise
         report_bug(error, wants_json=wants_json)
         return EXIT_BUG
-    return 0
+    if code == EXIT_INTERRUPTED:  # typer leaves with it, without a word
+        print("interrupted: nothing half-written is left", file=sys.stderr)
+    return code or 0
 
 
-def _left(leaving: SystemExit, *, wants_json: bool) -> int:
+def _left(leaving: SystemExit) -> int:
     """The exit code typer, or a verb, left with; what made typer leave is the context of its `SystemExit`."""
-    cause = leaving.__context__
-    if isinstance(cause, BrokenPipeError):  # typer answers a closed pipe with 1, as if the job had failed
+    if isinstance(leaving.__context__, BrokenPipeError):  # typer answers a closed pipe with 1, as if the job had failed
         silence_output()
         return EXIT_READER_GONE
-    if cause is not None and wants_json and hasattr(cause, "format_message"):
-        report_wrong_use(cause.format_message())
-    if isinstance(cause, KeyboardInterrupt) or leaving.code == EXIT_INTERRUPTED:  # typer leaves without a word
-        print("interrupted: nothing half-written is left", file=sys.stderr)
-        return EXIT_INTERRUPTED
     if isinstance(leaving.code, str):
         print(leaving.code, file=sys.stderr)
         return 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from typing import Any
 
 from hynt.cli.output import visible
 from hynt.errors import HyntError, UsageError
@@ -26,9 +27,14 @@ def report_error(error: HyntError, *, wants_json: bool) -> None:
         _print_json(error.what, error.where, error.advice, error.exit_code)
 
 
-def report_wrong_use(what: str) -> None:
-    """A wrong command line as JSON; typer has told the person already."""
-    _print_json(what, "", "Run the command with --help.", UsageError.exit_code)
+def report_wrong_use(problem: Any, *, wants_json: bool) -> int:
+    """What typer says of a wrong command line, in the words of every other failure; returns the exit code."""
+    if type(problem).__name__ != "NoArgsIsHelpError":  # the help that stands for it has been printed
+        what = problem.format_message().replace("Value error, ", "")
+        command = problem.ctx.command_path if getattr(problem, "ctx", None) else "hynt"
+        error = UsageError(what[:1].lower() + what[1:], where=command, advice=f"Run {command} --help.")
+        report_error(error, wants_json=wants_json)
+    return UsageError.exit_code
 
 
 def report_bug(error: Exception, *, wants_json: bool) -> None:
