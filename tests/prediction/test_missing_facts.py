@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
+from benchmarks.missing_quality import by_probability, table
 from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
 from hynt.formats.importing import read_graph
@@ -15,6 +18,7 @@ from hynt.prediction.missing_facts import Proposing, propose
 from hynt.prediction.missing_proposals import PROPOSAL_SCHEMA
 from hynt.prediction.predictor import load
 from hynt.training.run import start, train
+from tests.conftest import ROOT
 from tests.prediction.conftest import CPU
 from tests.prediction.town_graph import LABELS, PEOPLE, RELATION_LABELS, town_graph
 from tests.training.small_graph import tiny_settings
@@ -172,3 +176,21 @@ def test_a_cut_interval_is_not_taken_for_a_narrow_one(predictor):
     whole, near_zero, below = answers._widths(np.full(3, height), np.array([9.0, 0.01, -0.01]))
     assert near_zero == pytest.approx(whole)
     assert below == np.inf
+
+
+def test_the_page_shows_what_was_measured_of_proposals():
+    page = (ROOT / "docs" / "completing.md").read_text(encoding="utf-8")
+    kept = json.loads((ROOT / "docs" / "results" / "raw" / "missing-world.json").read_text(encoding="utf-8"))
+    surest_first = sorted(kept["by_probability"], key=lambda row: row["probability"], reverse=True)
+    assert table([*surest_first[1:], surest_first[0]]) in page
+
+
+def test_proposals_are_counted_by_how_sure_they_were():
+    def proposal(probability, confirmed, number=None):
+        return {"probability": probability, "confirmed": confirmed, "tail_number": number}
+
+    rows = [proposal(1.0, True), proposal(0.9, False), proposal(0.89, None), proposal(0.9, True, 3.0)]
+    found = by_probability(rows)
+    assert found[0] == {"probability": "0.9 - 1", "proposals": 2, "checked": 2, "said": 0.95, "confirmed": 0.5}
+    assert found[1] == {"probability": "0.7 - 0.9", "proposals": 1, "checked": 0}
+    assert found[-1] == {"probability": "numbers", "proposals": 1, "checked": 1, "said": 0.9, "confirmed": 1.0}
