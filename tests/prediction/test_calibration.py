@@ -17,6 +17,7 @@ from hynt.prediction.measuring import coverage, measure
 from hynt.prediction.predictor import load
 from hynt.training.hashed_files import index_text
 from hynt.training.run import start, train
+from tests.conftest import ROOT
 from tests.prediction.town_graph import town_graph
 from tests.training.small_graph import contents, tiny_settings
 
@@ -163,3 +164,18 @@ def test_the_coverage_of_several_runs_is_one_file(run, tmp_path, monkeypatch, ca
     assert command(run, "--require", 0, 1) == 0
     assert json.loads(capsys.readouterr().out)["runs"][0]["reads_of_split"] == 2
     assert command(run, "--require", 1.5, 2) == 1
+
+
+def test_the_page_shows_what_was_measured_on_world():
+    kept = json.loads((ROOT / "docs" / "results" / "raw" / "interval-coverage-world.json").read_text(encoding="utf-8"))
+    (told,) = kept["runs"]
+    numbers, short = told["measured"]["number"], lambda value, digits: f"{value:.{digits}f}".removeprefix("0")
+    errors = [
+        f"{short(found['calibration_error_before'], 4)} → {short(found['calibration_error_after'], 4)}"
+        for found in (told["measured"]["link"], told["measured"]["relation"])
+    ]
+    at_level = numbers["levels"]["0.9"]
+    assert 0.88 <= at_level["coverage"] <= 0.92
+    covered = f"{numbers['questions']:,} | {100 * at_level['coverage']:.1f} % | {short(at_level['mean_width'], 3)}"
+    page = (ROOT / "docs" / "predicting.md").read_text(encoding="utf-8")
+    assert f"| `world` | {' | '.join(errors)} | {covered} |" in page
