@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from pathlib import Path
 
 import pytest
 
-import hynt
 from tests.evaluation import test_ranks
-
-SOURCE = Path(hynt.__file__).parent
+from tests.mutants import mutant_of
 
 MUTANTS = [
     ("evaluation/ranks.py", "scores > target[:, None]", "scores < target[:, None]"),
@@ -59,13 +55,7 @@ def agrees() -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("path, right, wrong", MUTANTS)
 def test_a_mutant_is_caught(path, right, wrong, tmp_path, monkeypatch):
-    text = (SOURCE / path).read_text(encoding="utf-8")
-    assert right in text, "the source has changed: mend this mutant"
-    (tmp_path / "mutant.py").write_text(text.replace(right, wrong), encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("mutant", tmp_path / "mutant.py")
-    mutant = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "mutant", mutant)
-    spec.loader.exec_module(mutant)
+    mutant = mutant_of(path, right, wrong, tmp_path, monkeypatch)
     for name, modules in USERS[path].items():
         for module in modules:
             monkeypatch.setattr(module, name, getattr(mutant, name))
