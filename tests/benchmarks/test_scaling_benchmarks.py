@@ -6,7 +6,7 @@ from argparse import Namespace
 
 import pytest
 
-from benchmarks import large_evaluation, large_vocabulary
+from benchmarks import facts_memory, large_evaluation, large_vocabulary
 from benchmarks.distributed_speed import epoch_seconds
 
 
@@ -37,3 +37,13 @@ def test_seconds_of_an_epoch():
     assert epoch_seconds([9.0, 2.0, 3.0], "cpu") == 2.0
     # On a GPU two epochs may be heard of at once: the second of them took no time, so only their mean is true.
     assert epoch_seconds([60.0, 0.5, 1.0, 0.0, 2.0, 0.1], "cuda") == 1.0
+
+
+def test_what_a_process_holds_for_a_fact_is_what_the_page_says():
+    found = facts_memory.measured(40_000)
+    qualifiers, sizes = found["qualifiers_a_fact"], found["bytes_a_fact"]
+    assert qualifiers == pytest.approx(0.5, abs=0.01)
+    assert sizes["facts"] == pytest.approx(33 + 21 * qualifiers, abs=0.1)
+    assert sizes["planner"] == pytest.approx(64 + 32 * qualifiers, abs=0.1)
+    assert sizes["plan"] == pytest.approx(28, rel=0.15)  # and some filler, of which small graphs have more
+    assert sizes["share_of_4"] < sizes["plan"]
