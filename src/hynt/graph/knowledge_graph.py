@@ -16,7 +16,7 @@ from hynt.graph.splitting import SPLITS
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KnowledgeGraph:
     """Facts with ids; `entities` holds names and types for people, aligned with the vocabulary's entity ids."""
 
@@ -41,6 +41,15 @@ class KnowledgeGraph:
     def __len__(self) -> int:
         """How many facts all splits hold together."""
         return sum(len(table) for table in self.splits.values())
+
+    def __repr__(self) -> str:
+        """What it holds, in one line: the facts themselves may be millions."""
+        splits = ", ".join(f"{name} {len(table):,}" for name, table in self.splits.items())
+        numeric = int(self.vocabulary.relation_is_number.sum())
+        return (
+            f"<graph {self.name or 'without a name'}: {len(self):,} facts ({splits}), {len(self.entities):,} entities, "
+            f"{len(self.relations):,} relations, {numeric:,} of them with numbers>"
+        )
 
     def split(self, name: str) -> FactTable:
         """The facts of a split."""
