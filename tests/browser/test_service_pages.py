@@ -32,6 +32,20 @@ def test_every_state_reads_well(visit, name, view, scheme):
     watched.check_accessibility()
 
 
+def test_a_phone_shows_what_a_laptop_shows(visit):
+    page = visit(LINK, "phone").page
+    for name in ("Search", "Ask", "Trends", "Doubtful facts", "About"):  # none beyond the edge
+        box = page.get_by_role("navigation", name="Pages").get_by_role("link", name=name, exact=True).bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+    assert page.locator(".answers tbody svg.share").first.bounding_box()["width"] > 40
+    for path in (LINK, "/doubtful"):
+        page.goto(page.url.split("/ask")[0] + path)
+        for table in page.locator("main .scroll").all():
+            whole, shown = table.evaluate("one => [one.scrollWidth, one.clientWidth]")
+            assert whole <= shown, f"a table of {path} is cut off at the side"
+
+
 # ---------------------------------------------------------------------- what must hold everywhere
 
 

@@ -101,6 +101,22 @@ def test_without_figures_or_audit_the_pages_say_how_to_make_them(loading, open_p
     assert page.locator("h1").inner_text() == "About this run"
 
 
+def test_a_run_that_was_not_measured_shows_its_validation(browser, open_page, hostile_run):
+    with in_thread(hostile_graph(), CannedEngine(), run=hostile_run) as site:
+        watched = open_page("phone", "dark", urlsplit(site.url).netloc)
+        page = watched.page
+        page.goto(f"{site.url}/about")
+        lines = [json.loads(line) for line in (hostile_run / "metrics.jsonl").read_text().splitlines()]
+        links = next(line for line in reversed(lines) if "validation" in line)["validation"]["link"]["all"]
+        told = page.locator("main").inner_text()
+        assert "On the validation split, at epoch" in told
+        assert f"{links['mrr']:.4f}" in told
+        assert "hynt report run --out report.html" in told
+        watched.screenshot("state-not-measured")
+        watched.check_accessibility()
+        watched.check_fits()
+
+
 def test_a_slow_answer_shows_that_it_is_waited_for(browser, open_page):
     engine = CannedEngine(seconds=1.0)
     with in_thread(hostile_graph(), engine) as site:

@@ -7,6 +7,8 @@ import json
 import subprocess
 import sys
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hynt.cli.application import run
@@ -18,12 +20,17 @@ from hynt.cli.application import run
         (["nowhere"], "there is no run at 'nowhere'."),
         (["nowhere", "--token-file", "no-token"], "the token cannot be read: No such file or directory."),
         (["nowhere", "--audit", "no-audit"], "there is no such file."),
+        (["nowhere", "--audit", "text"], "this is no result of an audit."),
+        (["nowhere", "--audit", "."], "this is no result of an audit."),
+        (["nowhere", "--audit", "other.parquet"], "this is no result of an audit."),
         (["nowhere", "--host", "0.0.0.0"], "0.0.0.0 can be reached from other machines, and no token is asked for."),
         (["nowhere", "--host", "no.such.host.invalid"], "cannot listen at no.such.host.invalid port 0"),
     ],
 )
 def test_wrong_use(arguments, words, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("rank\n1\n")
+    pq.write_table(pa.table({"rank": [1]}), tmp_path / "other.parquet")
     assert run(["serve", *arguments, "--port", "0", "--json"]) == 2
     told = capsys.readouterr()
     assert words in told.err

@@ -55,12 +55,13 @@ def serve(
         if importlib.util.find_spec(package) is None:
             raise UsageError(f"{package} is not installed.", advice="Install it: pip install 'hynt[serve]'.")
     from hynt.service.guards import read_token
+    from hynt.service.pages_doubtful import check_audit
     from hynt.service.server import serve as serve_run
     from hynt.service.settings import ServiceSettings
 
     token = None if token_file is None else read_token(token_file)
-    if audit is not None and not audit.exists():
-        raise UsageError("there is no such file.", where=str(audit), advice="Make it with `hynt audit`.")
+    if audit is not None:
+        check_audit(audit)
     settings = ServiceSettings(
         _folder(run), host, port, token, tuple(allowed_hosts or ()), audit, device.value, batching, window / 1000,
         queue=queue, answer_within=answer_within, grace=grace, log_questions=log_questions,

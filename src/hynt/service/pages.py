@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from hynt.errors import HyntError
 from hynt.graph.lookup import Position
 from hynt.service.front import Front
-from hynt.service.pages_about import described, figures, measured_of
+from hynt.service.pages_about import described, figures, measured_of, validated_of
 from hynt.service.pages_answers import answered, told
 from hynt.service.pages_doubtful import KINDS, PAGE, Doubtful, audit_path
 from hynt.service.pages_examples import beginnings
@@ -176,8 +176,9 @@ async def about(request: Request) -> Response:
     """The run's figures and how they were measured."""
     front = _front(request)
     measured, why = await asyncio.to_thread(measured_of, front.settings.run)
+    validated = await asyncio.to_thread(validated_of, front.settings.run) if measured is None else None
     told = await front.about()
     return page(
         request, "about.html", about=told, described=described(told), why=why, run=front.settings.run.name,
-        figures=figures(measured) if measured is not None else None,
+        validated=validated, figures=figures(measured) if measured is not None else None,
     )  # fmt: skip

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from hynt.errors import HyntError
-from hynt.reporting.page_html import Markup
+from hynt.reporting.page_html import Markup, joined
+from hynt.reporting.page_tables import Column, Group, Row, table
 from hynt.reporting.report_kept import Measurements, kept_measurements
-from hynt.reporting.report_metrics import headlines, metrics_section
+from hynt.reporting.report_metrics import METRICS, SCOPES, TITLES, WORDS, headlines, metrics_section
 from hynt.reporting.report_protocol import protocol_section
 from hynt.reporting.report_trust import trust_section
 from hynt.training.hashed_files import INDEX_NAME, read_index
 
 SPLITS = ("test", "valid")
-_WEIGHTS, _READS = "weights.safetensors", "reads.json"
+_WEIGHTS, _READS, _RECORD = "weights.safetensors", "reads.json", "metrics.jsonl"
 """As `hynt.training.run_folder` names them, which needs torch."""
 
 
@@ -28,7 +30,35 @@ def measured_of(run: Path) -> tuple[Measurements | None, str]:
                 return {**found, "reads_now": int(read_index(run / _READS).get(split, 0))}, ""
     except HyntError as problem:
         return None, f"The figures of this run cannot be shown: {problem.what}"
-    return None, "The run was not measured yet. One command does it and keeps the figures in the run:"
+    return None, "The run was not measured in full yet. One command does it and keeps the figures in the run:"
+
+
+def validated_of(run: Path) -> dict[str, Any] | None:
+    """What the run's weights reached on the validation split while it was trained; None where nothing was written."""
+    try:
+        lines = [json.loads(line) for line in (run / _RECORD).read_text(encoding="utf-8").splitlines()]
+        validations = [line for line in lines if line.get("validation")]
+        if not validations:
+            return None
+        chosen = next((line for line in reversed(validations) if line.get("best")), validations[-1])
+        tables = [_task_table(task, found) for task, found in chosen["validation"].items() if task in METRICS]
+        return {"epoch": int(chosen["epoch"]), "tables": joined(tables)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None  # a damaged record costs the page this part; `hynt report` says what is wrong with it
+
+
+def _task_table(task: str, found: dict[str, Any]) -> Markup:
+    columns = [
+        Column(TITLES[task]),
+        *(Column(WORDS[one], "number") for one in METRICS[task]),
+        Column("asked", "number"),
+    ]
+    rows = [
+        Row([title, *(f"{found[scope][one]:.4f}" for one in METRICS[task]), f"{found[scope]['count']:,}"])
+        for scope, title in SCOPES.items()
+        if found[scope]["count"]
+    ]
+    return table(f"{TITLES[task]} of the validation split", columns, [Group("", rows)], hide_caption=True)
 
 
 def figures(found: Measurements) -> dict[str, Markup]:

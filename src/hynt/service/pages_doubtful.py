@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hynt.errors import DataError
+from hynt.errors import DataError, UsageError
 
 PAGE = 25
 KINDS = ("entity", "number", "relation")
@@ -30,6 +30,20 @@ class DoubtfulPage:
     total: int  # of the kind asked for
     judged: int  # facts in all
     not_judged: int
+
+
+def check_audit(path: Path) -> None:
+    """Refuses what `hynt audit` did not write; looks at the names of its columns alone."""
+    try:
+        missing = {*COLUMNS, "reason"} - set(pq.read_schema(path).names)
+    except FileNotFoundError:
+        raise UsageError("there is no such file.", where=str(path), advice="Make it with `hynt audit`.") from None
+    except (OSError, pa.ArrowException):
+        missing = {"rank"}
+    if missing:
+        raise UsageError(
+            "this is no result of an audit.", where=str(path), advice="Make one: hynt audit RUN --out FILE.parquet."
+        )
 
 
 class Doubtful:
