@@ -67,7 +67,7 @@ def choose_delimiter(path_name: str, header: str, options: ReadOptions) -> str:
         delimiter = DELIMITERS.get(options.delimiter, options.delimiter)
         if len(delimiter) != 1 or delimiter in '"\r\n':
             raise UsageError(
-                f"{options.delimiter!r} is no delimiter.", where="delimiter",
+                f"{options.delimiter!r} is no delimiter.", where="--delimiter",
                 advice=f"Give one character, or one of {', '.join(DELIMITERS)}.",
             )  # fmt: skip
         return delimiter
@@ -125,7 +125,7 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> Layout:
         ("head", options.head, pair[0]), ("relation", options.relation, relation), ("tail", options.tail, pair[1]),
     ):  # fmt: skip
         if given and given not in names:
-            raise UsageError(f"{path} has no column {given!r}.", where=role, advice=advice_on(given, names))
+            raise UsageError(f"{path} has no column {given!r}.", where=f"--{role}", advice=advice_on(given, names))
         if given:
             indices.append(names.index(given))
         elif usual in lowered:
@@ -142,7 +142,7 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> Layout:
         if _asked(names[index], options):
             raise UsageError(
                 f"the column {names[index]!r} holds heads or relations, which are never numbers.",
-                where="numeric",
+                where="--numeric",
                 advice="Name the tail, other columns, or relations whose tail is a number.",
             )
     unit = next((index for index, name in enumerate(lowered) if name == UNIT and index not in indices), None)
@@ -170,7 +170,7 @@ def _check(layout: Layout, options: ReadOptions, path: Path) -> None:
     both = sorted(set(options.numeric) & set(options.dates))
     if both:
         raise UsageError(
-            f"{both[0]!r} is named both as a number and as a date.", where="numeric", advice="Name it once."
+            f"{both[0]!r} is named both as a number and as a date.", where="--numeric", advice="Name it once."
         )
 
 

@@ -92,7 +92,9 @@ def import_graph(
 ) -> ImportResult:
     """Read a source and save it as a graph folder."""
     if Path(out).exists() and not overwrite:
-        raise UsageError(f"{out} exists already.", advice="Choose another folder, or say --overwrite to replace it.")
+        raise UsageError(
+            f"{out} exists already.", where="--out", advice="Choose another folder, or say --overwrite to replace it."
+        )
     run = _Import(Path(source), format_name, options or ImportOptions(), progress)
     with run.assembler:
         assembly = run.read()
