@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shutil
 
 import numpy as np
 import pytest
@@ -225,3 +226,15 @@ def test_load_is_public():
     assert hynt.load is load
     assert isinstance(load.__annotations__["return"], str)
     assert Predictor.__name__ == load.__annotations__["return"]
+
+
+def test_an_answer_below_zero_is_told_with_a_note_where_there_are_none(trained, tmp_path, monkeypatch):
+    predictor = load(shutil.copytree(trained, tmp_path / "run"), "cpu")
+    plain = predictor.predict(("p2", "height", "?"))
+    assert plain.notes == ()
+    monkeypatch.setattr(ReadTile, "numbers", lambda tile: torch.full((len(tile.which),), -4.0))
+    found = predictor.predict(("p2", "height", "?"))
+    assert found[0].value < 0
+    assert found[0].interval[0] == found[0].value
+    assert found.notes == ("the answer lies below zero, and training has no such number of this relation",)
+    assert predictor.predict(("p2", "spouse", "p9", [("date", "?"), ("place", "t2")])).notes == ()  # a date may be BCE

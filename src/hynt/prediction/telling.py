@@ -57,7 +57,12 @@ class Telling:
         )
         unit, reach = self.loaded.graph.relations[asked.relation].unit, self.training_ranges.get(asked.relation)
         value = float(columns.value[number])
-        return self._told(asked, (NumberAnswer(value, unit, interval, level, source, reach, known),), 0, "number")
+        radii = self.calibration.radii
+        notes: tuple[str, ...] = ()
+        if value < 0 and radii is not None and radii.ends_at_zero[asked.relation]:
+            notes = ("the answer lies below zero, and training has no such number of this relation",)
+        answer = NumberAnswer(value, unit, interval, level, source, reach, known)
+        return self._told(asked, (answer,), 0, "number", notes)
 
     @cached_property
     def training_ranges(self) -> dict[int, tuple[float, float]]:
@@ -76,8 +81,10 @@ class Telling:
     def _relation_names(self) -> tuple[Sequence[str], Sequence[str]]:
         return [relation.name for relation in self.loaded.graph.relations], self.loaded.graph.relation_labels
 
-    def _told(self, asked: AskedFact, answers: tuple[Answer, ...], count: int, task: str) -> Answers:
-        calibration, notes = self.calibration, []
+    def _told(
+        self, asked: AskedFact, answers: tuple[Answer, ...], count: int, task: str, of_answer: Sequence[str] = ()
+    ) -> Answers:
+        calibration, notes = self.calibration, list(of_answer)
         fitted = calibration.radii is not None if task == "number" else task in calibration.tasks
         if not fitted:
             reason = calibration.missing or "the validation split asks nothing of the kind"
