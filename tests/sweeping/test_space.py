@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from hynt.config import from_mapping, with_overrides
+from hynt.config import from_mapping, to_mapping, with_overrides
 from hynt.errors import UsageError
 from hynt.models.registry import MODELS
 from hynt.sweeping.space import load_space, shipped, space_from
@@ -47,6 +47,21 @@ def test_every_model_that_learns_has_a_space_and_every_space_fits_its_model():
         model = name if name in MODELS else "hynt"
         base = with_overrides(settings_of(model, GRIDS[model][0] if model in GRIDS else {}), load_space(name).fixed)
         assert load_space(name).fitted(base).varied
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_whatever_is_drawn_from_a_space_can_be_trained(name):
+    """By Optuna itself, with the space's epochs and with others: the model's own checks see what goes together."""
+    optuna = pytest.importorskip("optuna")
+    model = name if name in MODELS else "hynt"
+    base = settings_of(model, GRIDS[model][0] if model in GRIDS else {})
+    for epochs in (with_overrides(base, load_space(name).fixed).schedule.epochs, 12):
+        found, _ = load_space(name).for_epochs(epochs)
+        settings = with_overrides(base, [*found.fixed, f"schedule.epochs={epochs}"])
+        fitted, study = found.fitted(settings), optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        drawn = [with_overrides(settings, fitted.changes(fitted.suggest(study.ask()))) for _ in range(20)]
+        assert len({str(to_mapping(one)) for one in drawn}) > 3
+        assert model != "hynt" or max(one.schedule.period for one in drawn) <= epochs
 
 
 def test_the_space_of_hynt_has_the_ranges_of_its_authors():
