@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-BLOCK = 4096
+BLOCK = 8192
 """Scores a program looks at together: the best of those tried on an H200, with eight warps."""
 
 
