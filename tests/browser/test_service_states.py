@@ -144,6 +144,27 @@ def test_a_dead_model_is_told_and_asked_again(browser, open_page):
 TOKEN = "a-token-of-some-length"
 
 
+def test_a_service_that_is_gone_is_told_and_waited_for(browser, open_page):
+    with in_thread(hostile_graph(), CannedEngine()) as site:
+        watched = open_page(host=urlsplit(site.url).netloc)
+        page = watched.page
+        page.goto(site.url + QUESTION)
+        page.route("**/*", lambda route: route.abort("connectionrefused"))
+        page.get_by_label("Head", exact=True).fill("Person 2")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.wait_for_selector("#result[data-state=unreachable]")
+        assert "The service cannot be reached." in page.locator("#result").inner_text()
+        assert "Person+2" in page.url, "what was asked is not lost"
+        assert page.get_by_label("Head", exact=True).input_value() == "Person 2"
+        watched.screenshot("state-unreachable", full=False)
+        watched.check_accessibility()
+        page.unroute("**/*")
+        page.wait_for_selector("#result[data-state=answered]")
+        assert "Springfield" in page.locator("#result").inner_text()
+        assert all("ERR_CONNECTION_REFUSED" in text for text in watched.complaints), watched.complaints
+        watched.complaints.clear()
+
+
 @pytest.fixture
 def with_token(browser):
     with in_thread(hostile_graph(), CannedEngine(), token=TOKEN) as site:

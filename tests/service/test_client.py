@@ -14,6 +14,7 @@ import hynt
 from hynt import Client
 from hynt.errors import UsageError
 from hynt.service.client import ServiceProblem, _batches, _written
+from tests.service.asking_http import wait_until
 from tests.service.fake_engine import FakeEngine
 
 
@@ -56,9 +57,13 @@ def test_refusals_say_which_field(service):
 
 
 def test_a_full_queue_says_when_to_come_back(site):
-    client = Client(site(FakeEngine(seconds=0.1), queue=1).url)
+    page = site(FakeEngine(seconds=1.0), queue=1)
+    client = Client(page.url)
+    asking = threading.Thread(target=lambda: page.predict(head="a", relation="b", tail="?"), daemon=True)
+    asking.start()
+    wait_until(lambda: len(page.service.front.queue) == 1)
     with pytest.raises(ServiceProblem) as refused:
-        client.predict_many([("a", "b", "?"), ("c", "d", "?")])
+        client.predict(("c", "d", "?"))
     assert (refused.value.status, refused.value.retry_after) == (429, 1)
 
 

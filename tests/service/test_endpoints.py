@@ -183,3 +183,11 @@ def test_the_index_lists_what_is_described(service):
     }
     assert listed == described
     assert all(one["summary"] for one in found.json["endpoints"])
+
+
+@pytest.mark.parametrize("path", ["/health", "/v1/entities?query=p", "/", "/about", "/nothing-here", "/style.css"])
+def test_the_head_of_an_answer_may_be_asked_for(path, plain_site):
+    whole, head = plain_site.get(path), plain_site.send("HEAD", path)
+    assert (head.status, head.body) == (whole.status, b"")
+    assert head.headers["content-length"] == whole.headers["content-length"] == str(len(whole.body))
+    assert plain_site.send("HEAD", "/v1/predict").status == 405

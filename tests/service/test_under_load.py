@@ -49,10 +49,22 @@ def test_overload_is_refused_within_a_tenth_of_a_second(site):
 
 
 def test_a_batch_that_does_not_fit_is_refused_whole(site):
-    engine = FakeEngine(seconds=0.1)
-    page = site(engine, queue=100)
-    assert page.post("/v1/predict", MANY).status == 429
-    assert engine.batches == []
+    engine = FakeEngine(seconds=1.0)
+    page = site(engine, queue=256)
+    with ThreadPoolExecutor(1) as clients:
+        waiting = clients.submit(page.predict, **QUESTION)
+        wait_until(lambda: len(page.service.front.queue) == 1)
+        found = page.post("/v1/predict", MANY)
+        assert (found.status, found.headers["retry-after"]) == (429, "1")
+        assert waiting.result().status == 200
+    assert [len(batch) for batch in engine.batches] == [1]
+
+
+def test_a_batch_that_can_never_fit_is_not_told_to_come_back(site):
+    found = site(queue=100).post("/v1/predict", MANY)
+    assert (found.status, found.pointers) == (422, ["#/questions"])
+    assert found.json["detail"] == "256 questions are more than the 100 that this service takes at once."
+    assert "retry-after" not in found.headers
 
 
 def test_health_answers_while_the_model_is_saturated(service):

@@ -25,6 +25,9 @@ class Observing:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        method = scope["method"]
+        if method == "HEAD":  # answered like GET; the connection leaves the body out
+            scope = {**scope, "method": "GET"}
         began, status = time.perf_counter(), 0
         asked = bytearray()
 
@@ -45,7 +48,7 @@ class Observing:
         try:
             await self.app(scope, receive_seen, send_seen)
         except Exception as error:
-            LOG.error("%s %s met a bug in hynt: %s", scope["method"], _pattern(scope), code_place(error))
+            LOG.error("%s %s met a bug in hynt: %s", method, _pattern(scope), code_place(error))
             if status:
                 raise
             bug = Problem(500, "this is a bug in hynt; its log says more.")
@@ -56,7 +59,7 @@ class Observing:
             self.front.metrics.requests.add(path, str(status or 499))
             self.front.metrics.seconds.observe(seconds)
             question = f" {bytes(asked[:2000])!r} ?{scope['query_string']!r}" if self.log_questions else ""
-            LOG.info("%s %s %d %.1f ms%s", scope["method"][:10], path, status or 499, 1000 * seconds, question)
+            LOG.info("%s %s %d %.1f ms%s", method[:10], path, status or 499, 1000 * seconds, question)
 
 
 def _pattern(scope: Scope) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 from hynt.service.answering import Reply
 from hynt.service.engine import Engine, EngineDown
 from hynt.service.metrics import Metrics
-from hynt.service.problems import Problem, unavailable
+from hynt.service.problems import Fault, Problem, invalid, unavailable
 
 _RELEASED = 16
 """Answers that are sent on at a time."""
@@ -94,6 +94,9 @@ class QuestionQueue:
         """A reply to each; a `Problem` where the queue is full, the engine is down or time is up."""
         if not self.engine.state.ready:
             raise unavailable(f"the model is not there: {self.engine.state.reason}.", 2)
+        if len(contents) > self.limit:  # to come back later would not help
+            detail = f"{len(contents)} questions are more than the {self.limit} that this service takes at once."
+            raise invalid([Fault(detail, "#/questions")])
         if len(self) + len(contents) > self.limit:
             self.metrics.refused.add()
             raise self._full(len(contents))

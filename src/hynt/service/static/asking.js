@@ -63,8 +63,26 @@
       showFaults(page);
       document.dispatchEvent(new Event("hynt:answered"));
     } catch (error) {
-      if (error.name !== "AbortError") window.location.assign(address);
+      if (error instanceof TypeError) unreachable(address); // how fetch says that nobody answers
+      else if (error.name !== "AbortError") window.location.assign(address);
     }
+  }
+
+  // The address says what was asked already: when the service is there again, the page is opened anew and answers.
+  function unreachable(address) {
+    history.pushState(null, "", address);
+    const result = document.getElementById("result");
+    const notice = document.createElement("div");
+    notice.className = "notice";
+    notice.dataset.waiting = "";
+    for (const text of ["The service cannot be reached.", "The question is kept, and asked again by itself when the service is back."]) {
+      notice.append(Object.assign(document.createElement("p"), { textContent: text }));
+    }
+    result.removeAttribute("aria-busy");
+    result.dataset.state = "unreachable";
+    result.replaceChildren(notice);
+    document.getElementById("told").textContent = "The service cannot be reached.";
+    document.dispatchEvent(new Event("hynt:answered"));
   }
 
   // What the server found wrong with a field stands below that field, typed text stays as it is.
