@@ -166,16 +166,17 @@ def test_the_coverage_of_several_runs_is_one_file(run, tmp_path, monkeypatch, ca
     assert command(run, "--require", 1.5, 2) == 1
 
 
-def test_the_page_shows_what_was_measured_on_world():
-    kept = json.loads((ROOT / "docs" / "results" / "raw" / "interval-coverage-world.json").read_text(encoding="utf-8"))
-    (told,) = kept["runs"]
-    numbers, short = told["measured"]["number"], lambda value, digits: f"{value:.{digits}f}".removeprefix("0")
-    errors = [
-        f"{short(found['calibration_error_before'], 4)} → {short(found['calibration_error_after'], 4)}"
-        for found in (told["measured"]["link"], told["measured"]["relation"])
-    ]
-    at_level = numbers["levels"]["0.9"]
-    assert 0.88 <= at_level["coverage"] <= 0.92
-    covered = f"{numbers['questions']:,} | {100 * at_level['coverage']:.1f} % | {short(at_level['mean_width'], 3)}"
+@pytest.mark.parametrize("name", ["world", "small"])
+def test_the_page_shows_what_was_measured(name):
+    path = ROOT / "docs" / "results" / "raw" / f"interval-coverage-{name}.json"
     page = (ROOT / "docs" / "predicting.md").read_text(encoding="utf-8")
-    assert f"| `world` | {' | '.join(errors)} | {covered} |" in page
+    for told in json.loads(path.read_text(encoding="utf-8"))["runs"]:
+        numbers, at_level = told["measured"]["number"], told["measured"]["number"]["levels"]["0.9"]
+        assert 0.88 <= at_level["coverage"] <= 0.92
+        cells = ["`world`" if name == "world" else f"{told['graph']}, small"]
+        for task in ("link", "relation"):
+            errors = (told["measured"][task][f"calibration_error_{when}"] for when in ("before", "after"))
+            cells.append(" → ".join(f"{error:.4f}".removeprefix("0") for error in errors))
+        width = f"{at_level['mean_width']:.3f}".removeprefix("0")
+        cells += [f"{numbers['questions']:,}", f"{100 * at_level['coverage']:.1f} %", width]
+        assert f"| {' | '.join(cells)} |" in page
