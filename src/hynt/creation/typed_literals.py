@@ -12,15 +12,10 @@ from hynt.creation.rows import ParsedValue
 from hynt.errors import RecordProblem
 from hynt.formats.names import check_name
 from hynt.formats.numbers import parse_number
+from hynt.formats.xml_schema import DATES, NUMBERS, XSD
 from hynt.graph.dates import UnreadableDate, parse_iso_date
 from hynt.graph.fact import DATE_UNIT
 
-_SCHEMA = "http://www.w3.org/2001/XMLSchema#"
-_DATES = frozenset({"date", "gYear", "gYearMonth", "dateTime"})
-_NUMBERS = frozenset(
-    {"integer", "decimal", "float", "double", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger",
-     "nonPositiveInteger", "negativeInteger", "unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte"}
-)  # fmt: skip
 _LITERAL = re.compile(r'"(.*)"(?:@([A-Za-z0-9-]+)|\^\^(?:<([^<>]*)>|([A-Za-z0-9_]+:[A-Za-z0-9_.-]+)))?', re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
@@ -41,8 +36,8 @@ def read_literal(token: str) -> Literal:
     if found is None:
         raise RecordProblem("bad-literal", f"{token[:40]!r} is no literal.", "Get the dump again.")
     text, language, address, prefixed = found.groups()
-    if address is not None and address.startswith(_SCHEMA):
-        return Literal(text, "", address.removeprefix(_SCHEMA), True)
+    if address is not None and address.startswith(XSD):
+        return Literal(text, "", address.removeprefix(XSD), True)
     if prefixed is not None and prefixed.startswith("xsd:"):
         return Literal(text, "", prefixed.removeprefix("xsd:"), True)
     return Literal(text, language or "", address or prefixed or "")
@@ -63,11 +58,11 @@ def number_value(literal: Literal, token: str, unit: str = "") -> ParsedValue:
 
 
 def is_date(literal: Literal) -> bool:
-    return literal.is_schema_type and literal.datatype in _DATES
+    return literal.is_schema_type and literal.datatype in DATES
 
 
 def is_number(literal: Literal) -> bool:
-    return literal.is_schema_type and literal.datatype in _NUMBERS
+    return literal.is_schema_type and literal.datatype in NUMBERS
 
 
 def text_value(literal: Literal) -> ParsedValue:

@@ -21,15 +21,10 @@ from hynt.errors import RecordProblem
 from hynt.formats.names import shortened
 from hynt.formats.numbers import looks_like_number, parse_number
 from hynt.formats.report import ReadReport
+from hynt.formats.xml_schema import DATES, NUMBERS, XSD
 from hynt.graph.dates import ImpossibleDate, UnreadableDate, format_date, parse_iso_date, parse_wikidata_time
 from hynt.graph.fact import DATE_UNIT, Number, Value
 
-_XML_SCHEMA = "http://www.w3.org/2001/XMLSchema#"
-_DATE_TYPES = frozenset({"date", "gYear", "gYearMonth", "dateTime"})
-_NUMBER_TYPES = frozenset(
-    {"integer", "decimal", "float", "double", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger",
-     "nonPositiveInteger", "negativeInteger", "unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte"}
-)  # fmt: skip
 _LITERAL = re.compile(r'"([^"]*)"(?:\^\^(?:<([^<>"]+)>|([A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+)))?')
 _WIKIDATA_TIME = re.compile(r"[+-][0-9]+-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?")
 _MAY_START_A_NUMBER = frozenset('"+-.0123456789nNiI')
@@ -137,9 +132,9 @@ def _quoted(token: str) -> Number:
         )
     lexical, iri, prefixed = found.groups()
     name = _schema_name(iri, prefixed)
-    if name in _DATE_TYPES:
+    if name in DATES:
         return _date(lexical, token, wikidata=False)
-    if name in _NUMBER_TYPES or (iri is None and prefixed is None):
+    if name in NUMBERS or (iri is None and prefixed is None):
         return Number(parse_number(lexical), token)
     if name is not None or iri is None:
         raise RecordProblem(
@@ -153,8 +148,8 @@ def _quoted(token: str) -> Number:
 
 def _schema_name(iri: str | None, prefixed: str | None) -> str | None:
     """The name of an XML Schema type, None for any other datatype."""
-    if iri is not None and iri.startswith(_XML_SCHEMA):
-        return iri.removeprefix(_XML_SCHEMA)
+    if iri is not None and iri.startswith(XSD):
+        return iri.removeprefix(XSD)
     if prefixed is not None and prefixed.startswith("xsd:"):
         return prefixed.removeprefix("xsd:")
     return None

@@ -14,7 +14,6 @@ ENTITY_BASE = "urn:hynt:entity:"
 RELATION_BASE = "urn:hynt:relation:"
 UNIT_BASE = "urn:hynt:unit:"
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 TYPE = RDF + "type"
 REIFIES = RDF + "reifies"

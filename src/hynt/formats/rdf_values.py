@@ -7,9 +7,11 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from hynt.errors import RecordProblem
+from hynt.formats import xml_schema
 from hynt.formats.names import check_name
 from hynt.formats.numbers import parse_number
-from hynt.formats.rdf_names import LANGUAGE_STRINGS, UNIT_BASE, XSD, entity_name, unit_iri, unit_name
+from hynt.formats.rdf_names import LANGUAGE_STRINGS, UNIT_BASE, entity_name, unit_iri, unit_name
+from hynt.formats.xml_schema import XSD
 from hynt.graph.dates import UnreadableDate, format_date, parse_iso_date
 from hynt.graph.fact import DATE_UNIT, Number, Value
 
@@ -17,15 +19,9 @@ if TYPE_CHECKING:
     from pyoxigraph import Literal
 
 WKT = "http://www.opengis.net/ont/geosparql#wktLiteral"
-INTEGERS = frozenset(
-    XSD + name
-    for name in (
-        "integer", "long", "int", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger",
-        "negativeInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte",
-    )
-)  # fmt: skip
-DECIMALS = frozenset(XSD + name for name in ("decimal", "double", "float"))
-DATES = frozenset(XSD + name for name in ("date", "dateTime", "dateTimeStamp", "gYear", "gYearMonth"))
+INTEGERS = frozenset(XSD + name for name in xml_schema.INTEGERS)
+DECIMALS = frozenset(XSD + name for name in xml_schema.NUMBERS) - INTEGERS
+DATES = frozenset(XSD + name for name in (*xml_schema.DATES, "dateTimeStamp"))
 TEXTS = frozenset({XSD + "string", *LANGUAGE_STRINGS})
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
