@@ -101,6 +101,19 @@ def test_what_a_trivial_row_does_better_is_said_in_words(made):
     assert link.endswith("over components of the triplet.")
 
 
+def test_a_model_that_answers_triplets_alone_is_compared_on_them(tmp_path):
+    settings = tiny_settings("transea", schedule={"epochs": 1, "period": 1})
+    run = train(start(small_graph(), settings, tmp_path / "run", CPU), CPU).path
+    report = make_report(load(run, "cpu"))
+    metrics = report.page.split('<section id="metrics"')[1].split("</section>")[0]
+    assert "Components of the triplet" in metrics
+    assert "All components" not in metrics
+    assert "over components of the triplet; the line through the dot" in text_of(metrics)
+    trivial = report.measurements["references"]["frequency"]["link"]
+    assert trivial["all"]["count"] != trivial["triplet"]["count"]
+    assert f"{trivial['triplet']['mrr']:.3f}" in text_of(report.page.split("<main")[0])
+
+
 def replaced(measurements, task, marks, count=0):
     """The evaluation with other marks of a task, and `count` more questions over all components."""
     found = measurements["evaluation"][task]

@@ -10,7 +10,7 @@ from hynt.reporting.charts_svg_plots import interval_chart
 from hynt.reporting.page_html import Content, Markup, element, joined
 from hynt.reporting.page_tables import Column, Group, Row, figure, folded, paragraphs, section, table
 from hynt.reporting.report_paper import paper_figures
-from hynt.reporting.trivial_rows import best_trivial, worse_than_trivial
+from hynt.reporting.trivial_rows import SPAN, best_trivial, shared_scope, worse_than_trivial
 
 TITLES = {"link": "Links", "relation": "Relations", "number": "Numbers"}
 ASKED = {
@@ -38,12 +38,12 @@ def headlines(measured: Found) -> Markup:
     for task, metric in (("link", "mrr"), ("relation", "mrr"), ("number", "rmse")):
         if task not in evaluation or evaluation[task]["all"][metric] is None:
             continue
-        trivial = best_trivial(measured["references"], task, metric)
-        own = evaluation[task]["all"][metric]
+        scope = shared_scope(evaluation, measured["references"], task) or "all"
+        trivial, own = best_trivial(measured["references"], task, metric, scope), evaluation[task][scope][metric]
         beside = "" if trivial is None else _beside(task, own, *trivial)
         tiles.append(
             _tile(f"{TITLES[task]}, {WORDS[metric]}", f"{own:.3f}",
-                  _ends(measured["intervals"][task]["all"][metric], 3), beside)
+                  _ends(measured["intervals"][task][scope][metric], 3), beside)
         )  # fmt: skip
     covered = (measured["coverage"] or {}).get("levels", {}).get("0.9")
     if covered and covered["coverage"] is not None:
@@ -109,6 +109,8 @@ def _task_table(measured: Found, task: str, paper: Mapping[str, Any]) -> Markup:
     columns = [Column("model"), *(Column(WORDS[one], "number") for one in metrics), Column("asked", "number")]
     groups = []
     for scope, title in SCOPES.items():
+        if scope == "all" and shared_scope(evaluation, measured["references"], task) == "triplet":
+            continue  # the model answers nothing in qualifiers: what it was asked is the triplet
         own = evaluation[task][scope]
         limits = measured["intervals"][task][scope]
         rows = [Row([f"{model}, this run", *(_with_ends(own[one], limits[one]) for one in metrics),
@@ -129,21 +131,22 @@ def _task_chart(measured: Found, task: str, paper: Mapping[str, Any]) -> Markup:
     metric = METRICS[task][0]
     evaluation, protocol = measured["evaluation"], measured["evaluation"]["protocol"]
     rows: list[tuple[str, float, Sequence[float] | None, str]] = []
-    own = evaluation[task]["all"][metric]
+    scope = shared_scope(evaluation, measured["references"], task) or "all"
+    own = evaluation[task][scope][metric]
     if own is not None:
-        rows.append((f"{protocol['model']}, this run", own, measured["intervals"][task]["all"][metric], "own"))
-    if metric in paper.get(task, {}).get("all", {}):
-        rows.append(("hynt, the paper", paper[task]["all"][metric], None, "paper"))
+        rows.append((f"{protocol['model']}, this run", own, measured["intervals"][task][scope][metric], "own"))
+    if metric in paper.get(task, {}).get(scope, {}):
+        rows.append(("hynt, the paper", paper[task][scope][metric], None, "paper"))
     for name, tasks in sorted(measured["references"].items()):
-        if task in tasks and tasks[task]["all"][metric] is not None:
-            rows.append((name, tasks[task]["all"][metric], None, "trivial"))
+        if task in tasks and tasks[task][scope][metric] is not None:
+            rows.append((name, tasks[task][scope][metric], None, "trivial"))
     if not rows:
         return Markup("")
     better = "lower is better" if task == "number" else "higher is better"
     chart = interval_chart(
         f"{task}-side-by-side", f"{TITLES[task]}: {WORDS[metric]}", rows, f"{WORDS[metric]}, {better}"
     )
-    return figure(chart, f"{WORDS[metric]} over all components; the line through the dot is its 95 % interval.")
+    return figure(chart, f"{WORDS[metric]} {SPAN[scope]}; the line through the dot is its 95 % interval.")
 
 
 def breakdown_section(measured: Found) -> Markup:

@@ -34,7 +34,7 @@ def worse_than_trivial(evaluation: Found, references: Found) -> list[str]:
     """A sentence for each metric by which a trivial row beats the run, on the widest scope that both were asked."""
     found = []
     for task, metrics in COMPARED.items():
-        scope = _shared_scope(evaluation, references, task)
+        scope = shared_scope(evaluation, references, task)
         for metric in metrics if scope is not None else ():
             trivial = best_trivial(references, task, metric, str(scope))
             own = evaluation[task][scope][metric]
@@ -47,7 +47,7 @@ def worse_than_trivial(evaluation: Found, references: Found) -> list[str]:
     return found
 
 
-def _shared_scope(evaluation: Found, references: Found, task: str) -> str | None:
+def shared_scope(evaluation: Found, references: Found, task: str) -> str | None:
     """Models that answer nothing in qualifiers were asked less than trivial ones there: then triplets are compared."""
     if task not in evaluation:
         return None
