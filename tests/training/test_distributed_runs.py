@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import weakref
 
 import pyarrow.parquet as parquet
 import pytest
 import torch
+import torch.distributed as distributed
 from safetensors.torch import load_file
 
 from hynt.evaluation.evaluator import Evaluator
@@ -165,6 +167,32 @@ def test_a_process_that_is_left_alone_says_so_and_keeps_its_checkpoint(tmp_path)
     start(GRAPH, settings(), path, CPU)
     assert together(2, one_leaves, path) == [3, 7]
     assert RunFolder.open(path).path == path
+
+
+class Held:
+    """In place of a captured step."""
+
+
+def fails_with_something_in_hand(team, path) -> None:
+    in_hand = Held()
+    alive, leave = weakref.ref(in_hand), distributed.destroy_process_group
+
+    def noted() -> None:
+        path.write_text("alive" if alive() is not None else "gone")
+        leave()
+
+    distributed.destroy_process_group = noted  # in this process alone
+    try:
+        raise RuntimeError("gloo: connection closed by peer")
+    finally:
+        in_hand.team = team
+
+
+def test_what_failed_is_let_go_of_before_the_processes_part(tmp_path, capfd):
+    """NCCL waits for ever for the end of a CUDA graph that somebody still holds."""
+    assert together(1, fails_with_something_in_hand, tmp_path / "note") == [1]
+    assert (tmp_path / "note").read_text() == "gone"
+    assert "another process of this job ended" in capfd.readouterr().err
 
 
 def evaluated(team, run, kept) -> None:

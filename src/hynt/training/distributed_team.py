@@ -10,8 +10,10 @@ captured steps need the exchange inside the step. Gradients are summed by one ca
 
 from __future__ import annotations
 
+import gc
 import os
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -226,5 +228,18 @@ def joined(device: torch.device, stopper: Stopper | None = None, minutes: float 
         with team.words():
             yield team
             team.pulse(now=True)  # nobody leaves before all have come to the end
+    except BaseException as problem:
+        _forget_work(problem)
+        raise
     finally:
+        gc.collect()
         distributed.destroy_process_group()
+
+
+def _forget_work(problem: BaseException | None) -> None:
+    """Lets go of what the functions that failed were working on. Captured steps are among it, and NCCL does not leave
+    before the last CUDA graph that talks by it is gone: it would wait for ever.
+    """
+    while problem is not None:
+        traceback.clear_frames(problem.__traceback__)
+        problem = problem.__cause__ or problem.__context__
