@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from hynt.training.loading import LoadedRun, load_run
+from tests.one_thread import one_thread  # noqa: F401 - a fixture of this package
 
 CPU = torch.device("cpu")
 
@@ -18,14 +19,6 @@ class Exported(NamedTuple):
     loaded: LoadedRun
     file: Path
     report: dict
-
-
-@pytest.fixture(autouse=True, scope="package")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

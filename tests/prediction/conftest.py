@@ -11,18 +11,11 @@ import torch
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.prediction.predictor import Predictor, load
 from hynt.training.run import start, train
+from tests.one_thread import one_thread  # noqa: F401 - a fixture of this package
 from tests.prediction.town_graph import town_graph
 from tests.training.small_graph import tiny_settings
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(autouse=True, scope="package")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

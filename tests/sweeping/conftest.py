@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from hynt.config import to_mapping
 from hynt.graph.storage import save_graph
@@ -17,6 +15,7 @@ from hynt.sweeping.plan import GRAPH, Plan, settled
 from hynt.sweeping.space import space_from
 from hynt.sweeping.study_storage import StudyStorage
 from hynt.sweeping.sweep import database, prepare
+from tests.one_thread import one_thread  # noqa: F401 - a fixture of this package
 from tests.training.small_graph import small_graph, tiny_settings
 
 SPACE = {
@@ -28,14 +27,6 @@ SPACE = {
         },
     }
 }
-
-
-@pytest.fixture(autouse=True, scope="package")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

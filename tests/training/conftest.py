@@ -1,16 +1,5 @@
-"""Small models: several threads would spend their time waiting for one another."""
+"""Small models train on one thread."""
 
-from __future__ import annotations
+from tests.one_thread import one_thread
 
-from collections.abc import Iterator
-
-import pytest
-import torch
-
-
-@pytest.fixture(autouse=True, scope="package")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+__all__ = ["one_thread"]
