@@ -68,13 +68,13 @@ def test_estimate_trains_nothing(people, tmp_path, hynt):
 
 
 def small_parameters() -> int:
-    """Counted by hand from the paper's sizes: 24 entities, 6 relations, width 16, 2 + 2 layers of width 32."""
+    """Counted by hand: 24 entities that score themselves, 6 relations, width 16, 1 + 1 layers of width 32."""
     d, entities, relations, inner = 16, 24, 6, 32
     tables = (entities + 1) * d + 3 * (relations + 1) * d + 1
     encodings = 3 * d * d + 2 * d * d + (2 + 7) * d
     layer = 4 * d * d + 4 * d + 2 * d * inner + inner + d + 4 * d
-    outputs = entities * d + entities + 2 * (relations * d + relations)
-    return tables + encodings + 4 * layer + outputs
+    outputs = entities + 2 * (relations * d + relations)
+    return tables + encodings + 2 * layer + outputs
 
 
 def test_resume_needs_the_same_settings_and_graph(people, tmp_path, hynt):

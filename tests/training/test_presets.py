@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from hynt.config import from_mapping, to_toml
@@ -61,8 +63,9 @@ def test_every_preset_makes_settings_that_can_be_written():
 class _Sized:
     """As much of a graph as the defaults look at."""
 
-    def __init__(self, facts):
+    def __init__(self, facts, entities=10):
         self.splits = {"train": range(facts)}
+        self.vocabulary = SimpleNamespace(entity_count=entities)
 
 
 @pytest.mark.parametrize("facts", [0, 10, 3_000, 24_000, 166_000, 3_000_000, 50_000_000])
@@ -73,6 +76,28 @@ def test_defaults_fit_any_graph(facts, on_gpu):
     assert settings.model.dimension % settings.model.context_heads == 0
     if not on_gpu:
         assert settings.model.dimension <= 128
+
+
+@pytest.mark.parametrize(("facts", "epochs", "batch"), [(0, 1000, 128), (500, 1000, 128), (2_500, 400, 128),
+                                                        (10_000, 100, 256), (50_000, 20, 256)])  # fmt: skip
+def test_a_small_graph_sees_as_many_facts_as_another_on_any_device(facts, epochs, batch):
+    on_cpu = from_mapping(settings_class_for("hynt"), dict(defaults_for(_Sized(facts), on_gpu=False)))
+    assert (on_cpu.schedule.epochs, on_cpu.schedule.period, on_cpu.batch_size) == (epochs, epochs, batch)
+    assert (on_cpu.model.dimension, on_cpu.model.context_layers, on_cpu.model.tied_output) == (64, 1, True)
+    assert on_cpu == from_mapping(settings_class_for("hynt"), dict(defaults_for(_Sized(facts), on_gpu=True)))
+
+
+def test_a_sparse_graph_is_held_back_more():
+    dense, sparse = (defaults_for(_Sized(3_000, entities), on_gpu=False) for entities in (1_000, 1_001))
+    assert (dense["model"]["dropout"], dense["losses"]["smoothing"]) == (0.1, 0.2)
+    assert (sparse["model"]["dropout"], sparse["losses"]["smoothing"]) == (0.2, 0.4)
+
+
+def test_spread_tables_and_the_settings_for_small_graphs_go_together():
+    spread = settings_for(Wishes(changes=["tables=spread"]), small_graph(), on_gpu=False)
+    assert not spread.model.tied_output
+    said = Wishes(changes=["tables=spread", "model.tied_output=true"])
+    assert settings_for(said, small_graph(), on_gpu=False).model.tied_output
 
 
 def test_wishes_come_last_and_a_short_schedule_has_a_short_cycle():

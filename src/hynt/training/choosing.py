@@ -47,6 +47,8 @@ def settings_for(wishes: Wishes, graph: KnowledgeGraph, *, on_gpu: bool) -> RunS
     settings: RunSettings = from_mapping(kind, mapping)
     if "metric" not in mapping.get("validation", {}):
         settings = with_overrides(settings, [f"validation.metric={metric_for(wishes.model, graph)}"])
+    if preset is None and wishes.model == "hynt" and with_overrides(settings, wishes.overrides()).tables == "spread":
+        settings = with_overrides(settings, ["model.tied_output=false"])  # spread tables are for untied outputs
     settings = with_overrides(settings, wishes.overrides())
     schedule = settings.schedule
     if wishes.epochs is not None and schedule.epochs < schedule.period:

@@ -112,32 +112,57 @@ PLAIN: Mapping[str, Any] = {
 """For a model of another package, of which nothing is known: what embeddings without a network learn well with."""
 
 
-def defaults_for(graph: KnowledgeGraph, *, on_gpu: bool) -> Mapping[str, Any]:
-    """Settings for a graph nobody has tuned for, by how many facts it trains on.
+SMALL_GRAPH = 50_000
+"""Training facts up to which a graph gets the small model below, on a CPU and on a GPU alike."""
+SPARSE = 3
+"""Facts for each entity below which a small graph counts as sparse."""
+FACTS_SEEN = 1_000_000
+"""How many facts training goes through in all on a small graph: a minute or two of one core."""
 
-    Small graphs overfit, so they get more dropout; large ones need fewer epochs to see as many facts. Width follows
-    size; on CPU everything is smaller, because there time is what is short.
-    """
+
+def defaults_for(graph: KnowledgeGraph, *, on_gpu: bool) -> Mapping[str, Any]:
+    """Settings for a graph nobody has tuned for, by how many facts it trains on, and for how many entities."""
     facts = len(graph.splits.get("train", ()))
-    width = next(w for limit, w in ((2_000, 64), (20_000, 128), (float("inf"), 256)) if facts <= limit)
-    epochs, period = next(
-        plan for limit, plan in ((200_000, (350, 50)), (2_000_000, (70, 10)), (float("inf"), (14, 2))) if facts <= limit
-    )  # fmt: skip
-    if not on_gpu:
-        width = min(width, 128)
-        epochs, period = next(
-            plan for limit, plan in ((5_000, (140, 20)), (50_000, (35, 5)), (500_000, (14, 2)), (float("inf"), (7, 1)))
-            if facts <= limit
-        )  # fmt: skip
-    heads = max(4, width // 16)
+    if facts > SMALL_GRAPH:
+        return _for_large(facts, on_gpu=on_gpu)
+    return _for_small(facts, is_sparse=facts < SPARSE * graph.vocabulary.entity_count)
+
+
+def _for_small(facts: int, *, is_sparse: bool) -> Mapping[str, Any]:
+    """A narrow model of one layer each, and as many epochs as there is time for: what few facts need most is steps.
+    Where an entity has few facts the model learns them by heart, so dropout and smoothing are higher.
+
+    Found on validation, on parts of four graphs (docs/training.md, "Settings for your own graph").
+    """
+    epochs = min(1_000, round(FACTS_SEEN / max(facts, 1)))
+    dropout = 0.2 if is_sparse else 0.1 if facts <= 20_000 else 0.05
     return {
-        "batch_size": 256 if facts <= 2_000 else 512 if facts <= 20_000 or not on_gpu else 2048,
+        "batch_size": 128 if facts <= 5_000 else 256,
+        "optimiser": {"learning_rate": 3e-3, "clip": AUTHORS_CLIP},
+        "schedule": {"epochs": epochs, "period": epochs},
+        "losses": {"smoothing": 0.4 if is_sparse else 0.2, "number_weight": 5.0},
+        "model": {
+            "dimension": 64, "context_layers": 1, "prediction_layers": 1, "context_heads": 4, "prediction_heads": 4,
+            "context_feedforward": 256, "prediction_feedforward": 256, "dropout": dropout,
+            "tied_output": True, "position_scale": 0.25,
+        },
+    }  # fmt: skip
+
+
+def _for_large(facts: int, *, on_gpu: bool) -> Mapping[str, Any]:
+    """The authors' form; larger graphs need fewer epochs to see as many facts, and on a CPU all is smaller."""
+    if on_gpu:
+        epochs, period = (350, 50) if facts <= 200_000 else (70, 10) if facts <= 2_000_000 else (14, 2)
+    else:
+        epochs, period = (14, 2) if facts <= 500_000 else (7, 1)
+    width = 256 if on_gpu else 128
+    return {
+        "batch_size": 2048 if on_gpu else 512,
         "optimiser": {"learning_rate": 1e-3, "clip": AUTHORS_CLIP},
         "schedule": {"epochs": epochs, "period": period},
         "losses": {"smoothing": 0.4},
         "model": {
-            "dimension": width, "context_heads": heads, "prediction_heads": heads,
-            "context_feedforward": 4 * width, "prediction_feedforward": 4 * width,
-            "dropout": 0.3 if facts <= 20_000 else 0.2,
+            "dimension": width, "context_heads": width // 16, "prediction_heads": width // 16,
+            "context_feedforward": 4 * width, "prediction_feedforward": 4 * width, "dropout": 0.2,
         },
     }  # fmt: skip
