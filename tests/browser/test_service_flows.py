@@ -253,6 +253,31 @@ def test_trend_of_a_chosen_series(visit):
     assert "place Shelbyville" in page.locator("figure.trend figcaption").inner_text()
 
 
+@pytest.mark.parametrize(
+    "path, label, offered",
+    [
+        ("/trends?head=Person+1&head=Persn+2&relation=height", "Head 2", "Person 2"),
+        ("/trends?head=Person+1&relation=heigt", "Relation", "height"),
+        ("/trends?head=Person+1&relation=spouse", "Relation", "height"),
+    ],
+)
+def test_a_trend_that_cannot_be_drawn_says_which_field(visit, path, label, offered):
+    page = visit(path).page
+    field = page.get_by_label(label, exact=True)
+    assert field.get_attribute("aria-invalid") == "true"
+    told = page.locator(f"#{field.get_attribute('aria-describedby')}").inner_text()
+    assert told == page.locator("#result strong").inner_text()
+    follow(page, page.locator("#result .chips a", has_text=offered).first.click)
+    assert page.locator("figure.trend").count() >= 1
+    assert asked(page)["head"][0] == "Person 1"
+
+
+def test_heads_beyond_six_are_named(visit):
+    page = visit(TREND + "".join(f"&head=Person+{number}" for number in (2, 3, 5, 6, 7, 9))).page
+    assert page.locator("figure.trend").count() == 6
+    assert page.locator("#result .notice").inner_text() == "Six heads are drawn at most. Left out: Person 9."
+
+
 def test_trend_by_keyboard(visit):
     watched = visit(TREND)
     page = watched.page

@@ -117,6 +117,19 @@ def test_a_run_that_was_not_measured_shows_its_validation(browser, open_page, ho
         watched.check_fits()
 
 
+def test_a_graph_without_numbers_has_no_trends_to_offer(browser, open_page):
+    from hynt.formats.from_python import graph_from_facts
+
+    graph = graph_from_facts({"train": [("a", "knows", "b"), ("b", "knows", "c")], "valid": [], "test": []})
+    with in_thread(graph, CannedEngine()) as site:
+        watched = open_page(host=urlsplit(site.url).netloc)
+        for path in ("/", "/ask", "/about", "/doubtful"):
+            assert watched.page.goto(site.url + path).status == 200
+        watched.page.goto(f"{site.url}/trends")
+        assert "there may be nothing to draw" in watched.page.locator("#result").inner_text()
+        watched.check_accessibility()
+
+
 def test_a_slow_answer_shows_that_it_is_waited_for(browser, open_page):
     engine = CannedEngine(seconds=1.0)
     with in_thread(hostile_graph(), engine) as site:

@@ -20,7 +20,7 @@ from hynt.service.pages_examples import beginnings
 from hynt.service.pages_facts import groups_of
 from hynt.service.pages_questions import TOPS, AskedForm, address, changed
 from hynt.service.pages_rendering import page, problem_page, stylesheet
-from hynt.service.pages_trends import POINTS, heads_of, panels
+from hynt.service.pages_trends import MOST_HEADS, POINTS, heads_of, panels, told_fault
 from hynt.service.problems import Problem
 from hynt.service.settings import TEXT
 
@@ -130,8 +130,12 @@ async def trends(request: Request, relation: Text = "", over: Text = "") -> Resp
     """A number of one or several heads over time."""
     given = request.query_params.multi_items()
     heads, pairs = heads_of(given), AskedForm.read(given).filled.qualifiers
+    left_out, heads = heads[MOST_HEADS:], heads[:MOST_HEADS]
     asked = {"heads": heads, "relation": relation.strip(), "over": over.strip(), "qualifiers": pairs}
-    content: dict[str, Any] = {"asked": asked, "panels": [], "found": None, "faults": [], **await _beginnings(request)}
+    content: dict[str, Any] = {
+        "asked": asked, "panels": [], "found": None, "faults": [], "wrong": {}, "left_out": left_out,
+        **await _beginnings(request),
+    }  # fmt: skip
     if not heads or not asked["relation"]:
         return page(request, "trends.html", **content)
     try:
@@ -142,9 +146,9 @@ async def trends(request: Request, relation: Text = "", over: Text = "") -> Resp
     except Problem as problem:
         if problem.status != 422:
             return problem_page(request, problem)
-        faults = [{"detail": fault.detail, "advice": fault.advice, "pointer": fault.pointer or ""}
-                  for fault in problem.faults]  # fmt: skip
-        return page(request, "trends.html", **{**content, "faults": faults})
+        faults = [await told_fault(_front(request), asked, fault) for fault in problem.faults]
+        wrong = {fault["place"]: fault for fault in faults}
+        return page(request, "trends.html", **{**content, "faults": faults, "wrong": wrong})
     return page(request, "trends.html", **{**content, "found": found, "panels": panels(found)})
 
 

@@ -5,6 +5,7 @@ of how the answer changes with the qualifiers.
 from __future__ import annotations
 
 import asyncio
+import difflib
 import json
 import math
 import re
@@ -191,20 +192,34 @@ def field_of(pointer: str) -> str:
 
 async def near(front: Front, form: AskedForm, place: str, written: str) -> list[dict[str, str]]:
     """Names like the one that nobody knows, each with the address of the question that it makes."""
+    listed = await names_like(front, written, is_relation=place == "relation" or place.endswith("r"))
+    return [one | {"address": form.filled.put(place, one["value"]).address} for one in listed]
+
+
+async def names_like(front: Front, written: str, *, is_relation: bool) -> list[dict[str, str]]:
+    """What may have been meant: its name, what to write for it, and its id where the name alone does not tell."""
     if not written:
         return []
-    if place == "relation" or place.endswith("r"):
+    if is_relation:
         words = [written, *sorted(written.split(), key=len, reverse=True)]
         pages = await asyncio.gather(*(front.relations(word, None, 0, SUGGESTED) for word in words[:4]))
         listed = [one for found in pages for one in found["relations"]]
+        if not listed:
+            listed = await asyncio.to_thread(_relations_spelled_like, front, written)
     else:
         listed = (await front.entities(written, SUGGESTED))["entities"]
     names = [one["name"] for one in listed]
     unique = {one["id"]: one for one in listed}
     return [
-        {
-            "name": one["name"], "id": one["id"] if names.count(one["name"]) > 1 else "",
-            "address": form.filled.put(place, one["id"]).address,
-        }
+        {"name": one["name"], "id": one["id"] if names.count(one["name"]) > 1 else "", "value": one["id"]}
         for one in list(unique.values())[:SUGGESTED]
-    ]  # fmt: skip
+    ]
+
+
+def _relations_spelled_like(front: Front, written: str) -> list[dict[str, str]]:
+    """Relations are few, so each is compared."""
+    identities = {
+        label: one.name for label, one in zip(front.graph.relation_labels, front.graph.relations, strict=True)
+    }
+    close = difflib.get_close_matches(written, list(identities), SUGGESTED)
+    return [{"name": label, "id": identities[label]} for label in close]

@@ -8,6 +8,10 @@ from typing import Any
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_quantity
 from hynt.reporting.charts_svg_trend import KnownPoint, TrendDrawing, TrendPoint, trend_chart, trend_plot
+from hynt.service.front import Front
+from hynt.service.pages_answers import field_of, names_like
+from hynt.service.pages_questions import address
+from hynt.service.problems import Fault
 
 POINTS = 80
 MOST_HEADS = 6
@@ -18,7 +22,55 @@ SMALL = (330.0, 220.0)
 def heads_of(given: Sequence[tuple[str, str]]) -> list[str]:
     """The heads of an address, each once; empty fields are left out."""
     found = [value.strip() for name, value in given if name == "head" and value.strip()]
-    return list(dict.fromkeys(found))[:MOST_HEADS]
+    return list(dict.fromkeys(found))
+
+
+async def told_fault(front: Front, asked: Mapping[str, Any], fault: Fault) -> dict[str, Any]:
+    """A fault with the field it is about, and trends that may have been meant."""
+    place = _place(asked, fault)
+    written = _fields(asked).get(place, "")
+    if "called" in fault.detail:
+        listed = await names_like(front, written, is_relation=place in ("relation", "over") or place.endswith("r"))
+        heading = "Did you mean"
+    elif place == "relation":
+        some = await front.relations("", "number", 0, 12)
+        listed = [{"name": one["name"], "id": "", "value": one["id"]} for one in some["relations"] if one["facts"]][:6]
+        heading = "Relations with numbers"
+    else:
+        listed, heading = [], ""
+    near = [one | {"address": _with(asked, place, one["value"])} for one in listed]
+    return {"detail": fault.detail, "advice": fault.advice, "place": place, "near": near, "heading": heading}
+
+
+def _place(asked: Mapping[str, Any], fault: Fault) -> str:
+    """The field: h0 and so on for heads, relation, over, 0r and 0v for what tells series apart."""
+    pointer = fault.pointer or ""
+    if pointer == "#/heads":
+        named = [index for index, head in enumerate(asked["heads"]) if f"'{head}'" in fault.detail]
+        return f"h{named[0] if named else 0}"
+    return pointer.removeprefix("#/") if pointer in ("#/relation", "#/over") else field_of(pointer)
+
+
+def _fields(asked: Mapping[str, Any]) -> dict[str, str]:
+    found = {f"h{index}": head for index, head in enumerate(asked["heads"])}
+    found |= {"relation": asked["relation"], "over": asked["over"]}
+    for index, (name, value) in enumerate(asked["qualifiers"]):
+        found |= {f"{index}r": name, f"{index}v": value}
+    return found
+
+
+def _with(asked: Mapping[str, Any], place: str, value: str) -> str:
+    """The address of the trend with another value in one field."""
+    names = {"relation": "relation", "over": "over"}
+    filled = _fields(asked) | {place: value}
+    return address(
+        "/trends",
+        [
+            (names.get(one) or ("head" if one.startswith("h") else "qualifier" if one.endswith("r") else "value"), text)
+            for one, text in filled.items()
+            if text or one not in names
+        ],
+    )
 
 
 def panels(found: Mapping[str, Any]) -> list[dict[str, Any]]:
