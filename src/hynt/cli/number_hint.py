@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
-from hynt.cli.output import visible
+from hynt.cli.output import note_to_person
+from hynt.formats.unmarked_numbers import NUMBER, SHARE, as_given
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
 
 SHOWN = 5
-NUMBER = r"^\s*[-+]?\d+([.,]\d+)*([eE][-+]?\d+)?\s*$"
-SHARE = 0.9
-"""Of a relation's values: some may be missing or unknown, in words."""
 
 
 def hint_at_numbers(graph: KnowledgeGraph) -> None:
@@ -22,12 +19,10 @@ def hint_at_numbers(graph: KnowledgeGraph) -> None:
     if not names:
         return
     listed = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-    marked = visible(",".join(f'"{name}"' if "," in name else name for name in names[:SHOWN]))
-    print(
-        f"note: this graph holds no numbers, but values of {visible(listed)} look like numbers. They are taken for "
-        f"names of entities, so nothing is learnt of how large they are. If they are numbers, import the graph again "
-        f"and mark them: --numeric {marked!r} for a table; other formats have types (docs/own-data.md).",
-        file=sys.stderr,
+    note_to_person(
+        f"this graph holds no numbers, but values of {listed} look like numbers. They are taken for names of entities, "
+        f"so nothing is learnt of how large they are. If they are numbers, import the graph again and mark them: "
+        f"--numeric {as_given(names[:SHOWN])} for a table; other formats have types (docs/own-data.md)."
     )
 
 
@@ -44,7 +39,7 @@ def relations_like_numbers(graph: KnowledgeGraph) -> list[str]:
     if vocabulary.relation_is_number.any() or not vocabulary.entity_count:
         return []
     written = pa.array(vocabulary.entities, type=pa.string())
-    like = np.array(pc.match_substring_regex(written, NUMBER).to_pylist(), dtype=np.bool_)
+    like = np.array(pc.match_substring_regex(written, f"^{NUMBER}$").to_pylist(), dtype=np.bool_)
     for table in graph.splits.values():
         like[table.head] = False
     seen, fits = np.zeros(vocabulary.relation_count), np.zeros(vocabulary.relation_count)

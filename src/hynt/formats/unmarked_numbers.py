@@ -8,14 +8,17 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
+from collections.abc import Iterable
 
 from hynt.graph.fact import Fact
 
-_ROWS = 1_000
-_SHARE = 0.9
+NUMBER = r"\s*[-+]?\d+([.,]\d+)*([eE][-+]?\d+)?\s*"
+SHARE = 0.9
 """Of the values: some may be missing or unknown, in words."""
+
+_ROWS = 1_000
 _SPELLINGS = {
-    "numeric": ("numbers", re.compile(r"\s*[-+]?\d+([.,]\d+)*([eE][-+]?\d+)?\s*")),
+    "numeric": ("numbers", re.compile(NUMBER)),
     "dates": ("dates", re.compile(r"\s*[-+]?\d{4,}-\d\d(-\d\d(T.*)?)?\s*")),
 }
 
@@ -48,11 +51,15 @@ class UnmarkedNumbers:
         """What to say, with the option that marks them."""
         said = []
         for option, (words, _) in _SPELLINGS.items():
-            names = [name for name, seen in self._seen.items() if self._fits[option][name] >= _SHARE * seen]
+            names = [name for name, seen in self._seen.items() if self._fits[option][name] >= SHARE * seen]
             if names:
-                given = shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
                 said.append(
                     f"values of {', '.join(names)} are written like {words} and were read as names. "
-                    f"If they are {words}, add: --{option} {given}"
+                    f"If they are {words}, add: --{option} {as_given(names)}"
                 )
         return said
+
+
+def as_given(names: Iterable[str]) -> str:
+    """Names as a shell and `--numeric` take them."""
+    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
