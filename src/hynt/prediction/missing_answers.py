@@ -74,7 +74,6 @@ class ProposalAnswers:
             batch.peers[rows], np.ones(len(at), dtype=np.bool_),
         )  # fmt: skip
 
-
     def _widths(self, relation: Ids, value: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n,) of the intervals around these answers; without end where the answer is none that can be."""
         radii, scaling = self._predictor.calibration.radii, self._predictor.loaded.scaling
