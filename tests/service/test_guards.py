@@ -54,6 +54,16 @@ def test_a_token_is_asked_of_all_but_the_probes(site):
         assert page.get("/v1/entities", Authorization=wrong).status == 401, wrong
 
 
+def test_style_and_scripts_open_no_other_door(site):
+    page = site(token=TOKEN)
+    assert page.get("/static/icon.svg").status == page.get("/style.css").status == 200
+    for path in ("/static/../v1/entities", "/static/%2e%2e/v1/entities", "/static/..%2fv1/entities", "/static//v1",
+                 "/style.css/../v1/entities", "/static", "//static/icon.svg", "/STATIC/icon.svg"):  # fmt: skip
+        found = page.get(path)
+        assert found.status in (401, 404), path
+        assert b"Person" not in found.body
+
+
 def test_the_log_holds_what_is_asked_only_when_told_to(site, caplog):
     caplog.set_level("INFO", logger="hynt.service")
     quiet, talking = site(), site(log_questions=True)
