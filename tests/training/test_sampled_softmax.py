@@ -51,7 +51,7 @@ def estimated_sums(sampler: NegativeSampler, share, scores, answer: int, draws: 
         batch = torch.cat([torch.tensor([answer]), others])
         drawn = sampler.draw(batch, torch.ones(ROWS))
         kept = (drawn.ids != answer) & drawn.is_real
-        found.append((scores[drawn.ids] - drawn.log_count).exp()[kept].sum())
+        found.append((scores[drawn.ids] - drawn.log_count).exp()[kept].sum() / sampler.samples)
     return torch.stack(found)
 
 
@@ -78,7 +78,7 @@ def test_the_counts_say_how_often_each_entity_is_drawn(source):
     for _ in range(times):
         drawn = sampler.draw(answer, torch.ones(ROWS))
         own = slice(0, sampler.uniform + sampler.log_uniform)
-        count += torch.bincount(drawn.ids[own], minlength=ENTITIES)
+        count += torch.bincount(drawn.ids[0, own], minlength=ENTITIES)
     expected = sampler.base_count * times
     assert ((count - expected).abs() < 5 * expected.sqrt() + 1).all()
     assert float(sampler.base_count.sum()) == pytest.approx(sampler.uniform + sampler.log_uniform, rel=1e-4)
@@ -110,6 +110,22 @@ def test_the_gradient_agrees_with_the_full_softmax_in_expectation():
     assert few < 0.25
 
 
+def test_more_samples_make_the_gradient_of_the_table_quieter():
+    def noise(samples: int) -> float:
+        share, *tensors, answer = problem(7)
+        weight, bias, x = (tensor.requires_grad_() for tensor in tensors)
+        sampler, found = NegativeSampler.of(share, 20, samples=samples), []
+        for _ in range(300):
+            drawn = sampler.draw(answer, torch.ones(ROWS))
+            loss = sampled_cross_entropy(x, (weight, bias), answer, drawn, 0.5).mean()
+            found.append(torch.autograd.grad(loss, weight)[0])
+        return float(torch.stack(found).var(0).sum())
+
+    torch.manual_seed(8)
+    one, four = noise(1), noise(4)
+    assert four < 0.9 * one  # what each question's own draws make of it stays
+
+
 def test_with_smoothing_equal_scores_leave_nothing_to_estimate():
     """Scores near their mean lie on the tangent: ten draws of sixty then give what all would, to the gradient."""
     torch.manual_seed(6)
@@ -125,7 +141,8 @@ def test_with_smoothing_equal_scores_leave_nothing_to_estimate():
 def test_all_entities_once_are_the_full_softmax_to_the_last_digits():
     """With every entity drawn exactly once and counted so, nothing is estimated."""
     _, weight, bias, x, answer = problem(5)
-    drawn = Drawn(torch.arange(ENTITIES), torch.zeros(ENTITIES), torch.ones(ENTITIES, dtype=torch.bool))
+    once = torch.zeros(3, ENTITIES)
+    drawn = Drawn(torch.arange(ENTITIES).expand(3, -1), once, once == 0)  # three samples, for four questions each
     tensors = [tensor.requires_grad_() for tensor in (x, weight, bias)]
     full = smoothed_cross_entropy(x @ weight.t() + bias, answer, 0.2)
     sampled = sampled_cross_entropy(x, (weight, bias), answer, drawn, 0.2)

@@ -58,7 +58,7 @@ def losses_of_whole(model: Hynt) -> list[float]:
     def drawn(answer, weight):
         found = draw(answer, weight)
         for name in ("entity_output", "entity_output_bias"):
-            touched[name].append(torch.cat([found.ids, answer]))
+            touched[name].append(torch.cat([found.ids.flatten(), answer]))
         return found
 
     object.__setattr__(made.entity_loss, "draw", drawn)

@@ -51,7 +51,10 @@ class LossSettings:
     relation_weight: Annotated[float, Range(0)] = 1.0  # λ1
     number_weight: Annotated[float, Range(0)] = 1.0  # λ2
     softmax: Literal["auto", "full", "sampled"] = "auto"  # over entities; "auto" samples where there are very many
-    negatives: Annotated[int, Range(3)] = 16384  # how many entities a step samples, where it samples
+    negatives: Annotated[int, Range(3)] = 16384  # with how many sampled entities a question is compared, where it is
+    negative_samples: Annotated[int, Range(1)] = (
+        4  # how many such samples a step draws, each for a part of it; spread tables: 1
+    )
     negative_source: NegativeSource = "mix"
 
 

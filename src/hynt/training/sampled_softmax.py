@@ -14,6 +14,10 @@ With smoothing most scores end up near their mean μ, and there exp(s) is near i
 over all entities is known: N·exp(μ). So only what exp(s) has above its tangent is estimated from the sample. Ẑ keeps
 its expectation and loses most of its noise, and so does its gradient: an entity of average score is pushed down by the
 exact sum in every step, as the smoothing pushes it up, and not by twenty times as much in every twentieth.
+
+Questions that share a sample share its luck, so their gradients' noise adds up. A step therefore draws several samples,
+each for a part of its questions: every question is compared with as few entities as before, and the noise of the
+table's gradient falls as the number of samples grows.
 """
 
 from __future__ import annotations
@@ -49,11 +53,11 @@ class AffineOutput(Protocol):
 
 
 class Drawn(NamedTuple):
-    """A sample of entities, the same for all questions of a step."""
+    """Samples of entities: the questions of a step are cut into as many parts, and each has a sample to itself."""
 
-    ids: Tensor  # (s,) int64
-    log_count: Tensor  # (s,) float32 log C: how often each is drawn on average, by all sources together
-    is_real: Tensor  # (s,) bool false for draws that hit a row of weight 0
+    ids: Tensor  # (samples, s) int64
+    log_count: Tensor  # (samples, s) float32 log C: how often each is drawn on average, by all sources together
+    is_real: Tensor  # (samples, s) bool false for draws that hit a row of weight 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +72,13 @@ class NegativeSampler:
     uniform: int
     log_uniform: int
     in_batch: int
+    samples: int = 1
 
     @classmethod
-    def of(cls, answer_share: Tensor, negatives: int, source: NegativeSource = "mix") -> NegativeSampler:
-        """From (entities,) float64 shares; `negatives` draws in all, a multiple of 8 where a GPU's products like it."""
+    def of(
+        cls, answer_share: Tensor, negatives: int, source: NegativeSource = "mix", samples: int = 1
+    ) -> NegativeSampler:
+        """From (entities,) float64 shares; `negatives` draws a sample, a multiple of 8 where products like it."""
         entities, third = len(answer_share), negatives // 3
         uniform, log_uniform, in_batch = {
             "uniform": (negatives, 0, 0),
@@ -82,34 +89,34 @@ class NegativeSampler:
         place = torch.arange(1, entities + 1, dtype=torch.float64, device=order.device)
         chance = torch.log1p(1 / place) / math.log1p(entities)
         base = torch.full_like(answer_share, uniform / entities).index_add(0, order, log_uniform * chance)
-        return cls(order.int(), base.float(), answer_share.float(), uniform, log_uniform, in_batch)
+        return cls(order.int(), base.float(), answer_share.float(), uniform, log_uniform, in_batch, samples)
 
     def draw(self, answer: Tensor, weight: Tensor) -> Drawn:
         """For questions with answers (k,) int64 and weights (k,), 0 where there is none."""
-        device, entities = answer.device, len(self.by_frequency)
+        device, entities, samples = answer.device, len(self.by_frequency), self.samples
         ids = []
         if self.uniform:
-            ids.append(torch.randint(entities, (self.uniform,), device=device))
+            ids.append(torch.randint(entities, (samples, self.uniform), device=device))
         if self.log_uniform:
             # In double precision: single has too few digits to reach every rank of a million.
-            share = torch.rand(self.log_uniform, dtype=torch.float64, device=device)
+            share = torch.rand(samples, self.log_uniform, dtype=torch.float64, device=device)
             rank = torch.exp(share * math.log1p(entities)).long() - 1
             ids.append(self.by_frequency[rank.clamp(0, entities - 1)].long())
         count = self.base_count
-        is_real = torch.ones(self.uniform + self.log_uniform, dtype=torch.bool, device=device)
+        is_real = torch.ones(samples, self.uniform + self.log_uniform, dtype=torch.bool, device=device)
         if not self.in_batch:
-            chosen = torch.cat(ids)
+            chosen = torch.cat(ids, 1)
             return Drawn(chosen, count[chosen].log(), is_real)
-        row = torch.randint(len(answer), (self.in_batch,), device=device)
+        row = torch.randint(len(answer), (samples, self.in_batch), device=device)
         of_batch = weight[row] > 0
-        chosen = torch.cat([*ids, answer[row]])
+        chosen = torch.cat([*ids, answer[row]], 1)
         # A question's own answer is no negative of it. So of the draws it counts those that hit other questions.
-        others = of_batch.sum() * (1 - 1 / (weight > 0).sum().clamp(min=1))
+        others = of_batch.sum(1, keepdim=True) * (1 - 1 / (weight > 0).sum().clamp(min=1))
         log_count = (count[chosen] + others * self.answer_share[chosen]).clamp(min=1e-30).log()
-        return Drawn(chosen, log_count, torch.cat([is_real, of_batch]))
+        return Drawn(chosen, log_count, torch.cat([is_real, of_batch], 1))
 
     def loss(self, model: Model, asked: Question, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
-        """(k,) float32 cross entropy of questions with a fresh sample."""
+        """(k,) float32 cross entropy of questions with fresh samples."""
         table = cast(AffineOutput, model).output_table()
         return sampled_cross_entropy(asked.encoded, table, answer, self.draw(answer, weight), smoothing)
 
@@ -118,7 +125,8 @@ def sampler_for(facts: FactTensors, components: Components, losses: LossSettings
     """What the settings ask for; None: all entities are scored."""
     if not samples(losses, facts.sizes.entities) or facts.sizes.literals:
         return None
-    return NegativeSampler.of(answer_shares(facts, components), losses.negatives, losses.negative_source)
+    shares = answer_shares(facts, components)
+    return NegativeSampler.of(shares, losses.negatives, losses.negative_source, losses.negative_samples)
 
 
 def samples(losses: LossSettings, entities: int) -> bool:
@@ -154,43 +162,45 @@ def answer_shares(facts: FactTensors, components: Components) -> Tensor:
 def sampled_cross_entropy(
     x: Tensor, table: tuple[Tensor, Tensor], answer: Tensor, drawn: Drawn, smoothing: float
 ) -> Tensor:
-    """(k,) float32 from encoded questions x (k, width), the output table, answers (k,) int64 and a sample."""
+    """(k,) float32 from encoded questions x (k, width), the output table, answers (k,) int64 and samples."""
     weight, bias = table
-    ids = torch.cat([drawn.ids, answer])
+    ids = torch.cat([drawn.ids.flatten(), answer])
     rows, mean_row = _rows_and_mean(weight, ids, smoothing > 0)
-    offsets, mean_offset = _rows_and_mean(bias.unsqueeze(1), ids, smoothing > 0)
-    return cross_entropy_of_rows(
-        x, rows, offsets.squeeze(1), mean_row, mean_offset[0], answer, drawn, smoothing, len(weight)
-    )
+    biases, mean_bias = _rows_and_mean(bias.unsqueeze(1), ids, smoothing > 0)
+    means = (mean_row, mean_bias[0], len(weight))
+    return cross_entropy_of_rows(x, rows, biases.squeeze(1), means, answer, drawn, smoothing)
 
 
 def cross_entropy_of_rows(
     x: Tensor,
     rows: Tensor,
-    offsets: Tensor,
-    mean_row: Tensor,
-    mean_offset: Tensor,
+    biases: Tensor,
+    means: tuple[Tensor, Tensor, int],
     answer: Tensor,
     drawn: Drawn,
     smoothing: float,
-    entities: int,
 ) -> Tensor:
-    """(k,) from the table's rows (s + k, width) and biases (s + k,) of the draws and then of the answers, and the means
-    of all rows (width,) and all biases (), of which there are `entities`.
+    """(k,) from the table's rows (n, width) and biases (n,) of all draws and then of the answers; `means` are the mean
+    of all rows (width,) and of all biases (), and how many of them there are.
     """
-    samples = len(drawn.ids)
-    scores = functional.linear(x, rows[:samples], offsets[:samples]).float()
-    is_out = (drawn.ids == answer.unsqueeze(1)) | ~drawn.is_real
-    true = (x.float() * rows[samples:]).sum(1) + offsets[samples:]
-    if smoothing == 0:
-        estimated = (scores - drawn.log_count).masked_fill(is_out, -torch.inf)
-        return torch.cat([true.unsqueeze(1), estimated], 1).logsumexp(1) - true
-    mean = (x.float() * mean_row).sum(1) + mean_offset
-    return (
-        _log_normaliser(scores, is_out, drawn.log_count, true, mean, entities)
-        - (1 - smoothing) * true
-        - smoothing * mean
-    )
+    samples, size = drawn.ids.shape
+    right, right_bias = rows[samples * size :], biases[samples * size :]
+    part = -(-len(x) // samples)
+    found = []
+    for number, first in enumerate(range(0, len(x), part)):
+        own, of_draws = slice(first, first + part), slice(number * size, (number + 1) * size)
+        scores = functional.linear(x[own], rows[of_draws], biases[of_draws]).float()
+        is_out = (drawn.ids[number] == answer[own].unsqueeze(1)) | ~drawn.is_real[number]
+        asked = x[own].float()
+        true = (asked * right[own]).sum(1) + right_bias[own]
+        if smoothing == 0:
+            estimated = (scores - drawn.log_count[number]).masked_fill(is_out, -torch.inf)
+            found.append(torch.cat([true.unsqueeze(1), estimated], 1).logsumexp(1) - true)
+            continue
+        mean = (asked * means[0]).sum(1) + means[1]
+        normaliser = _log_normaliser(scores, is_out, drawn.log_count[number], true, mean, means[2])
+        found.append(normaliser - (1 - smoothing) * true - smoothing * mean)
+    return torch.cat(found)
 
 
 def _log_normaliser(

@@ -63,6 +63,7 @@ def sample_from_tables(phases: list[Phase], model: nn.Module, settings: RunSetti
         assert isinstance(phase.stream, MaskedFacts)
         shares = answer_shares(phase.stream.facts, phase.stream.planner.components)
         losses = settings.losses
+        # One sample for all questions: its rows travel between processes.
         sampler = NegativeSampler.of(shares, losses.negatives, losses.negative_source)
         phase.stream.entity_loss = ShardedSampler.like(sampler)
 

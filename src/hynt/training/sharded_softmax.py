@@ -15,8 +15,8 @@ def sharded_cross_entropy(
     """(k,) float32, as `sampled_cross_entropy`; `bias` is a table of width 1. All processes call it at once, with as
     many questions and draws as the others.
     """
-    ids = torch.cat([drawn.ids, answer])
-    rows, offsets = table(ids), bias(ids)
-    mean_row, mean_offset = (table.mean(), bias.mean()) if smoothing > 0 else (rows[0], offsets[0])
-    biases = offsets.squeeze(1)
-    return cross_entropy_of_rows(x, rows, biases, mean_row, mean_offset[0], answer, drawn, smoothing, table.rows)
+    ids = torch.cat([drawn.ids.flatten(), answer])
+    rows, biases = table(ids), bias(ids)
+    mean_row, mean_bias = (table.mean(), bias.mean()) if smoothing > 0 else (rows[0], biases[0])
+    means = (mean_row, mean_bias[0], table.rows)
+    return cross_entropy_of_rows(x, rows, biases.squeeze(1), means, answer, drawn, smoothing)
