@@ -12,6 +12,7 @@ import torch
 
 from benchmarks import interval_coverage
 from hynt.errors import UsageError
+from hynt.prediction import scoring
 from hynt.prediction.calibration import number_questions
 from hynt.prediction.measuring import coverage, measure
 from hynt.prediction.predictor import load
@@ -49,6 +50,21 @@ def test_made_and_read_calibrations_agree(run):
     read = load(run, "cpu").calibration
     assert made.tasks == read.tasks
     assert made.to_mapping(town_graph().vocabulary) == read.to_mapping(town_graph().vocabulary)
+
+
+def test_it_is_made_without_ever_holding_all_scores(run, monkeypatch):
+    """Of ten million entities, the scores of one tile of questions would be gigabytes."""
+    whole = load(run, "cpu").calibration
+    (run / "calibration.json").unlink()
+
+    def refuse(tile):
+        raise AssertionError("all scores at once")
+
+    monkeypatch.setattr(scoring.ReadTile, "entities", refuse)
+    monkeypatch.setattr(scoring, "SCORES_AT_ONCE", 7 * scoring.tile_rows(0, torch.device("cpu")))
+    found = load(run, "cpu").calibration
+    assert found.sharpness("link") == pytest.approx(whole.sharpness("link"), rel=1e-6)
+    assert found.sharpness("relation") == whole.sharpness("relation")
 
 
 def test_a_changed_calibration_is_refused(run):

@@ -8,7 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hynt.prediction.temperature import expected_calibration_error, first_answers, fit_sharpness
+from hynt.prediction.temperature import (
+    expected_calibration_error,
+    first_answers,
+    first_answers_of_chunks,
+    fit_sharpness,
+)
 
 
 def planted(seed: int, questions: int, candidates: int, sharpness: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -71,3 +76,20 @@ def test_calibration_error_by_hand():
     sure, right = np.array([0.95, 0.95, 0.15, 1.0]), np.array([True, False, False, True])
     # One bin holds 0.95, 0.95 and 1.0 (2.9 expected, 2 right), another 0.15 (0.15 expected, 0 right).
     assert expected_calibration_error(sure, right) == pytest.approx((0.9 + 0.15) / 4)
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 30])
+@pytest.mark.parametrize("sharpness", [0.3, 1.0, 4.0])
+def test_chunks_of_candidates_come_to_what_all_of_them_do(width, sharpness):
+    random = torch.Generator().manual_seed(width)
+    scores = torch.randint(-6, 6, (50, 30), generator=random).float()  # many ties
+    scores[torch.rand(50, 30, generator=random) < 0.4] = -torch.inf
+    scores[:, 7] = 0.0  # there always is a candidate
+    answer = torch.randint(30, (50,), generator=random)
+    whole = first_answers(scores, answer, sharpness)
+    chunks = [(first, scores[:, first : first + width]) for first in range(0, 30, width)]
+    found = first_answers_of_chunks(chunks, answer, sharpness)
+    assert found.rest == pytest.approx(whole.rest, rel=1e-6)
+    assert found.mean_gap == pytest.approx(whole.mean_gap, rel=1e-6)
+    assert (found.correct == whole.correct).all()
+    assert found.loss == pytest.approx(whole.loss)

@@ -16,7 +16,7 @@ from hynt.graph.known_answers import AnswerLists, KnownAnswers
 from hynt.graph.question_keys import question_keys
 from hynt.models.contract import Model
 from hynt.prediction.scoring import ReadTile, read_tiles
-from hynt.prediction.temperature import FirstAnswers, first_answers
+from hynt.prediction.temperature import FirstAnswers, first_answers_of_chunks
 from hynt.training.loading import LoadedRun
 
 MOST_QUESTIONS = 4096
@@ -40,18 +40,24 @@ class HeldOut:
 
     def first_answers(self, sharpness: float) -> FirstAnswers:
         """The first answers at a sharpness."""
-        return FirstAnswers.joined([first_answers(scores, answer, sharpness) for scores, answer in self._scored()])
+        with torch.no_grad():
+            return FirstAnswers.joined([self._of_tile(tile, sharpness) for tile in self.tiles])
 
-    def _scored(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Tile by tile, (k, candidates) scores with −∞ for other known answers, and the right answers (k,)."""
-        for tile in self.tiles:
-            with torch.no_grad():
-                scores = (tile.entities() if self.task == "link" else tile.relations()).clone()
-            row, candidate = self._known_in(tile.which)
-            answer = torch.from_numpy(self.answer[tile.which]).to(scores.device)
-            own = scores.gather(1, answer[:, None])
-            scores[torch.from_numpy(row).to(scores.device), torch.from_numpy(candidate).to(scores.device)] = -torch.inf
-            yield scores.scatter(1, answer[:, None], own), answer
+    def _of_tile(self, tile: ReadTile, sharpness: float) -> FirstAnswers:
+        answer = torch.from_numpy(self.answer[tile.which]).to(tile.question.encoded.device)
+        return first_answers_of_chunks(self._chunks(tile), answer, sharpness)
+
+    def _chunks(self, tile: ReadTile) -> Iterator[tuple[int, Tensor]]:
+        """(first, scores): (k, width) scores of the candidates from `first` on, with −∞ for other known answers."""
+        row, candidate = self._known_in(tile.which)
+        is_other = candidate != self.answer[tile.which][row]
+        row, candidate = row[is_other], candidate[is_other]
+        for first, whole in tile.entity_chunks() if self.task == "link" else tile.relation_chunks():
+            scores = whole[: len(tile.which)].clone()
+            here = (candidate >= first) & (candidate < first + scores.shape[1])
+            places = (torch.from_numpy(one).to(scores.device) for one in (row[here], candidate[here] - first))
+            scores[tuple(places)] = -torch.inf
+            yield first, scores
 
     def _known_in(self, which: Ids) -> tuple[Ids, Ids]:
         starts, ends = self.others.offsets[which], self.others.offsets[which + 1]

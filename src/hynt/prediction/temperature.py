@@ -12,9 +12,9 @@ p(first) = 1 / (1 + Σ exp(−β g)): one pass over the scores gives the loss an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -72,14 +72,52 @@ class FirstAnswers:
 
 def first_answers(scores: Tensor, answer: Tensor, sharpness: float) -> FirstAnswers:
     """Of (n, candidates) scores, −∞ for what is no candidate, with the right answers (n,) int64."""
-    best, place = scores.max(1)
-    gap = best[:, None] - scores
-    weight = torch.exp(-sharpness * gap)
-    weight = weight.scatter(1, place[:, None], 0.0)
-    gap = torch.where(torch.isfinite(gap), gap, 0.0)
-    rest = weight.sum(1, dtype=torch.float64).clamp(min=_SMALLEST)
-    mean = (weight * gap).sum(1, dtype=torch.float64) / rest
-    return FirstAnswers(sharpness, rest.cpu().numpy(), mean.cpu().numpy(), (place == answer).cpu().numpy())
+    return first_answers_of_chunks([(0, scores)], answer, sharpness)
+
+
+def first_answers_of_chunks(chunks: Iterable[tuple[int, Tensor]], answer: Tensor, sharpness: float) -> FirstAnswers:
+    """The same from (first, scores) chunks of candidates, which are looked at one after another."""
+    found: _Seen | None = None
+    for first, scores in chunks:
+        seen = _Seen.of(scores, first, sharpness)
+        found = seen if found is None else found.joined(seen, sharpness)
+    assert found is not None  # a graph has an entity and a relation
+    rest = found.rest.clamp(min=_SMALLEST)
+    mean = found.gaps / rest
+    return FirstAnswers(sharpness, rest.cpu().numpy(), mean.cpu().numpy(), (found.place == answer).cpu().numpy())
+
+
+class _Seen(NamedTuple):
+    """What some candidates come to: the first of them, and the others by their gaps to it."""
+
+    best: Tensor  # (n,) float32; −∞ where none of these is a candidate
+    place: Tensor  # (n,) int64
+    rest: Tensor  # (n,) float64 Σ exp(−β g)
+    gaps: Tensor  # (n,) float64 Σ g · exp(−β g)
+
+    @classmethod
+    def of(cls, scores: Tensor, first: int, sharpness: float) -> _Seen:
+        best, place = scores.max(1)
+        gap = best[:, None] - scores
+        weight = torch.exp(-sharpness * gap)
+        weight = weight.scatter(1, place[:, None], 0.0)
+        gap = torch.where(torch.isfinite(gap), gap, 0.0)
+        # Where nothing is a candidate, −∞ − (−∞) made NaN of all weights.
+        weight = torch.where(torch.isneginf(best)[:, None], 0.0, weight)
+        return cls(best, place + first, weight.sum(1, dtype=torch.float64), (weight * gap).sum(1, dtype=torch.float64))
+
+    def joined(self, later: _Seen, sharpness: float) -> _Seen:
+        """Both together; of equal first ones the earlier is the first."""
+        takes_later = later.best > self.best
+        (best, place, rest, gaps), (below, _, other_rest, other_gaps) = (
+            [torch.where(takes_later, new, old) for new, old in zip(late, early, strict=True)]
+            for late, early in ((later, self), (self, later))
+        )
+        # The first of the lower ones is itself one more candidate, and all of them are so much further off.
+        further = torch.where(torch.isneginf(below), 0.0, best.double() - below.double())
+        weight = torch.where(torch.isneginf(below), 0.0, torch.exp(-sharpness * further))
+        rest = rest + weight * (1.0 + other_rest)
+        return _Seen(best, place, rest, gaps + weight * (other_gaps + further * (1.0 + other_rest)))
 
 
 def expected_calibration_error(confidence: Floats, correct: NDArray[np.bool_], bins: int = BINS) -> float:
