@@ -73,24 +73,6 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch):
     assert "XDG_CACHE_HOME=DIR" in refused.value.advice
 
 
-@pytest.mark.parametrize("told, expected", [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
-def test_training_leaves_room_for_other_programs(told, expected, monkeypatch, tmp_path):
-    started = {}
-
-    def popen(command, **given):
-        started.update(given["env"])
-        return subprocess_popen([sys.executable, "-c", ""])
-
-    subprocess_popen = cached_run.subprocess.Popen
-    monkeypatch.setattr(cached_run.subprocess, "Popen", popen)
-    if told is None:
-        monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    else:
-        monkeypatch.setenv("OMP_WAIT_POLICY", told)
-    cached_run._train(tmp_path / "run", None)
-    assert started["OMP_WAIT_POLICY"] == expected
-
-
 def test_training_that_fails_is_told(monkeypatch, tmp_path):
     monkeypatch.setattr(cached_run, "WORLD", "no-such-graph")
     with pytest.raises(DataError, match="training on no-such-graph failed with exit code 2"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -82,8 +81,6 @@ def complete(
     as_json: JsonFlag = False,
 ) -> None:
     """Answer every question of QUESTIONS with RUN; or, with --missing, propose facts that its graph lacks."""
-    # Before torch is loaded: on a busy machine, threads that wait must not take the processor from those that work.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     out = _checked_out(out, questions)
     if missing:
         several = processes if processes > 1 else None

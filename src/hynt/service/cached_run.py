@@ -71,9 +71,7 @@ def _train(out: Path, epochs: int | None) -> None:
         command += ["--epochs", str(epochs)]
     # What it says at its end, or when it is stopped, is about a folder that will be gone: only its progress is shown,
     # and Ctrl-C reaches this process alone, which ends it.
-    # Threads wait without spinning: where other programs are at work too, spinning ones take hours for this minute.
-    quiet = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True, env=quiet)
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
         code = child.wait()
     finally:
