@@ -120,8 +120,8 @@ def _left(leaving: SystemExit) -> int:
 
 def main() -> None:
     """The entry point of the `hynt` script."""
-    # Before anything loads torch: where other programs are at work too, threads that wait by spinning take the processor
-    # from those that work, and a minute becomes ten.
+    # Before anything loads torch: where other programs are at work too, threads that wait by spinning take the
+    # processor from those that work, and a minute becomes ten.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     code = run(sys.argv[1:])
     try:
