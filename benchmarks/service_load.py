@@ -165,17 +165,8 @@ async def over_http(port: int, questions: list[dict[str, Any]], clients: int, se
     connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(clients)]
 
     async def ask(number: int) -> None:
-        reader, writer = connections[number % clients]
-        body = bodies[number % len(bodies)]
-        head = (
-            "POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
-        )
-        writer.write(head.encode() + body)
-        answer = await reader.readuntil(b"\r\n\r\n")
-        assert answer.startswith(b"HTTP/1.1 200"), answer[:200]
-        length = next(line for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length:"))
-        await reader.readexactly(int(length.split(b":")[1]))
+        head = await _asked(*connections[number % clients], bodies[number % len(bodies)])
+        assert head.startswith(b"HTTP/1.1 200"), head[:200]
 
     health: list[float] = []
     watch = asyncio.create_task(_watch_health(port, health))
@@ -187,6 +178,46 @@ async def over_http(port: int, questions: list[dict[str, Any]], clients: int, se
             writer.close()
     health.sort()
     return found | {f"health_{name}": value for name, value in _times(health).items()}
+
+
+async def refused_over_http(port: int, questions: list[dict[str, Any]], clients: int, seconds: float) -> Any:
+    """How long a client waits to hear that the queue is full; it comes back when it was told to, give or take a half."""
+    bodies = [json.dumps(question).encode() for question in questions]
+    until, took, answered = time.perf_counter() + seconds, list[float](), 0
+
+    async def client(number: int) -> None:
+        nonlocal answered
+        connection = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.sleep(random.random())
+        while time.perf_counter() < until:
+            began = time.perf_counter()
+            head = await _asked(*connection, bodies[number % len(bodies)])
+            number += clients
+            if head.startswith(b"HTTP/1.1 200"):
+                answered += 1
+                continue
+            assert head.startswith(b"HTTP/1.1 429"), head[:200]
+            took.append(time.perf_counter() - began)
+            told = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"retry-after:"))
+            await asyncio.sleep(float(told.split(b":")[1]) * random.uniform(0.5, 1.5))
+        connection[1].close()
+
+    await asyncio.gather(*(client(number) for number in range(clients)))
+    took.sort()
+    return {"clients": clients, "answered": answered, "refused": len(took), **_times(took)}
+
+
+async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> bytes:
+    """Posts a question and takes the whole answer; its head."""
+    head = (
+        "POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    writer.write(head.encode() + body)
+    answer = await reader.readuntil(b"\r\n\r\n")
+    length = next(line for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+    await reader.readexactly(int(length.split(b":")[1]))
+    return answer
 
 
 async def _watch_health(port: int, took: list[float]) -> None:
@@ -203,12 +234,11 @@ async def _watch_health(port: int, took: list[float]) -> None:
         writer.close()
 
 
-def served(run: Path, questions: Path, clients: list[int], batching: bool, seconds: float) -> list[Any]:
-    """`hynt serve`, and for each number of clients a process that presses it."""
+def served(run: Path, questions: Path, clients: list[int], batching: bool, seconds: float, queue: int = 0) -> list[Any]:
+    """`hynt serve`, and for each number of clients a process that presses it; with a small `queue` it will refuse."""
     command = [sys.executable, "-m", "hynt", "serve", str(run), "--port", "0", "--json", "--quiet", "--timeout", "600"]
-    service = subprocess.Popen(
-        [*command, "--batching" if batching else "--no-batching"], stdout=subprocess.PIPE, text=True
-    )
+    command += ["--batching" if batching else "--no-batching", *(["--queue", str(queue)] if queue else [])]
+    service = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert service.stdout is not None
         port = int(json.loads(service.stdout.readline())["url"].rpartition(":")[2])
@@ -216,7 +246,7 @@ def served(run: Path, questions: Path, clients: list[int], batching: bool, secon
         for count in clients:
             pressing = [
                 sys.executable, "-m", "benchmarks.service_load", str(questions), "--press", str(port),
-                "--clients", str(count), "--seconds", str(seconds),
+                "--clients", str(count), "--seconds", str(seconds), *(["--refused"] if queue else []),
             ]  # fmt: skip
             found.append(json.loads(subprocess.run(pressing, stdout=subprocess.PIPE, check=True).stdout))
         return found
@@ -242,12 +272,14 @@ def main() -> None:
     reader.add_argument("--seconds", type=float, default=5.0)
     reader.add_argument("--save", type=Path)
     reader.add_argument("--press", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    reader.add_argument("--refused", action="store_true", help=argparse.SUPPRESS)
     given = reader.parse_args()
     clients = [int(count) for count in given.clients.split(",")]
     if given.press is not None:
         wait_until_ready(given.press)
         questions = json.loads(given.graph.read_bytes())
-        print(json.dumps(asyncio.run(over_http(given.press, questions, clients[0], given.seconds))))
+        press = refused_over_http if given.refused else over_http
+        print(json.dumps(asyncio.run(press(given.press, questions, clients[0], given.seconds))))
         return
     result: dict[str, Any] = {
         "graph": given.graph.name, "preset": given.preset, "seconds": given.seconds, "cores": os.cpu_count(),
@@ -266,6 +298,7 @@ def main() -> None:
             ]
             result["http"][name] = served(run, asked, clients, batching, given.seconds)
             print(json.dumps({place: result[place][name] for place in ("queue", "http")}), file=sys.stderr, flush=True)
+        result["refused"] = served(run, asked, clients[-1:], True, given.seconds, queue=16)
     result["load_after"] = os.getloadavg()
     text = json.dumps(result, indent=2)
     print(text)
