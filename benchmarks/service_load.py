@@ -180,8 +180,10 @@ async def over_http(port: int, questions: list[dict[str, Any]], clients: int, se
     return found | {f"health_{name}": value for name, value in _times(health).items()}
 
 
-async def refused_over_http(port: int, questions: list[dict[str, Any]], clients: int, seconds: float) -> Any:
-    """How long a client waits to hear that the queue is full; it comes back when it was told to, give or take a half."""
+async def refused_over_http(
+    port: int, questions: list[dict[str, Any]], clients: int, seconds: float, pause: float
+) -> Any:
+    """How long a client waits to hear that the queue is full. It comes back after a pause; 0: when it was told to."""
     bodies = [json.dumps(question).encode() for question in questions]
     until, took, answered = time.perf_counter() + seconds, list[float](), 0
 
@@ -199,7 +201,7 @@ async def refused_over_http(port: int, questions: list[dict[str, Any]], clients:
             assert head.startswith(b"HTTP/1.1 429"), head[:200]
             took.append(time.perf_counter() - began)
             told = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"retry-after:"))
-            await asyncio.sleep(float(told.split(b":")[1]) * random.uniform(0.5, 1.5))
+            await asyncio.sleep((pause or float(told.split(b":")[1])) * random.uniform(0.5, 1.5))
         connection[1].close()
 
     await asyncio.gather(*(client(number) for number in range(clients)))
@@ -234,10 +236,15 @@ async def _watch_health(port: int, took: list[float]) -> None:
         writer.close()
 
 
-def served(run: Path, questions: Path, clients: list[int], batching: bool, seconds: float, queue: int = 0) -> list[Any]:
-    """`hynt serve`, and for each number of clients a process that presses it; with a small `queue` it will refuse."""
+def served(
+    run: Path, questions: Path, clients: list[int], batching: bool, seconds: float, pause: float | None = None
+) -> list[Any]:
+    """`hynt serve`, and for each number of clients a process that presses it. With a pause after each refusal the queue
+    is small, so that there are refusals.
+    """
     command = [sys.executable, "-m", "hynt", "serve", str(run), "--port", "0", "--json", "--quiet", "--timeout", "600"]
-    command += ["--batching" if batching else "--no-batching", *(["--queue", str(queue)] if queue else [])]
+    command += ["--batching" if batching else "--no-batching", *([] if pause is None else ["--queue", "16"])]
+    refused = [] if pause is None else ["--refused", str(pause)]
     service = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert service.stdout is not None
@@ -246,7 +253,7 @@ def served(run: Path, questions: Path, clients: list[int], batching: bool, secon
         for count in clients:
             pressing = [
                 sys.executable, "-m", "benchmarks.service_load", str(questions), "--press", str(port),
-                "--clients", str(count), "--seconds", str(seconds), *(["--refused"] if queue else []),
+                "--clients", str(count), "--seconds", str(seconds), *refused,
             ]  # fmt: skip
             found.append(json.loads(subprocess.run(pressing, stdout=subprocess.PIPE, check=True).stdout))
         return found
@@ -272,19 +279,20 @@ def main() -> None:
     reader.add_argument("--seconds", type=float, default=5.0)
     reader.add_argument("--save", type=Path)
     reader.add_argument("--press", type=int, metavar="PORT", help=argparse.SUPPRESS)
-    reader.add_argument("--refused", action="store_true", help=argparse.SUPPRESS)
+    reader.add_argument("--refused", type=float, metavar="PAUSE", help=argparse.SUPPRESS)
     given = reader.parse_args()
     clients = [int(count) for count in given.clients.split(",")]
     if given.press is not None:
         wait_until_ready(given.press)
         questions = json.loads(given.graph.read_bytes())
-        press = refused_over_http if given.refused else over_http
-        print(json.dumps(asyncio.run(press(given.press, questions, clients[0], given.seconds))))
+        asked_by = given.press, questions, clients[0], given.seconds
+        press = over_http(*asked_by) if given.refused is None else refused_over_http(*asked_by, given.refused)
+        print(json.dumps(asyncio.run(press)))
         return
     result: dict[str, Any] = {
         "graph": given.graph.name, "preset": given.preset, "seconds": given.seconds, "cores": os.cpu_count(),
         "load_before": os.getloadavg(),
-        "search": searched(given.graph), "queue": {}, "http": {},
+        "search": searched(given.graph), "queue": {}, "http": {}, "refused": {},
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="hynt-load-") as folder:
         run, asked = Path(folder) / "run", Path(folder) / "questions.json"
@@ -298,7 +306,8 @@ def main() -> None:
             ]
             result["http"][name] = served(run, asked, clients, batching, given.seconds)
             print(json.dumps({place: result[place][name] for place in ("queue", "http")}), file=sys.stderr, flush=True)
-        result["refused"] = served(run, asked, clients[-1:], True, given.seconds, queue=16)
+        for name, pause in (("as_told", 0.0), ("at_once", 0.05)):
+            result["refused"][name] = served(run, asked, clients[-1:], True, given.seconds, pause)
     result["load_after"] = os.getloadavg()
     text = json.dumps(result, indent=2)
     print(text)
