@@ -200,13 +200,15 @@ def test_a_missing_system_part_skips_at_home_and_fails_in_ci(in_ci, outcome, wor
         require("Java 17", False, "apt install it")
 
 
-@pytest.mark.parametrize("told, expected", [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+@pytest.mark.parametrize("told, expected", [(None, ("PASSIVE", "1000")), ("ACTIVE", ("ACTIVE", None))])
 def test_waiting_threads_leave_room_for_other_programs(told, expected, monkeypatch, capsys):
-    monkeypatch.setenv("OMP_WAIT_POLICY", told or "")
-    if told is None:
-        monkeypatch.delenv("OMP_WAIT_POLICY")
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.setenv(name, told or "")  # so that what main() sets is taken back
+        monkeypatch.delenv(name)
+    if told is not None:
+        monkeypatch.setenv("OMP_WAIT_POLICY", told)
     monkeypatch.setattr(sys, "argv", ["hynt", "--version"])
     with pytest.raises(SystemExit):
         application.main()
-    assert os.environ["OMP_WAIT_POLICY"] == expected
+    assert (os.environ["OMP_WAIT_POLICY"], os.environ.get("GOMP_SPINCOUNT")) == expected
     assert hynt.__version__ in capsys.readouterr().out
