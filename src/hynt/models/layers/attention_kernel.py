@@ -15,6 +15,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from hynt.models.layers.dropout_kernel import is_kept
+
 TILE = 32
 """Tokens in a tile, and so the longest group there may be."""
 
@@ -71,13 +73,7 @@ def _weights(  # type: ignore[no-untyped-def]
     kept = pairs
     if drops:
         question = (row + at if one_query else token + at) * heads + tl.program_id(1)
-        mixed = (question[:, None] * tile + (at % length)[None, :]).to(tl.uint32) + tl.load(keys).to(tl.uint32)
-        mixed = (mixed ^ (mixed >> 16)) * 0x7FEB352D
-        mixed = mixed ^ tl.load(keys + 1).to(tl.uint32)
-        mixed = (mixed ^ (mixed >> 15)) * 0x846CA68B
-        mixed = (mixed ^ (mixed >> 16)) * 0x9E3779B1
-        mixed = mixed ^ (mixed >> 15)
-        kept = (mixed & 0x7FFFFFFF) >= limit
+        kept = is_kept(question[:, None] * tile + (at % length)[None, :], keys, limit)
     return weights, kept
 
 

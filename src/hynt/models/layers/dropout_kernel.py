@@ -14,17 +14,23 @@ from torch import Tensor
 BLOCK = 2048
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _drop(x, keys, out, count, limit, grown, block: tl.constexpr):  # type: ignore[no-untyped-def]
-    at = tl.program_id(0).to(tl.int64) * block + tl.arange(0, block)
-    mixed = at.to(tl.uint32) + tl.load(keys).to(tl.uint32)
+@triton.jit
+def is_kept(place, keys, limit):  # type: ignore[no-untyped-def]
+    """Whether what stands at these places is kept: a hash of place and two keys, as `dropout.kept` has it."""
+    mixed = place.to(tl.uint32) + tl.load(keys).to(tl.uint32)
     mixed = (mixed ^ (mixed >> 16)) * 0x7FEB352D
     mixed = mixed ^ tl.load(keys + 1).to(tl.uint32)
     mixed = (mixed ^ (mixed >> 15)) * 0x846CA68B
     mixed = (mixed ^ (mixed >> 16)) * 0x9E3779B1
     mixed = mixed ^ (mixed >> 15)
-    kept = (mixed & 0x7FFFFFFF) >= limit
+    return (mixed & 0x7FFFFFFF) >= limit
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _drop(x, keys, out, count, limit, grown, block: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = tl.program_id(0).to(tl.int64) * block + tl.arange(0, block)
     value = tl.load(x + at, at < count, 0.0).to(tl.float32) * grown
+    kept = is_kept(at, keys, limit)
     tl.store(out + at, tl.where(kept, value, 0.0).to(out.dtype.element_ty), at < count)
 
 
