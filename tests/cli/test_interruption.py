@@ -42,7 +42,7 @@ main()
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_import_leaves_nothing(tmp_path, number):
     with (tmp_path / "big.tsv").open("w") as file:
-        file.writelines(f"e{at % 50}\tr\te{at}\n" for at in range(20_000))
+        file.writelines(f"e{at % 50}\tr\te{at}\n" for at in range(200_000))
     command = [sys.executable, "-c", INTERRUPTED_WHILE_READING]
     arguments = ["data", "import", "big.tsv", "--format", "tsv", "--out", "graph"]
     environment = {**os.environ, "SIGNAL": str(int(number)), "TMPDIR": str(tmp_path)}
