@@ -131,7 +131,7 @@ class CapturedStep:
                     self._learn(loss, buffers)
             except torch.cuda.OutOfMemoryError:
                 raise
-            except (RuntimeError, ImportError, NotImplementedError) as problem:
+            except (RuntimeError, ImportError) as problem:
                 if not compiled:
                     raise
                 self.compiled = False

@@ -73,7 +73,7 @@ class SweptMinimum:
             return run(weight, *pairs)
         except torch.cuda.OutOfMemoryError:
             raise
-        except (RuntimeError, ImportError, NotImplementedError) as problem:
+        except (RuntimeError, ImportError) as problem:
             self.is_usable = False
             raise NotCompiledError(str(problem)) from problem
 
