@@ -56,12 +56,26 @@ def _place(  # type: ignore[no-untyped-def]
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _weights(  # type: ignore[no-untyped-def]
-    q, k, present, keys, row, rows, token, length, scale, limit,
-    heads: tl.constexpr, tile: tl.constexpr, one_query: tl.constexpr, drops: tl.constexpr,
+def _looked(  # type: ignore[no-untyped-def]
+    query, key, value, present, keys, query_stride, key_stride, value_stride, scale, limit,
+    n0, n1, n2, n3, l0: tl.constexpr, l1: tl.constexpr, l2: tl.constexpr, l3: tl.constexpr,
+    heads: tl.constexpr, width: tl.constexpr, wide: tl.constexpr, tile: tl.constexpr,
+    one_query: tl.constexpr, drops: tl.constexpr,
 ):  # fmt: skip
-    """(queries, keys) attention before dropout, and which of it is kept."""
-    at = tl.arange(0, tile)
+    """What both ways begin with: the tile's queries, keys and values, (tile, wide) each; (queries, keys) attention
+    before dropout, and which of it is kept; the numbers of its queries and of its tokens, (tile,) each; its columns;
+    and which of both, (tile, wide), are there.
+    """
+    row, rows, token, length = _place(n0, n1, n2, n3, l0, l1, l2, l3, tile)
+    at, number = tl.arange(0, tile), tl.arange(0, wide)
+    column = (tl.program_id(1) * width + number)[None, :]
+    question, asked = (row, rows) if one_query else (token, rows * length)
+    ours = (at < rows * length)[:, None] & (number < width)[None, :]
+    asks = (at < asked)[:, None] & (number < width)[None, :]
+    asking, own = (question + at)[:, None], (token + at)[:, None]
+    q = tl.load(query + asking * query_stride + column, asks, 0.0)
+    k = tl.load(key + own * key_stride + column, ours, 0.0)
+    v = tl.load(value + own * value_stride + column, ours, 0.0)
     key_row = at // length
     there = at < rows * length
     seen = there & (tl.load(present + token + at, there, 0) != 0)
@@ -72,9 +86,8 @@ def _weights(  # type: ignore[no-untyped-def]
     weights = raised / tl.maximum(tl.sum(raised, 1), 1e-30)[:, None]  # a place without tokens looks at nothing
     kept = pairs
     if drops:
-        question = (row + at if one_query else token + at) * heads + tl.program_id(1)
-        kept = is_kept(question[:, None] * tile + (at % length)[None, :], keys, limit)
-    return weights, kept
+        kept = is_kept((asking * heads + tl.program_id(1)) * tile + (at % length)[None, :], keys, limit)
+    return q, k, v, weights, kept, asking, own, column, asks, ours
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -84,19 +97,13 @@ def _attend(  # type: ignore[no-untyped-def]
     heads: tl.constexpr, width: tl.constexpr, wide: tl.constexpr, tile: tl.constexpr,
     one_query: tl.constexpr, drops: tl.constexpr,
 ):  # fmt: skip
-    row, rows, token, length = _place(n0, n1, n2, n3, l0, l1, l2, l3, tile)
-    at, number = tl.arange(0, tile), tl.arange(0, wide)
-    column = tl.program_id(1) * width + number
-    question, asked = (row, rows) if one_query else (token, rows * length)
-    ours = (at < rows * length)[:, None] & (number < width)[None, :]
-    asks = (at < asked)[:, None] & (number < width)[None, :]
-    q = tl.load(query + (question + at)[:, None] * query_stride + column[None, :], asks, 0.0)
-    k = tl.load(key + (token + at)[:, None] * key_stride + column[None, :], ours, 0.0)
-    v = tl.load(value + (token + at)[:, None] * value_stride + column[None, :], ours, 0.0)
-    weights, kept = _weights(q, k, present, keys, row, rows, token, length, scale, limit, heads, tile, one_query, drops)
+    _, _, v, weights, kept, asking, _, column, asks, _ = _looked(
+        query, key, value, present, keys, query_stride, key_stride, value_stride, scale, limit,
+        n0, n1, n2, n3, l0, l1, l2, l3, heads, width, wide, tile, one_query, drops,
+    )  # fmt: skip
     mixed = tl.where(kept, weights * grown, 0.0).to(v.dtype)
     found = tl.dot(mixed, v, input_precision="ieee")
-    tl.store(out + (question + at)[:, None] * (heads * width) + column[None, :], found.to(out.dtype.element_ty), asks)
+    tl.store(out + asking * (heads * width) + column, found.to(out.dtype.element_ty), asks)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -107,17 +114,11 @@ def _attend_back(  # type: ignore[no-untyped-def]
     heads: tl.constexpr, width: tl.constexpr, wide: tl.constexpr, tile: tl.constexpr,
     one_query: tl.constexpr, drops: tl.constexpr,
 ):  # fmt: skip
-    row, rows, token, length = _place(n0, n1, n2, n3, l0, l1, l2, l3, tile)
-    at, number = tl.arange(0, tile), tl.arange(0, wide)
-    column = tl.program_id(1) * width + number
-    question, asked = (row, rows) if one_query else (token, rows * length)
-    ours = (at < rows * length)[:, None] & (number < width)[None, :]
-    asks = (at < asked)[:, None] & (number < width)[None, :]
-    q = tl.load(query + (question + at)[:, None] * query_stride + column[None, :], asks, 0.0)
-    k = tl.load(key + (token + at)[:, None] * key_stride + column[None, :], ours, 0.0)
-    v = tl.load(value + (token + at)[:, None] * value_stride + column[None, :], ours, 0.0)
-    o = tl.load(outer + (question + at)[:, None] * outer_stride + column[None, :], asks, 0.0)
-    weights, kept = _weights(q, k, present, keys, row, rows, token, length, scale, limit, heads, tile, one_query, drops)
+    q, k, v, weights, kept, asking, own, column, asks, ours = _looked(
+        query, key, value, present, keys, query_stride, key_stride, value_stride, scale, limit,
+        n0, n1, n2, n3, l0, l1, l2, l3, heads, width, wide, tile, one_query, drops,
+    )  # fmt: skip
+    o = tl.load(outer + asking * outer_stride + column, asks, 0.0)
     mixed = tl.where(kept, weights * grown, 0.0).to(v.dtype)
     to_value = tl.dot(tl.trans(mixed), o, input_precision="ieee")
     to_weights = tl.where(kept, tl.dot(o, tl.trans(v), input_precision="ieee") * grown, 0.0)
@@ -126,9 +127,9 @@ def _attend_back(  # type: ignore[no-untyped-def]
     to_query = tl.dot(to_scores, k, input_precision="ieee")
     to_key = tl.dot(tl.trans(to_scores), q, input_precision="ieee")
     kind = of_key.dtype.element_ty
-    tl.store(of_query + (question + at)[:, None] * to_query_stride + column[None, :], to_query.to(kind), asks)
-    tl.store(of_key + (token + at)[:, None] * to_key_stride + column[None, :], to_key.to(kind), ours)
-    tl.store(of_value + (token + at)[:, None] * to_key_stride + column[None, :], to_value.to(kind), ours)
+    tl.store(of_query + asking * to_query_stride + column, to_query.to(kind), asks)
+    tl.store(of_key + own * to_key_stride + column, to_key.to(kind), ours)
+    tl.store(of_value + own * to_key_stride + column, to_value.to(kind), ours)
 
 
 def attend_tiles(
