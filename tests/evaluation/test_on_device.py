@@ -17,6 +17,8 @@ from hynt.models.hynt_settings import HyntSettings
 from tests.evaluation.large_graphs import TEST_QUESTIONS, wd50k_like
 from tests.evaluation.scripted_model import random_graph, scaling_of
 
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+
 
 def hynt_for(graph, **settings) -> Hynt:
     torch.manual_seed(0)
@@ -38,6 +40,7 @@ def test_the_large_graph_has_the_questions_of_wd50k():
 
 
 @pytest.mark.gpu
+@needs_cuda
 def test_the_device_gives_the_ranks_of_the_host_whatever_the_rows():
     graph, _ = random_graph(8, sizes=(2000, 100, 2000), entities=3000, relations=20)
     model = hynt_for(graph, **SMALL)
@@ -66,6 +69,7 @@ def waits(model, evaluator: Evaluator) -> int:
 
 
 @pytest.mark.gpu
+@needs_cuda
 def test_the_host_does_not_wait_for_the_device_between_tiles():
     graph = wd50k_like(0.05)
     model = hynt_for(graph, **SMALL).cuda()
@@ -75,6 +79,7 @@ def test_the_host_does_not_wait_for_the_device_between_tiles():
 
 
 @pytest.mark.gpu
+@needs_cuda
 def test_all_questions_of_wd50k_in_three_seconds():
     graph = wd50k_like()
     model = hynt_for(graph, context_layers=3, prediction_layers=3, context_heads=4, prediction_heads=4).cuda()
