@@ -17,10 +17,11 @@ from hynt.batches.known_facts import Exchange, KnownFacts
 from hynt.batches.masked_batch import HEAD, RELATION, TAIL
 from hynt.config.constraints import Range
 
-TRIES_IN_POOL = 16
-"""Draws from the values seen in a place; where all of them make training facts, any value may follow."""
-TRIES = 100
-"""Draws altogether. A fact for which none was false gets no negative."""
+ROUNDS = ((1, True), (1, True), (2, True), (4, True), (8, True), (84, False))
+"""How many values are drawn at once, and whether from those seen in the place: where sixteen of these make training
+facts, any value may follow. The fewer facts are left, the more draws at once: a device that is asked after every draw
+whether one is left spends its time on being asked. A fact for which none was false gets no negative.
+"""
 _PLACES = 3  # head, tail, qualifier value
 
 Pool: TypeAlias = Literal["seen", "all"]
@@ -72,17 +73,22 @@ class Corrupter:
         start, size = self.offsets[place], self.offsets[place + 1] - self.offsets[place]
         entity, relation = torch.zeros_like(rows), torch.zeros_like(rows)
         waiting = torch.arange(len(rows), device=device)
-        for attempt in range(TRIES):
-            uniform = torch.rand(len(waiting), generator=generator, dtype=torch.float64).to(device)
-            seen = (size[waiting] > 1) & (attempt < TRIES_IN_POOL) & (self.corruption.pool == "seen")
-            choice = (uniform * torch.where(seen, size[waiting], self.tokens)).long()
+        for tries, in_pool in ROUNDS:
+            uniform = torch.rand(tries, len(waiting), generator=generator, dtype=torch.float64).to(device)
+            seen = (size[waiting] > 1) & (in_pool and self.corruption.pool == "seen")
+            choice = (uniform * torch.where(seen, size[waiting], self.tokens)).long()  # (tries, waiting)
             at = torch.where(seen, start[waiting] + choice, 0)
             # The id between entities and literals stands for hidden ones and is no value.
             anything = choice + (choice >= facts.sizes.hidden_entity).long()
-            entity[waiting] = torch.where(seen, self.pool[at], anything)
-            relation[waiting] = (uniform * facts.sizes.relations).long()
-            trial = Exchange(asked[waiting], entity[waiting], relation[waiting])
-            waiting = waiting[self.known.holds(rows[waiting], trial)]
+            drawn = Exchange(
+                asked[waiting].expand_as(choice), torch.where(seen, self.pool[at], anything),
+                (uniform * facts.sizes.relations).long(),
+            )  # fmt: skip
+            true = self.known.holds(rows[waiting].expand_as(choice), drawn)
+            first_false = true.long().argmin(0, keepdim=True)  # the first of all where none is
+            entity[waiting] = drawn.entity.gather(0, first_false).squeeze(0)
+            relation[waiting] = drawn.relation.gather(0, first_false).squeeze(0)
+            waiting = waiting[true.all(0)]
             if not len(waiting):
                 break
         false = torch.ones_like(of_relation).index_fill(0, waiting, False)
