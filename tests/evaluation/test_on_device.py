@@ -14,6 +14,7 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import Evaluator, evaluate
 from hynt.models.hynt import Hynt
 from hynt.models.hynt_settings import HyntSettings
+from hynt.training.captured_step import tell_of_waiting
 from tests.evaluation.large_graphs import TEST_QUESTIONS, wd50k_like
 from tests.evaluation.scripted_model import random_graph, scaling_of
 
@@ -58,13 +59,13 @@ def test_the_device_gives_the_ranks_of_the_host_whatever_the_rows():
 def waits(model, evaluator: Evaluator) -> int:
     """How often an evaluation made the host wait for the device."""
     evaluator.evaluate(model)  # builds what is kept
-    torch.cuda.set_sync_debug_mode("warn")
+    tell_of_waiting("warn")
     try:
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             evaluator.evaluate(model)
     finally:
-        torch.cuda.set_sync_debug_mode("default")
+        tell_of_waiting("default")
     return len([one for one in heard if "synchroniz" in str(one.message)])
 
 

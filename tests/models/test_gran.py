@@ -14,7 +14,15 @@ from hynt.batches.masking import hide
 from hynt.evaluation.evaluator import evaluate
 from hynt.models.contract import Entities, Number, Relations, Tokens
 from hynt.models.gran import Gran, GranSettings
-from hynt.models.layers.edge_attention import EdgeLayer, FactNodes, _attended, edge_labels, edges_of
+from hynt.models.layers.edge_attention import (
+    EdgeLayer,
+    Edges,
+    FactNodes,
+    attended,
+    attended_written_out,
+    edge_labels,
+    edges_of,
+)
 from hynt.training.losses import LossSettings, smoothed_cross_entropy
 from hynt.training.masked_components import MaskedComponents, even_share
 from tests.models.first_steps import trained
@@ -51,7 +59,8 @@ def test_edges_are_symmetric_and_of_four_kinds(pairs):
         assert pairs == 1 or labels[3, 4 + pairs] == 0
 
 
-def test_attention_is_that_of_the_formula():
+@pytest.mark.parametrize("by", [attended, attended_written_out])
+def test_attention_is_that_of_the_formula(by):
     torch.manual_seed(0)
     pairs, heads, width = 2, 2, 3
     length = 3 + 2 * pairs
@@ -60,7 +69,7 @@ def test_attention_is_that_of_the_formula():
     edge_key, edge_value = torch.randn(2, 4, width).unbind(0)
     present = torch.tensor([[True] * 4 + [False, True, False]])
     edges = edges_of(pairs, torch.device("cpu"), alike=False)
-    found = _attended(query, key, value, present, edges, edge_key, edge_value, 0.0)
+    found = by(query, key, value, present, edges, edge_key, edge_value, 0.0)
     for head in range(heads):
         for i in range(length):
             scores, values = [], []
@@ -72,6 +81,23 @@ def test_attention_is_that_of_the_formula():
                 values.append(value[0, j, head] + (edge_value[kind - 1] if kind else 0))
             expected = (torch.stack(scores).softmax(0).unsqueeze(1) * torch.stack(values)).sum(0)
             torch.testing.assert_close(found[0, i, head], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("has_edges", [True, False])
+def test_attention_written_out_agrees_for_the_one_node_asked_for(has_edges):
+    torch.manual_seed(0)
+    size, pairs, heads, width = 4, 1, 2, 3
+    key, value = torch.randn(2, size, 3 + 2 * pairs, heads, width).unbind(0)
+    query = torch.randn(size, 1, heads, width)
+    present, place = torch.rand(size, 3 + 2 * pairs) < 0.7, torch.tensor([0, 4, 3, 1])
+    present[:, :3] = True
+    of_all = edges_of(pairs, torch.device("cpu"), alike=False)
+    edges = Edges(*(one[place].unsqueeze(1) for one in of_all)) if has_edges else None
+    tables = [torch.randn(4, width, requires_grad=has_edges) for _ in range(2)]
+    found = [by(query, key, value, present, edges, *tables, 0.0) for by in (attended, attended_written_out)]
+    torch.testing.assert_close(*found)
+    if has_edges:
+        torch.testing.assert_close(*(torch.autograd.grad(one.square().sum(), tables) for one in found))
 
 
 def test_the_order_of_qualifiers_does_not_matter():

@@ -13,7 +13,7 @@ from typing import Any, cast
 import torch
 
 from hynt.evaluation.evaluator import evaluate
-from hynt.training.captured_step import CapturedStep
+from hynt.training.captured_step import CapturedStep, tell_of_waiting
 from hynt.training.distributed_team import joined
 from hynt.training.interruption import Stopper
 from hynt.training.loading import load_run
@@ -114,13 +114,13 @@ def steps_never_wait() -> None:
     runner = Bench(settings(0.1)).runner("captured", bf16=True)
     steps(runner, 10)
     items = runner.stream.epoch(0, 0)
-    torch.cuda.set_sync_debug_mode("error")
+    tell_of_waiting("error")
     try:
         for step in range(len(items)):
             runner.run(items.items(step), step)
             runner.has_failed()
     finally:
-        torch.cuda.set_sync_debug_mode("default")
+        tell_of_waiting("default")
 
 
 def bad_steps_move_nothing() -> None:

@@ -166,9 +166,8 @@ class Stare(nn.Module):
     def _positions(self, length: int) -> Tensor:
         """(length, d). Qualifiers beyond the longest training fact share the places of its last one."""
         assert self.position is not None
-        place = torch.arange(length, device=self.position.device)
-        over = (place - len(self.position) + 2).clamp(min=0) // 2 * 2
-        return self.position[place - over]
+        beyond = max(0, length - len(self.position)) // 2
+        return torch.cat([self.position[:length], self.position[-2:].repeat(beyond, 1)])
 
     def score(self, question: Question, candidates: Candidates) -> Tensor:
         """Products with the encoded entities, or the number of a literal that the relation had in training."""

@@ -8,6 +8,7 @@ the device's generator at each replay, and the generator is seeded before each.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
@@ -68,7 +69,9 @@ class CapturedStep:
         """One step; all its randomness comes from `seed`."""
         captured = self._captured.get(items.shape)
         if captured is None:
-            captured = self._captured[items.shape] = self._capture(items)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what a compiler says to those who write compilers
+                captured = self._captured[items.shape] = self._capture(items)
         for buffer, value in zip(captured.buffers, items.tensors, strict=True):
             buffer.copy_(value, non_blocking=True)
         seed_device(self.device, seed)
@@ -105,8 +108,8 @@ class CapturedStep:
         halfway leaves the device's generator unusable.
         """
         before = torch.cuda.get_sync_debug_mode()
-        torch.cuda.set_sync_debug_mode("error")
         try:
+            tell_of_waiting("error")
             with torch.cuda.stream(self._side):
                 self._learn(loss, buffers)
         except RuntimeError as problem:
@@ -115,7 +118,7 @@ class CapturedStep:
             self._note("a step of this model waits for the device, so it is not captured and runs more slowly.")
             return False
         finally:
-            torch.cuda.set_sync_debug_mode(before)
+            tell_of_waiting(before)
             torch.cuda.synchronize(self.device)
         return True
 
@@ -146,3 +149,10 @@ class CapturedStep:
 
     def _learn(self, loss: LossFunction, buffers: tuple[Tensor, ...]) -> None:
         learn(self.model, loss, buffers, self.optimisation, self.tally, autocast(self.device, self.bf16))
+
+
+def tell_of_waiting(mode: int | str) -> None:
+    """What PyTorch does when the host waits. It warns that this is new, which nobody who trains need hear."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.cuda.set_sync_debug_mode(mode)

@@ -14,6 +14,10 @@ EDGE_KINDS = 4
 """Relation–head, relation–tail, relation–qualifier relation, qualifier relation–value: labels 1 to 4. 0: no edge."""
 
 
+SHORT = 12
+"""Up to so many nodes a GPU is quicker with sums than with matrix products of a few rows, of which it makes little."""
+
+
 class Edges(NamedTuple):
     """The edges between a fact's nodes, which follow from its length alone."""
 
@@ -93,18 +97,19 @@ class EdgeLayer(nn.Module):
                 mine = projected[asked[row : row + fact.size]].view(fact.size, 1, 3, self.heads, -1)
                 query, row = mine[:, :, 0], row + fact.size
                 edges = None if edges is None else Edges(*(one[fact.place].unsqueeze(1) for one in edges))
-            found = _attended(query, key, value, fact.present, edges, edge_key, edge_value, rate)
+            attended_by = attended_written_out if nodes.is_cuda and fact.length <= SHORT else attended
+            found = attended_by(query, key, value, fact.present, edges, edge_key, edge_value, rate)
             mixed.append(found.flatten(0, 1).flatten(1))
             at = end
-        attended = self.output(torch.cat(mixed))
+        outcome = self.output(torch.cat(mixed))
         source = nodes if asked is None else nodes[asked]
-        middle = self.attention_norm(source + functional.dropout(attended, rate, rate > 0))
+        middle = self.attention_norm(source + functional.dropout(outcome, rate, rate > 0))
         changed = self.contract(functional.gelu(self.expand(middle)))
         result: Tensor = self.feedforward_norm(middle + functional.dropout(changed, rate, rate > 0))
         return result
 
 
-def _attended(
+def attended(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -135,3 +140,31 @@ def _attended(
     is_kind = edges.is_kind.to(weights.dtype)
     shares = torch.einsum("nhqk,qkl->nqhl" if is_kind.dim() == 3 else "nhqk,nqkl->nqhl", weights, is_kind)
     return mixed + shares @ edge_value.to(weights.dtype)
+
+
+def attended_written_out(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    present: Tensor | None,
+    edges: Edges | None,
+    edge_key: Tensor,
+    edge_value: Tensor,
+    rate: float,
+) -> Tensor:
+    """The same for short facts, by plain sums over pairs of nodes, which a compiler makes a few kernels of. Where
+    nothing is compiled, all pairs are held: length² × width for each fact.
+    """
+    keys, values = key.unsqueeze(1), value.unsqueeze(1)  # (size, 1, length, heads, width)
+    if edges is not None:
+        # Rows of label 0, no edge, are zero. (…, queries, length, 1, width) for all heads alike.
+        of_key, of_value = (
+            functional.pad(one, (0, 0, 1, 0))[edges.labels].unsqueeze(-2).to(key.dtype)
+            for one in (edge_key, edge_value)
+        )
+        keys, values = keys + of_key, values + of_value
+    scores = (query.unsqueeze(2) * keys).sum(-1).float() * query.shape[-1] ** -0.5  # (size, queries, length, heads)
+    if present is not None:
+        scores = scores.masked_fill(~present[:, None, :, None], float("-inf"))
+    weights = functional.dropout(scores.softmax(2), rate, rate > 0).to(value.dtype)
+    return (weights.unsqueeze(-1) * values).sum(2)
