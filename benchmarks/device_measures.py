@@ -114,26 +114,43 @@ def epoch(bench: Bench) -> dict[str, Any]:
 
 
 def profile(bench: Bench) -> dict[str, Any]:
-    """Where the time of a step goes: the dearest kernels of one epoch."""
+    """Where the time of a step goes: regular steps, and the rare ones with the longest facts, each with its kernels."""
+    _, phase, runner, settings = bench.trainer()
+    plan = phase.stream.epoch(settings.seed, 0)
+    items = [plan.items(index) for index in range(len(plan))]
+    found = {}
+    for kind, is_common in (("regular", True), ("rare", False)):
+        steps = [one for one in items if phase.stream.is_common(one.shape) is is_common]
+        if steps:
+            found[kind] = _profiled(bench, runner, steps)
+    return found
+
+
+def _profiled(bench: Bench, runner: Any, steps: list[Any]) -> dict[str, Any]:
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as torch_profile
 
-    _, phase, runner, settings = bench.trainer()
-    items = phase.stream.epoch(settings.seed, 0)
-    for index in range(len(items)):
-        runner.run(items.items(index), index)
-    bench.waited()
-    kinds = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if bench.device.type == "cuda" else [])
-    with torch_profile(activities=kinds) as found:
-        for index in range(len(items)):
-            runner.run(items.items(index), index)
-        bench.waited()
-    key = "self_device_time_total" if bench.device.type == "cuda" else "self_cpu_time_total"
-    rows = sorted(found.key_averages(), key=lambda row: -getattr(row, key))[:40]
-    return {"steps": len(items), "kernels": [
-        {"name": row.key[:120], "milliseconds_per_step": getattr(row, key) / 1000 / len(items), "calls": row.count}
-        for row in rows
-    ]}  # fmt: skip
+    def run(count: int) -> float:
+        begin = bench.waited()
+        for index in range(count):
+            runner.run(steps[index % len(steps)], index)
+        return 1000 * (bench.waited() - begin) / count
+
+    on_gpu = bench.device.type == "cuda"
+    profiled = 20 if on_gpu else 2
+    run(profiled)
+    milliseconds = run(10 * profiled)
+    with torch_profile(activities=[ProfilerActivity.CUDA if on_gpu else ProfilerActivity.CPU]) as seen:
+        run(profiled)
+    key = "self_device_time_total" if on_gpu else "self_cpu_time_total"
+    rows = sorted(seen.key_averages(), key=lambda row: -getattr(row, key))
+    return {
+        "steps": len(steps), "milliseconds": milliseconds, "kernels_a_step": sum(row.count for row in rows) / profiled,
+        "kernels": [
+            {"name": row.key[:120], "microseconds_a_step": getattr(row, key) / profiled, "calls": row.count / profiled}
+            for row in rows[:40]
+        ],
+    }  # fmt: skip
 
 
 def evaluate(bench: Bench) -> dict[str, Any]:
