@@ -158,6 +158,18 @@ def test_durations_read_well():
     assert [duration(seconds) for seconds in (3, 89, 600, 9000)] == ["3 s", "89 s", "10 min", "2.5 h"]
 
 
+def test_where_the_clock_ends_training_the_time_left_is_the_clocks_and_the_last_epoch_is_told():
+    import io
+
+    stream = io.StringIO()
+    with TrainingProgress(stream, clock=lambda: 0.0) as progress:
+        for epoch, (items, seconds, left) in enumerate([(1000, 2.0, 3.0), (1000, 2.0, 1.0), (500, 1.0, -0.01)], 1):
+            progress.epoch_done(EpochRecord("masked facts", epoch, 900, 1e-3, {"link": 5.0}, {}, items, seconds, left))
+    first, last = stream.getvalue().splitlines()
+    assert first == "epoch 1 of 900: loss link 5; 500 facts/s; about 3 s left"
+    assert last == "epoch 3 of 900: loss link 5; 500 facts/s; about 0 s left"
+
+
 def test_a_terminal_gets_a_bar(monkeypatch):
     import io
 

@@ -207,6 +207,28 @@ def test_an_epoch_may_be_cut_short_and_says_how_many_questions_it_had():
     (only,) = notebook.epochs
     assert only.epoch == 1
     assert sum(only.counts.values()) == 4  # one step of five
+    assert only.items == 4  # what its seconds were spent on, from which the speed is told; a whole epoch has 18
+    assert only.time_left <= 0
+
+
+def test_an_epoch_begun_in_another_sitting_counts_what_was_run_in_this_one():
+    model = Line()
+    notebook = Notebook(model)
+    trainer(model, Points(), notebook, settings(epochs=2), clock=Ticking()).train(Progress(step=3))
+    assert [record.items for record in notebook.epochs] == [7, 18]  # two steps of five, by their share
+    assert [record.time_left for record in notebook.epochs] == [None, None]
+
+
+def test_the_seconds_of_an_epoch_leave_out_the_validation_before_it():
+    clock = Ticking()
+
+    def validate():
+        clock.now += 1000.0
+        return {"toy": {"all": {"score": 1.0}}}
+
+    _, notebook, _ = trained(validate=validate, clock=clock)
+    assert len(notebook.validations) == 3
+    assert all(record.seconds < 100.0 for record in notebook.epochs)
 
 
 def test_a_run_that_was_out_of_time_is_not_trained_further():

@@ -30,10 +30,13 @@ class TrainingProgress:
         """Losses, speed and the time that is left."""
         self._seconds += record.seconds
         self._epochs += 1
-        left = (record.epochs - record.epoch) * self._seconds / self._epochs
+        left, share = (record.epochs - record.epoch) * self._seconds / self._epochs, record.epoch / record.epochs
+        if record.time_left is not None and record.time_left < left:  # the clock ends it before the epochs do
+            left = max(record.time_left, 0.0)
+            share = self._seconds / (self._seconds + left) if self._seconds else share
         words = f"epoch {record.epoch} of {record.epochs}: {news(record, left)}"
-        first_or_last = self._epochs == 1 or record.epoch == record.epochs
-        self._line.show(lambda _: words, record.epoch / record.epochs, always=first_or_last)
+        is_last = record.epoch == record.epochs or (record.time_left is not None and record.time_left <= 0)
+        self._line.show(lambda _: words, share, always=self._epochs == 1 or is_last)
 
     def validated(self, record: ValidationRecord) -> None:
         """The metric, and whether it is the best so far."""

@@ -16,6 +16,8 @@ from hynt.training.streams import Phase
 class _Closed(NamedTuple):
     epoch: int
     rate: float
+    share: float  # of the epoch's steps, run since the clock was last read
+    time_left: float | None
     tally: Tensor  # (2, parts) on the host, once `done`
     done: torch.cuda.Event | None
     closed_at: float
@@ -29,8 +31,10 @@ class EpochLedger:
         self._waiting: deque[_Closed] = deque()
         self._last = clock()
 
-    def close(self, epoch: int, rate: float) -> None:
-        """Ends an epoch, counted from 1."""
+    def close(self, epoch: int, rate: float, share: float = 1.0, time_left: float | None = None) -> None:
+        """Ends an epoch, counted from 1. `share`: how much of it was run here and now, since it may have been cut short
+        by the clock, or begun in another sitting; `time_left`: see `EpochRecord`.
+        """
         done: torch.cuda.Event | None = None
         if self._tally.is_cuda:
             here = torch.empty(self._tally.shape, dtype=self._tally.dtype, pin_memory=True)
@@ -40,7 +44,11 @@ class EpochLedger:
         else:
             here = self._tally.clone()
         self._tally.zero_()
-        self._waiting.append(_Closed(epoch, rate, here, done, self._clock()))
+        self._waiting.append(_Closed(epoch, rate, share, time_left, here, done, self._clock()))
+
+    def pass_over_time(self) -> None:
+        """Says that what has passed since the last epoch was not training. Every epoch must have been handed out."""
+        self._last = self._clock()
 
     def ready(self, *, wait: bool) -> Iterator[EpochRecord]:
         """Epochs whose losses have arrived, in order; with `wait`, all of them."""
@@ -63,5 +71,5 @@ class EpochLedger:
         return EpochRecord(
             self._phase.name, closed.epoch, self._phase.epochs, closed.rate,
             {name: total / count for name, total, count in asked}, {name: round(count) for name, _, count in asked},
-            stream.item_count, seconds,
+            round(closed.share * stream.item_count), seconds, closed.time_left,
         )  # fmt: skip

@@ -56,8 +56,9 @@ class EpochRecord:
     rate: float
     losses: dict[str, float]  # mean of each part of the loss over its questions
     counts: dict[str, int]
-    items: int
-    seconds: float  # since the epoch before it was done
+    items: int  # facts or questions trained on within `seconds`: fewer than the epoch has where only a part was run
+    seconds: float  # since the epoch before it was done, validations left out
+    time_left: float | None = None  # seconds until `schedule.seconds` are up; None: the clock does not end this phase
 
     def to_mapping(self) -> dict[str, Any]:
         """One line of metrics.jsonl."""

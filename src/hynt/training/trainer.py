@@ -111,7 +111,8 @@ class _PhaseLoop:
         self.optimisation.set_rate(rate)
         items = source.epoch(epoch)
         moves = self.settings.schedule.shape == "linear" and self.phase.rate is None  # from step to step
-        for index in range(self.progress.step, len(items)):
+        first = self.progress.step
+        for index in range(first, len(items)):
             if moves:
                 share = max(index / len(items), self._share_by_time() - epoch)
                 self.optimisation.set_rate(learning_rate(self.settings.schedule, highest, epoch, share))
@@ -127,9 +128,10 @@ class _PhaseLoop:
                 break  # the epoch ends here
             if index + 1 < len(items) and self._save_is_due():
                 self._save()
+        share = (self.progress.step - first) / len(items) if len(items) else 1.0
         self.progress = replace(self.progress, epoch=epoch + 1, step=0, sums=(), counts=())
         self.runner.tally.copy_(team.gathered(self.runner.tally))
-        self.ledger.close(epoch + 1, rate)
+        self.ledger.close(epoch + 1, rate, share, self._time_left())
         source.queued(epoch)
         self._report(wait=False)
 
@@ -158,8 +160,12 @@ class _PhaseLoop:
 
     def _is_out_of_time(self) -> bool:
         """The first phase is what may last long. What follows builds on it and is not cut. One step there always is."""
-        limit, begun = self.settings.schedule.seconds, self.progress.epoch or self.progress.step
-        return limit is not None and self.progress.phase == 0 and bool(begun) and self._trained_seconds() >= limit
+        left, begun = self._time_left(), self.progress.epoch or self.progress.step
+        return left is not None and bool(begun) and left <= 0
+
+    def _time_left(self) -> float | None:
+        limit = self.settings.schedule.seconds
+        return None if limit is None or self.progress.phase else limit - self._trained_seconds()
 
     def _validation_due(self) -> bool:
         after = self.settings.validation.seconds
@@ -201,6 +207,7 @@ class _PhaseLoop:
             )
         )
         self.counted_from, self.validated_at = self.trainer.clock(), progress.seconds
+        self.ledger.pass_over_time()
         self._save(best=is_best)
 
     def _report(self, *, wait: bool) -> None:
