@@ -201,6 +201,18 @@ def test_training_ends_when_its_seconds_are_up_and_is_validated_then():
     assert notebook.saves[-1][0].seconds >= 195.0
 
 
+@pytest.mark.parametrize("limit", range(20, 60))
+def test_wherever_time_runs_out_the_last_epoch_is_validated_and_saved(limit):
+    chosen = settings(
+        epochs=1000,
+        schedule=Schedule(epochs=1000, period=2, seconds=float(limit)),
+        validation=Validation(metric="toy.all.score", every=1000),
+    )
+    _, notebook, end = trained(chosen, validate=lambda: {"toy": {"all": {"score": 1.0}}}, clock=Ticking())
+    assert notebook.validations[-1].epoch == notebook.epochs[-1].epoch
+    assert end.seconds >= limit
+
+
 def test_an_epoch_may_be_cut_short_and_says_how_many_questions_it_had():
     chosen = settings(epochs=1000, schedule=Schedule(epochs=1000, period=2, seconds=0.5))
     _, notebook, _ = trained(chosen, clock=Ticking())

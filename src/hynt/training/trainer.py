@@ -95,9 +95,10 @@ class _PhaseLoop:
 
     def run(self) -> Progress:
         source = EpochSource(self.phase.stream, self.settings.seed, self.phase.epochs, self.trainer.device)
-        while self.progress.epoch < self.phase.epochs and not self._stops_early():
+        over = self._stops_early()  # a run that is resumed after its last validation
+        while self.progress.epoch < self.phase.epochs and not over:
             self._epoch(source)
-            self._settle()
+            over = self._settle()
         following = replace(self.progress, phase=self.progress.phase + 1, epoch=0, step=0, misses=0)
         following = replace(following, finished=following.phase == len(self.trainer.phases))
         self.progress = following
@@ -143,20 +144,28 @@ class _PhaseLoop:
         ahead = max(0.0, by_time - epoch) if schedule.shape == "linear" else 0.0
         return learning_rate(schedule, self.settings.optimiser.learning_rate, epoch, ahead)
 
-    def _settle(self) -> None:
-        """Validates and saves after an epoch, where that is due."""
+    def _settle(self) -> bool:
+        """Validates and saves after an epoch, where that is due, and says whether training stops here.
+
+        The clock is asked once: time that runs out while an epoch is saved leaves room for one more step, so that what
+        was trained last is always validated.
+        """
         epoch = self.progress.epoch
         self.trainer.team.pulse(now=True)
-        over = epoch == self.phase.epochs or self._is_out_of_time()
+        out_of_time = self._is_out_of_time()
+        over = epoch == self.phase.epochs or out_of_time
         if self.trainer.validate is not None and (over or epoch in self._validation_epochs() or self._validation_due()):
             self._validate()
         elif over or self._save_is_due():
             self._save()
+        return out_of_time or self._gave_up()
 
     def _stops_early(self) -> bool:
-        """Asked before each epoch, so that a run that is resumed after its last validation stops as well."""
+        return self._gave_up() or self._is_out_of_time()
+
+    def _gave_up(self) -> bool:
         patience = self.settings.validation.patience
-        return (patience is not None and self.progress.misses >= patience) or self._is_out_of_time()
+        return patience is not None and self.progress.misses >= patience
 
     def _is_out_of_time(self) -> bool:
         """The first phase is what may last long. What follows builds on it and is not cut. One step there always is."""
