@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from hynt.reporting.compare_models import Comparison, trial_for
+from hynt.reporting.compare_table import minutes_text
 from hynt.reporting.compare_trial import Place, Trial
 from hynt.training.choosing import Wishes, settings_for
 from hynt.training.interruption import Stopper
@@ -110,3 +111,7 @@ def test_a_limit_alone_does_not_stretch_a_schedule():
     graph = small_graph(people=40)
     settings = Trial("hynt", "world", seconds=600.0).settings(graph, CPU)
     assert (settings.schedule.epochs, settings.schedule.seconds) == (40, 600.0)
+
+
+def test_one_minute_is_no_minutes():
+    assert [minutes_text(minutes) for minutes in (1.0, 2.0, 0.5)] == ["1 minute", "2 minutes", "0.5 minutes"]

@@ -25,6 +25,7 @@ from hynt.cli.failures import (
     report_wrong_use,
     silence_output,
 )
+from hynt.cli.option_names import naming_options
 from hynt.errors import HyntError, UsageError
 from hynt.nearest import advice_on
 
@@ -56,7 +57,7 @@ class Verbs(TyperGroup):
         command.name = cmd_name
         # typer takes each verb for a program of its own and offers to install its shell completion: `hynt` does that.
         command.params = [option for option in command.params if option.name not in _COMPLETION_OPTIONS]
-        return command
+        return naming_options(command)
 
 
 app = typer.Typer(

@@ -10,6 +10,7 @@ import typer
 
 from hynt.cli.arguments import Device, TrainingDevice
 from hynt.cli.compare_progress import CompareProgress
+from hynt.cli.option_names import said_with
 from hynt.cli.output import JsonFlag, deliver, visible
 from hynt.errors import DataError, UsageError
 from hynt.whole_file import write_whole
@@ -62,7 +63,9 @@ def compare(
             f"two graphs were given: {graph} and {graph_option}.", where="--graph", advice="Leave one out."
         )
     graph = graph or graph_option or "world"
-    names, numbers, tasks = model_names(models), _seeds(seeds), checked_tasks(task.split(","))
+    with said_with("--models"):
+        names = model_names(models)
+    numbers, tasks = _seeds(seeds), checked_tasks(task.split(","))
     target, loaded = chosen_device(device.value), load_graph(graph)
     _check_splits(loaded)
     if out.exists() and not out.is_dir():
@@ -123,9 +126,10 @@ def _write(out: Path, result: dict[str, Any]) -> list[str]:
     if find_spec("matplotlib") is not None and result["rows"]:
         from hynt.reporting.chart_style import picture
         from hynt.reporting.compare_chart import compare_figure
+        from hynt.reporting.compare_table import minutes_text
 
         time_of = "processor time" if result["clock"] == "processor" else "training"
-        title = f"{result['graph'] or 'the graph'}: {result['minutes_per_model']:g} minutes of {time_of} each"
+        title = f"{result['graph'] or 'the graph'}: {minutes_text(result['minutes_per_model'])} of {time_of} each"
         for suffix in (".png", ".svg"):
             write_whole(out / f"comparison{suffix}", picture(compare_figure(result, title), suffix))
             files.append(f"comparison{suffix}")
@@ -135,10 +139,10 @@ def _write(out: Path, result: dict[str, Any]) -> list[str]:
 def _print(console: Console, result: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from hynt.reporting.compare_table import cost_table, quality_table
+    from hynt.reporting.compare_table import cost_table, minutes_text, quality_table
 
     console.print(
-        f"{visible(result['graph']) or 'the graph'}, test split; {result['minutes_per_model']:g} minutes of "
+        f"{visible(result['graph']) or 'the graph'}, test split; {minutes_text(result['minutes_per_model'])} of "
         f"{'processor' if result['clock'] == 'processor' else 'training'} time a model; ties realistic"
     )
     for cells in (quality_table(result), cost_table(result)):

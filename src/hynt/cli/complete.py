@@ -12,6 +12,7 @@ import typer
 from hynt.cli.arguments import Device, Level, RunArgument, ScoringDevice
 from hynt.cli.completion_progress import CompletionProgress
 from hynt.cli.interruption import interruptible
+from hynt.cli.option_names import said_with
 from hynt.cli.output import JsonFlag, check_parquet, deliver, note_to_person, visible
 from hynt.errors import UsageError
 from hynt.whole_file import whole_file
@@ -181,9 +182,14 @@ def _propose(run: Path, out: Path, wanted: Any, device: Device, *, as_json: bool
     from hynt.prediction.run_graph import run_graph
 
     wanted.check()
-    names = NameLookup(run_graph(run))
-    for name in wanted.relations:
-        names.relation(name)
+    graph = run_graph(run)
+    names = NameLookup(graph)
+    with said_with("--relations"):
+        for name in wanted.relations:
+            names.relation(name)
+    with said_with("--without"):
+        for name in wanted.without:
+            graph.split(name)
 
     import pyarrow.parquet as parquet
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.arguments import RunArgument
+from hynt.cli.option_names import said_with
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def similar(
 
     check_save(save)
     graph = run_graph(run)
-    identity = NameLookup(graph).entity(entity)  # an unknown name is refused before torch is loaded
+    with said_with("ENTITY"):
+        identity = NameLookup(graph).entity(entity)  # an unknown name is refused before torch is loaded
 
     from hynt.prediction.predictor import load
 

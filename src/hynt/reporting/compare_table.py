@@ -106,6 +106,11 @@ def answers_text(row: Mapping[str, Any]) -> str:
     )
 
 
+def minutes_text(minutes: float) -> str:
+    """`2 minutes`, `1 minute`, `0.5 minutes`."""
+    return f"{minutes:g} minute{'' if minutes == 1 else 's'}"
+
+
 def markdown(cells: Cells) -> str:
     """For a page."""
     lines = [f"| {' | '.join(title.strip() for title in cells.titles)} |", f"|{'---|' * len(cells.titles)}"]

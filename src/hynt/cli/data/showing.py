@@ -10,6 +10,7 @@ import typer
 
 from hynt.cli.arguments import GraphArgument
 from hynt.cli.data.facts_as_json import fact_as_json
+from hynt.cli.option_names import said_with
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def show(
         check_picture(picture)
     loaded = load_graph(graph)
     positions = tuple(name for name in POSITIONS if position is None or name == position.value)
-    identity = NameLookup(loaded).entity(entity, positions[0] if position else None)
+    with said_with("ENTITY"):
+        identity = NameLookup(loaded).entity(entity, positions[0] if position else None)
     found = facts_of(loaded, identity, limit=limit, positions=positions)
     one = loaded.entities[identity]
     result: dict[str, Any] = {
