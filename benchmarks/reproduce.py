@@ -149,7 +149,7 @@ def main() -> None:
     parser.add_argument("--job", action="append", default=[], help="a graph with options of its own")
     parser.add_argument("--models", default="all")
     parser.add_argument("--tasks", default="link,relation,number")
-    parser.add_argument("--seconds-per-model", type=float, default=100.0, help="of training; tests come on top")
+    parser.add_argument("--seconds-per-model", type=float, default=100.0, help="of training alone")
     parser.add_argument("--seeds", type=lambda text: [int(one) for one in text.split(",")], default=[0])
     parser.add_argument("--jobs", type=int, default=1, help="models trained at once")
     parser.add_argument("--device", default="auto")

@@ -8,9 +8,10 @@ the device's generator at each replay, and the generator is seeded before each.
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -44,6 +45,9 @@ class CapturedStep:
     is run as it is written. `note` hears why.
     """
 
+    preparing_seconds: ClassVar[float] = 0.0
+    """How long this process has compiled and captured, for clocks that tell training time alone."""
+
     def __init__(
         self,
         model: nn.Module,
@@ -69,9 +73,11 @@ class CapturedStep:
         """One step; all its randomness comes from `seed`."""
         captured = self._captured.get(items.shape)
         if captured is None:
+            begin = time.monotonic()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what a compiler says to those who write compilers
                 captured = self._captured[items.shape] = self._capture(items)
+            CapturedStep.preparing_seconds += time.monotonic() - begin
         for buffer, value in zip(captured.buffers, items.tensors, strict=True):
             buffer.copy_(value, non_blocking=True)
         seed_device(self.device, seed)

@@ -20,7 +20,7 @@ from hynt.models.layers.dropout_kernel import is_kept
 TILE = 32
 """Tokens in a tile, and so the longest group there may be."""
 
-WARPS = {16: 2, 32: 2, 64: 1, 128: 4}
+WARPS = {16: 2, 32: 2, 64: 4, 128: 4}
 """How many warps work on a tile, by the width of a head: the best of those tried on an H200."""
 
 MOST_GROUPS = 4
