@@ -187,6 +187,7 @@ class Reproduction:
         if given.out.exists():
             before = json.loads(given.out.read_text(encoding="utf-8"))
             self.result["rows"], self.result["trivial"] = before["rows"], before["trivial"]
+            self.result["earlier_commands"] = [*before.get("earlier_commands", []), before["command"]]
         self.waiting = [work for work in self.waiting if work.name not in self.result["rows"]]
         # More threads than cores that wait for one another by spinning are slower by far than one thread each.
         threads = str(max(1, (os.cpu_count() or 1) // max(given.jobs, 1)))
