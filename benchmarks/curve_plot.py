@@ -1,8 +1,9 @@
 """Draws quality against training time from the validations that `benchmarks/device.py` wrote (measure=train every=N).
 
-    python -m benchmarks.curve_plot --out curve.png "HN-YG=hn-yg-link-curve.json@0.044" "WD50K=wd50k-link.json@0.167"
+    python -m benchmarks.curve_plot --out curve.png "HN-YG=hn-yg-link-curve.json" "WD50K=wd50k-link-750-epochs.json"
 
-A curve is NAME=FILE@SECONDS, with the seconds of an epoch measured alone on the card: runs that shared it took longer.
+A curve is NAME=FILE. Time is what training took by the clock, compiling and saving included, validating left out, so the runs
+must have had the card to themselves.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import json
 from pathlib import Path
 
 
-def points(file: Path, seconds: float) -> list[tuple[float, float]]:
+def points(file: Path) -> list[tuple[float, float]]:
     """Time and validation metric of the first seed of the first job."""
     (job, *_) = json.loads(file.read_text(encoding="utf-8"))["jobs"].values()
     (run, *_) = job["train"]["seeds"].values()
-    return [(point["epoch"] * seconds, point["value"]) for point in run["curve"]]
+    return [(point["trained_seconds"], point["value"]) for point in run["curve"]]
 
 
 def main() -> None:
@@ -24,16 +25,15 @@ def main() -> None:
     from matplotlib import pyplot
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("curves", nargs="+", metavar="NAME=FILE@SECONDS")
+    parser.add_argument("curves", nargs="+", metavar="NAME=FILE")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     figure, axes = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
     for curve in given.curves:
-        name, _, rest = curve.partition("=")
-        file, _, seconds = rest.rpartition("@")
-        times, values = zip(*points(Path(file), float(seconds)), strict=True)
-        axes.plot(times, values, marker="o", markersize=3, label=f"{name}, {float(seconds):g} s an epoch")
-    axes.set_xlabel("training time in seconds: epochs times the time of one, alone on the card")
+        name, _, file = curve.partition("=")
+        times, values = zip(*points(Path(file)), strict=True)
+        axes.plot(times, values, marker="o", markersize=3, label=name)
+    axes.set_xlabel("training time in seconds, compiling and saving included")
     axes.set_ylabel("link MRR on validation")
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
