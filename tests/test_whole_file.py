@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hynt.errors import DataError, UsageError
-from hynt.whole_file import check_place, whole_file, write_whole
+from hynt.whole_file import check_new_folder, check_place, whole_file, write_whole
 
 
 def test_a_file_is_replaced_at_once(tmp_path):
@@ -42,3 +42,19 @@ def test_a_place_is_checked_before_the_work(tmp_path):
         check_place(tmp_path, "--out")
     with pytest.raises(UsageError, match=r"--save: there is no folder .*/no\. Make it first"):
         check_place(tmp_path / "no" / "new.json", "--save")
+
+
+def test_a_place_without_rights_is_refused_before_the_work(tmp_path, monkeypatch):
+    def refused(**options):
+        raise PermissionError(13, "Permission denied")
+
+    check_place(tmp_path / "new.json", "--out")
+    check_new_folder(tmp_path / "some" / "where" / "run", "--out")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"--out: .*/file is a file, so no folder can be made in it\."):
+        check_new_folder(tmp_path / "file" / "run", "--out")
+    monkeypatch.setattr("tempfile.TemporaryFile", refused)
+    for check in (check_place, check_new_folder):
+        with pytest.raises(UsageError, match=r"--out: nothing can be written in .*: Permission denied\."):
+            check(tmp_path / "new.json", "--out")

@@ -84,6 +84,6 @@ def test_a_place_that_cannot_be_written(hynt, tmp_path):
     (tmp_path / "x.jsonl").write_text(GOOD)
     (tmp_path / "file").write_text("")
     done = hynt("data", "import", tmp_path / "x.jsonl", "-f", "jsonl", "-o", tmp_path / "file" / "g")
-    assert done.code == 1
-    assert "the graph cannot be written: " in done.err
+    assert done.code == 2
+    assert "is a file, so no folder can be made in it." in done.err
     assert (tmp_path / "file").read_text() == ""

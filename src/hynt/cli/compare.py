@@ -13,7 +13,7 @@ from hynt.cli.compare_progress import CompareProgress
 from hynt.cli.option_names import said_with
 from hynt.cli.output import JsonFlag, deliver, visible
 from hynt.errors import DataError, UsageError
-from hynt.whole_file import write_whole
+from hynt.whole_file import check_new_folder, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +32,7 @@ def compare(
     ] = None,
     models: Annotated[str, typer.Option("--models", metavar="M,M…", help="Names from `hynt models`, or all.")] = "all",
     minutes: Annotated[
-        float, typer.Option("--minutes-per-model", min=0.001, help="Of training; testing comes on top.")
+        float, typer.Option("--minutes-per-model", min=0.001, max=1e6, help="Of training; testing comes on top.")
     ] = 2.0,
     seeds: Annotated[str, typer.Option("--seeds", metavar="S,S…", help="Each model is trained once a seed.")] = "0",
     task: Annotated[
@@ -70,6 +70,7 @@ def compare(
     _check_splits(loaded)
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file.", where="--out", advice="Give a folder.")
+    check_new_folder(out / "rows", "--out")
     hint_at_numbers(loaded)
     clock = time.process_time if by_processor else time.monotonic
     place = Place(

@@ -14,6 +14,7 @@ from hynt.cli.output import console as standard_output
 from hynt.cli.progress import QuestionProgress
 from hynt.cli.training_progress import TrainingProgress, duration
 from hynt.errors import UsageError
+from hynt.whole_file import check_new_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,15 +54,19 @@ def demo(
 def _train(console: Console, path: Path, epochs: int | None) -> None:
     from hynt.graph.storage import load_graph
     from hynt.training.choosing import Wishes, settings_for
+    from hynt.training.hashed_files import INDEX_NAME
     from hynt.training.interruption import stopping_on_signals
     from hynt.training.run import chosen_device, start, train
     from hynt.training.run_folder import RunFolder
 
-    if path.exists():
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        if not (path / INDEX_NAME).exists():
+            raise UsageError(f"{path} is there and is no run.", where="--out", advice="Choose another folder.")
         if not RunFolder.open(path).is_finished:
             raise UsageError(f"{path} holds an unfinished run.", where="--out", advice="Choose another folder.")
         console.print(f"Using the run in {path}.")
         return
+    check_new_folder(path, "--out")
     graph, device = load_graph("world"), chosen_device("cpu")
     facts = ", ".join(f"{len(table):,} {name}" for name, table in graph.splits.items())
     console.print(f"world: {facts} facts about {graph.vocabulary.entity_count:,} entities. Training HyNT on them.")

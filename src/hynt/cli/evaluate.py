@@ -83,16 +83,17 @@ def evaluate(
 
     target = chosen_device(device.value)
 
-    def evaluator_of(path: Path, team: Any) -> tuple[Any, Evaluator]:
-        loaded, reads = _opened(path, split, target, counts=team.rank == 0)
-        described = loaded.described() | {"reads_of_split": reads}
-        return loaded, Evaluator(
+    def evaluator_of(loaded: Any, team: Any) -> Evaluator:
+        described = loaded.described() | {"reads_of_split": _counted(loaded, split, counts=team.rank == 0)}
+        return Evaluator(
             loaded.graph, loaded.scaling, split, tasks, ties.value, target, type_constrained,
             literals=loaded.literals, described=described, team=team,
         )  # fmt: skip
 
     with team_of(target) as team:
-        loaded, evaluator = evaluator_of(run, team)
+        loaded = _opened(run, split, target)
+        rival = None if other is None else _opened(other, split, target)  # refused before a split is read
+        evaluator = evaluator_of(loaded, team)
         found = _asked(evaluator, loaded.model, "evaluating")
         result = found.to_mapping()
         if references:
@@ -100,11 +101,11 @@ def evaluate(
 
             result["references"] = references_of(evaluator, loaded)
             result["notes"] = worse_than_trivial(result, result["references"])
-        if other is not None:
+        if rival is not None:
             from hynt.evaluation.comparison import compare
 
-            rival, rivals = evaluator_of(other, team)
-            result["comparison"] = compare(found, _asked(rivals, rival.model, "evaluating the other run"))
+            other_found = _asked(evaluator_of(rival, team), rival.model, "evaluating the other run")
+            result["comparison"] = compare(found, other_found)
         if team.rank:
             return  # the first process has all answers, and tells
     if questions is not None:
@@ -116,8 +117,8 @@ def evaluate(
     deliver(result, as_json=as_json, save=save, text=lambda console: print_evaluation(console, result))
 
 
-def _opened(run: Path, split: str, device: Any, *, counts: bool = True) -> tuple[Any, int]:
-    """The run, and how often this split of it has been read now; of several processes one counts."""
+def _opened(run: Path, split: str, device: Any) -> Any:
+    """The run, which may be asked about this split."""
     from hynt.prediction.run_graph import whole_run
     from hynt.training.loading import load_run
 
@@ -129,8 +130,15 @@ def _opened(run: Path, split: str, device: Any, *, counts: bool = True) -> tuple
             advice="Choose another split.",
         )  # fmt: skip
     loaded.graph.split(split)  # refuses an unknown split before it is counted
+    return loaded
+
+
+def _counted(loaded: Any, split: str, *, counts: bool) -> int:
+    """How often this split has been read now; of several processes one counts."""
+    from hynt.prediction.run_graph import whole_run
+
     with whole_run():
-        return loaded, loaded.run.count_read(split) if counts else loaded.run.reads(split)
+        return int(loaded.run.count_read(split) if counts else loaded.run.reads(split))
 
 
 def _asked(evaluator: Any, model: Any, what: str) -> Any:

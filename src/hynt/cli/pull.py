@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.output import JsonFlag, deliver, visible
+from hynt.whole_file import check_new_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,6 +22,7 @@ def pull(
     """Take the run in SOURCE. Each file is checked by its hash first; files that no run has are passed over."""
     from hynt.sharing.pulling import pull as take
 
+    check_new_folder(out, "OUT")
     result = take(source, out)
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
 

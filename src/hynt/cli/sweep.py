@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +17,7 @@ from hynt.cli.arguments import Device, GraphArgument, TrainingDevice
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.cli.sweep_progress import SweepProgress
 from hynt.errors import DataError
+from hynt.whole_file import check_new_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,16 +79,18 @@ def sweep(
     load_optuna()
     target = chosen_device(device.value).type
     wanted, place = load_space(space or model), StudyStorage.of(storage, database(out))
-    prepare(out, resume=resume)
-    loaded = blind_copy(graph, out / GRAPH)
     said = [*(changes or ()), *([f"schedule.epochs={epochs}"] if epochs else ())]
 
     def base(space: Any) -> Any:
         wishes = Wishes(model, preset, epochs, seed, changes=(*space.fixed, *said))
         return settings_for(wishes, loaded, on_gpu=target == "cuda")
 
-    wanted, moved = wanted.for_epochs(base(wanted).schedule.epochs)
-    settings, wanted = settled(base(wanted), metric, wanted, loaded)
+    check_new_folder(out / GRAPH, "--out")
+    with _not_left_if_refused(out):
+        prepare(out, resume=resume)
+        loaded = blind_copy(graph, out / GRAPH)
+        wanted, moved = wanted.for_epochs(base(wanted).schedule.epochs)
+        settings, wanted = settled(base(wanted), metric, wanted, loaded)
     plan = Plan(
         out, name, model, _plain(settings), wanted, _possible(trials, sampler, wanted), place, pruner.value,
         sampler.value, seed, target, max(1, (os.cpu_count() or 1) // workers) if target == "cpu" else None,
@@ -97,6 +103,23 @@ def sweep(
             f"no trial came to an end, so there is no best one: {reasons or 'all were pruned'}.", where=name
         )
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, result, graph))
+
+
+@contextmanager
+def _not_left_if_refused(out: Path) -> Iterator[None]:
+    """A folder that was made for a sweep which cannot begin would be in the way of a better command."""
+    from hynt.sweeping.plan import GRAPH, TRIALS
+
+    was_there = out.exists()
+    try:
+        yield
+    except BaseException:
+        if not was_there:
+            shutil.rmtree(out / GRAPH, ignore_errors=True)
+            with suppress(OSError):  # not empty: somebody else has joined the sweep
+                (out / TRIALS).rmdir()
+                out.rmdir()
+        raise
 
 
 def _plain(settings: Any) -> dict[str, Any]:

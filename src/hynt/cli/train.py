@@ -13,6 +13,7 @@ from hynt.cli.arguments import Device, GraphArgument, TrainingDevice
 from hynt.cli.output import JsonFlag, deliver
 from hynt.cli.training_progress import TrainingProgress, duration
 from hynt.errors import UsageError
+from hynt.whole_file import check_new_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,6 +86,8 @@ def train(
         return
     if out is None:
         raise UsageError("no run folder was given.", where="--out", advice="Say where to keep the run: --out RUN.")
+    if not resume:
+        check_new_folder(out, "--out")
     trackers = _trackers(track)
 
     def made() -> Any:

@@ -15,6 +15,7 @@ from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.cli.progress import ReadingProgress
 from hynt.errors import UsageError
 from hynt.nearest import advice_on
+from hynt.whole_file import check_new_folder
 
 
 @with_option_groups
@@ -39,6 +40,7 @@ def create(
         raise UsageError(f"there is no source {source!r}.", advice=advice_on(source, SOURCES))
     options.refuse_foreign(source)
     check_save(save)
+    check_new_folder(out, "--out")
 
     from hynt.creation.building import create_graph
 

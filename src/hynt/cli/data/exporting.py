@@ -12,6 +12,7 @@ from hynt.cli.data.options import FormatOption
 from hynt.cli.interruption import interruptible
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
 from hynt.errors import UsageError
+from hynt.whole_file import check_new_folder
 
 
 def export(
@@ -32,6 +33,7 @@ def export(
         raise UsageError(f"the format {format} is only read, not written.", where="--format", advice=f"Use {writers}.")
     if out.exists() or out.is_symlink():
         raise UsageError(f"{out} exists already.", where="--out", advice="Choose a new name, or remove it first.")
+    check_new_folder(out, "--out")
     loaded = load_graph(graph)
     with interruptible():
         files = [str(path) for path in chosen.write(loaded, out)]

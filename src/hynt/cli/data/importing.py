@@ -13,6 +13,7 @@ from hynt.cli.interruption import interruptible
 from hynt.cli.option_groups import with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
 from hynt.cli.progress import ReadingProgress
+from hynt.whole_file import check_new_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +42,7 @@ def import_source(
     from hynt.formats.importing import import_graph
 
     check_save(save)
+    check_new_folder(out, "--out")
     wanted = options.importing(on_error=on_error.value, name=name, licence=licence, source=source_words)
     with interruptible(), ReadingProgress() as progress:
         done = import_graph(source, format, out, wanted, overwrite=overwrite, progress=progress)
