@@ -1,4 +1,4 @@
-"""Several processes from the shell: a killed one, one that torchrun starts again, and two machines."""
+"""Several processes from the shell: a killed one, one that torchrun starts again, two machines, shared questions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow.parquet as parquet
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -196,3 +197,31 @@ def test_a_model_that_cannot_be_shared_is_refused_before_a_folder_is_made(graph,
     assert done.returncode == 2
     assert "the training of 'transea' cannot be shared among processes." in done.stderr
     assert not run.exists()
+
+
+def said_by(*arguments: object, processes: int) -> str:
+    """What a command prints, once so many processes of it were seen."""
+    with started([sys.executable, "-m", "hynt", *map(str, arguments), "--processes", str(processes)]) as process:
+        if processes > 1:
+            until(lambda: worker(process.pid, processes - 1), process)
+        out, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    return out
+
+
+@needs_proc
+def test_commands_that_ask_give_in_two_processes_what_they_give_in_one(graph, tmp_path):
+    run = alone(graph, tmp_path / "run", 2).path
+    lines = [{"head": f"person {index}", "relation": "knows", "tail": "?"} for index in range(40)]
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    found = {}
+    for processes in (1, 2):
+        ranks, answers = tmp_path / f"ranks-{processes}.parquet", tmp_path / f"answers-{processes}.parquet"
+        evaluated = said_by("evaluate", run, "--questions", ranks, "--device", "cpu", "--json", processes=processes)
+        told = json.loads(evaluated)
+        assert told["protocol"].pop("reads_of_split") == processes  # one more each time, however many processes ask
+        said_by("complete", run, questions, "--out", answers, "--device", "cpu", processes=processes)
+        found[processes] = (told, parquet.read_table(ranks), answers.read_bytes())
+    assert found[1] == found[2]
+    assert len(found[1][1]) > 20
