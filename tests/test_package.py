@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -161,7 +162,19 @@ def test_a_bug_is_one_line_unless_debugging(failing, capsys, monkeypatch):
 def test_interruption_leaves_with_130(failing, capsys):
     failing(KeyboardInterrupt())
     assert run(["fail"]) == 130
-    assert "Traceback" not in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "interrupted: nothing half-written is left\n")
+    assert run(["fail", "--json"]) == 130
+    assert json.loads(capsys.readouterr().out)["error"]["exit_code"] == 130
+
+
+@pytest.mark.parametrize("path", ["runs/first/weights.safetensors", None])
+def test_a_full_disk_is_no_bug(failing, capsys, path):
+    failing(OSError(errno.ENOSPC, "No space left on device", path))
+    assert run(["fail", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)["error"]
+    assert (told["what"], told["where"]) == ("the machine refused: no space left on device.", path or "")
+    assert told["advice"] == "Check the path, its rights, and the room there."
 
 
 def test_a_closed_pipe_is_silent():

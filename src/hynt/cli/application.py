@@ -20,8 +20,10 @@ from hynt.cli.failures import (
     EXIT_BUG,
     EXIT_INTERRUPTED,
     EXIT_READER_GONE,
+    of_the_machine,
     report_bug,
     report_error,
+    report_interruption,
     report_wrong_use,
     silence_output,
 )
@@ -101,10 +103,14 @@ def run(arguments: Sequence[str]) -> int:
             return report_wrong_use(error, wants_json=wants_json)
         if os.environ.get("HYNT_DEBUG") == "1":
             raise
+        refused = of_the_machine(error) if isinstance(error, OSError) else None
+        if refused is not None:
+            report_error(refused, wants_json=wants_json)
+            return refused.exit_code
         report_bug(error, wants_json=wants_json)
         return EXIT_BUG
     if code == EXIT_INTERRUPTED:  # typer leaves with it, without a word
-        print("interrupted: nothing half-written is left", file=sys.stderr)
+        report_interruption(wants_json=wants_json)
     return code or 0
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
 from typing import Any
 
 from hynt.cli.output import visible
-from hynt.errors import HyntError, UsageError
+from hynt.errors import DataError, HyntError, UsageError
 
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
@@ -44,6 +45,31 @@ def report_bug(error: Exception, *, wants_json: bool) -> None:
     print(f"error: {what} ({advice})", file=sys.stderr)
     if wants_json:
         _print_json(what, "", advice, EXIT_BUG)
+
+
+def report_interruption(*, wants_json: bool) -> None:
+    """Ctrl-C, where the verb has nothing to add."""
+    what = "interrupted: nothing half-written is left"
+    print(what, file=sys.stderr)
+    if wants_json:
+        _print_json(what, "", "", EXIT_INTERRUPTED)
+
+
+def of_the_machine(error: OSError) -> HyntError | None:
+    """What the machine refused: a full disk or a missing right is nobody's bug. None: it may well be one."""
+    if error.errno not in _REFUSALS:
+        return None
+    what = f"the machine refused: {(error.strerror or str(error)).lower()}."
+    where = "" if error.filename is None else os.fsdecode(error.filename)
+    return DataError(what, where=where, advice="Check the path, its rights, and the room there.")
+
+
+_REFUSALS = frozenset(
+    {
+        errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE,
+        errno.ENFILE, errno.ENAMETOOLONG, errno.ELOOP, errno.ESTALE,
+    }
+)  # fmt: skip
 
 
 def _shown(text: str) -> str:
