@@ -27,6 +27,7 @@ WRONG = [
     (["evaluate", "RUN", "--split", "tst"], "--split"),
     (["compare", "world", "--out", "out", "--task", "lnk"], "--task"),
     (["compare", "world", "--out", "out", "--models", "hint"], "--models"),
+    (["train", "world", "--out", "run", "--set", "model.dimension=7"], "model"),  # the path of the settings
     (["similar", "RUN", "nobody"], "ENTITY"),
     (["data", "show", "world", "nobody"], "ENTITY"),
 ]

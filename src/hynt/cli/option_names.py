@@ -19,7 +19,8 @@ def naming_options(command: Any) -> Any:
     """The command, or group of commands, with the words of its wrong uses changed to its options'."""
     for one in getattr(command, "commands", {}).values():
         naming_options(one)
-    if command.callback is not None:
+    takes_settings = any("--set" in parameter.opts for parameter in command.params)
+    if command.callback is not None and not takes_settings:  # there a bare word is the path of a setting
         command.callback = _renaming(command.callback, _words(command.params))
     return command
 
