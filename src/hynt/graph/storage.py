@@ -29,6 +29,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
 from hynt.graph.splitting import SPLITS
 from hynt.graph.vocabulary import Entity, Relation, RelationKind, Scale, Vocabulary
+from hynt.nearest import nearest
 
 BUILT_IN = ("world",)
 _ENTITIES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("entity", "label", "type")])
@@ -74,12 +75,28 @@ def graph_folder(source: str | os.PathLike[str]) -> Path:
     if str(source) in BUILT_IN:
         return Path(str(resources.files("hynt") / "world" / "graph"))
     folder = Path(source)
+    if folder.is_file():
+        raise UsageError(
+            "this is a file, and a graph is a folder.", where=str(source),
+            advice=f"Import it first: hynt data import {source} --format F --out GRAPH.",
+        )  # fmt: skip
     if not folder.is_dir():
+        near = nearest(str(source), BUILT_IN)
+        meant = f"Did you mean {near}? " if near else ""
         raise UsageError(
             f"there is no graph at {str(source)!r}.",
-            advice=f"Give a folder made by `hynt data import`, or a built-in name: {', '.join(BUILT_IN)}.",
+            advice=f"{meant}Give a folder made by `hynt data import`, or a built-in name: {', '.join(BUILT_IN)}.",
         )
+    if (folder / "config.toml").is_file() and (folder / MANIFEST_NAME).is_file() and not is_graph(folder):
+        kept = (folder / "graph").is_dir()
+        advice = f"Its graph is in {folder / 'graph'}." if kept else "Give the graph it was trained on."
+        raise UsageError("this is a run, not a graph.", where=str(source), advice=advice)
     return folder
+
+
+def is_graph(folder: Path) -> bool:
+    """Whether this is the folder of a graph, and not that of a run, which has a manifest too."""
+    return (folder / MANIFEST_NAME).is_file() and (folder / "entities.parquet").is_file()
 
 
 def _save(

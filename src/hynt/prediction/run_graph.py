@@ -12,6 +12,7 @@ from hynt.errors import DataError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.training.graph_identity import graph_of_run
 from hynt.training.hashed_files import INDEX_NAME, RESTORE, read_index
+from hynt.training.run_place import check_is_run
 
 
 @contextmanager
@@ -28,8 +29,7 @@ def whole_run() -> Iterator[None]:
 
 def run_graph(path: Path) -> KnowledgeGraph:
     """The graph that a run was made with; a `UsageError` where there is no run, or the graph is another."""
-    if not (path / INDEX_NAME).exists():
-        raise UsageError(f"there is no run at {str(path)!r}.", advice="Make one with: hynt train GRAPH --out RUN.")
+    check_is_run(path)
     with whole_run():
         entry = read_index(path / INDEX_NAME).get("graph")
         if not isinstance(entry, dict) or not {"path", "fingerprints"} <= set(entry):

@@ -43,6 +43,7 @@ from hynt.training.hashed_files import (
     write_atomically,
 )
 from hynt.training.model_choice import package_of, settings_class_of_run
+from hynt.training.run_place import check_is_run
 from hynt.training.settings import RunSettings
 
 SCHEMA_VERSION = 1
@@ -97,13 +98,7 @@ class RunFolder:
     @classmethod
     def open(cls, path: Path) -> RunFolder:
         """A run that is there. Its manifest is checked against its own hash."""
-        if not (path / INDEX_NAME).exists():
-            raise UsageError(f"there is no run at {str(path)!r}.", advice="Make one with: hynt train GRAPH --out RUN.")
-        if (path / "entities.parquet").is_file() and not (path / CONFIG).is_file():
-            raise UsageError(
-                "this is a graph, not a run.", where=str(path),
-                advice=f"Train on it first: hynt train {path} --out RUN",
-            )  # fmt: skip
+        check_is_run(path)
         manifest = read_index(path / INDEX_NAME)
         version = manifest.get("schema_version")
         if version != SCHEMA_VERSION:

@@ -1,0 +1,43 @@
+"""A graph where a run is wanted, a run where a graph is, a file where a folder is: said so, with what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+ASKED = ("--head", "p1", "--relation", "height", "--tail", "?")
+
+
+@pytest.mark.parametrize(
+    "verb", [("predict", *ASKED), ("similar", "p1"), ("evaluate",), ("embeddings", "--out", "OUT")]
+)
+def test_no_run(town_run, hynt, tmp_path, verb):
+    file = tmp_path / "facts.jsonl"
+    file.write_text("{}")
+    for given, words in {
+        town_run / "graph": "error: this is a graph, not a run.\n",
+        "world": "  what to do: Train on it first: hynt train world --out RUN\n",
+        file: "error: this is a file, and a run is a folder.\n",
+        tmp_path: "error: there is no run at ",
+    }.items():
+        refused = hynt(verb[0], given, *[tmp_path / "out.parquet" if word == "OUT" else word for word in verb[1:]])
+        assert refused.code == 2
+        assert words in refused.err
+        assert [path.name for path in tmp_path.iterdir()] == ["facts.jsonl"]
+
+
+@pytest.mark.parametrize("verb", [("train", "--out", "OUT"), ("data", "stats"), ("compare", "--out", "OUT")])
+def test_no_graph(town_run, hynt, tmp_path, verb):
+    file = tmp_path / "facts.jsonl"
+    file.write_text("{}")
+    for given, words in {
+        town_run: f"error: this is a run, not a graph.\n  where: {town_run}\n  what to do: Its graph is in {town_run}",
+        file: f"this is a file, and a graph is a folder.\n  where: {file}\n  what to do: Import it first: ",
+        "wrld": "what to do: Did you mean world? Give a folder",
+    }.items():
+        options = [
+            tmp_path / "out" if word == "OUT" else word for word in verb if word not in ("train", "data", "compare")
+        ]
+        refused = hynt(verb[0], *options, given)
+        assert refused.code == 2
+        assert words in refused.err
+        assert [path.name for path in tmp_path.iterdir()] == ["facts.jsonl"]
