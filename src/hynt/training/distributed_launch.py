@@ -23,10 +23,22 @@ from hynt.errors import HyntError
 GRACE_SECONDS = 10.0
 """How long the others may take to leave after one process failed."""
 
+LEFT_ALONE = 75
+"""How a process tells the one that watches that it fails only because another did."""
+
+INTERRUPTED = 130
+_WATCHED = "HYNT_WATCHED"
+PROGRAM = (sys.executable, "-m", "hynt")
+
 
 def is_launched() -> bool:
     """Whether torchrun, or `launch`, started this process as one of several."""
     return {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
+
+
+def is_watched() -> bool:
+    """Whether `launch` started this process, and will tell of a failure that is another one's."""
+    return _WATCHED in os.environ
 
 
 def restarts() -> int:
@@ -38,28 +50,46 @@ def launch(arguments: Sequence[str], processes: int, lost: str, advice: str) -> 
     """Runs `python -m hynt ARGUMENTS` in so many processes and returns the exit code of all of them.
 
     The first one speaks for all; the others' words are shown where one of them fails on its own. `lost` says what a
-    killed one means for the job, `advice` what to do then.
+    killed one means for the job, `advice` what to do then. After Ctrl-C, of which the first process has told, this one
+    leaves as well.
     """
     port = _free_port()
     with ExitStack() as stack:
         said = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]
-        started = [_start(arguments, rank, processes, port, said[rank]) for rank in range(processes)]
+        # With --json standard output holds one object: whose it is, is known when all are done.
+        results: list[IO[bytes]] = []
+        if "--json" in arguments:
+            results = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]
+        started = [
+            _start(arguments, rank, processes, port, said[rank], results[rank] if results else None)
+            for rank in range(processes)
+        ]
         stack.enter_context(_passing_signals_on(started))
         try:
             failed = _wait(started)
         finally:
             _end(started)
-        if failed is None:
-            return 0
-        code = started[failed].returncode
-        if code > 0:
-            if failed:
-                _tell(said[failed])
-            return code
-        name = signal.Signals(-code).name
-        raise HyntError(
-            f"process {failed + 1} of {processes} was ended by {name}, so {lost}", advice=advice,
-        )  # fmt: skip
+        if failed is not None and started[failed].returncode < 0:
+            name = signal.Signals(-started[failed].returncode).name
+            raise HyntError(f"process {failed + 1} of {processes} was ended by {name}, so {lost}", advice=advice)
+        cause = 0 if failed is None else _cause(started)
+        code = int(started[cause].returncode)
+        if results:
+            sys.stdout.write(_text(results[cause]))
+        if code == INTERRUPTED:
+            raise SystemExit(code)
+        if cause:
+            sys.stderr.write(_text(said[cause])[-4000:])
+        return 1 if code == LEFT_ALONE else code
+
+
+def _cause(started: Sequence[subprocess.Popen[bytes]]) -> int:
+    """Whose failure is that of the job: of those that failed on their own the first; then of those that were stopped,
+    be it because another one failed.
+    """
+    codes = [process.returncode for process in started]
+    own = [rank for rank, code in enumerate(codes) if code > 0 and code not in (LEFT_ALONE, INTERRUPTED)]
+    return [*own, *(rank for rank, code in enumerate(codes) if code == INTERRUPTED), 0][0]
 
 
 def _free_port() -> int:
@@ -68,18 +98,20 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _start(arguments: Sequence[str], rank: int, processes: int, port: int, said: IO[bytes]) -> subprocess.Popen[bytes]:
+def _start(
+    arguments: Sequence[str], rank: int, processes: int, port: int, said: IO[bytes], result: IO[bytes] | None
+) -> subprocess.Popen[bytes]:  # fmt: skip
     place = {
         "RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": processes, "LOCAL_WORLD_SIZE": processes,
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, _WATCHED: 1,
     }  # fmt: skip
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     usual = {"OMP_NUM_THREADS": str(max(1, cores // processes)), "GLOO_SOCKET_IFNAME": _loopback()}
     environment = usual | dict(os.environ) | {name: str(value) for name, value in place.items()}
     quiet = rank > 0
     return subprocess.Popen(
-        [sys.executable, "-m", "hynt", *arguments], env=environment,
-        stdout=subprocess.DEVNULL if quiet else None, stderr=said if quiet else None,
+        [*PROGRAM, *arguments], env=environment,
+        stdout=result or (subprocess.DEVNULL if quiet else None), stderr=said if quiet else None,
     )  # fmt: skip
 
 
@@ -137,6 +169,6 @@ def _end(started: Sequence[subprocess.Popen[bytes]]) -> None:
                 process.wait()
 
 
-def _tell(said: IO[bytes]) -> None:
-    said.seek(0)
-    sys.stderr.write(said.read()[-4000:].decode(errors="replace"))
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")

@@ -26,7 +26,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from hynt.errors import HyntError, UsageError
-from hynt.training.distributed_launch import restarts
+from hynt.training.distributed_launch import LEFT_ALONE, is_watched, restarts
 from hynt.training.interruption import Stopper
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class JobEnded(HyntError):
             "another process of this job ended, so this one stops as well; what was saved is kept.",
             advice="Look at what the other process said; training goes on with --resume.",
         )
+        if is_watched():
+            self.exit_code = LEFT_ALONE
 
 
 class Alone:
