@@ -1,9 +1,9 @@
-"""The dropout of GPUs, whose choice is a hash: it runs on any device, so its statistics are held here."""
+"""Both ways to drop: by a hash, as on GPUs, which runs on any device, and by random bits, as on a CPU."""
 
 import pytest
 import torch
 
-from hynt.models.layers.dropout import Dropout, kept
+from hynt.models.layers.dropout import Dropout, dropped_by_bits, kept
 
 SHAPE = (300, 1000)
 
@@ -56,3 +56,42 @@ def test_what_is_kept_grows_so_that_the_mean_stays():
 def test_no_rate_changes_nothing():
     x = torch.randn(4, 4)
     assert torch.equal(Dropout(0.0, 1, x.device)(x), x)
+
+
+@pytest.mark.parametrize("rate", [1e-3, 0.05, 0.4, 0.7])
+@pytest.mark.parametrize("shape", [(300, 1000), (299, 1001)])  # the second is no multiple of four
+def test_random_bits_drop_a_share_of_rate_anywhere(rate, shape):
+    torch.manual_seed(0)
+    found = dropped_by_bits(torch.ones(shape), rate)
+    is_kept = (found > 0).float()
+    five_deviations = 5 * (rate * (1 - rate)) ** 0.5
+    assert found.shape == shape
+    assert found.max().item() == pytest.approx(1 / (1 - rate), rel=1e-4)
+    assert abs(is_kept.mean() - (1 - rate)) < five_deviations / is_kept.numel() ** 0.5
+    for place in range(4):  # the four that share a draw
+        share = is_kept.flatten()[place::4].mean()
+        assert abs(share - (1 - rate)) < five_deviations / (is_kept.numel() / 4) ** 0.5
+
+
+def test_numbers_that_share_a_draw_are_dropped_independently():
+    torch.manual_seed(1)
+    is_kept = (dropped_by_bits(torch.ones(100_000, 4), 0.5) > 0).float()
+    assert (torch.corrcoef(is_kept.t()) - torch.eye(4)).abs().max() < 5 / 100_000**0.5
+
+
+def test_random_bits_come_from_the_seed_and_the_way_back_drops_the_same():
+    x = torch.randn(50, 33, requires_grad=True)
+    found = []
+    for seed in (3, 3, 4):
+        torch.manual_seed(seed)
+        found.append(Dropout(0.3, 1, x.device)(x))
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+    (gradient,) = torch.autograd.grad(found[0].sum(), x)
+    assert torch.equal(gradient == 0, found[0] == 0)
+    torch.testing.assert_close(gradient * x, found[0])
+
+
+def test_half_precision_stays_half():
+    x = torch.ones(1000, dtype=torch.bfloat16)
+    assert dropped_by_bits(x, 0.5).dtype == torch.bfloat16
