@@ -68,6 +68,15 @@ def test_a_run_learns_is_a_plain_hynt_when_done_and_goes_on_in_another_number_of
     assert losses(RunFolder.open(cut))[-1] == pytest.approx(losses(run)[-1], rel=0.2)  # other draws from there on
 
 
+def test_going_on_in_one_process_is_refused_with_a_word(tmp_path):
+    path = tmp_path / "run"
+    OWN.asked = False
+    assert together(2, stopped, path, stopper_of=lambda rank: OWN) == [0, 0]
+    with pytest.raises(UsageError, match="spread tables need several processes") as problem:
+        train(RunFolder.open(path), CPU)
+    assert "--processes 2" in problem.value.advice
+
+
 def test_what_is_saved_is_what_goes_on(tmp_path):
     """Stopped and resumed in as many processes, the run ends with the weights of one that was never stopped."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"

@@ -172,6 +172,7 @@ def train(
         run.tidy()
         return run
     settings, graph = run.settings(), run.graph()
+    check_tables(settings)  # a run that several processes began may be gone on with in one
     data = training_data(graph, settings, run.scaling(graph), device)
     model = learning_model(settings, data, device)
     phases = phases_for(model, data, settings)

@@ -33,17 +33,18 @@ def check_tables(settings: RunSettings) -> None:
     """Refuses spread tables where they cannot be, before a folder is made."""
     if settings.tables == "whole":
         return
-    problem = ""
     if not is_launched():
-        problem = "spread tables need several processes to be spread over"
-    elif settings.model_name != "hynt" or settings.model.tied_output or settings.model.numbers == "discrete":
+        raise UsageError(
+            "spread tables need several processes to be spread over.", where="tables",
+            advice="Say --processes 2, or more, or start it by torchrun.",
+        )  # fmt: skip
+    problem = ""
+    if settings.model_name != "hynt" or settings.model.tied_output or settings.model.numbers == "discrete":
         problem = "only hynt, with untied outputs and numbers as numbers, can have spread tables"
     elif settings.losses.softmax == "full":
         problem = "spread tables are trained with a sampled softmax"
     if problem:
-        raise UsageError(
-            f"{problem}.", where="tables", advice="Train with --processes, or torchrun, and --model hynt; or say whole."
-        )
+        raise UsageError(f"{problem}.", where="tables", advice="Change that, or say whole.")
     check_softmax(settings)
 
 
