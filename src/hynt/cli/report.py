@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.arguments import Device, RunArgument, ScoringDevice
+from hynt.cli.option_names import said_with
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
 from hynt.cli.progress import QuestionProgress
 from hynt.errors import UsageError
@@ -37,17 +38,18 @@ def report(
     _refuse(out, split)
     check_save(save)
     from hynt.graph.lookup import NameLookup
-    from hynt.prediction.run_graph import run_graph
+    from hynt.prediction.run_graph import run_graph, whole_run
 
     graph = run_graph(run)
     graph.split(split)
-    drawn = None if entity is None else NameLookup(graph).entity(entity)
+    with said_with("--entity"):
+        drawn = None if entity is None else NameLookup(graph).entity(entity)
 
     from hynt.prediction.predictor import load
     from hynt.reporting.report import make_report
 
     predictor = load(run, device.value, note_to_person)
-    with QuestionProgress("evaluating") as progress:
+    with whole_run(), QuestionProgress("evaluating") as progress:
         made = make_report(predictor, split, entity=drawn, again=again, asking=progress, note=note_to_person)
     content = made.page.encode("utf-8", "backslashreplace")
     write_whole(out, content)

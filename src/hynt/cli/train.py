@@ -111,12 +111,18 @@ def train(
 
 
 def _reopened(out: Path, wishes: Any, graph: Any, *, on_gpu: bool) -> Any:
+    from hynt.prediction.run_graph import whole_run
+    from hynt.training.checkpoint import WEIGHTS
     from hynt.training.choosing import resumed_settings
     from hynt.training.resume import refuse_changes
     from hynt.training.run_folder import RunFolder
 
-    run = RunFolder.open(out)
-    refuse_changes(run, resumed_settings(wishes, run.settings(), graph, on_gpu=on_gpu), graph)
+    with whole_run():
+        run = RunFolder.open(out)
+        if run.is_finished:
+            run.checked(WEIGHTS)
+        settings = run.settings()
+    refuse_changes(run, resumed_settings(wishes, settings, graph, on_gpu=on_gpu), graph)
     return run
 
 

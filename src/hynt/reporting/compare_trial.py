@@ -6,10 +6,9 @@ once. A row says how many epochs there was time for, and whether they are fewer 
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from statistics import median
@@ -37,6 +36,7 @@ from hynt.training.run_folder import RunFolder
 from hynt.training.schedule import lasting
 from hynt.training.settings import RunSettings
 from hynt.training.training_data import fit_scaling, training_table
+from hynt.training.training_record import read_record
 from hynt.training.validating import SampledEvaluator
 
 Asked = Callable[[int, int], None]
@@ -144,7 +144,7 @@ def described(model: Model) -> dict[str, Any]:
 def trained(loaded: LoadedRun, planned: int) -> dict[str, Any]:
     """How the training went, from the run's own records; `planned` is how many epochs the model's schedule has."""
     run, schedule = loaded.run, loaded.settings.schedule
-    lines = [json.loads(line) for line in run.metrics.read_text(encoding="utf-8").splitlines()]
+    lines = read_record(run.metrics)
     first = [line for line in lines if lines and line["phase"] == lines[0]["phase"]]
     epochs = [line for line in first if "loss" in line]
     curve = [line for line in lines if "validation" in line]
@@ -165,7 +165,7 @@ def trained(loaded: LoadedRun, planned: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _since_best(lines: list[Mapping[str, Any]]) -> int:
+def _since_best(lines: Sequence[Mapping[str, Any]]) -> int:
     """Validations since the best one."""
     found = [bool(line["best"]) for line in lines if "validation" in line]
     return found[::-1].index(True) if True in found else len(found)

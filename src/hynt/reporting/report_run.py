@@ -14,6 +14,7 @@ from hynt.reporting.page_html import Content, Markup, element
 from hynt.reporting.page_tables import definitions, figure, folded, section
 from hynt.training.loading import LoadedRun
 from hynt.training.run_folder import ENVIRONMENT
+from hynt.training.training_record import read_record
 
 PARTS = {"link": "entities", "relation": "relations", "number": "numbers"}
 
@@ -47,14 +48,13 @@ def training_section(loaded: LoadedRun) -> Markup:
 def training_records(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[dict[str, Any]]]:
     """The epochs, with the name of their phase, and the validations of metrics.jsonl."""
     epochs, validations = [], []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), 1):
+    for number, record in enumerate(read_record(path), 1):
         try:
-            record = json.loads(line)
             if "validation" in record:
                 validations.append({"epoch": record["epoch"], "metric": record["metric"], "value": record["value"]})
             else:
                 epochs.append((str(record["phase"]), {"epoch": record["epoch"], "loss": dict(record["loss"])}))
-        except (ValueError, KeyError, TypeError):
+        except (KeyError, TypeError, ValueError):
             raise DataError(
                 "the training record is damaged.", where=f"{path}:{number}", advice="Restore it from a copy."
             ) from None

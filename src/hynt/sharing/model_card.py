@@ -15,6 +15,7 @@ from typing import Any
 from hynt.errors import UsageError
 from hynt.graph.manifest import Manifest, read_manifest
 from hynt.training.run_folder import CONFIG, RunFolder
+from hynt.training.training_record import read_record
 
 HUB_LICENCES = (
     "apache-2.0", "bsd-3-clause", "cc0-1.0", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-4.0",
@@ -50,7 +51,7 @@ def card_facts(run: RunFolder, evaluation: Path | None, licence: str) -> CardFac
 
 def _validation(run: RunFolder) -> Mapping[str, Any]:
     epoch = run.manifest.get("training", {}).get("weights_of_epoch")
-    lines = [json.loads(line) for line in run.metrics.read_text(encoding="utf-8").splitlines()]
+    lines = read_record(run.metrics)
     found = [line["validation"] for line in lines if "validation" in line and line.get("epoch") == epoch]
     return found[-1] if found else {}
 
