@@ -92,3 +92,35 @@ def test_a_comparison_has_an_end(hynt, tmp_path):
     assert done.code == 2
     assert "--minutes-per-model" in done.json["error"]["what"]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "verb", [("data", "import", "SOURCE", "--format", "jsonl"), ("create", "wikidata", "SOURCE", "--all")]
+)
+def test_overwriting_replaces_graphs_alone_and_is_refused_before_reading(hynt, town_run, tmp_path, verb):
+    run = shutil.copytree(town_run, tmp_path / "run")  # it has a manifest too
+    before = sorted(path.name for path in run.iterdir())
+    words = [tmp_path / "not-there.json" if word == "SOURCE" else word for word in verb]
+    done = hynt(*words, "--out", run, "--overwrite")
+    assert done.code == 2, done.err
+    assert "run is not a saved graph, so it is not replaced." in done.err
+    assert sorted(path.name for path in run.iterdir()) == before
+
+
+def test_results_of_questions_are_not_written_under_the_name_of_another_format(hynt, town_run, tmp_path):
+    done = hynt("evaluate", town_run, "--questions", tmp_path / "questions.csv")
+    assert done.code == 2
+    assert "would hold Parquet under the name of another format.\n  where: --questions" in done.err
+
+
+def test_an_unfinished_run_is_not_exported(hynt, tmp_path):
+    import torch
+
+    from hynt.training.run import start
+    from tests.prediction.town_graph import town_graph
+    from tests.training.small_graph import tiny_settings
+
+    start(town_graph(), tiny_settings(), tmp_path / "run", torch.device("cpu"))
+    done = hynt("export", tmp_path / "run", "--out", tmp_path / "model.onnx")
+    assert done.code == 2, done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]

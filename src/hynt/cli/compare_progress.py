@@ -51,7 +51,8 @@ class CompareProgress:
 
     def ends(self, row: Mapping[str, Any]) -> None:
         """The row is there."""
-        epochs = f"{row['epochs']:,} epochs ({row['schedule_epochs']:,} in its own schedule)"
+        count = row["epochs"]
+        epochs = f"{count:,} epoch{'' if count == 1 else 's'} ({row['schedule_epochs']:,} in its own schedule)"
         self._show(self._limit, f"done: {epochs} in {row['train_seconds']:.0f} s", always=True)
 
     def note(self, text: str) -> None:

@@ -11,11 +11,10 @@ import typer
 
 from hynt.cli.arguments import Device, RunArgument, ScoringDevice
 from hynt.cli.evaluation_tables import print_evaluation
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
+from hynt.cli.output import JsonFlag, SaveFile, check_parquet, check_save, deliver
 from hynt.cli.progress import QuestionProgress
 from hynt.errors import UsageError
 from hynt.nearest import advice_on
-from hynt.whole_file import check_place
 
 if TYPE_CHECKING:
     from hynt.evaluation.evaluator import Evaluator
@@ -70,7 +69,7 @@ def evaluate(
 
     check_save(save)
     if questions is not None:
-        check_place(questions, "--questions")
+        check_parquet(questions, "--questions")
     groupings = _groupings(breakdown)
     tasks = checked_tasks(name.strip() for name in task.split(",") if name.strip())
     if processes > 1 and not is_launched():

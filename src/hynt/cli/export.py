@@ -40,6 +40,9 @@ def export(
         raise UsageError(f"{out} exists already.", where="--out", advice="Say --overwrite to replace it.")
     with whole_run():
         loaded = load_run(run)
+    if not loaded.run.is_finished:
+        advice = f"Go on: hynt train GRAPH --out {run} --resume."
+        raise UsageError("the run is not finished.", where=str(run), advice=advice)
     result = {"run": str(run), **export_onnx(loaded, out, qualifiers)}
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
 

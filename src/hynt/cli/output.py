@@ -49,12 +49,12 @@ def check_save(save: Path | None) -> None:
         check_place(save, "--save")
 
 
-def check_parquet(out: Path) -> None:
+def check_parquet(out: Path, option: str = "--out") -> None:
     """Refuse a place where no Parquet file can be written, or a name that promises another format."""
-    check_place(out, "--out")
+    check_place(out, option)
     if out.suffix.lower() in _OTHER_ENDINGS:
         raise UsageError(
-            f"{out} would hold Parquet under the name of another format.", where="--out",
+            f"{out} would hold Parquet under the name of another format.", where=option,
             advice=f"Name it {out.with_suffix('.parquet').name}; pandas, polars and DuckDB read it.",
         )  # fmt: skip
 

@@ -27,12 +27,12 @@ from hynt.creation.sources import get_source, prelude_of
 from hynt.creation.tasks import find_files, identity_of, plan_tasks, size_of
 from hynt.creation.unit_rows import unit_rows
 from hynt.creation.work_folder import PartSummary, WorkFolder
-from hynt.errors import RecordProblem, UsageError
+from hynt.errors import RecordProblem
 from hynt.formats.importing import ImportProgress, Progress
 from hynt.graph.assembly import Assembler, Assembly
 from hynt.graph.manifest import Manifest
 from hynt.graph.statistics import graph_statistics
-from hynt.graph.storage import save_assembly
+from hynt.graph.storage import check_target, save_assembly
 from hynt.graph.vocabulary import Entity
 
 _SMALLEST_PART, _LARGEST_PART = 4 << 20, 64 << 20
@@ -56,8 +56,7 @@ def create_graph(
 ) -> CreationResult:  # fmt: skip
     """Make a graph from a dump and save it as a folder."""
     options = options or CreationOptions()
-    if out.exists() and not overwrite:
-        raise UsageError(f"{out} exists already.", advice="Choose another folder, or say --overwrite to replace it.")
+    check_target(out, overwrite=overwrite)
     build = _Build(source, dump, out, options, progress)
     with _engine(options, build.work.folder) as engine:
         try:

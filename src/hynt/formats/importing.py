@@ -23,7 +23,7 @@ from hynt.graph.encoding import MixedRelations
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.leakage import find_leakage
 from hynt.graph.manifest import Manifest
-from hynt.graph.storage import save_assembly
+from hynt.graph.storage import check_target, save_assembly
 from hynt.graph.vocabulary import Entity
 
 _PROGRESS_EVERY = 8192  # facts
@@ -95,6 +95,7 @@ def import_graph(
         raise UsageError(
             f"{out} exists already.", where="--out", advice="Choose another folder, or say --overwrite to replace it."
         )
+    check_target(Path(out), overwrite=overwrite)
     run = _Import(Path(source), format_name, options or ImportOptions(), progress)
     with run.assembler:
         assembly = run.read()

@@ -99,6 +99,14 @@ def is_graph(folder: Path) -> bool:
     return (folder / MANIFEST_NAME).is_file() and (folder / "entities.parquet").is_file()
 
 
+def check_target(folder: Path, *, overwrite: bool) -> None:
+    """Refuses a folder that a graph would not be saved to. Whoever reads for hours first asks before."""
+    if folder.exists() and not overwrite:
+        raise UsageError(f"{folder} exists already.", advice="Choose another folder, or say --overwrite to replace it.")
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not is_graph(folder))):
+        raise UsageError(f"{folder} is not a saved graph, so it is not replaced.", advice="Choose another folder.")
+
+
 def _save(
     vocabulary: Vocabulary,
     entities: Iterable[Entity],
@@ -108,10 +116,7 @@ def _save(
     overwrite: bool,
 ) -> Manifest:
     folder = Path(folder)
-    if folder.exists() and not overwrite:
-        raise UsageError(f"{folder} exists already.", advice="Choose another folder, or say --overwrite to replace it.")
-    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / MANIFEST_NAME).exists())):
-        raise UsageError(f"{folder} is not a saved graph, so it is not replaced.", advice="Choose another folder.")
+    check_target(folder, overwrite=overwrite)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.partial-", dir=folder.parent))
