@@ -1,6 +1,6 @@
 """`python -m hynt` is the same as `hynt`."""
 
-from hynt.cli.application import main
+from hynt.cli.entry import main
 
 if __name__ == "__main__":
     main()

@@ -78,3 +78,22 @@ def test_an_interrupt_while_replacing_keeps_the_old_graph(hynt, source, graph, m
     assert done.code == 130
     assert (graph / "manifest.json").read_bytes() == before
     assert leftovers(graph.parent) == []
+
+
+INTERRUPTED_WHILE_LOADING = """
+import sys
+from hynt.cli.entry import main
+
+class Slow:
+    def find_spec(self, name, *where):
+        if name == "typer":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Slow())
+main()
+"""
+
+
+def test_an_interrupt_while_the_command_line_is_loaded_is_one_line():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_WHILE_LOADING], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted: nothing was begun\n")
