@@ -48,6 +48,7 @@ def test_one_clear_error_and_nothing_left(hynt, tmp_path, case):
     error = done.json["error"]
     assert error["exit_code"] == 1
     assert error["what"]
+    assert name in error["where"] or "source" in error["where"]
     assert word.lower() in done.err.lower()
     assert done.err.count("error:") == 1
     assert len(done.err) < 3000

@@ -57,7 +57,7 @@ def test_a_written_folder_is_the_same_graph(tmp_path):
 @pytest.mark.parametrize(
     "line, what",
     [
-        ("a\tr\t=5", "the format stare cannot write numbers, and Fact("),
+        ("a\tr\t=5", "the format stare cannot write numbers, and a fact of 'a' has one."),
         ("a,b\tr\tc", "the format stare cannot write the name 'a,b': it has no way to write a comma"),
         ("a\\nb\tr\tc", "the format stare cannot write the name 'a\\nb'"),
     ],

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
-from hynt.errors import UsageError
+from hynt.errors import DataError, UsageError
 
 _PLACE = re.compile(r"(?P<part>(?:relation|value) of )?(?P<name>[a-z_]+)(?P<number> \d+)?")  # value of qualifier 2
 
@@ -32,6 +33,16 @@ def said_with(option: str) -> Iterator[None]:
         yield
     except UsageError as problem:
         raise UsageError(problem.what, where=option, advice=problem.advice) from None
+
+
+@contextmanager
+def about(place: Path) -> Iterator[None]:
+    """Within the block a fault of data that names no place is one of this file or folder as a whole."""
+    try:
+        yield
+    except DataError as problem:
+        problem.where = problem.where or str(place)
+        raise
 
 
 def _words(parameters: list[Any]) -> dict[str, str]:

@@ -48,7 +48,7 @@ def write_fact(fact: Fact) -> str:
     for value in (fact.head, fact.relation, fact.tail, *(part for pair in fact.qualifiers for part in pair)):
         if isinstance(value, Number):
             raise DataError(
-                f"the format stare cannot write numbers, and {shortened(repr(fact), 300)} has one.",
+                f"the format stare cannot write numbers, and a fact of {shortened(fact.head, 100)!r} has one.",
                 advice="Export to tsv, jsonl or hynt.",
             )
         if any(mark in value for mark in ",\n\r") or value.startswith("\ufeff"):

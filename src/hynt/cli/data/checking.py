@@ -10,6 +10,7 @@ from hynt.cli.data.options import FormatOption, SourceArgument, SourceOptions
 from hynt.cli.data.outcome import plural, problems_of, tell_hints, tell_outcome, tell_problems
 from hynt.cli.interruption import interruptible
 from hynt.cli.option_groups import with_option_groups
+from hynt.cli.option_names import about
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.cli.progress import ReadingProgress
 
@@ -29,7 +30,7 @@ def check(
     from hynt.formats.importing import check_source
 
     check_save(save)
-    with interruptible(), ReadingProgress() as progress:
+    with about(source), interruptible(), ReadingProgress() as progress:
         report, outcome = check_source(source, format, options.importing(), progress=progress)
     result: dict[str, Any] = {
         "ok": not report.rejected, "source": str(source), "format": format,

@@ -11,6 +11,7 @@ from hynt.cli.data.options import FormatOption, OnError, SourceArgument, SourceO
 from hynt.cli.data.outcome import plural, problems_of, tell_hints, tell_outcome, tell_problems
 from hynt.cli.interruption import interruptible
 from hynt.cli.option_groups import with_option_groups
+from hynt.cli.option_names import about
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
 from hynt.cli.progress import ReadingProgress
 from hynt.whole_file import check_new_folder
@@ -44,7 +45,7 @@ def import_source(
     check_save(save)
     check_new_folder(out, "--out")
     wanted = options.importing(on_error=on_error.value, name=name, licence=licence, source=source_words)
-    with interruptible(), ReadingProgress() as progress:
+    with about(source), interruptible(), ReadingProgress() as progress:
         done = import_graph(source, format, out, wanted, overwrite=overwrite, progress=progress)
     manifest = done.manifest
     result: dict[str, Any] = {
