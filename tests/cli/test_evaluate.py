@@ -124,6 +124,15 @@ def test_results_break_down_into_parts_that_add_up(run, hynt):
     assert "results cannot be broken down by 'colour'" in refused.err
 
 
+def test_runs_on_two_graphs_are_not_compared_and_nothing_is_read(run, hynt, tmp_path):
+    other = train(start(small_graph(people=30), tiny_settings(), tmp_path / "other", CPU), CPU).path
+    done = hynt("evaluate", run, "--compare", other)
+    assert done.code == 2
+    assert "different graphs (entities: changed; " in done.err
+    assert "--compare" in done.err
+    assert hynt("evaluate", run, "--json", "--no-references").json["protocol"]["reads_of_split"] == 1
+
+
 def test_two_runs_are_compared_question_by_question(run, hynt, tmp_path):
     other = train(start(small_graph(), tiny_settings(seed=1), tmp_path / "other", CPU), CPU).path
     found = hynt("evaluate", run, "--json", "--no-references", "--compare", other).json

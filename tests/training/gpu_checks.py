@@ -85,7 +85,9 @@ def captured_equals_eager(kind: str = "captured") -> None:
     start_weights = [parameter.detach().clone() for parameter in captured.model.parameters()]
     steps(eager, 40)
     steps(captured, 40)
-    moved = max(float((a - b.detach()).abs().max()) for a, b in zip(start_weights, captured.model.parameters(), strict=True))
+    moved = max(
+        float((a - b.detach()).abs().max()) for a, b in zip(start_weights, captured.model.parameters(), strict=True)
+    )
     # The mean, not the most: where a gradient is nearly 0, Adam turns rounding into whole steps of single weights.
     apart = mean_difference(eager.model.parameters(), captured.model.parameters())
     usual = mean_difference(start_weights, captured.model.parameters())

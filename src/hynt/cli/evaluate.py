@@ -92,6 +92,8 @@ def evaluate(
     with team_of(target) as team:
         loaded = _opened(run, split, target)
         rival = None if other is None else _opened(other, split, target)  # refused before a split is read
+        if rival is not None:
+            _refuse_another_graph(loaded, rival)
         evaluator = evaluator_of(loaded, team)
         found = _asked(evaluator, loaded.model, "evaluating")
         result = found.to_mapping()
@@ -130,6 +132,17 @@ def _opened(run: Path, split: str, device: Any) -> Any:
         )  # fmt: skip
     loaded.graph.split(split)  # refuses an unknown split before it is counted
     return loaded
+
+
+def _refuse_another_graph(loaded: Any, rival: Any) -> None:
+    from hynt.training.graph_identity import graph_differences
+
+    differ = graph_differences(*(one.run.manifest["graph"]["fingerprints"] for one in (loaded, rival)))
+    if differ:
+        raise UsageError(
+            f"the two runs have different graphs ({'; '.join(differ)}).",
+            where="--compare", advice="Compare runs on one graph.",
+        )  # fmt: skip
 
 
 def _counted(loaded: Any, split: str, *, counts: bool) -> int:
