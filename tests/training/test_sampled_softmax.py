@@ -12,6 +12,7 @@ from hynt.batches.components import Components
 from hynt.batches.masked_batch import Task
 from hynt.batches.masking import hide
 from hynt.errors import UsageError
+from hynt.training import sampled_softmax
 from hynt.training.losses import LossSettings, smoothed_cross_entropy
 from hynt.training.masked_facts import MaskedFacts
 from hynt.training.run import new_model, start, train
@@ -236,6 +237,13 @@ def test_auto_samples_where_there_are_very_many_entities():
     assert samples(LossSettings(), FULL_UP_TO + 1)
     assert not samples(LossSettings(softmax="full"), 10**7)
     assert samples(LossSettings(softmax="sampled"), 10)
+
+
+def test_training_samples_by_itself_above_that_size(monkeypatch):
+    assert prepared(softmax="auto")[0].entity_loss is None
+    monkeypatch.setattr(sampled_softmax, "FULL_UP_TO", 10)
+    assert isinstance(prepared(softmax="auto")[0].entity_loss, NegativeSampler)
+    assert prepared(softmax="full")[0].entity_loss is None
 
 
 @pytest.mark.parametrize(("model", "own"), [("gran", {}), ("hynt", {"numbers": "discrete"}), ("transea", {})])
