@@ -82,7 +82,20 @@ def test_tiles_and_chunks_change_nothing(monkeypatch):
     for rows in (1, 2, 5, 1000):
         assert same(whole, asked(ScriptedModel(graph), graph, rows=rows))
     monkeypatch.setattr(sitting, "SCORES_AT_ONCE", 40)  # tiles of 8 rows see 5 candidates at a time
-    assert same(whole, asked(ScriptedModel(graph), graph, rows=8))
+    frugal = Measured(graph)
+    assert same(whole, asked(frugal, graph, rows=8))
+    assert 0 < frugal.most <= 40
+
+
+class Measured(ScriptedModel):
+    """Remembers the most scores it gave at once."""
+
+    most = 0
+
+    def score(self, question, candidates):
+        found = super().score(question, candidates)
+        self.most = max(self.most, found.numel())
+        return found
 
 
 class Forgetful(ScriptedModel):
