@@ -11,6 +11,7 @@ from hypothesis import strategies as some
 from hynt import number
 from hynt.errors import DataError, UsageError
 from hynt.prediction import best_candidates as best
+from hynt.prediction import scoring
 from hynt.prediction.asking import ask
 from hynt.prediction.candidates import Candidates, candidates_for
 from hynt.prediction.predictor import load
@@ -114,6 +115,26 @@ def test_all_scores_are_never_held_at_once(monkeypatch):
     found = best.best_candidates([(0, whole)], lambda first, end: None, 1.0, 3)
     assert max(widths) == 16
     assert found.candidate.tolist() == [[99, 98, 97]] * 4
+
+
+def test_entities_are_scored_in_chunks_with_the_same_answers(predictor, monkeypatch):
+    drawn = [("p2", "born in", "?"), ("?", "P26", "p3"), ("p4", "P26", "p1", [("place", "?")])]
+    whole = predictor.predict_many(drawn, top=5)
+    model = predictor.loaded.model
+    plain, most = model.score, []
+
+    def measured(question, candidates):
+        scores = plain(question, candidates)
+        most.append(scores.numel())
+        return scores
+
+    monkeypatch.setattr(model, "score", measured)
+    monkeypatch.setattr(scoring, "SCORES_AT_ONCE", 64 * 7)  # tiles of 64 rows see 7 entities at a time
+    in_chunks = predictor.predict_many(drawn, top=5)
+    assert max(most) <= 64 * 7 < 64 * predictor.graph.vocabulary.entity_count
+    for one, other in zip(whole, in_chunks, strict=True):
+        assert [answer.id for answer in one] == [answer.id for answer in other]
+        assert [answer.probability for answer in one] == pytest.approx([answer.probability for answer in other])
 
 
 def test_questions_of_python_users(predictor):
