@@ -11,14 +11,16 @@ import torch
 import torch.distributed as distributed
 from safetensors.torch import load_file
 
+from hynt.errors import DataError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.question_file import write_questions
 from hynt.training.distributed_follow import follow
-from hynt.training.distributed_start import check_shareable
+from hynt.training.distributed_start import check_shareable, heard_start, tell_start
 from hynt.training.distributed_team import Alone, JobEnded
+from hynt.training.graph_identity import fingerprints
 from hynt.training.interruption import Stopper
 from hynt.training.loading import load_run
-from hynt.training.progress import Interrupted
+from hynt.training.progress import Interrupted, Progress
 from hynt.training.run import Silence, start, train
 from hynt.training.run_folder import RunFolder
 from tests.training.processes import CPU, together
@@ -193,6 +195,18 @@ def test_what_failed_is_let_go_of_before_the_processes_part(tmp_path, capfd):
     assert together(1, fails_with_something_in_hand, tmp_path / "note") == [1]
     assert (tmp_path / "note").read_text() == "gone"
     assert "another process of this job ended" in capfd.readouterr().err
+
+
+def hears_of_another_graph(team) -> None:
+    if team.rank == 0:
+        tell_start(team, settings(), fingerprints(GRAPH), Progress(), resumed=False)
+        return
+    with pytest.raises(DataError, match="the graph of process 2 is not that of the first one"):
+        heard_start(team, small_graph(people=39))
+
+
+def test_a_machine_with_another_graph_refuses_to_train_along():
+    assert together(2, hears_of_another_graph) == [0, 0]
 
 
 def evaluated(team, run, kept) -> None:
