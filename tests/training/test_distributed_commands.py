@@ -114,7 +114,7 @@ def test_a_killed_worker_ends_the_job_with_a_clear_word_and_the_run_goes_on_from
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "process 2 of 2 was ended by SIGKILL, so training stopped; the last checkpoint is kept." in said
-    assert f"Go on with: hynt train {graph} --out {run} --resume" in said
+    assert f"Go on with: hynt train {graph} --out {run} --resume --processes 2" in said
     assert has_checkpoint(run)
     done = subprocess.run(
         [*hynt, *command(graph, run, 40), "--resume"], env=environment(), capture_output=True, text=True, check=False,

@@ -65,7 +65,7 @@ def train(
     from hynt.training.distributed_launch import is_launched, launch, restarts
 
     if processes > 1 and not is_launched() and not estimate:
-        advice = f"Go on with: hynt train {graph} --out {out} --resume"
+        advice = _how_to_go_on(graph, out, processes)
         code = launch(sys.argv[1:], processes, "training stopped; the last checkpoint is kept.", advice)
         if code:
             raise typer.Exit(code)
@@ -140,6 +140,7 @@ def _trained(
 ) -> dict[str, Any]:  # fmt: skip
     from hynt.tracking.tracker import Tracked
     from hynt.tracking.watching import tracking
+    from hynt.training.distributed_launch import is_watched
     from hynt.training.progress import Interrupted
     from hynt.training.run import train as train_run
 
@@ -150,7 +151,7 @@ def _trained(
             with tracking(progress, trackers, lambda: Tracked.of(run, track_to)) as watcher:
                 run = train_run(run, device, watcher, team.stopper, clock=team.clock, team=team)
         except Interrupted as stopped:
-            advice = f"Go on with: hynt train {graph} --out {out} --resume"
+            advice = _how_to_go_on(graph, out, team.world if is_watched() else 1)
             raise Interrupted(stopped.what, advice=advice) from None
     manifest = run.manifest
     return {
@@ -159,6 +160,11 @@ def _trained(
         "graph": manifest["graph"]["name"],
         **manifest["training"],
     }
+
+
+def _how_to_go_on(graph: str, out: Path | None, processes: int) -> str:
+    together = f" --processes {processes}" if processes > 1 else ""
+    return f"Go on with: hynt train {graph} --out {out} --resume{together}"
 
 
 def _print_summary(console: Console, summary: dict[str, Any]) -> None:
