@@ -2,8 +2,8 @@
 
     python -m benchmarks.curve_plot --out curve.png "HN-YG=hn-yg-link-curve.json" "WD50K=wd50k-link-750-epochs.json"
 
-A curve is NAME=FILE. Time is what training took by the clock, compiling and saving included, validating left out, so the runs
-must have had the card to themselves.
+A curve is NAME=FILE. Time is what training took by the clock, compiling and saving included, validating left out: the
+runs must have had the card to themselves.
 """
 
 from __future__ import annotations
