@@ -29,7 +29,7 @@ from benchmarks.paper_baselines import (
 PAPERS_NAME = {"HN-WK-resplit": "HN-WK"}
 OPENING = """# The baselines on the paper's graphs
 
-Made by `python -m benchmarks.reproduce_table FILE… > docs/results/baselines.md` from the raw files named below, which
+Made by `python -m benchmarks.reproduce_table FILE… --hynt GRAPH=FILE…` from the raw files named below, which
 `python -m benchmarks.reproduce` wrote on one NVIDIA H200. Each cell is what was measured here, on the test split, with
 realistic ties; in brackets is what the HyNT paper prints. **\\*** marks rows that are budget-limited: training time
 ended before the authors' schedule did, and the weights are those that validated best until then. The settings are those
