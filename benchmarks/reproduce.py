@@ -11,6 +11,9 @@ the same `--out`, it does only what is missing. Validation on a sample of facts 
 the options of the same names. `--models` takes names, `MODEL:PRESET`, and `all`. `--set MODEL:key=value` changes a
 setting of one model, `--set key=value` of all.
 
+`--search N` tries N settings of the model's grid in the paper first, on validation and in as much time as the row then
+takes; what they reached stands in the row.
+
 For a short budget on a large GPU the authors' batches are too small, so they are enlarged by `BUDGET` below, and rates
 with them: `--as-published` leaves presets as they are. What was changed stands in each row.
 """
@@ -81,6 +84,7 @@ class Work:
     seed: int
     batch_scale: float | None = None  # None: as `BUDGET` says
     test_facts: int | None = None
+    search: int = 0  # how many settings of the paper's grid are tried first
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     began: float = 0.0
 
@@ -120,9 +124,9 @@ def work_list(given: argparse.Namespace) -> list[Work]:
     jobs: list[dict[str, str]] = [{"graph": graph} for graph in given.graph]
     for text in given.job:
         pairs = dict(pair.split("=", 1) for pair in shlex.split(text))
-        unknown = set(pairs) - {"graph", "models", "seconds", "tasks", "test_facts"}
+        unknown = set(pairs) - {"graph", "models", "seconds", "tasks", "test_facts", "search"}
         if unknown or "graph" not in pairs:
-            sys.exit(f"cannot read the job {text!r}: it takes graph=, models=, seconds=, tasks= and test_facts=")
+            sys.exit(f"cannot read the job {text!r}: it takes graph=, models=, seconds=, tasks=, test_facts=, search=")
         jobs.append(pairs)
     found = []
     for job in jobs:
@@ -135,6 +139,7 @@ def work_list(given: argparse.Namespace) -> list[Work]:
                     job.get("tasks", given.tasks), changes, given.validation_facts, given.validations, given.device,
                     given.compiled, seed, 1.0 if given.as_published else given.batch_scale,
                     int(job["test_facts"]) if "test_facts" in job else given.test_facts,
+                    int(job.get("search", given.search)),
                 )
                 for seed in given.seeds
             ]  # fmt: skip
@@ -159,6 +164,7 @@ def main() -> None:
     parser.add_argument("--validation-facts", type=int, default=1000)
     parser.add_argument("--validations", type=int, default=6)
     parser.add_argument("--test-facts", type=int, help="ask about so many test facts only, drawn once")
+    parser.add_argument("--search", type=int, default=0, help="first try so many settings of the paper's grid")
     parser.add_argument("--compiled", action="store_true", help="compile steps: faster, but half a minute before that")
     parser.add_argument("--limit-seconds", type=float, default=float("inf"), help="end everything after this")
     parser.add_argument("--share-gpu", action="store_true", help="let processes run side by side on the GPU (MPS)")
@@ -246,7 +252,7 @@ class Reproduction:
             assert work.process is not None
             code = work.process.poll()
             if code is None:
-                if time.monotonic() - work.began < 3 * work.seconds + GRACE_SECONDS:
+                if time.monotonic() - work.began < (3 + (work.search > 1)) * work.seconds + GRACE_SECONDS:
                     continue
                 work.process.kill()
                 work.process.wait()

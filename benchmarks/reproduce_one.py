@@ -57,6 +57,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     import torch
 
     from benchmarks.reproduce import BUDGET, Budget
+    from benchmarks.reproduce_search import GRIDS, searched
     from hynt.graph.storage import load_graph
     from hynt.reporting.compare_trial import Place, Trial, run_trial, trivial_rows
     from hynt.training.environment import describe_environment
@@ -79,9 +80,12 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
         min(work["validation_facts"], budget.validation_facts or work["validation_facts"]),
         work["test_facts"], changes_of(work, plain.settings(graph, device).batch_size),
     )  # fmt: skip
+    found: list[dict[str, Any]] = []
+    if work["search"] > 1 and work["model"] in GRIDS:
+        trial, found = searched(place, trial, work["search"], Teller())
     with tempfile.TemporaryDirectory(prefix="reproduce-run-") as folder:
         row = run_trial(place, trial, Path(folder) / "run", Teller())
-    write(out, row)
+    write(out, row | ({"searched": found} if found else {}))
 
 
 def write(path: Path, row: Mapping[str, Any]) -> None:

@@ -35,8 +35,8 @@ realistic ties; in brackets is what the HyNT paper prints. **\\*** marks rows th
 ended before the authors' schedule did, and the weights are those that validated best until then. The settings are those
 of the presets `MODEL-paper`, with the changes listed: batches larger and rates higher than the authors', because time
 was short. Several models trained on the card at once, so seconds and facts/s are those of a shared card; compiling is
-left out of them. One seed. No setting was searched for. `hynt` is the first seed of [its own results](index.md), with
-the authors' whole schedule.
+left out of them. One seed. Settings were searched for only where a row says so. `hynt` is the first seed of
+[its own results](index.md), with the authors' whole schedule.
 """
 
 
@@ -140,7 +140,8 @@ def cost_table(rows: Mapping[str, Any]) -> str:
             [
                 name_of(row), f"{row['epochs']} of {row['schedule_epochs']}", f"{row['train_seconds']:.0f}", speed,
                 f"{row['peak_memory_bytes'] / 1e9:.1f}", " ".join(cell(one, digits=3) for one in curve),
-                ", ".join(f"`{change}`" for change in row["changes"]) or "–",
+                (", ".join(f"`{change}`" for change in row["changes"]) or "–")
+                + (f"; best of {len(row['searched'])} of the grid on validation" if "searched" in row else ""),
             ]
         )  # fmt: skip
     titles = ["model", "epochs", "train s", "facts/s", "GPU memory, GB", "validation curve", "changed"]

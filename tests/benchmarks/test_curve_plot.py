@@ -13,7 +13,7 @@ def test_a_curve_is_drawn_from_its_validations(tmp_path, monkeypatch):
     ]
     file, out = tmp_path / "run.json", tmp_path / "curve.png"
     file.write_text(json.dumps({"jobs": {"link": {"train": {"seeds": {"3": {"curve": curve}}}}}}))
-    assert curve_plot.points(file, 0.5) == [(12.5, 0.1), (25.0, 0.2)]
-    monkeypatch.setattr(sys, "argv", ["curve_plot", "--out", str(out), f"HN-YG={file}@0.5"])
+    assert curve_plot.points(file) == [(99.0, 0.1), (200.0, 0.2)]
+    monkeypatch.setattr(sys, "argv", ["curve_plot", "--out", str(out), f"HN-YG={file}"])
     curve_plot.main()
     assert out.read_bytes().startswith(b"\x89PNG")

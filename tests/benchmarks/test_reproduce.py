@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from benchmarks.paper_baselines import ORDER
+from benchmarks.reproduce_search import GRIDS, grid_changes
 from hynt.graph.storage import save_graph
 from tests.conftest import ROOT
 from tests.training.small_graph import small_graph
@@ -71,3 +73,29 @@ def test_a_budget_that_is_used_up_is_said_and_so_is_a_call_without_time(saved, t
     found, _ = reproduced(tmp_path / "none.json", "--limit-seconds", "0", graphs=[saved])
     assert found["rows"] == {}
     assert all("time" in one["reason"] for one in found["failed"].values())
+
+
+def test_a_grid_is_searched_on_validation_before_the_row_is_made(saved, tmp_path):
+    found, _ = reproduced(
+        tmp_path / "result.json", "--models", "transea", "--seconds-per-model", "20", "--validation-facts", "5",
+        "--search", "3", *SMALL, graphs=[saved],
+    )  # fmt: skip
+    row = found["rows"]["small transea"]
+    assert [len(one["changes"]) > 0 for one in row["searched"]] == [False, True, True]
+    best = max(row["searched"], key=lambda one: one["value"])
+    assert row["changes"] == ["batch_size=1024", "schedule.epochs=3", "model.dimension=8", *best["changes"]]
+    assert row["best"]["value"] == pytest.approx(best["value"])  # the same training, once more
+    for change in best["changes"]:
+        path, _, value = change.partition("=")
+        node = row["settings"]
+        for part in path.split("."):
+            node = node[part]
+        assert str(node) == value
+
+
+def test_every_model_of_the_paper_has_a_grid_that_differs_from_its_first():
+    assert set(GRIDS) == set(ORDER)
+    for model in GRIDS:
+        changes = grid_changes(model, 4)
+        assert changes[0] == ()
+        assert len(set(changes)) == 4
