@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,13 +29,6 @@ class Teller:
     def note(self, text: str) -> None:
         """Passed on."""
         print(f"note: {text}", flush=True)
-
-
-def training_clock() -> float:
-    """Seconds without those of compiling: a budget of a minute would be spent before the first step."""
-    from hynt.training.captured_step import CapturedStep
-
-    return time.monotonic() - CapturedStep.preparing_seconds
 
 
 def changes_of(work: Mapping[str, Any], batch_size: int) -> tuple[str, ...]:
@@ -67,7 +59,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     if device.type == "cuda":
         torch.set_float32_matmul_precision("high")  # while training; evaluation takes full float32 products
     graph = load_graph(work["graph"])
-    place = Place(graph, device, Path(work["graph"]), work["tasks"].split(","), work["compiled"], training_clock)
+    place = Place(graph, device, Path(work["graph"]), work["tasks"].split(","), work["compiled"])
     if work["model"] == "trivial":
         rows = trivial_rows(place, Trial("frequency", changes=tuple(work["changes"])).settings(graph, device))
         write(out, {"environment": describe_environment(device), **rows})

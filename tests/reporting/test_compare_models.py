@@ -10,7 +10,8 @@ import torch
 
 from hynt.reporting.compare_models import Comparison, trial_for
 from hynt.reporting.compare_table import minutes_text
-from hynt.reporting.compare_trial import Place, Trial
+from hynt.reporting.compare_trial import Place, Trial, training_clock
+from hynt.training.captured_step import CapturedStep
 from hynt.training.choosing import Wishes, settings_for
 from hynt.training.interruption import Stopper
 from hynt.training.progress import Interrupted
@@ -101,6 +102,13 @@ def test_every_model_has_the_same_time_however_few_epochs_its_schedule_has(tmp_p
     lines = map(json.loads, _lines(tmp_path / "compared" / "runs" / "hynt-0"))
     rates = [line["learning_rate"] for line in lines if "learning_rate" in line]
     assert rates[0] > 100 * rates[-1]  # the cosine ends with the time
+
+
+def test_compiling_takes_no_training_time(monkeypatch):
+    before = training_clock()
+    monkeypatch.setattr(CapturedStep, "preparing_seconds", CapturedStep.preparing_seconds + 1000.0)
+    assert -1000 <= training_clock() - before < -990
+    assert Place(small_graph(), CPU).clock is training_clock
 
 
 def _lines(run):

@@ -32,7 +32,8 @@ def compare(
     ] = None,
     models: Annotated[str, typer.Option("--models", metavar="M,M…", help="Names from `hynt models`, or all.")] = "all",
     minutes: Annotated[
-        float, typer.Option("--minutes-per-model", min=0.001, max=1e6, help="Of training; testing comes on top.")
+        float,
+        typer.Option("--minutes-per-model", min=0.001, max=1e6, help="Of training alone; testing comes on top."),
     ] = 2.0,
     seeds: Annotated[str, typer.Option("--seeds", metavar="S,S…", help="Each model is trained once a seed.")] = "0",
     task: Annotated[
@@ -52,7 +53,7 @@ def compare(
     from hynt.evaluation.questions import checked_tasks
     from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
     from hynt.reporting.compare_models import Comparison, model_names, trial_for
-    from hynt.reporting.compare_trial import Place
+    from hynt.reporting.compare_trial import Place, training_clock
     from hynt.training.environment import describe_environment
     from hynt.training.interruption import stopping_on_signals
     from hynt.training.progress import Interrupted
@@ -72,7 +73,7 @@ def compare(
         raise UsageError(f"{out} is a file.", where="--out", advice="Give a folder.")
     check_new_folder(out / "rows", "--out")
     hint_at_numbers(loaded)
-    clock = time.process_time if by_processor else time.monotonic
+    clock = time.process_time if by_processor else training_clock
     place = Place(
         loaded, target, None if graph in BUILT_IN else graph_folder(graph), tasks,
         compiled=minutes >= MINUTES_WORTH_COMPILING, clock=clock,

@@ -27,6 +27,7 @@ from hynt.evaluation.results import Evaluation, by_scope
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.contract import Model
 from hynt.models.registry import build
+from hynt.training.captured_step import CapturedStep
 from hynt.training.choosing import Wishes, settings_for
 from hynt.training.interruption import Stopper
 from hynt.training.loading import LoadedRun, load_run
@@ -41,6 +42,13 @@ from hynt.training.validating import SampledEvaluator
 
 Asked = Callable[[int, int], None]
 """Hears how many questions are done, of how many."""
+
+
+def training_clock() -> float:
+    """Seconds, without those in which steps were compiled: a budget of a minute would be spent before the first step,
+    and a rate that falls with time would have fallen already.
+    """
+    return time.monotonic() - CapturedStep.preparing_seconds
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,7 @@ class Place:
     graph_source: Path | None = None  # the saved graph's folder, for one too large to keep in a run
     tasks: Iterable[str] = TASKS
     compiled: bool = True  # on a GPU: whether steps are compiled before they are captured
-    clock: Callable[[], float] = time.monotonic  # what training time is told by
+    clock: Callable[[], float] = training_clock  # what training time is told by
 
 
 def run_trial(
