@@ -91,10 +91,6 @@ def import_graph(
     progress: Progress = lambda state: None,
 ) -> ImportResult:
     """Read a source and save it as a graph folder."""
-    if Path(out).exists() and not overwrite:
-        raise UsageError(
-            f"{out} exists already.", where="--out", advice="Choose another folder, or say --overwrite to replace it."
-        )
     check_target(Path(out), overwrite=overwrite)
     run = _Import(Path(source), format_name, options or ImportOptions(), progress)
     with run.assembler:

@@ -102,9 +102,13 @@ def is_graph(folder: Path) -> bool:
 def check_target(folder: Path, *, overwrite: bool) -> None:
     """Refuses a folder that a graph would not be saved to. Whoever reads for hours first asks before."""
     if folder.exists() and not overwrite:
-        raise UsageError(f"{folder} exists already.", advice="Choose another folder, or say --overwrite to replace it.")
+        raise UsageError(
+            f"{folder} exists already.", where="out", advice="Choose another folder, or say --overwrite to replace it."
+        )
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not is_graph(folder))):
-        raise UsageError(f"{folder} is not a saved graph, so it is not replaced.", advice="Choose another folder.")
+        raise UsageError(
+            f"{folder} is not a saved graph, so it is not replaced.", where="out", advice="Choose another folder."
+        )
 
 
 def _save(
