@@ -168,7 +168,8 @@ def page(files: Sequence[Path], hynt: Mapping[str, Path]) -> Iterator[str]:
             papers = PAPERS_NAME.get(graph, graph)
             commands = [*result.get("earlier_commands", []), result["command"]]
             told = ", then ".join(f"`python -m benchmarks.reproduce {_command(one)}`" for one in commands)
-            yield f"## {graph}\n\nRaw: `raw/{file.name}`. Command: {told}"
+            made = f", made {result['commit']}" if "commit" in result else ""  # written into the file by hand
+            yield f"## {graph}\n\nRaw: `raw/{file.name}`{made}. Command: {told}"
             if papers != graph:
                 yield f"The paper's figures are of {papers}, whose split differs: they are here for orientation."
             yield link_table(rows, beside, papers)

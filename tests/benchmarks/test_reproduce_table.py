@@ -27,7 +27,8 @@ def test_the_page_has_ours_and_the_papers(tmp_path):
     number = {"triplet": {"rmse": 0.09}, "all": {"rmse": 0.1}}
     everywhere = ["link, qualifier value", "number, qualifier value"]
     result = {
-        "earlier_commands": [["--first"]], "command": ["--graph", "graphs/HN-YG", "--job", "graph=a models=b"],
+        "commit": "at `abc`", "earlier_commands": [["--first"]],
+        "command": ["--graph", "graphs/HN-YG", "--job", "graph=a models=b"],
         "rows": {
             "HN-YG gran": row("gran", False, everywhere, link=link, number=number),
             "HN-YG stare": row("stare", True, ["link, head"], link=link),
@@ -41,6 +42,7 @@ def test_the_page_has_ours_and_the_papers(tmp_path):
     ours = tmp_path / "hn-yg-link.json"
     ours.write_text(json.dumps({"jobs": {"link": {"train": {"seeds": {"0": of_hynt}}}}}), encoding="utf-8")
     text = "\n".join(page([file], {"HN-YG": ours}))
+    assert "Raw: `raw/baselines-hn-yg.json`, made at `abc`. Command:" in text
     assert "| `hynt` | .2036 | .1018 | .2036 | .4072 | .2100 |" in text
     assert "`python -m benchmarks.reproduce --first`, then `python -m benchmarks.reproduce --graph" in text
     assert "| `stare` \\* | .1876 (.1826) | .0938 (.1262) | .1876 (.2042) | .3752 (.2907) | – |" in text
