@@ -95,14 +95,31 @@ def test_the_parameters_of_each_option():
 
 
 def test_as_released_switches_every_difference():
-    settings = as_released(HyntSettings(dropout=0.3, position_scale=0.25))
+    settings = as_released(HyntSettings(dropout=0.3, position_scale=0.25, context_scale=0.1))
     assert settings.dropout == 0.3
     assert not settings.number_bias
     assert settings.encoding_bias
     assert not settings.context_position
     assert settings.number_of_hidden_relation == "entity"
     assert settings.equal_start
-    assert settings.position_scale == 1.0
+    assert settings.position_scale == settings.context_scale == 1.0
+
+
+def test_context_scale_is_how_large_the_context_starts_and_changes_nothing_else():
+    facts = facts_of([0, 1, 2])
+    rows = torch.arange(len(facts))
+    batch, _ = hide(facts, rows, torch.zeros_like(rows), layout_of([(1, 0), (1, 1), (1, 2)]))
+    made = []
+    for scale in (1.0, 0.1):
+        torch.manual_seed(0)
+        made.append(Hynt(facts.sizes, HyntSettings(**SMALL, context_scale=scale)).eval())
+    loud, quiet = made
+    with torch.no_grad():
+        z = [model._context(batch, model._embed(batch)) for model in made]
+    torch.testing.assert_close(z[1], 0.1 * z[0])
+    gain = "context.layers.1.feedforward_norm.weight"
+    for (name, one), other in zip(loud.named_parameters(), quiet.parameters(), strict=True):
+        assert torch.equal(one, other) != (name == gain), name
 
 
 def test_discrete_numbers_need_literals_and_nothing_else_takes_them():

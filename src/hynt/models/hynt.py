@@ -77,6 +77,7 @@ class Hynt(nn.Module):
             d, settings.context_layers, settings.context_heads, settings.context_feedforward,
             settings.dropout, settings.equal_start,
         )  # fmt: skip
+        nn.init.constant_(self.context.last_norm().weight, settings.context_scale)
         self.prediction: Transformer | None = None
         if settings.prediction == "transformer":
             self.prediction = Transformer(

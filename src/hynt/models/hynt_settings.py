@@ -50,6 +50,11 @@ class HyntSettings:
     Small ones leave room for what they are added to (docs/models.md, "How weights start").
     """
 
+    context_scale: Annotated[float, Range(0)] = 1.0
+    """How large z starts: the gain of the context transformer's last norm. At 1, where the released code starts, z is
+    far larger than the h, r and t it stands beside, and a model may learn to look at nothing else.
+    """
+
     def __post_init__(self) -> None:
         for heads in (self.context_heads, self.prediction_heads):
             if self.dimension % heads:
@@ -63,4 +68,5 @@ def as_released(settings: HyntSettings) -> HyntSettings:
     return replace(
         settings, number_bias=False, encoding_bias=True, context_position=False,
         number_of_hidden_relation="entity", equal_start=True, position_scale=1.0,
+        context_scale=1.0,
     )  # fmt: skip

@@ -73,6 +73,11 @@ class Transformer(nn.Module):
         ]
         self.layers = nn.ModuleList([first, *rest])
 
+    def last_norm(self) -> nn.LayerNorm:
+        """What the outcome comes from: its gain is how large the outcome is."""
+        norm: nn.LayerNorm = self.layers[-1].feedforward_norm  # type: ignore[assignment]
+        return norm
+
     def forward(self, tokens: Tensor, groups: Sequence[Group], asked: Tensor) -> Tensor:
         """(rows, dimension): the final representations of the `asked` tokens, (rows,) token numbers, one a row in
         order.
