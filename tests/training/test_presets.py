@@ -51,8 +51,15 @@ def test_presets_are_the_authors(name):
     assert settings.validation.metric == asked[name.rpartition("-")[2]]
 
 
+def test_the_long_preset_differs_from_the_authors_in_length_alone():
+    long, authors = dict(PRESETS.get("hn-yg-number-long")), dict(PRESETS.get("hn-yg-number"))
+    assert long.pop("schedule") == {"epochs": 750, "period": 50}
+    assert authors.pop("schedule") == {"epochs": 350, "period": 50}
+    assert long == authors
+
+
 def test_every_preset_makes_settings_that_can_be_written():
-    of_hynt = {*PUBLISHED, "world"}
+    of_hynt = {*PUBLISHED, "hn-yg-number-long", "world"}
     assert of_hynt <= set(PRESETS)
     for name in PRESETS:  # those of other models begin with the model's name
         model = "hynt" if name in of_hynt else max((m for m in MODELS if name.startswith(f"{m}-")), key=len)
