@@ -96,8 +96,12 @@ def test_a_small_graph_sees_as_many_facts_as_another_on_any_device(facts, epochs
 
 def test_a_sparse_graph_is_held_back_more():
     dense, sparse = (defaults_for(_Sized(3_000, entities), on_gpu=False) for entities in (1_000, 1_001))
-    assert (dense["model"]["dropout"], dense["losses"]["smoothing"]) == (0.1, 0.2)
-    assert (sparse["model"]["dropout"], sparse["losses"]["smoothing"]) == (0.2, 0.4)
+    assert (dense["model"]["dropout"], dense["model"]["context_scale"], dense["losses"]["smoothing"]) == (0.1, 1.0, 0.2)
+    assert (sparse["model"]["dropout"], sparse["model"]["context_scale"], sparse["losses"]["smoothing"]) == (
+        0.2,
+        0.1,
+        0.4,
+    )
 
 
 def test_spread_tables_and_the_settings_for_small_graphs_go_together():

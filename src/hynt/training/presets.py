@@ -142,7 +142,8 @@ def defaults_for(graph: KnowledgeGraph, *, on_gpu: bool) -> Mapping[str, Any]:
 
 def _for_small(facts: int, *, is_sparse: bool) -> Mapping[str, Any]:
     """A narrow model of one layer each, and as many epochs as there is time for: what few facts need most is steps.
-    Where an entity has few facts the model learns them by heart, so dropout and smoothing are higher.
+    Where an entity has few facts the model learns them by heart, so dropout and smoothing are higher and the context
+    starts quiet.
 
     Found on validation, on parts of four graphs (docs/training.md, "Settings for your own graph").
     """
@@ -156,7 +157,7 @@ def _for_small(facts: int, *, is_sparse: bool) -> Mapping[str, Any]:
         "model": {
             "dimension": 64, "context_layers": 1, "prediction_layers": 1, "context_heads": 4, "prediction_heads": 4,
             "context_feedforward": 256, "prediction_feedforward": 256, "dropout": dropout,
-            "tied_output": True, "position_scale": 0.25,
+            "tied_output": True, "position_scale": 0.25, "context_scale": 0.1 if is_sparse else 1.0,
         },
     }  # fmt: skip
 
