@@ -171,7 +171,7 @@ def _run_all(given: argparse.Namespace, place: Path) -> None:
         "threads": given.threads, "models": {},
         "command": [Path(part).name if part.startswith("/") else part for part in sys.argv[1:]],
     }  # fmt: skip
-    environment = {**os.environ, "OMP_NUM_THREADS": str(given.threads), "OMP_WAIT_POLICY": "PASSIVE"}
+    environment = {**os.environ, "OMP_NUM_THREADS": str(given.threads)}
     options = ["--graph", given.graph, "--preset", given.preset, "--device", given.device]
     options += ["--threads", str(given.threads), "--seconds", str(given.seconds)]
     options += [] if given.epochs is None else ["--epochs", str(given.epochs)]
