@@ -51,6 +51,25 @@ def test_presets_are_the_authors(name):
     assert settings.validation.metric == asked[name.rpartition("-")[2]]
 
 
+# name: where the context starts, the weight of relations: what the authors' table leaves open, chosen on validation
+CHOSEN = {"hn-yg-link": (0.03, 1.0), "wd50k-link": (0.3, 0.3), "wikipeople-link": (0.3, 0.3)}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_what_the_authors_left_open_is_as_validation_chose_it(name):
+    settings = from_mapping(settings_class_for("hynt"), dict(PRESETS.get(name)))
+    assert (settings.model.context_scale, settings.losses.relation_weight) == CHOSEN.get(name, (1.0, 1.0))
+
+
+@pytest.mark.parametrize("model", ["nalp", "tnalp", "hinge", "neuinfer"])
+def test_negatives_come_from_all_values_but_for_the_authors_own_settings(model):
+    pools = {name: PRESETS.get(name)["model"]["pool"] for name in PRESETS if name.startswith(f"{model}-")}
+    own = {name: pool for name, pool in pools.items() if name.endswith("-wikipeople")}
+    assert {f"{model}-paper", f"{model}-small"} <= set(pools)
+    assert set(own.values()) <= {"seen"}
+    assert {pool for name, pool in pools.items() if name not in own} == {"all"}
+
+
 def test_the_long_preset_differs_from_the_authors_in_length_alone():
     long, authors = dict(PRESETS.get("hn-yg-number-long")), dict(PRESETS.get("hn-yg-number"))
     assert long.pop("schedule") == {"epochs": 750, "period": 50}
