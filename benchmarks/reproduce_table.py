@@ -35,8 +35,10 @@ realistic ties; in brackets is what the HyNT paper prints. **\\*** marks rows th
 ended before the authors' schedule did, and the weights are those that validated best until then. The settings are those
 of the presets `MODEL-paper`, with the changes listed: batches larger and rates higher than the authors', because time
 was short. Several models trained on the card at once, so seconds and facts/s are those of a shared card; compiling is
-left out of them. One seed. Settings were searched for only where a row says so. `hynt` is the first seed of
-[its own results](index.md), with the authors' whole schedule.
+left out of them. One seed. Rows with `model.pool=seen` learnt from negatives among the values seen in the same place,
+as the presets said before `5b59d6c`: [what that costs](../baselines-nary.md#facts-with-negatives). Settings were
+searched for only where a row says so. `hynt` is the first seed of [its own results](index.md), with the authors' whole
+schedule.
 """
 
 
@@ -52,6 +54,13 @@ def value(row: Mapping[str, Any], task: str, scope: str, metric: str) -> float |
         return None
     found = row["test"]["realistic"].get(task, {}).get(scope, {}).get(metric)
     return None if found is None else float(found)
+
+
+def _negatives(row: Mapping[str, Any]) -> list[str]:
+    """Where a row's negatives came from: presets have not always said the same, and much hangs on it."""
+    pool = row["settings"]["model"].get("pool")
+    is_said = any(change.startswith("model.pool=") for change in row["changes"])
+    return [] if pool is None or is_said else [f"model.pool={pool}"]
 
 
 def cell(ours: float | None, papers: float | None = None, digits: int = 4) -> str:
@@ -140,7 +149,7 @@ def cost_table(rows: Mapping[str, Any]) -> str:
             [
                 name_of(row), f"{row['epochs']} of {row['schedule_epochs']}", f"{row['train_seconds']:.0f}", speed,
                 f"{row['peak_memory_bytes'] / 1e9:.1f}", " ".join(cell(one, digits=3) for one in curve),
-                (", ".join(f"`{change}`" for change in row["changes"]) or "–")
+                (", ".join(f"`{change}`" for change in [*row["changes"], *_negatives(row)]) or "–")
                 + (f"; best of {len(row['searched'])} of the grid on validation" if "searched" in row else ""),
             ]
         )  # fmt: skip

@@ -17,6 +17,7 @@ def row(model, limited, answers, **tasks):
     return {
         "model": model, "budget_limited": limited, "answers": answers, "epochs": 5, "schedule_epochs": 100,
         "train_seconds": 60.4, "facts_per_second": 12345.6, "peak_memory_bytes": 2.5e9, "changes": ["batch_size=1024"],
+        "settings": {"model": {"pool": "seen"} if limited else {}},
         "curve": [{"value": 0.1}, {"value": 0.15}], "per_relation": [{"relation": "P1352", "rmse": 20.25}],
         "test": {"realistic": tasks},
     }  # fmt: skip
@@ -51,6 +52,7 @@ def test_the_page_has_ours_and_the_papers(tmp_path):
     assert "| `gran` | .0900 (.1180) | .1000 (.1247) |" in text
     assert "| frequency | .1876 | .0938 | .1876 | .3752 | – |" in text
     assert "| `gran` | 5 of 100 | 60 | 12,346 | 2.5 | .100 .150 | `batch_size=1024` |" in text
+    assert "| .100 .150 | `batch_size=1024`, `model.pool=seen` |" in text
     assert "Without a row: `ram` (ended with 1)." in text
     assert '--graph HN-YG --job "graph=a models=b"' in text
     assert "| `gran` | 20.2 | – | – | – |" in text
