@@ -49,10 +49,11 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     import torch
 
     from benchmarks.reproduce import BUDGET, Budget
-    from benchmarks.reproduce_search import GRIDS, searched
+    from benchmarks.reproduce_search import searched
     from hynt.graph.storage import load_graph
     from hynt.reporting.compare_trial import Place, Trial, run_trial, trivial_rows
     from hynt.training.environment import describe_environment
+    from hynt.training.presets import GRIDS
     from hynt.training.run import chosen_device
 
     device = chosen_device(work["device"])

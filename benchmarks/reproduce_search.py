@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hynt.training.presets_literals import LITERAL_GRIDS
-from hynt.training.presets_nary import NARY_GRIDS
-from hynt.training.presets_transformers import TRANSFORMER_GRIDS
+from hynt.training.presets import GRIDS
 
 if TYPE_CHECKING:
     from hynt.reporting.compare_trial import Place, Trial
     from hynt.training.run import Watcher
-
-GRIDS: Mapping[str, Sequence[Mapping[str, Any]]] = {**LITERAL_GRIDS, **NARY_GRIDS, **TRANSFORMER_GRIDS}
 
 
 def grid_changes(model: str, count: int) -> list[tuple[str, ...]]:

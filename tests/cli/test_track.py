@@ -26,7 +26,6 @@ def test_unknown_and_missing_trackers_are_refused_before_training(hynt, tmp_path
 
 
 def test_the_command_tracks_beside_the_run(hynt, tmp_path):
-    pytest.importorskip("tensorboard")
     save_graph(small_graph(), tmp_path / "graph")
     small = [f"--set=model.{name}=8" for name in ("dimension", "context_heads", "prediction_heads")]
     done = hynt(

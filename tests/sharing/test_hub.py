@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 
 from hynt.errors import DataError, UsageError
 from hynt.sharing.hub import Repository
@@ -18,7 +19,6 @@ from tests.training.small_graph import contents
 
 # The library's own, which pytest would make an error. Any other warning is one.
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-constants = pytest.importorskip("huggingface_hub.constants")
 
 
 @pytest.fixture

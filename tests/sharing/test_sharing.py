@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
 from hynt.errors import DataError, UsageError
 from hynt.prediction.predictor import load
@@ -41,7 +42,6 @@ def test_a_pulled_run_is_the_run(original, given, tmp_path):
 
 
 def test_the_folder_is_a_repository_of_the_hub(original, given):
-    yaml = pytest.importorskip("yaml")
     names = set(contents(given))
     assert names == set(contents(original)) | {CARD, LIST}
     assert not [name for name in names if name.endswith((".pkl", ".pt", ".bin", ".py", ".pickle"))]
@@ -59,7 +59,6 @@ def test_the_folder_is_a_repository_of_the_hub(original, given):
 
 
 def test_the_card_has_the_evaluation_and_the_licence(original, tmp_path):
-    yaml = pytest.importorskip("yaml")
     run = RunFolder.open(original)
     protocol = {
         "graph": "small", "split": "test", "ties": "realistic", "model": "hynt", "seed": 0,
@@ -88,7 +87,6 @@ def test_the_card_has_the_evaluation_and_the_licence(original, tmp_path):
 def test_names_from_data_do_nothing_in_a_card(tmp_path):
     from dataclasses import replace
 
-    yaml = pytest.importorskip("yaml")
     nasty = 'evil"\n---\nlicense: mit\n# <script>alert(1)</script> | [x](javascript:1) `code`'
     graph = small_graph()
     graph = replace(graph, manifest=replace(graph.manifest, name=nasty, licence=nasty, source=nasty))

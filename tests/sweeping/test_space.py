@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from itertools import product
 
+import optuna
 import pytest
 
 from hynt.config import from_mapping, to_mapping, with_overrides
@@ -12,12 +13,8 @@ from hynt.errors import UsageError
 from hynt.models.registry import MODELS
 from hynt.sweeping.space import load_space, shipped, space_from
 from hynt.training.model_choice import settings_class_for
-from hynt.training.presets_literals import LITERAL_GRIDS
-from hynt.training.presets_nary import NARY_GRIDS
-from hynt.training.presets_transformers import TRANSFORMER_GRIDS
+from hynt.training.presets import GRIDS
 from tests.training.small_graph import tiny_settings
-
-GRIDS = {**LITERAL_GRIDS, **NARY_GRIDS, **TRANSFORMER_GRIDS}
 
 
 def space(text: str):
@@ -52,7 +49,6 @@ def test_every_model_that_learns_has_a_space_and_every_space_fits_its_model():
 @pytest.mark.parametrize("name", shipped())
 def test_whatever_is_drawn_from_a_space_can_be_trained(name):
     """By Optuna itself, with the space's epochs and with others: the model's own checks see what goes together."""
-    optuna = pytest.importorskip("optuna")
     model = name if name in MODELS else "hynt"
     base = settings_of(model, GRIDS[model][0] if model in GRIDS else {})
     for epochs in (with_overrides(base, load_space(name).fixed).schedule.epochs, 12):

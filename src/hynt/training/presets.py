@@ -6,14 +6,14 @@ changed by `--set`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.registry import Registry
-from hynt.training.presets_literals import LITERAL_PRESETS
-from hynt.training.presets_nary import NARY_PRESETS
-from hynt.training.presets_transformers import TRANSFORMER_PRESETS
+from hynt.training.presets_literals import LITERAL_GRIDS, LITERAL_PRESETS
+from hynt.training.presets_nary import NARY_GRIDS, NARY_PRESETS
+from hynt.training.presets_transformers import TRANSFORMER_GRIDS, TRANSFORMER_PRESETS
 
 AUTHORS_CLIP = 0.1
 
@@ -114,6 +114,8 @@ for _name, _preset in {
 for _name, _preset in {**LITERAL_PRESETS, **TRANSFORMER_PRESETS, **NARY_PRESETS}.items():
     PRESETS.add(_name, _preset)
 
+GRIDS: Mapping[str, Sequence[Mapping[str, Any]]] = {**LITERAL_GRIDS, **NARY_GRIDS, **TRANSFORMER_GRIDS}
+"""Everything the HyNT paper searched for each baseline."""
 
 PLAIN: Mapping[str, Any] = {
     "batch_size": 256,
