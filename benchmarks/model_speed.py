@@ -8,17 +8,23 @@ time, in one run, so that their ratios hold whatever the machine.
 Facts a second are those of the training split: an epoch of any model goes through all of them once, whatever it asks
 about them. Steps are timed for `--seconds`, after a few to warm up; `--epochs 1` times whole epochs instead. Processor
 seconds are summed over threads. `--markdown FILE` prints the table of a JSON file that is there.
+
+On a GPU most of the time goes into compiling. With `--together` all models compile at the same time, and when the last
+is ready they are timed one after another, the others waiting.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +43,14 @@ def measured(model: str, given: argparse.Namespace) -> dict[str, Any]:
     from hynt.training.phases import phases_for, runner_for
     from hynt.training.run import chosen_device, new_model
     from hynt.training.training_data import fit_scaling, training_data
+    from hynt.training.validating import SampledEvaluator
 
     device = chosen_device(given.device)
     if device.type == "cpu":
         torch.set_num_threads(given.threads)
     graph = load_graph(given.graph)
-    preset = f"{model}-{given.preset}"
-    settings = Trial(model, None if preset == "hynt-paper" else preset, changes=tuple(given.set)).settings(
-        graph, device
-    )
+    preset = given.hynt_preset if (model, given.preset) == ("hynt", "paper") else f"{model}-{given.preset}"
+    settings = Trial(model, preset, changes=tuple(given.set)).settings(graph, device)
 
     def waited() -> tuple[float, float]:
         if device.type == "cuda":
@@ -60,6 +65,12 @@ def measured(model: str, given: argparse.Namespace) -> dict[str, Any]:
     runner = runner_for(network, device, settings, print, given.compiled)(
         phase, Optimisation(phase.parameters, settings.optimiser, device, phase.second)
     )
+    if given.meeting is not None:  # one whole epoch: it has every shape that a later one has
+        items = phase.stream.epoch(settings.seed, 0)
+        for index in range(len(items)):
+            runner.run(items.items(index), index)
+        waited()
+        turn(given.meeting, model)
     start: tuple[float, float] | None = None if given.epochs is None else waited()
     done = steps = 0
     for epoch in range(10**6 if given.epochs is None else given.epochs):
@@ -86,13 +97,26 @@ def measured(model: str, given: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
     before = waited()
     assert isinstance(network, Model)
-    found = Evaluator(graph, data.scaling, "test", device=device, literals=data.literals).evaluate(network)
+    evaluator = Evaluator(graph, data.scaling, "test", device=device, literals=data.literals)
+    if given.test_facts is not None:
+        own = {one.name: getattr(evaluator, one.name) for one in fields(evaluator)}
+        evaluator = SampledEvaluator(**own, facts_asked=given.test_facts)
+    found = evaluator.evaluate(network)
     after = waited()
     questions = sum(len(one) for one in found.per_question.values())
     return row | {
         "test_questions": questions, "test_seconds": after[0] - before[0],
         "test_processor_seconds": after[1] - before[1], "peak_memory_bytes": peak_memory(device),
     }  # fmt: skip
+
+
+def turn(meeting: Path, model: str) -> None:
+    """Says that a model is ready, waits until all are, and then for its turn, which lasts until the process ends."""
+    (meeting / f"{model}.ready").touch()
+    while not (meeting / "begin").exists():
+        time.sleep(0.05)
+    lock = os.open(meeting / "turn", os.O_CREAT | os.O_RDWR)  # left open on purpose: it is let go with the process
+    fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def generated(given: argparse.Namespace, place: Path) -> str:
@@ -134,17 +158,21 @@ def main() -> None:
     parser.add_argument("--longest", type=int, default=358, help="qualifiers of its longest facts")
     parser.add_argument("--models", default="all")
     parser.add_argument("--preset", choices=("small", "paper"), default="small")
+    parser.add_argument("--hynt-preset", help="HyNT's, where the others have their `paper`; otherwise its defaults")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--epochs", type=int, help="time so many whole epochs instead")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--compiled", action="store_true")
-    parser.add_argument("--limit-seconds", type=float, default=float("inf"), help="of one model")
+    parser.add_argument("--limit-seconds", type=float, default=float("inf"), help="of one model; of all --together")
+    parser.add_argument("--together", action="store_true", help="let all compile at once, then time one after another")
+    parser.add_argument("--test-facts", type=int, help="ask about so many test facts only, drawn once")
     parser.add_argument("--markdown", type=Path, help="print the table of this JSON and leave")
     parser.add_argument("--by-processor", action="store_true", help="with --markdown: for a machine that was busy")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--meeting", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.markdown is not None:
         print(table(json.loads(given.markdown.read_text(encoding="utf-8")), by_processor=given.by_processor))
@@ -176,20 +204,64 @@ def _run_all(given: argparse.Namespace, place: Path) -> None:
     options += ["--threads", str(given.threads), "--seconds", str(given.seconds)]
     options += [] if given.epochs is None else ["--epochs", str(given.epochs)]
     options += [part for change in given.set for part in ("--set", change)] + ["--compiled"] * given.compiled
-    for model in model_names(given.models):
-        own = place / f"{model}.json"
-        command = [sys.executable, "-m", "benchmarks.model_speed", "--one", model, "--out", str(own), *options]
-        limit = None if given.limit_seconds == float("inf") else given.limit_seconds
-        try:
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit, check=False)
-            problem = (done.stderr.strip().splitlines() or ["no word"])[-1]
-        except subprocess.TimeoutExpired:
-            problem = f"took more than {given.limit_seconds:g} s"
-        row = json.loads(own.read_text(encoding="utf-8")) if own.exists() else {"problem": problem}
+    options += [] if given.test_facts is None else ["--test-facts", str(given.test_facts)]
+    options += [] if given.hynt_preset is None else ["--hynt-preset", given.hynt_preset]
+    options += ["--meeting", str(place)] if given.together else []
+    own = {model: place / f"{model}.json" for model in model_names(given.models)}
+    python = [sys.executable, "-m", "benchmarks.model_speed"]
+    commands = {model: [*python, "--one", model, "--out", str(path), *options] for model, path in own.items()}
+    limit = None if given.limit_seconds == float("inf") else given.limit_seconds
+    for model, problem in (_side_by_side if given.together else _in_turn)(commands, environment, limit, place):
+        row = json.loads(own[model].read_text(encoding="utf-8")) if own[model].exists() else {"problem": problem}
         result["models"][model] = row
         given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         shown = {key: row[key] for key in row if key in ("problem", "facts_per_second", "test_seconds")}
         print(f"{model}: {shown}", flush=True)
+
+
+Commands = Mapping[str, list[str]]
+
+
+def _in_turn(
+    commands: Commands, environment: Mapping[str, str], limit: float | None, _: Path
+) -> Iterator[tuple[str, str]]:
+    """(model, last word) of each, one process after another."""
+    for model, command in commands.items():
+        try:
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit, check=False)
+            yield model, _last_word(done.stderr)
+        except subprocess.TimeoutExpired:
+            yield model, f"took more than {limit:g} s"
+
+
+def _side_by_side(
+    commands: Commands, environment: Mapping[str, str], limit: float | None, place: Path
+) -> Iterator[tuple[str, str]]:
+    """(model, last word) of each: all are started at once, and told to begin when none is preparing any more."""
+    end = time.monotonic() + (float("inf") if limit is None else limit)
+    running = {}
+    for model, command in commands.items():
+        with (place / f"{model}.log").open("wb") as log:
+            running[model] = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        for model, process in running.items():
+            while process.poll() is None and not (place / f"{model}.ready").exists() and time.monotonic() < end:
+                time.sleep(0.1)
+        (place / "begin").touch()
+        for model, process in running.items():
+            try:
+                process.wait(None if limit is None else max(end - time.monotonic(), 0.1))
+                yield model, _last_word((place / f"{model}.log").read_text(encoding="utf-8", errors="replace"))
+            except subprocess.TimeoutExpired:
+                yield model, f"took more than {limit:g} s, with the others"
+    finally:
+        for process in running.values():
+            process.kill()
+            process.wait()
+
+
+def _last_word(text: str) -> str:
+    return (text.strip().splitlines() or ["no word"])[-1]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ the options of the same names. `--models` takes names, `MODEL:PRESET`, and `all`
 setting of one model, `--set key=value` of all.
 
 `--search N` tries N settings of the model's grid in the paper first, on validation and in as much time as the row then
-takes; what they reached stands in the row.
+takes, or in `--search-share` of it; what they reached stands in the row. `--try "MODEL:key=value;key=value"`, said once
+for each, tries these changes instead; `--try MODEL:` is the preset as it is. `--fill-time`, or `fill=yes` in a job,
+cuts or stretches the schedule to the time there is, so that a rate that is to fall to nothing does.
 
 For a short budget on a large GPU the authors' batches are too small, so they are enlarged by `BUDGET` below, and rates
 with them: `--as-published` leaves presets as they are. What was changed stands in each row.
@@ -34,6 +36,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 LAST_LINES = 25
+OF_A_JOB = ("graph", "models", "seconds", "tasks", "test_facts", "search", "fill")
 GRACE_SECONDS = 240.0
 """A process may take its training time three times and this on top, for starting, validating and testing."""
 
@@ -85,6 +88,9 @@ class Work:
     batch_scale: float | None = None  # None: as `BUDGET` says
     test_facts: int | None = None
     search: int = 0  # how many settings of the paper's grid are tried first
+    candidates: list[list[str]] = field(default_factory=list)  # or these changes
+    fills_time: bool = False  # the schedule lasts just these seconds
+    search_share: float = 1.0  # how long trying takes, in times of the row's own seconds
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     began: float = 0.0
 
@@ -92,6 +98,12 @@ class Work:
     def name(self) -> str:
         seed = f" seed {self.seed}" if self.seed else ""
         return f"{Path(self.graph).name} {self.model}" + (f":{self.preset}" if self.preset else "") + seed
+
+    @property
+    def longest_seconds(self) -> float:
+        """After which something must be wrong."""
+        is_searched = self.search > 1 or bool(self.candidates)
+        return (3 + is_searched * self.search_share) * self.seconds + GRACE_SECONDS
 
     def mapping(self) -> dict[str, Any]:
         """Plain JSON, for the process that does it."""
@@ -124,9 +136,8 @@ def work_list(given: argparse.Namespace) -> list[Work]:
     jobs: list[dict[str, str]] = [{"graph": graph} for graph in given.graph]
     for text in given.job:
         pairs = dict(pair.split("=", 1) for pair in shlex.split(text))
-        unknown = set(pairs) - {"graph", "models", "seconds", "tasks", "test_facts", "search"}
-        if unknown or "graph" not in pairs:
-            sys.exit(f"cannot read the job {text!r}: it takes graph=, models=, seconds=, tasks=, test_facts=, search=")
+        if set(pairs) - set(OF_A_JOB) or "graph" not in pairs:
+            sys.exit(f"cannot read the job {text!r}: it takes {', '.join(f'{key}=' for key in OF_A_JOB)}")
         jobs.append(pairs)
     found = []
     for job in jobs:
@@ -139,12 +150,20 @@ def work_list(given: argparse.Namespace) -> list[Work]:
                     job.get("tasks", given.tasks), changes, given.validation_facts, given.validations, given.device,
                     given.compiled, seed, 1.0 if given.as_published else given.batch_scale,
                     int(job["test_facts"]) if "test_facts" in job else given.test_facts,
-                    int(job.get("search", given.search)),
+                    int(job.get("search", given.search)), candidates_of(model, given.candidates),
+                    job["fill"] == "yes" if "fill" in job else given.fill_time,
+                    given.search_share,
                 )
                 for seed in given.seeds
             ]  # fmt: skip
     order = {model: index for index, model in enumerate(SLOWEST_FIRST)}
     return sorted(found, key=lambda work: order.get(work.model, len(order)))
+
+
+def candidates_of(model: str, tried: list[str]) -> list[list[str]]:
+    """The changes that each `--try MODEL:key=value;key=value` of a model names."""
+    named = [text.split(":", 1)[1] for text in tried if text.startswith(f"{model}:")]
+    return [[change for change in text.split(";") if change] for text in named]
 
 
 def main() -> None:
@@ -165,6 +184,10 @@ def main() -> None:
     parser.add_argument("--validations", type=int, default=6)
     parser.add_argument("--test-facts", type=int, help="ask about so many test facts only, drawn once")
     parser.add_argument("--search", type=int, default=0, help="first try so many settings of the paper's grid")
+    parser.add_argument("--try", action="append", default=[], dest="candidates", metavar="MODEL:CHANGES",
+                        help="first try these changes, separated by semicolons")  # fmt: skip
+    parser.add_argument("--search-share", type=float, default=1.0, help="time to choose settings, in times of a row's")
+    parser.add_argument("--fill-time", action="store_true", help="cut or stretch each schedule to the time there is")
     parser.add_argument("--compiled", action="store_true", help="compile steps: faster, but half a minute before that")
     parser.add_argument("--limit-seconds", type=float, default=float("inf"), help="end everything after this")
     parser.add_argument("--share-gpu", action="store_true", help="let processes run side by side on the GPU (MPS)")
@@ -252,7 +275,7 @@ class Reproduction:
             assert work.process is not None
             code = work.process.poll()
             if code is None:
-                if time.monotonic() - work.began < (3 + (work.search > 1)) * work.seconds + GRACE_SECONDS:
+                if time.monotonic() - work.began < work.longest_seconds:
                     continue
                 work.process.kill()
                 work.process.wait()

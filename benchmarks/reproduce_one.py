@@ -49,7 +49,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     import torch
 
     from benchmarks.reproduce import BUDGET, Budget
-    from benchmarks.reproduce_search import searched
+    from benchmarks.reproduce_search import grid_changes, searched
     from hynt.graph.storage import load_graph
     from hynt.reporting.compare_trial import Place, Trial, run_trial, trivial_rows
     from hynt.training.environment import describe_environment
@@ -71,11 +71,14 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
         work["model"], work["preset"], work["seed"], work["seconds"],
         min(work["validations"], budget.validations or work["validations"]),
         min(work["validation_facts"], budget.validation_facts or work["validation_facts"]),
-        work["test_facts"], changes_of(work, plain.settings(graph, device).batch_size),
+        work["test_facts"], changes_of(work, plain.settings(graph, device).batch_size), work["fills_time"],
     )  # fmt: skip
     found: list[dict[str, Any]] = []
-    if work["search"] > 1 and work["model"] in GRIDS:
-        trial, found = searched(place, trial, work["search"], Teller())
+    candidates = [tuple(one) for one in work["candidates"]]
+    if not candidates and work["search"] > 1 and work["model"] in GRIDS:
+        candidates = grid_changes(work["model"], work["search"])
+    if candidates:
+        trial, found = searched(place, trial, candidates, work["search_share"], Teller())
     with tempfile.TemporaryDirectory(prefix="reproduce-run-") as folder:
         row = run_trial(place, trial, Path(folder) / "run", Teller())
     write(out, row | ({"searched": found} if found else {}))

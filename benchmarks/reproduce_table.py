@@ -149,12 +149,24 @@ def cost_table(rows: Mapping[str, Any]) -> str:
             [
                 name_of(row), f"{row['epochs']} of {row['schedule_epochs']}", f"{row['train_seconds']:.0f}", speed,
                 f"{row['peak_memory_bytes'] / 1e9:.1f}", " ".join(cell(one, digits=3) for one in curve),
-                (", ".join(f"`{change}`" for change in [*row["changes"], *_negatives(row)]) or "–")
-                + (f"; best of {len(row['searched'])} of the grid on validation" if "searched" in row else ""),
+                "; ".join(_remarks(row)),
             ]
         )  # fmt: skip
     titles = ["model", "epochs", "train s", "facts/s", "GPU memory, GB", "validation curve", "changed"]
     return table(titles, cells)
+
+
+def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
+    """What differs from the preset, how that was chosen, and whether only a part of the test split was asked about."""
+    yield ", ".join(f"`{change}`" for change in [*row["changes"], *_negatives(row)]) or "–"
+    if "searched" in row:
+        tried = [
+            f"{', '.join(one['changes']) or 'the preset'}: {cell(one['value'], digits=3)}" for one in row["searched"]
+        ]
+        yield f"best on validation of {len(tried)} ({'; '.join(tried)})"
+    facts = row.get("protocol", {}).get("test_facts", "all")
+    if facts != "all":
+        yield f"{facts:,} of the test facts"
 
 
 def hynt_row(file: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from benchmarks.paper_baselines import ORDER
+from benchmarks.reproduce import candidates_of
 from benchmarks.reproduce_search import GRIDS, grid_changes
 from hynt.graph.storage import save_graph
 from tests.conftest import ROOT
@@ -91,6 +92,39 @@ def test_a_grid_is_searched_on_validation_before_the_row_is_made(saved, tmp_path
         for part in path.split("."):
             node = node[part]
         assert str(node) == value
+
+
+def test_named_values_are_tried_on_validation_and_the_best_is_kept(saved, tmp_path):
+    rates = ["optimiser.learning_rate=1e-9", "optimiser.learning_rate=0.5"]
+    found, _ = reproduced(
+        tmp_path / "result.json", "--models", "transea", "--seconds-per-model", "20", "--validation-facts", "5",
+        "--try", f"transea:{rates[0]}", "--try", f"transea:{rates[1]}", "--try", "ram:a=1", "--search-share", "0.5",
+        "--set", "optimiser.learning_rate=0.1", *SMALL, graphs=[saved],
+    )  # fmt: skip
+    row = found["rows"]["small transea"]
+    assert [one["changes"] for one in row["searched"]] == [[rate] for rate in rates]
+    best = max(row["searched"], key=lambda one: one["value"])
+    # The rate that all were to have is not told beside the one that was chosen instead.
+    assert [change for change in row["changes"] if "learning_rate" in change] == best["changes"]
+
+
+def test_a_model_has_the_candidates_that_name_it():
+    tried = ["ram:", "gran:a=9", "ram:a=1;b.c=2"]
+    assert candidates_of("ram", tried) == [[], ["a=1", "b.c=2"]]
+    assert candidates_of("nalp", tried) == []
+
+
+def test_a_schedule_can_be_cut_to_the_time_there_is(saved, tmp_path):
+    small = ["--set", "model.dimension=8", "--set", "model.layers=1", "--set", "model.heads=2"]
+    small += ["--set", "model.feedforward=8", "--validation-facts", "5", "--jobs", "2"]
+    found, _ = reproduced(
+        tmp_path / "result.json", *small, "--job", f"graph={saved} models=gran seconds=1 tasks=link fill=yes"
+    )
+    row = found["rows"]["small gran"]
+    assert row["settings"]["schedule"]["seconds"] == 1
+    assert row["settings"]["schedule"]["epochs"] > 10_000  # time alone ends it, and the rate falls by time
+    assert row["schedule_epochs"] == 200  # but the authors' schedule is what the row is measured by
+    assert row["budget_limited"] is (row["epochs"] < 200)
 
 
 def test_every_model_of_the_paper_has_a_grid_that_differs_from_its_first():
