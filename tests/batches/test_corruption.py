@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from hynt.batches.buckets import layout_of
-from hynt.batches.corruption import Corrupter, Corruption
+from hynt.batches.corruption import Corrupter, Corruption, value_at
 from hynt.batches.filling import fill
 from hynt.batches.known_facts import Exchange, KnownFacts
 from hynt.batches.masking import hide
@@ -46,7 +46,7 @@ def drawn(corruption, share):
     return Corrupter(FACTS, corruption).draw(ROWS, of_relation, torch.Generator().manual_seed(0)), of_relation
 
 
-@pytest.mark.parametrize("corruption", [Corruption(), Corruption(pool="all")])
+@pytest.mark.parametrize("corruption", [Corruption(), Corruption(pool="all"), Corruption(pool="answers")])
 def test_negatives_are_no_training_facts_and_differ_in_the_drawn_place(corruption):
     (exchange, false), of_relation = drawn(corruption, 0.5)
     assert bool(false.all())
@@ -84,6 +84,22 @@ def test_new_values_were_seen_in_such_a_place_unless_all_are_true():
     assert len(pairs) > 100
     inside = [entity in heads[relation] for relation, entity in pairs]
     assert sum(inside) > 0.95 * len(inside)
+
+
+def test_new_values_can_be_those_among_which_an_answer_is_looked_for():
+    (exchange, _), _ = drawn(Corruption(pool="answers"), 0.0)
+    beside = {}
+    for (_, relation, tail), _ in written(FACTS):
+        beside.setdefault(relation, set()).add(tail)
+    old, is_tail = value_at(FACTS, ROWS, exchange.asked), exchange.asked == 2
+    is_number = old > FACTS.sizes.hidden_entity
+    assert bool((exchange.entity[~is_number] < FACTS.sizes.entities).all())
+    assert set(exchange.entity[~is_number].tolist()) == set(range(FACTS.sizes.entities))  # any of them
+    numbers = is_number & is_tail
+    pairs = zip(FACTS.relation[ROWS[numbers]].tolist(), exchange.entity[numbers].tolist(), strict=True)
+    several = [entity in beside[relation] for relation, entity in pairs if len(beside[relation]) > 1]
+    assert len(several) > 20
+    assert all(several)
 
 
 def test_the_share_of_relations_is_by_the_number_of_ids_or_as_set():

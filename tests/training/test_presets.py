@@ -62,12 +62,12 @@ def test_what_the_authors_left_open_is_as_validation_chose_it(name):
 
 
 @pytest.mark.parametrize("model", ["nalp", "tnalp", "hinge", "neuinfer"])
-def test_negatives_come_from_all_values_but_for_the_authors_own_settings(model):
+def test_negatives_come_from_all_possible_answers_but_for_the_authors_own_settings(model):
     pools = {name: PRESETS.get(name)["model"]["pool"] for name in PRESETS if name.startswith(f"{model}-")}
     own = {name: pool for name, pool in pools.items() if name.endswith("-wikipeople")}
     assert {f"{model}-paper", f"{model}-small"} <= set(pools)
     assert set(own.values()) <= {"seen"}
-    assert {pool for name, pool in pools.items() if name not in own} == {"all"}
+    assert {pool for name, pool in pools.items() if name not in own} == {"answers"}
 
 
 def test_the_long_preset_differs_from_the_authors_in_length_alone():

@@ -1,7 +1,7 @@
-"""False facts to learn from: a true fact with one component exchanged for another that was seen in such a place.
+"""False facts to learn from: a true fact with one component exchanged. What makes a training fact is drawn anew.
 
-The new value comes from those met in training beside the same relation, at the same place (head, tail or qualifier
-value): a negative should be wrong, not absurd. What makes a training fact is drawn anew.
+By default the new value comes from those met in training beside the same relation, at the same place (head, tail or
+qualifier value): a negative should be wrong, not absurd.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ whether one is left spends its time on being asked. A fact for which none was fa
 """
 _PLACES = 3  # head, tail, qualifier value
 
-Pool: TypeAlias = Literal["seen", "all"]
-"""Where new values come from: those seen beside the same relation in the same place, or all."""
+Pool: TypeAlias = Literal["seen", "all", "answers"]
+"""Where new values come from: those seen beside the same relation in the same place, all, or those among which an
+answer is looked for, which are all entities for an entity and those seen in the place for a number.
+"""
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,13 @@ class Corrupter:
         asked = self._position(rows, of_relation, first)
         place = self._place(rows, asked)
         start, size = self.offsets[place], self.offsets[place + 1] - self.offsets[place]
+        in_place, others = self._ranges(rows, asked)
         entity, relation = torch.zeros_like(rows), torch.zeros_like(rows)
         waiting = torch.arange(len(rows), device=device)
         for tries, in_pool in ROUNDS:
             uniform = torch.rand(tries, len(waiting), generator=generator, dtype=torch.float64).to(device)
-            seen = (size[waiting] > 1) & (in_pool and self.corruption.pool == "seen")
-            choice = (uniform * torch.where(seen, size[waiting], self.tokens)).long()  # (tries, waiting)
+            seen = (size[waiting] > 1) & in_place[waiting] & in_pool
+            choice = (uniform * torch.where(seen, size[waiting], others[waiting])).long()  # (tries, waiting)
             at = torch.where(seen, start[waiting] + choice, 0)
             # The id between entities and literals stands for hidden ones and is no value.
             anything = choice + (choice >= facts.sizes.hidden_entity).long()
@@ -103,12 +106,29 @@ class Corrupter:
             value = torch.where(uniform < self.tail_likelihood[self.facts.relation[rows]], TAIL, HEAD)
         return torch.where(of_relation, torch.where(pair < 2, RELATION, 2 * pair - 1), value)
 
+    def _ranges(self, rows: Tensor, asked: Tensor) -> tuple[Tensor, Tensor]:
+        """(n,) bool: whether the new value is one seen in such a place; and (n,) int64: from how many others it comes
+        if not, counted from the first entity.
+        """
+        every = torch.full_like(rows, self.tokens)
+        if self.corruption.pool != "answers":
+            return torch.full_like(rows, self.corruption.pool == "seen", dtype=torch.bool), every
+        is_number = value_at(self.facts, rows, asked) > self.facts.sizes.hidden_entity
+        return is_number, torch.where(is_number, every, self.facts.sizes.entities)
+
     def _place(self, rows: Tensor, asked: Tensor) -> Tensor:
         """(n,) int64 relation × places + place, of a value at position `asked`."""
         facts = self.facts
         slot = torch.where(asked > TAIL, facts.offsets[rows] + (asked - 3) // 2, facts.qualifier_total)
         relation = torch.where(asked > TAIL, facts.qualifier_relation[slot], facts.relation[rows]).long()
         return relation * _PLACES + torch.where(asked == HEAD, 0, torch.where(asked <= TAIL, 1, 2))
+
+
+def value_at(facts: FactTensors, rows: Tensor, asked: Tensor) -> Tensor:
+    """(n,) int64 the entity or literal beside each position `asked` (n,); a primary relation's is the tail."""
+    slot = torch.where(asked > TAIL, facts.offsets[rows] + (asked - 3) // 2, facts.qualifier_total)
+    of_triplet = torch.where(asked == HEAD, facts.head[rows], facts.tail_entity[rows])
+    return torch.where(asked > TAIL, facts.qualifier_entity[slot], of_triplet).long()
 
 
 def _pools(facts: FactTensors) -> tuple[Tensor, Tensor]:

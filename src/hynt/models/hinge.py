@@ -38,7 +38,8 @@ class HingeSettings:
     dimension: Annotated[int, Range(KERNEL)] = 256  # d
     filters: Annotated[int, Range(1)] = 400  # n_f, of each convolution
     relation_share: Annotated[float, Range(0, 1)] = 0.5  # of negatives that exchange a relation
-    pool: Pool = "seen"  # where negatives' values come from: seen in such a place, or all
+    pool: Pool = "seen"  # where negatives' values come from: seen in such a place, all, or all possible answers
+    negatives: Annotated[int, Range(1)] = 1  # for each fact
     numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
 
 
@@ -89,7 +90,7 @@ class Hinge(nn.Module):
     def __init__(self, sizes: Sizes, settings: HingeSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.corruption = Corruption(relations=settings.relation_share, pool=settings.pool)
+        self.corruption = Corruption(settings.negatives, settings.relation_share, pool=settings.pool)
         self.entity = uniform_table(token_count(sizes), settings.dimension)
         self.relation = uniform_table(sizes.relations, settings.dimension)
         self.kernel = SweptMinimum()

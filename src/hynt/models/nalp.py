@@ -33,7 +33,8 @@ class NalpSettings:
     filters: Positive = 200  # n_f
     hidden: Positive = 1000  # n_g, units of the relatedness network
     relation_share: Annotated[float, Range(0, 1)] | None = None  # of negatives; None: relations among all ids
-    pool: Pool = "seen"  # where negatives' values come from: seen in such a place, or all
+    pool: Pool = "seen"  # where negatives' values come from: seen in such a place, all, or all possible answers
+    negatives: Annotated[int, Range(1)] = 1  # for each fact
     numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
 
 
@@ -47,7 +48,7 @@ class Nalp(nn.Module):
     def __init__(self, sizes: Sizes, settings: NalpSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.corruption = Corruption(relations=settings.relation_share, pool=settings.pool)
+        self.corruption = Corruption(settings.negatives, settings.relation_share, pool=settings.pool)
         self.relatedness = Relatedness(
             role_count(sizes.relations), token_count(sizes), settings.dimension, settings.filters, settings.hidden
         )

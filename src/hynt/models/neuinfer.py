@@ -40,7 +40,8 @@ class NeuInferSettings:
     compatibility_layers: Depth = 1  # n₂
     validity_weight: Annotated[float, Range(0, 1)] = 0.3  # w
     relation_share: Annotated[float, Range(0, 1)] | None = None  # of negatives; None: relations among all ids
-    pool: Pool = "seen"  # where negatives' values come from: seen in such a place, or all
+    pool: Pool = "seen"  # where negatives' values come from: seen in such a place, all, or all possible answers
+    negatives: Annotated[int, Range(1)] = 1  # for each fact
     numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
 
 
@@ -95,7 +96,7 @@ class NeuInfer(nn.Module):
     def __init__(self, sizes: Sizes, settings: NeuInferSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.corruption = Corruption(relations=settings.relation_share, pool=settings.pool)
+        self.corruption = Corruption(settings.negatives, settings.relation_share, pool=settings.pool)
         d, g = settings.dimension, settings.hidden
         self.entity, self.relation = uniform_table(token_count(sizes), d), uniform_table(sizes.relations, d)
         validity = [3 * d - 3 * d // 2] if settings.validity_layers == 1 else [2 * d, d]

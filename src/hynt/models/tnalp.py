@@ -35,7 +35,8 @@ class TnalpSettings:
     type_dimension: Positive = 30  # d_t, of latent types
     type_hidden: Positive = 200  # n_t, units of the network that compares types
     relation_share: Annotated[float, Range(0, 1)] | None = None  # of negatives; None: relations among all ids
-    pool: Pool = "seen"  # where negatives' values come from: seen in such a place, or all
+    pool: Pool = "seen"  # where negatives' values come from: seen in such a place, all, or all possible answers
+    negatives: Annotated[int, Range(1)] = 1  # for each fact
     numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
 
 
@@ -82,7 +83,7 @@ class Tnalp(nn.Module):
     def __init__(self, sizes: Sizes, settings: TnalpSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.corruption = Corruption(relations=settings.relation_share, pool=settings.pool)
+        self.corruption = Corruption(settings.negatives, settings.relation_share, pool=settings.pool)
         roles, values = role_count(sizes.relations), token_count(sizes)
         self.relatedness = Relatedness(roles, values, settings.dimension, settings.filters, settings.hidden)
         self.type_fit = TypeFit(roles, values, settings.type_dimension, settings.type_hidden)

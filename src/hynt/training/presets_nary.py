@@ -15,13 +15,13 @@ RATES = (5e-5, 1e-5, 1e-4)
 
 
 def _logistic(
-    *, rate: float, epochs: int, every: int, batch: int = 128, facts: int | None = None, pool: str = "all",
+    *, rate: float, epochs: int, every: int, batch: int = 128, facts: int | None = None, pool: str = "answers",
     model: Mapping[str, Any],
 ) -> Mapping[str, Any]:  # fmt: skip
     """What NaLP, tNaLP, HINGE and NeuInfer share: Adam at a rate that stays what it is, and float32 products.
 
-    Negatives come from all values, except in the authors' own settings: what the HyNT paper's implementations drew from
-    is not said, but only a model that was shown all values as wrong ranks well among all (docs/baselines-nary.md).
+    Negatives come from all possible answers, except in the authors' own settings: what the HyNT paper's implementations
+    drew from is not said, but only a model that was shown all of them as wrong ranks well (docs/baselines-nary.md).
     """
     return {
         "precision": "fp32",
