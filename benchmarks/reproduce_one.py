@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,22 @@ class Teller:
         print(f"note: {text}", flush=True)
 
 
+class EndingClock:
+    """Training time, until the whole call has to end: then it runs ahead by a model's whole budget, so that training
+    is out of time and what there is can be tested. `ahead` is what it then tells too much.
+    """
+
+    def __init__(self, end: float, budget: float, clock: Callable[[], float]) -> None:
+        self.end, self.budget, self.clock = end, budget, clock
+        self.ahead, self.is_begun = 0.0, False  # what training began at must be told as it is
+
+    def __call__(self) -> float:
+        if self.is_begun and not self.ahead and time.monotonic() >= self.end:
+            self.ahead = self.budget
+        self.is_begun = True
+        return self.clock() + self.ahead
+
+
 def changes_of(work: Mapping[str, Any], batch_size: int) -> tuple[str, ...]:
     """What differs from the preset: larger batches, rates to suit, and what was asked for, which wins."""
     from benchmarks.reproduce import BUDGET, Budget
@@ -51,7 +69,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     from benchmarks.reproduce import BUDGET, Budget
     from benchmarks.reproduce_search import grid_changes, searched
     from hynt.graph.storage import load_graph
-    from hynt.reporting.compare_trial import Place, Trial, run_trial, trivial_rows
+    from hynt.reporting.compare_trial import Place, Trial, run_trial, training_clock, trivial_rows
     from hynt.training.environment import describe_environment
     from hynt.training.presets import GRIDS
     from hynt.training.run import chosen_device
@@ -60,7 +78,9 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     if device.type == "cuda":
         torch.set_float32_matmul_precision("high")  # while training; evaluation takes full float32 products
     graph = load_graph(work["graph"])
-    place = Place(graph, device, Path(work["graph"]), work["tasks"].split(","), work["compiled"])
+    end = float("inf") if work["ends_in"] is None else time.monotonic() + work["ends_in"]
+    clock = EndingClock(end, work["seconds"], training_clock)
+    place = Place(graph, device, Path(work["graph"]), work["tasks"].split(","), work["compiled"], clock)
     if work["model"] == "trivial":
         rows = trivial_rows(place, Trial("frequency", changes=tuple(work["changes"])).settings(graph, device))
         write(out, {"environment": describe_environment(device), **rows})
@@ -79,8 +99,11 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
         candidates = grid_changes(work["model"], work["search"])
     if candidates:
         trial, found = searched(place, trial, candidates, work["search_share"], Teller())
+        clock = EndingClock(end, work["seconds"], training_clock)
+        place = replace(place, clock=clock)
     with tempfile.TemporaryDirectory(prefix="reproduce-run-") as folder:
         row = run_trial(place, trial, Path(folder) / "run", Teller())
+    row["train_seconds"] -= clock.ahead
     write(out, row | ({"searched": found} if found else {}))
 
 

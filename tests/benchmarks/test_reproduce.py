@@ -127,6 +127,19 @@ def test_a_schedule_can_be_cut_to_the_time_there_is(saved, tmp_path):
     assert row["budget_limited"] is (row["epochs"] < 200)
 
 
+def test_training_ends_before_the_call_does_and_leaves_a_row(saved, tmp_path):
+    found, _ = reproduced(
+        tmp_path / "result.json", "--models", "transea", "--seconds-per-model", "600", "--as-published", "--set",
+        "schedule.epochs=1000000", "--validation-facts", "5", "--limit-seconds", "45", "--seconds-for-test", "30",
+        graphs=[saved],
+    )  # fmt: skip
+    assert found["failed"] == {}
+    row = found["rows"]["small transea"]
+    assert row["budget_limited"] is True
+    assert 0 < row["train_seconds"] < 45  # as long as it was, not as the clock was made to say
+    assert row["test"]["realistic"]["link"]["all"]["count"] > 0
+
+
 def test_every_model_of_the_paper_has_a_grid_that_differs_from_its_first():
     assert set(GRIDS) == set(ORDER)
     for model in GRIDS:

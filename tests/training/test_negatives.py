@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import pytest
 import torch
+import torch.nn.functional as functional
 from torch import nn
 
 from hynt.batches.corruption import Corruption
@@ -50,18 +53,22 @@ def test_every_fact_comes_once_with_its_negatives(negatives):
             assert torch.equal(batch.head[facts], whole.head[facts])
             assert torch.equal(batch.tail_entity[facts], whole.tail_entity[facts])
             assert torch.equal(entity[facts][asked[facts] != 1], answers.entity[facts][asked[facts] != 1])
-            true_score = model.score_facts(batch, real)[facts]
+            scores = model.score_facts(batch, real)
+            total += float((functional.softplus(-scores[facts]) * weights[facts]).sum().detach())
             for number in range(1, negatives + 1):
                 there = slice(start + number * size, start + (number + 1) * size)
                 assert torch.equal(rows[there], rows[facts])
-                each = logistic_loss(true_score, model.score_facts(batch, real)[there])
-                total += float((each * weights[there]).sum().detach())
+                total += float((functional.softplus(scores[there]) * weights[there]).sum().detach())
             start += size * (1 + negatives)
         assert float(loss.sums.detach()) == pytest.approx(total, rel=1e-5)
         assert float(loss.total.detach()) == pytest.approx(total / float(loss.counts), rel=1e-5)
         counts += float(loss.counts)
     assert sorted(met) == list(range(len(FACTS)))
-    assert counts == negatives * len(FACTS)
+    assert counts == (1 + negatives) * len(FACTS)
+
+
+def firsts(shape):
+    return accumulate([size * (1 + shape.negatives) for size, _ in shape.layout.segments[:-1]], initial=0)
 
 
 def test_an_epoch_follows_from_seed_and_number():
@@ -87,9 +94,23 @@ def test_a_step_exchanges_relations_or_values_by_one_coin():
 
 
 def test_the_loss_is_what_it_says():
-    true, false = torch.tensor([0.0, 3.0]), torch.tensor([0.0, 1.0])
-    expected = -(torch.sigmoid(true).log() + torch.sigmoid(-false).log()) / 2
-    assert torch.allclose(logistic_loss(true, false), expected)
+    scores = torch.tensor([[0.0, 3.0], [0.0, 1.0], [-2.0, 5.0]])
+    expected = -torch.stack([scores[0].sigmoid(), (-scores[1]).sigmoid(), (-scores[2]).sigmoid()]).log()
+    assert torch.allclose(logistic_loss(scores), expected)
+
+
+def test_a_fact_without_a_negative_is_not_learnt_from():
+    stream = NegativeFacts(FACTS, 16, Corruption(negatives=2))
+    shape, (indices, weights) = stream.epoch(0, 0).items(0)
+    model = Heads()
+    start = 0
+    changed = weights.clone()
+    for size, _ in shape.layout.segments:
+        changed[start + size], changed[start + 2 * size] = 0.0, 0.0  # the first fact of each segment has none
+        start += 3 * size
+    whole, less = (stream.loss_for(shape)(model, (indices, one)) for one in (weights, changed))
+    lost = sum(float(weights[first]) for first in firsts(shape)) * 3
+    assert float(whole.counts - less.counts) == lost > 0
 
 
 def test_the_loss_compiles_in_one_piece():

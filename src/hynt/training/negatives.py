@@ -38,9 +38,9 @@ class FactScorer(Protocol):
         ...
 
 
-def logistic_loss(true: Tensor, false: Tensor) -> Tensor:
-    """(rows,) mean of −log σ(score) of the fact and −log σ(−score) of its negative."""
-    return (functional.softplus(-true) + functional.softplus(false)) / 2
+def logistic_loss(scores: Tensor) -> Tensor:
+    """(1 + negatives, rows) −log σ(score) of facts, in the first row, and −log σ(−score) of their negatives."""
+    return torch.cat([functional.softplus(-scores[:1]), functional.softplus(scores[1:])])
 
 
 class NegativeShape(NamedTuple):
@@ -111,8 +111,10 @@ class NegativeFacts:
             batch, _ = hide(facts, rows, asked, layout, at)
             scorer = cast(FactScorer, model)
             scores = scorer.score_facts(fill(batch, entity, relation), weights > 0).float()[order]
-            weight = weights[order][1:]
-            each = logistic_loss(scores[:1].expand_as(weight), scores[1:])
+            weight = weights[order]  # (1 + negatives, rows)
+            # A fact for which no draw was false has nothing to be set against.
+            weight = torch.cat([weight[:1] * (weight[1:].sum(0, keepdim=True) > 0), weight[1:]])
+            each = logistic_loss(scores)
             total, count = (each * weight).sum(), weight.sum()
             return Loss(total / count.clamp(min=1), total.unsqueeze(0), count.unsqueeze(0))
 
