@@ -29,6 +29,12 @@ Pool: TypeAlias = Literal["seen", "all", "answers"]
 answer is looked for, which are all entities for an entity and those seen in the place for a number.
 """
 
+Side: TypeAlias = Literal["uniform", "bernoulli"]
+"""Whether a value is exchanged at the head or at the tail: either, or by how many answers they have. Where many heads
+share a tail and heads are exchanged as often as tails, that tail is in as many false facts as in true ones, and its
+being frequent teaches nothing.
+"""
+
 
 @dataclass(frozen=True)
 class Corruption:
@@ -38,7 +44,7 @@ class Corruption:
     relations: Annotated[float, Range(0, 1)] | None = None  # share that exchanges relations; None: relations among ids
     coin: Literal["step", "fact"] = "step"  # what decides together whether relations or values are exchanged
     pool: Pool = "seen"
-    side: Literal["uniform", "bernoulli"] = "uniform"  # which value: any, or head or tail by how many answers they have
+    side: Side = "uniform"
 
 
 class Corrupted(NamedTuple):
@@ -103,7 +109,10 @@ class Corrupter:
         pair = (uniform * pairs).long().clamp(max=pairs - 1)
         value = 2 * pair
         if self.corruption.side == "bernoulli":
-            value = torch.where(uniform < self.tail_likelihood[self.facts.relation[rows]], TAIL, HEAD)
+            # The same draw serves again: which of the two it fell on says where, within [0, 1), it stands.
+            within = (uniform * pairs / 2).clamp(max=1.0)
+            of_triplet = torch.where(within < self.tail_likelihood[self.facts.relation[rows]], TAIL, HEAD)
+            value = torch.where(pair < 2, of_triplet, value)
         return torch.where(of_relation, torch.where(pair < 2, RELATION, 2 * pair - 1), value)
 
     def _ranges(self, rows: Tensor, asked: Tensor) -> tuple[Tensor, Tensor]:

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.batches.corruption import Corruption, Pool
+from hynt.batches.corruption import Corruption, Pool, Side
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.constraints import Range
@@ -42,6 +42,7 @@ class NeuInferSettings:
     relation_share: Annotated[float, Range(0, 1)] | None = None  # of negatives; None: relations among all ids
     pool: Pool = "seen"  # where negatives' values come from: seen in such a place, all, or all possible answers
     negatives: Annotated[int, Range(1)] = 1  # for each fact
+    side: Side = "uniform"  # head or tail of negatives: either, or by how many answers they have
     numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
 
 
@@ -96,7 +97,9 @@ class NeuInfer(nn.Module):
     def __init__(self, sizes: Sizes, settings: NeuInferSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.corruption = Corruption(settings.negatives, settings.relation_share, pool=settings.pool)
+        self.corruption = Corruption(
+            settings.negatives, settings.relation_share, pool=settings.pool, side=settings.side
+        )
         d, g = settings.dimension, settings.hidden
         self.entity, self.relation = uniform_table(token_count(sizes), d), uniform_table(sizes.relations, d)
         validity = [3 * d - 3 * d // 2] if settings.validity_layers == 1 else [2 * d, d]
