@@ -24,7 +24,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +67,11 @@ def measured(model: str, given: argparse.Namespace) -> dict[str, Any]:
     )
     assert isinstance(network, Model)
     evaluator = Evaluator(graph, data.scaling, "test", device=device, literals=data.literals)
-    own = {one.name: getattr(evaluator, one.name) for one in fields(evaluator)}
     if device.type == "cuda":  # what is compiled at the first question is not to be timed
-        SampledEvaluator(**own, facts_asked=WARM_UP_FACTS).evaluate(network)
+        SampledEvaluator.of(evaluator, WARM_UP_FACTS).evaluate(network)
         network.train()
     if given.test_facts is not None:
-        evaluator = SampledEvaluator(**own, facts_asked=given.test_facts)
+        evaluator = SampledEvaluator.of(evaluator, given.test_facts)
     if given.meeting is not None:  # one whole epoch: it has every shape that a later one has
         items = phase.stream.epoch(settings.seed, 0)
         for index in range(len(items)):

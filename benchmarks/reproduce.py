@@ -141,8 +141,8 @@ def work_list(given: argparse.Namespace) -> list[Work]:
     jobs: list[dict[str, str]] = [{"graph": graph} for graph in given.graph]
     for text in given.job:
         pairs = dict(pair.split("=", 1) for pair in shlex.split(text))
-        if set(pairs) - set(OF_A_JOB) or "graph" not in pairs:
-            sys.exit(f"cannot read the job {text!r}: it takes {', '.join(f'{key}=' for key in OF_A_JOB)}")
+        if set(pairs) - set(OF_A_JOB) or "graph" not in pairs or pairs.get("fill", "yes") not in ("yes", "no"):
+            sys.exit(f"cannot read the job {text!r}: it takes {', '.join(f'{key}=' for key in OF_A_JOB)} (yes or no)")
         jobs.append(pairs)
     found = []
     for job in jobs:
@@ -161,8 +161,19 @@ def work_list(given: argparse.Namespace) -> list[Work]:
                 )
                 for seed in given.seeds
             ]  # fmt: skip
+    refuse_strangers(given)
     order = {model: index for index, model in enumerate(SLOWEST_FIRST)}
     return sorted(found, key=lambda work: order.get(work.model, len(order)))
+
+
+def refuse_strangers(given: argparse.Namespace) -> None:
+    """A change for a model that does not exist would be passed over in silence."""
+    from hynt.models.registry import MODELS
+
+    of_models = [change for change in given.set if ":" in change.partition("=")[0]]
+    for change in [*of_models, *given.candidates]:
+        if change.partition(":")[0] not in MODELS:
+            sys.exit(f"{change!r} is for no model. Known: {', '.join(MODELS)}")
 
 
 def candidates_of(model: str, tried: list[str]) -> list[list[str]]:
@@ -220,7 +231,10 @@ class Reproduction:
         command = [Path(part).name if part.startswith("/") else part for part in sys.argv[1:]]
         self.result: dict[str, Any] = {"command": command, "rows": {}, "trivial": {}, "failed": {}}
         if given.out.exists():
-            before = json.loads(given.out.read_text(encoding="utf-8"))
+            try:
+                before = json.loads(given.out.read_text(encoding="utf-8"))
+            except json.JSONDecodeError as problem:
+                sys.exit(f"{given.out} is there but cannot be read ({problem}): move it away, or name another --out")
             self.result["rows"], self.result["trivial"] = before["rows"], before["trivial"]
             self.result["earlier_commands"] = [*before.get("earlier_commands", []), before["command"]]
         self.waiting = [work for work in self.waiting if work.name not in self.result["rows"]]

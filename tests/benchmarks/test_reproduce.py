@@ -98,7 +98,7 @@ def test_named_values_are_tried_on_validation_and_the_best_is_kept(saved, tmp_pa
     rates = ["optimiser.learning_rate=1e-9", "optimiser.learning_rate=0.5"]
     found, _ = reproduced(
         tmp_path / "result.json", "--models", "transea", "--seconds-per-model", "20", "--validation-facts", "5",
-        "--try", f"transea:{rates[0]}", "--try", f"transea:{rates[1]}", "--try", "ram:a=1", "--search-share", "0.5",
+        "--try", f"transea:{rates[0]}", "--try", f"transea:{rates[1]}", "--search-share", "0.5",
         "--set", "optimiser.learning_rate=0.1", *SMALL, graphs=[saved],
     )  # fmt: skip
     row = found["rows"]["small transea"]
@@ -106,6 +106,38 @@ def test_named_values_are_tried_on_validation_and_the_best_is_kept(saved, tmp_pa
     best = max(row["searched"], key=lambda one: one["value"])
     # The rate that all were to have is not told beside the one that was chosen instead.
     assert [change for change in row["changes"] if "learning_rate" in change] == best["changes"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--try", "tranze:a=1"], "'tranze:a=1' is for no model. Known: "),
+        (["--set", "rom:model.dimension=4"], "'rom:model.dimension=4' is for no model"),
+        (["--job", "graph=world fill=maybe"], "cannot read the job 'graph=world fill=maybe'"),
+        (["--job", "graph=world fil=yes"], "cannot read the job 'graph=world fil=yes'"),
+    ],
+)
+def test_a_slip_of_the_pen_is_refused_before_anything_is_run(options, told, saved, tmp_path):
+    command = [sys.executable, "-m", "benchmarks.reproduce", "--graph", str(saved), "--models", "transea"]
+    command += ["--out", str(tmp_path / "out.json"), *options]
+    environment = {**os.environ, "PYTHONPATH": "src"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_a_damaged_file_of_results_is_left_as_it_is(saved, tmp_path):
+    out = tmp_path / "out.json"
+    out.write_text("{", encoding="utf-8")
+    command = [sys.executable, "-m", "benchmarks.reproduce", "--graph", str(saved), "--models", "transea", "--out"]
+    environment = {**os.environ, "PYTHONPATH": "src"}
+    done = subprocess.run(
+        [*command, str(out)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "cannot be read" in done.stderr
+    assert out.read_text(encoding="utf-8") == "{"
 
 
 def test_a_model_has_the_candidates_that_name_it():

@@ -30,9 +30,9 @@ answer is looked for, which are all entities for an entity and those seen in the
 """
 
 Side: TypeAlias = Literal["uniform", "bernoulli"]
-"""Whether a value is exchanged at the head or at the tail: either, or by how many answers they have. Where many heads
-share a tail and heads are exchanged as often as tails, that tail is in as many false facts as in true ones, and its
-being frequent teaches nothing.
+"""Whether a value is exchanged at the head or at the tail: either, or by how many answers they have. Where heads are
+exchanged as often as tails, a tail comes with half as many false facts as true ones however many heads share it: beyond
+that its being frequent teaches nothing.
 """
 
 
@@ -127,17 +127,24 @@ class Corrupter:
 
     def _place(self, rows: Tensor, asked: Tensor) -> Tensor:
         """(n,) int64 relation × places + place, of a value at position `asked`."""
-        facts = self.facts
-        slot = torch.where(asked > TAIL, facts.offsets[rows] + (asked - 3) // 2, facts.qualifier_total)
-        relation = torch.where(asked > TAIL, facts.qualifier_relation[slot], facts.relation[rows]).long()
+        relation = relation_at(self.facts, rows, asked)
         return relation * _PLACES + torch.where(asked == HEAD, 0, torch.where(asked <= TAIL, 1, 2))
 
 
 def value_at(facts: FactTensors, rows: Tensor, asked: Tensor) -> Tensor:
     """(n,) int64 the entity or literal beside each position `asked` (n,); a primary relation's is the tail."""
-    slot = torch.where(asked > TAIL, facts.offsets[rows] + (asked - 3) // 2, facts.qualifier_total)
     of_triplet = torch.where(asked == HEAD, facts.head[rows], facts.tail_entity[rows])
-    return torch.where(asked > TAIL, facts.qualifier_entity[slot], of_triplet).long()
+    return torch.where(asked > TAIL, facts.qualifier_entity[_slot(facts, rows, asked)], of_triplet).long()
+
+
+def relation_at(facts: FactTensors, rows: Tensor, asked: Tensor) -> Tensor:
+    """(n,) int64 the relation at or beside each position `asked` (n,)."""
+    return torch.where(asked > TAIL, facts.qualifier_relation[_slot(facts, rows, asked)], facts.relation[rows]).long()
+
+
+def _slot(facts: FactTensors, rows: Tensor, asked: Tensor) -> Tensor:
+    """(n,) int64 where a position's qualifier lies among all; the empty one at the end for those of triplets."""
+    return torch.where(asked > TAIL, facts.offsets[rows] + (asked - 3) // 2, facts.qualifier_total)
 
 
 def _pools(facts: FactTensors) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, cast
@@ -136,10 +136,7 @@ def _test(place: Place, trial: Trial, loaded: LoadedRun) -> Evaluator:
         loaded.graph, loaded.scaling, "test", checked_tasks(place.tasks), device=place.device,
         literals=loaded.literals, described=loaded.described() | {"test_facts": trial.test_facts or "all"},
     )  # fmt: skip
-    if trial.test_facts is None:
-        return evaluator
-    given = {name.name: getattr(evaluator, name.name) for name in fields(evaluator)}
-    return SampledEvaluator(**given, facts_asked=trial.test_facts)
+    return evaluator if trial.test_facts is None else SampledEvaluator.of(evaluator, trial.test_facts)
 
 
 def described(model: Model) -> dict[str, Any]:

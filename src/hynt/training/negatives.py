@@ -14,7 +14,7 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from hynt.batches.buckets import Layout, layout_of, places
-from hynt.batches.corruption import Corrupter, Corruption, value_at
+from hynt.batches.corruption import Corrupter, Corruption, relation_at, value_at
 from hynt.batches.epoch_plan import EpochPlanner, Steps
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.filling import fill
@@ -147,10 +147,7 @@ class NegativeFacts:
 
     def _own(self, rows: Tensor, asked: Tensor) -> Exchange:
         """What stands at a position of a fact anyway."""
-        facts = self.facts
-        slot = torch.where(asked > 2, facts.offsets[rows] + (asked - 3) // 2, facts.qualifier_total)
-        relation = torch.where(asked > 2, facts.qualifier_relation[slot], facts.relation[rows])
-        return Exchange(asked, value_at(facts, rows, asked), relation.long())
+        return Exchange(asked, value_at(self.facts, rows, asked), relation_at(self.facts, rows, asked))
 
 
 def _by_set(shape: NegativeShape) -> Tensor:

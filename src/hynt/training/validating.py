@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, cast
 
@@ -101,6 +101,13 @@ class SampledEvaluator(Evaluator):
 
     facts_asked: int = 1
     seed: int = 0
+
+    @classmethod
+    def of(cls, evaluator: Evaluator, facts_asked: int) -> SampledEvaluator:
+        """The same evaluator, asking about so many facts."""
+        return cls(
+            **{field.name: getattr(evaluator, field.name) for field in fields(evaluator)}, facts_asked=facts_asked
+        )
 
     @cached_property
     def _is_asked(self) -> NDArray[np.bool_]:
