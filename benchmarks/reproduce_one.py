@@ -33,20 +33,35 @@ class Teller:
         print(f"note: {text}", flush=True)
 
 
+AHEAD = 1e7
+"""Seconds: more than any budget, so that they can be taken off again."""
+
+
 class EndingClock:
-    """Training time, until the whole call has to end: then it runs ahead by a model's whole budget, so that training
-    is out of time and what there is can be tested. `ahead` is what it then tells too much.
+    """Training time, until the whole call has to end: then it runs ahead, further each time it is asked, so that
+    training is out of time whenever it next looks, and what there is can be tested.
     """
 
-    def __init__(self, end: float, budget: float, clock: Callable[[], float]) -> None:
-        self.end, self.budget, self.clock = end, budget, clock
+    def __init__(self, end: float, clock: Callable[[], float]) -> None:
+        self.end, self.clock = end, clock
         self.ahead, self.is_begun = 0.0, False  # what training began at must be told as it is
 
     def __call__(self) -> float:
-        if self.is_begun and not self.ahead and time.monotonic() >= self.end:
-            self.ahead = self.budget
+        if self.is_begun and time.monotonic() >= self.end:
+            self.ahead += AHEAD
         self.is_begun = True
         return self.clock() + self.ahead
+
+
+def without_ahead(told: Any) -> Any:
+    """A row, or any part of it, with seconds as they were."""
+    if isinstance(told, dict):
+        return {key: _really(value) if "seconds" in key else without_ahead(value) for key, value in told.items()}
+    return [without_ahead(one) for one in told] if isinstance(told, list) else told
+
+
+def _really(seconds: Any) -> Any:
+    return seconds % AHEAD if isinstance(seconds, float) else seconds
 
 
 def changes_of(work: Mapping[str, Any], batch_size: int) -> tuple[str, ...]:
@@ -79,7 +94,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
         torch.set_float32_matmul_precision("high")  # while training; evaluation takes full float32 products
     graph = load_graph(work["graph"])
     end = float("inf") if work["ends_in"] is None else time.monotonic() + work["ends_in"]
-    clock = EndingClock(end, work["seconds"], training_clock)
+    clock = EndingClock(end, training_clock)
     place = Place(graph, device, Path(work["graph"]), work["tasks"].split(","), work["compiled"], clock)
     if work["model"] == "trivial":
         rows = trivial_rows(place, Trial("frequency", changes=tuple(work["changes"])).settings(graph, device))
@@ -99,11 +114,10 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
         candidates = grid_changes(work["model"], work["search"])
     if candidates:
         trial, found = searched(place, trial, candidates, work["search_share"], Teller())
-        clock = EndingClock(end, work["seconds"], training_clock)
+        clock = EndingClock(end, training_clock)
         place = replace(place, clock=clock)
     with tempfile.TemporaryDirectory(prefix="reproduce-run-") as folder:
-        row = run_trial(place, trial, Path(folder) / "run", Teller())
-    row["train_seconds"] -= clock.ahead
+        row = without_ahead(run_trial(place, trial, Path(folder) / "run", Teller()))
     write(out, row | ({"searched": found} if found else {}))
 
 

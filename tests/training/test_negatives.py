@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate
 
 import pytest
@@ -13,7 +14,7 @@ from hynt.batches.corruption import Corruption
 from hynt.batches.filling import fill
 from hynt.batches.masking import hide
 from hynt.models.example_facts import example_facts
-from hynt.training.negatives import FactScorer, NegativeFacts, logistic_loss
+from hynt.training.negatives import FactScorer, NegativeFacts, logistic_loss, softmax_loss
 
 FACTS = example_facts(literals=True)
 
@@ -99,6 +100,69 @@ def test_the_loss_is_what_it_says():
     assert torch.allclose(logistic_loss(scores), expected)
 
 
+def test_a_choice_is_the_cross_entropy_among_the_negatives_there_are():
+    scores, weight = torch.randn(4, 5), torch.ones(4, 5)
+    weight[2, 1], weight[1:, 3] = 0.0, 0.0  # one is missing; all are
+    found = softmax_loss(scores, weight)
+    for column, mine in enumerate(found):
+        shown = scores[:, column][torch.cat([torch.tensor([True]), weight[1:, column] > 0])]
+        assert float(mine) == pytest.approx(float(functional.cross_entropy(shown, torch.tensor(0))), abs=1e-6)
+    assert float(found[3]) == 0.0
+
+
+@pytest.mark.parametrize("coin", ["step", "fact"])
+def test_negatives_to_be_chosen_among_answer_one_question(coin):
+    stream = NegativeFacts(FACTS, 16, Corruption(negatives=3, relations=0.3, coin=coin, loss="softmax"))
+    epoch, model, counts = stream.epoch(0, 0), Heads(), 0.0
+    for index in range(len(epoch)):
+        shape, tensors = epoch.items(index)
+        (_, asked, _, _), weights = tensors
+        loss, start, total = stream.loss_for(shape)(model, tensors), 0, 0.0
+        scores = model.score_facts(*model.shown[-1]).detach()
+        for size, _ in shape.layout.segments:
+            block = torch.arange(start, start + 4 * size).view(4, size)
+            assert bool((asked[block[1]] == asked[block[2:]]).all())
+            each = functional.cross_entropy(scores[block].T, torch.zeros(size).long(), reduction="none")
+            total += float((each * weights[block[0]]).sum())
+            start += 4 * size
+        assert float(loss.sums.detach()) == pytest.approx(total, rel=1e-5)
+        counts += float(loss.counts)
+    assert counts == len(FACTS)
+
+
+class Tails(nn.Module):
+    """Scores a fact by how much it likes the tail."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(200))
+
+    def score_facts(self, batch, real):
+        return self.weight[batch.tail_entity]
+
+
+def test_how_frequent_a_tail_is_can_be_learnt_only_as_a_choice():
+    entities, heads = 60, torch.arange(40).int()
+    few = replace(
+        FACTS, sizes=FACTS.sizes._replace(entities=entities), head=heads, relation=torch.zeros(40).int(),
+        tail_entity=torch.where(heads < 36, 50, 51).int(), offsets=torch.zeros(41).long(),
+        qualifier_relation=torch.zeros(1).int(), qualifier_entity=torch.zeros(1).int(),
+    )  # fmt: skip
+    learnt = {}
+    for loss in ("logistic", "softmax"):
+        stream, model = NegativeFacts(few, 64, Corruption(4, relations=0.0, pool="answers", loss=loss)), Tails()
+        optimiser = torch.optim.Adam(model.parameters(), 0.1)
+        for epoch in range(200):
+            shape, tensors = stream.epoch(0, epoch).items(0)
+            optimiser.zero_grad()
+            stream.loss_for(shape)(model, tensors).total.backward()
+            optimiser.step()
+        weight = model.weight.detach()
+        learnt[loss] = float(weight[50] - weight[51])
+    assert learnt["softmax"] > 1.5  # towards log 9, which is 2.2
+    assert abs(learnt["logistic"]) < 0.5
+
+
 def test_a_fact_without_a_negative_is_not_learnt_from():
     stream = NegativeFacts(FACTS, 16, Corruption(negatives=2))
     shape, (indices, weights) = stream.epoch(0, 0).items(0)
@@ -113,8 +177,9 @@ def test_a_fact_without_a_negative_is_not_learnt_from():
     assert float(whole.counts - less.counts) == lost > 0
 
 
-def test_the_loss_compiles_in_one_piece():
-    stream = NegativeFacts(FACTS, 16, Corruption())
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_the_loss_compiles_in_one_piece(loss):
+    stream = NegativeFacts(FACTS, 16, Corruption(negatives=2, loss=loss))
     shape, tensors = stream.epoch(0, 0).items(0)
     model = Heads()
     model.score_facts = lambda batch, real: model.weight[batch.head] + model.weight[batch.tail_entity]  # type: ignore[method-assign]

@@ -29,22 +29,24 @@ Pool: TypeAlias = Literal["seen", "all", "answers"]
 answer is looked for, which are all entities for an entity and those seen in the place for a number.
 """
 
-Side: TypeAlias = Literal["uniform", "bernoulli"]
-"""Whether a value is exchanged at the head or at the tail: either, or by how many answers they have. Where heads are
-exchanged as often as tails, a tail comes with half as many false facts as true ones however many heads share it: beyond
-that its being frequent teaches nothing.
+LossKind: TypeAlias = Literal["logistic", "softmax"]
+"""How a fact is set against its negatives: each of them is told true from false by itself, or the fact is chosen among
+them, for which all of a fact's negatives exchange the same component: they are false answers to one question.
+
+Told one by one, a tail comes with as many false facts (of other heads) as it is frequent, and its being frequent
+teaches nothing; chosen among answers to one question, it does.
 """
 
 
 @dataclass(frozen=True)
 class Corruption:
-    """How negatives are drawn."""
+    """How negatives are drawn, and what is made of them."""
 
     negatives: Annotated[int, Range(1)] = 1  # for each fact
     relations: Annotated[float, Range(0, 1)] | None = None  # share that exchanges relations; None: relations among ids
     coin: Literal["step", "fact"] = "step"  # what decides together whether relations or values are exchanged
     pool: Pool = "seen"
-    side: Side = "uniform"
+    loss: LossKind = "logistic"
 
 
 class Corrupted(NamedTuple):
@@ -62,7 +64,6 @@ class Corrupter:
         self.known = KnownFacts.of(facts)
         self.tokens = facts.sizes.entities + facts.sizes.literals
         self.pool, self.offsets = _pools(facts)
-        self.tail_likelihood = _tail_likelihood(facts)
 
     @property
     def relation_share(self) -> float:
@@ -70,13 +71,12 @@ class Corrupter:
         share, relations = self.corruption.relations, self.facts.sizes.relations
         return relations / (relations + self.tokens) if share is None else share
 
-    def draw(self, rows: Tensor, of_relation: Tensor, generator: torch.Generator) -> Corrupted:
+    def draw(self, rows: Tensor, of_relation: Tensor, where: Tensor, generator: torch.Generator) -> Corrupted:
         """A negative for each fact in `rows` (n,) int64: one of its relations is exchanged where `of_relation` (n,)
-        bool says so, else one of its values.
+        bool says so, else one of its values; which of them, `where` (n,) float64 in [0, 1) says.
         """
         facts, device = self.facts, self.facts.device
-        first = torch.rand(len(rows), generator=generator, dtype=torch.float64).to(device)
-        asked = self._position(rows, of_relation, first)
+        asked = self._position(rows, of_relation, where)
         place = self._place(rows, asked)
         start, size = self.offsets[place], self.offsets[place + 1] - self.offsets[place]
         in_place, others = self._ranges(rows, asked)
@@ -107,13 +107,7 @@ class Corrupter:
         """(n,) int64 where to exchange: any pair of a relation and a value; head and tail both have the primary one."""
         pairs = 2 + self.facts.offsets[rows + 1] - self.facts.offsets[rows]
         pair = (uniform * pairs).long().clamp(max=pairs - 1)
-        value = 2 * pair
-        if self.corruption.side == "bernoulli":
-            # The same draw serves again: which of the two it fell on says where, within [0, 1), it stands.
-            within = (uniform * pairs / 2).clamp(max=1.0)
-            of_triplet = torch.where(within < self.tail_likelihood[self.facts.relation[rows]], TAIL, HEAD)
-            value = torch.where(pair < 2, of_triplet, value)
-        return torch.where(of_relation, torch.where(pair < 2, RELATION, 2 * pair - 1), value)
+        return torch.where(of_relation, torch.where(pair < 2, RELATION, 2 * pair - 1), 2 * pair)
 
     def _ranges(self, rows: Tensor, asked: Tensor) -> tuple[Tensor, Tensor]:
         """(n,) bool: whether the new value is one seen in such a place; and (n,) int64: from how many others it comes
@@ -156,20 +150,3 @@ def _pools(facts: FactTensors) -> tuple[Tensor, Tensor]:
     key = torch.unique(place * ids + value)
     counts = torch.bincount(key // ids, minlength=facts.sizes.relations * _PLACES)
     return key % ids, torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-
-
-def _tail_likelihood(facts: FactTensors) -> Tensor:
-    """(relations,) float64: how likely the tail is exchanged, not the head, hpt / (hpt + tph).
-
-    tph is the mean number of facts a head has, hpt a tail. Where a head has many tails, the head is exchanged more
-    often: another tail might well be true.
-    """
-    relation, ids = facts.relation.long(), facts.sizes.entities + 1 + facts.sizes.literals
-
-    def distinct(values: Tensor) -> Tensor:
-        found = torch.unique(relation * ids + values.long()) // ids
-        return torch.bincount(found, minlength=facts.sizes.relations).double()
-
-    heads, tails = distinct(facts.head), distinct(facts.tail_entity)
-    # hpt / (hpt + tph) with hpt = n / tails and tph = n / heads
-    return heads / (heads + tails).clamp(min=1)

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.batches.corruption import Corruption, Pool, Side
+from hynt.batches.corruption import Corruption, LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.constraints import Range
@@ -40,7 +40,7 @@ class HingeSettings:
     relation_share: Annotated[float, Range(0, 1)] = 0.5  # of negatives that exchange a relation
     pool: Pool = "seen"  # where negatives' values come from: seen in such a place, all, or all possible answers
     negatives: Annotated[int, Range(1)] = 1  # for each fact
-    side: Side = "uniform"  # head or tail of negatives: either, or by how many answers they have
+    loss: LossKind = "logistic"  # each told true from false, or the fact chosen among its negatives
     numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
 
 
@@ -92,7 +92,7 @@ class Hinge(nn.Module):
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
         self.corruption = Corruption(
-            settings.negatives, settings.relation_share, pool=settings.pool, side=settings.side
+            settings.negatives, settings.relation_share, pool=settings.pool, loss=settings.loss
         )
         self.entity = uniform_table(token_count(sizes), settings.dimension)
         self.relation = uniform_table(sizes.relations, settings.dimension)

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from torch import Tensor, nn
 
-from hynt.batches.corruption import Corruption, Pool, Side
+from hynt.batches.corruption import Corruption, LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.constraints import Range
@@ -35,7 +35,7 @@ class NalpSettings:
     relation_share: Annotated[float, Range(0, 1)] | None = None  # of negatives; None: relations among all ids
     pool: Pool = "seen"  # where negatives' values come from: seen in such a place, all, or all possible answers
     negatives: Annotated[int, Range(1)] = 1  # for each fact
-    side: Side = "uniform"  # head or tail of negatives: either, or by how many answers they have
+    loss: LossKind = "logistic"  # each told true from false, or the fact chosen among its negatives
     numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
 
 
@@ -50,7 +50,7 @@ class Nalp(nn.Module):
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
         self.corruption = Corruption(
-            settings.negatives, settings.relation_share, pool=settings.pool, side=settings.side
+            settings.negatives, settings.relation_share, pool=settings.pool, loss=settings.loss
         )
         self.relatedness = Relatedness(
             role_count(sizes.relations), token_count(sizes), settings.dimension, settings.filters, settings.hidden

@@ -43,6 +43,14 @@ def logistic_loss(scores: Tensor) -> Tensor:
     return torch.cat([functional.softplus(-scores[:1]), functional.softplus(scores[1:])])
 
 
+def softmax_loss(scores: Tensor, weight: Tensor) -> Tensor:
+    """(rows,) −log of the share that facts, in the first of (1 + negatives, rows) scores, have of the exponentials of
+    their column; those of weight 0 have no part in it.
+    """
+    shown = scores.masked_fill(weight == 0, float("-inf"))
+    return torch.logsumexp(torch.cat([scores[:1], shown[1:]]), 0) - scores[0]
+
+
 class NegativeShape(NamedTuple):
     """All that decides the shapes of a step."""
 
@@ -105,6 +113,7 @@ class NegativeFacts:
         facts, layout = self.facts, shape.doubled()
         at = places(layout, facts.device)
         order = _by_set(shape).to(facts.device)
+        is_choice = self.corruption.loss == "softmax"
 
         def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
             (rows, asked, entity, relation), weights = tensors
@@ -114,7 +123,10 @@ class NegativeFacts:
             weight = weights[order]  # (1 + negatives, rows)
             # A fact for which no draw was false has nothing to be set against.
             weight = torch.cat([weight[:1] * (weight[1:].sum(0, keepdim=True) > 0), weight[1:]])
-            each = logistic_loss(scores)
+            if is_choice:
+                each, weight = softmax_loss(scores, weight), weight[0]
+            else:
+                each = logistic_loss(scores)
             total, count = (each * weight).sum(), weight.sum()
             return Loss(total / count.clamp(min=1), total.unsqueeze(0), count.unsqueeze(0))
 
@@ -128,10 +140,16 @@ class NegativeFacts:
         real = torch.zeros_like(rows, dtype=torch.float32)
         real = real.scatter_add(1, steps.indices[:, 2 * size :], steps.weights)
         repeated = rows.repeat(1, count)
+        # To be chosen among, negatives of a fact must answer the same question: they exchange the same component.
+        questions = 1 if self.corruption.loss == "softmax" else count
         by_step = self.corruption.coin == "step"
-        coins = torch.rand(len(rows), 1 if by_step else count * size, generator=generator, dtype=torch.float64)
-        of_relation = (coins.to(rows.device) < self.corrupter.relation_share).expand_as(repeated)
-        exchange, false = self.corrupter.draw(repeated.flatten(), of_relation.flatten(), generator)
+        coins = torch.rand(len(rows), 1 if by_step else questions * size, generator=generator, dtype=torch.float64)
+        where = torch.rand(len(rows), questions * size, generator=generator, dtype=torch.float64)
+        of_relation = coins.to(rows.device) < self.corrupter.relation_share
+        exchange, false = self.corrupter.draw(
+            repeated.flatten(), _for_each_set(of_relation, repeated).flatten(),
+            _for_each_set(where.to(rows.device), repeated).flatten(), generator,
+        )  # fmt: skip
         # The facts themselves are filled with what they had: any position serves, so the plan's own is taken.
         own = self._own(rows.flatten(), drawn.flatten())
         columns = [
@@ -148,6 +166,11 @@ class NegativeFacts:
     def _own(self, rows: Tensor, asked: Tensor) -> Exchange:
         """What stands at a position of a fact anyway."""
         return Exchange(asked, value_at(self.facts, rows, asked), relation_at(self.facts, rows, asked))
+
+
+def _for_each_set(drawn: Tensor, repeated: Tensor) -> Tensor:
+    """(steps, sets × rows) what was drawn for each step, for each row of one set, or for each of all."""
+    return drawn.expand_as(repeated) if drawn.shape[1] == 1 else drawn.repeat(1, repeated.shape[1] // drawn.shape[1])
 
 
 def _by_set(shape: NegativeShape) -> Tensor:

@@ -85,7 +85,7 @@ NARY_GRIDS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 }  # fmt: skip
 """Everything the HyNT paper searched for each model; the width is 256 throughout, for RAM 128 in each of two parts."""
 
-_RANKING = {"negatives": 8, "side": "bernoulli"}
+_RANKING = {"negatives": 8, "loss": "softmax"}
 """What makes these models rank better, though none of their authors did it (docs/baselines-nary.md)."""
 
 _SMALL: dict[str, Mapping[str, Any]] = {
