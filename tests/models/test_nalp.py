@@ -62,8 +62,8 @@ def test_parameters_are_those_of_the_paper():
 
 def test_negatives_exchange_relations_as_often_as_there_are_of_them():
     assert model_for("nalp", FACTS).corruption == Corruption()
-    changed = model_for("nalp", FACTS, relation_share=0.5, pool="all", negatives=3, side="bernoulli").corruption
-    assert changed == Corruption(3, relations=0.5, pool="all", side="bernoulli")
+    changed = model_for("nalp", FACTS, relation_share=0.5, pool="all", negatives=3, loss="softmax").corruption
+    assert changed == Corruption(3, relations=0.5, pool="all", loss="softmax")
 
 
 def test_normalisation_is_torchs_on_the_rows_that_count():
