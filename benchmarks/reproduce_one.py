@@ -21,12 +21,13 @@ class Teller:
     def epoch_done(self, record: Any) -> None:
         """Every epoch up to the tenth, then every tenth."""
         if record.epoch <= 10 or record.epoch % 10 == 0:
-            print(f"{record.phase}: epoch {record.epoch}, {record.seconds:.2f} s, {record.losses}", flush=True)
+            seconds = _really(record.seconds)
+            print(f"{record.phase}: epoch {record.epoch}, {seconds:.2f} s, {record.losses}", flush=True)
 
     def validated(self, record: Any) -> None:
         """A point of the curve."""
-        words = f"{record.metric} {record.value:.4f} after {record.trained_seconds:.1f} s"
-        print(f"epoch {record.epoch}: {words}, validated in {record.seconds:.1f} s", flush=True)
+        words = f"{record.metric} {record.value:.4f} after {_really(record.trained_seconds):.1f} s"
+        print(f"epoch {record.epoch}: {words}, validated in {_really(record.seconds):.1f} s", flush=True)
 
     def note(self, text: str) -> None:
         """Passed on."""
@@ -67,6 +68,7 @@ def _really(seconds: Any) -> Any:
 def changes_of(work: Mapping[str, Any], batch_size: int) -> tuple[str, ...]:
     """What differs from the preset: larger batches, rates to suit, and what was asked for, which wins."""
     from benchmarks.reproduce import BUDGET, Budget
+    from benchmarks.reproduce_search import together
 
     budget, scale = BUDGET.get(work["model"], Budget()), work["batch_scale"]
     changes = [f"batch_size={round(batch_size * (budget.batch_scale if scale is None else scale))}"]
@@ -74,7 +76,7 @@ def changes_of(work: Mapping[str, Any], batch_size: int) -> tuple[str, ...]:
         changes += budget.changes
     elif scale == 1:
         changes = []
-    return (*changes, *work["changes"])
+    return together(changes, work["changes"])
 
 
 def do_one(work: Mapping[str, Any], out: Path) -> None:

@@ -52,9 +52,8 @@ def searched(
 
 
 def together(changes: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
-    """Both, without those of the first that the second change again."""
-    again = {change.partition("=")[0] for change in more}
-    return (*(change for change in changes if change.partition("=")[0] not in again), *more)
+    """Both; of two changes of one setting the later one counts."""
+    return tuple({change.partition("=")[0]: change for change in (*changes, *more)}.values())
 
 
 def _differences(first: Mapping[str, Any], other: Mapping[str, Any], path: str = "") -> Iterator[str]:

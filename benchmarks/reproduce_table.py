@@ -40,9 +40,9 @@ was short. Several models trained on the card at once, so seconds and facts/s ar
 
 Where a model was run more than once, the row is the run that ran out the authors' schedule; of two such, the one whose
 settings were searched for on validation; of two that ran out of time, the one that validated best, though not always on
-as many facts. The others are in `raw/baselines-hn-yg-aside.json`. `model.pool` says where negatives came from:
-[what that changes](../baselines-nary.md#facts-with-negatives). `hynt` is the first seed of [its own results](index.md),
-with the authors' whole schedule.
+as many facts. The others are in `raw/baselines-aside.json`. `model.pool` says where negatives came from, `model.loss`
+what was made of them: [what that changes](../baselines-nary.md#facts-with-negatives). `hynt` is the first seed of
+[its own results](index.md), with the authors' whole schedule.
 """
 
 
@@ -207,9 +207,9 @@ def page(files: Sequence[Path], hynt: Mapping[str, Path]) -> Iterator[str]:
                 beside = {"`hynt`": hynt_row(hynt[graph])} | beside
             papers = PAPERS_NAME.get(graph, graph)
             commands = [*result.get("earlier_commands", []), result["command"]]
-            told = ", then ".join(f"`python -m benchmarks.reproduce {_command(one)}`" for one in commands)
+            told = "\n".join(f"python -m benchmarks.reproduce {_command(one)}" for one in commands)
             made = f", made {result['commit']}" if "commit" in result else ""  # written into the file by hand
-            yield f"## {graph}\n\nRaw: `raw/{file.name}`{made}. Command: {told}"
+            yield f"## {graph}\n\nRaw: `raw/{file.name}`{made}."
             if papers != graph:
                 yield f"The paper's figures are of {papers}, whose split differs: they are here for orientation."
             else:
@@ -221,12 +221,17 @@ def page(files: Sequence[Path], hynt: Mapping[str, Path]) -> Iterator[str]:
             yield cost_table(rows)
             failed = {name: one for name, one in result["failed"].items() if name.split(" ")[0] == graph}
             if failed:
-                told = "; ".join(f"`{name.split(' ', 1)[1]}` ({one['reason']})" for name, one in failed.items())
-                yield f"Without a row: {told}."
+                named = "; ".join(f"`{name.split(' ', 1)[1]}` ({one['reason']})" for name, one in failed.items())
+                yield f"Without a row: {named}."
+            yield f"Commands, the earliest first:\n\n```sh\n{told}\n```"
 
 
 def _command(parts: Sequence[str]) -> str:
-    return " ".join(f'"{part}"' if " " in part else Path(part).name if "/" in part else part for part in parts)
+    quoted = (set(" ;") & set(part) for part in parts)  # by the shell's rules
+    return " ".join(
+        f'"{part}"' if is_quoted else Path(part).name if "/" in part else part
+        for part, is_quoted in zip(parts, quoted, strict=True)
+    )
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.paper_baselines import ORDER
 from benchmarks.reproduce import candidates_of
 from benchmarks.reproduce_one import AHEAD, EndingClock, without_ahead
-from benchmarks.reproduce_search import GRIDS, grid_changes
+from benchmarks.reproduce_search import GRIDS, grid_changes, together
 from hynt.graph.storage import save_graph
 from tests.conftest import ROOT
 from tests.training.small_graph import small_graph
@@ -146,6 +146,10 @@ def test_a_model_has_the_candidates_that_name_it():
     tried = ["ram:", "gran:a=9", "ram:a=1;b.c=2"]
     assert candidates_of("ram", tried) == [[], ["a=1", "b.c=2"]]
     assert candidates_of("nalp", tried) == []
+
+
+def test_of_two_changes_of_one_setting_the_later_counts():
+    assert together(["a=1", "b.c=2", "a=3"], ["b.c=x=y"]) == ("a=3", "b.c=x=y")
 
 
 def test_a_schedule_can_be_cut_to_the_time_there_is(saved, tmp_path):

@@ -43,11 +43,11 @@ def test_the_page_has_ours_and_the_papers(tmp_path):
     ours = tmp_path / "hn-yg-link.json"
     ours.write_text(json.dumps({"jobs": {"link": {"train": {"seeds": {"0": of_hynt}}}}}), encoding="utf-8")
     text = "\n".join(page([file], {"HN-YG": ours}))
-    assert "Raw: `raw/baselines-hn-yg.json`, made at `abc`. Command:" in text
+    assert "Raw: `raw/baselines-hn-yg.json`, made at `abc`.\n" in text
     # .1876 is less than .010 under GRAN's .1951 and above StarE's .1826; .09 is better than GRAN's .1180.
     assert "MRR of links `stare`, `gran` (2 of 2); RMSE of numbers `gran` (1 of 1)." in text
     assert "| `hynt` | .2036 | .1018 | .2036 | .4072 | .2100 |" in text
-    assert "`python -m benchmarks.reproduce --first`, then `python -m benchmarks.reproduce --graph" in text
+    assert "```sh\npython -m benchmarks.reproduce --first\npython -m benchmarks.reproduce --graph" in text
     assert "| `stare` \\* | .1876 (.1826) | .0938 (.1262) | .1876 (.2042) | .3752 (.2907) | – |" in text
     assert "| `gran` | .1876 (.1951) |" in text
     assert text.index("| `stare`") < text.index("| `gran`")
