@@ -17,8 +17,8 @@ takes, or in `--search-share` of it; what they reached stands in the row. `--try
 for each, tries these changes instead; `--try MODEL:` is the preset as it is. `--fill-time`, or `fill=yes` in a job,
 cuts or stretches the schedule to the time there is, so that a rate that is to fall to nothing does.
 
-For a short budget on a large GPU the authors' batches are too small, so they are enlarged by `BUDGET` below, and rates
-with them: `--as-published` leaves presets as they are. What was changed stands in each row.
+For a short budget on a large GPU the authors' batches are too small, so they are enlarged (`reproduce_budget`), and
+rates with them: `--as-published` leaves presets as they are. What was changed stands in each row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 LAST_LINES = 25
 OF_A_JOB = ("graph", "models", "seconds", "tasks", "test_facts", "search", "fill")
@@ -42,37 +42,6 @@ GRACE_SECONDS = 240.0
 """A process may take its training time three times and this on top, for starting, validating and testing."""
 
 
-class Budget(NamedTuple):
-    """How a preset is changed where time is short."""
-
-    batch_scale: float = 1.0
-    changes: tuple[str, ...] = ()
-    validations: int | None = None  # at most, where asking takes long
-    validation_facts: int | None = None
-
-
-CHOSEN = (
-    "optimiser.learning_rate=1e-3", "optimiser.weight_decay=0.3", "model.loss=softmax", "model.negatives=32",
-)  # fmt: skip
-"""For models of facts with negatives."""
-
-BUDGET: dict[str, Budget] = {
-    "transea": Budget(2),
-    "mt-kgnn": Budget(2),
-    "kbln": Budget(2),
-    "literale": Budget(2),
-    # Rates of 5e-5 are for thousands of epochs of tiny steps: they are raised twentyfold, with batches four times as
-    # large. A fact is chosen among negatives, which ranks better and learns in few epochs, and weights decay.
-    "nalp": Budget(4, CHOSEN),
-    "tnalp": Budget(4, CHOSEN),
-    "neuinfer": Budget(4, CHOSEN),
-    # The fewest filters of the paper's grid, and fewer negatives: its cost is in proportion to both.
-    "hinge": Budget(4, (*CHOSEN, "model.negatives=8", "model.filters=100"), 4, 200),
-    "ram": Budget(8),
-    "stare": Budget(8, ("optimiser.learning_rate=5e-4",)),
-    "hy-transformer": Budget(2, ("optimiser.learning_rate=3e-4",)),
-    "gran": Budget(1),
-}
 SLOWEST_FIRST = ("gran", "stare", "hy-transformer", "hinge", "nalp", "tnalp", "neuinfer", "literale", "kbln")
 """These take longest to test or to start; begun first, they end with the rest."""
 
@@ -92,7 +61,7 @@ class Work:
     device: str
     compiled: bool
     seed: int
-    batch_scale: float | None = None  # None: as `BUDGET` says
+    batch_scale: float | None = None  # None: as `reproduce_budget` says
     test_facts: int | None = None
     search: int = 0  # how many settings of the paper's grid are tried first
     candidates: list[list[str]] = field(default_factory=list)  # or these changes
@@ -136,7 +105,7 @@ def chosen_models(names: str) -> list[tuple[str, str | None]]:
         model, _, preset = name.partition(":")
         MODELS.get(model)
         found.append((model, preset or None))
-    return sorted(found, key=lambda one: SLOWEST_FIRST.index(one[0]) if one[0] in SLOWEST_FIRST else len(BUDGET))
+    return sorted(found, key=lambda one: SLOWEST_FIRST.index(one[0]) if one[0] in SLOWEST_FIRST else len(SLOWEST_FIRST))
 
 
 def work_list(given: argparse.Namespace) -> list[Work]:

@@ -67,7 +67,7 @@ def _really(seconds: Any) -> Any:
 
 def changes_of(work: Mapping[str, Any], batch_size: int) -> tuple[str, ...]:
     """What differs from the preset: larger batches, rates to suit, and what was asked for, which wins."""
-    from benchmarks.reproduce import BUDGET, Budget
+    from benchmarks.reproduce_budget import BUDGET, Budget
     from benchmarks.reproduce_search import together
 
     budget, scale = BUDGET.get(work["model"], Budget()), work["batch_scale"]
@@ -83,7 +83,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     """Trains and judges, and writes the row."""
     import torch
 
-    from benchmarks.reproduce import BUDGET, Budget
+    from benchmarks.reproduce_budget import BUDGET, Budget
     from benchmarks.reproduce_search import grid_changes, searched
     from hynt.graph.storage import load_graph
     from hynt.reporting.compare_trial import Place, Trial, run_trial, training_clock, trivial_rows

@@ -33,8 +33,8 @@ LossKind: TypeAlias = Literal["logistic", "softmax"]
 """How a fact is set against its negatives: each of them is told true from false by itself, or the fact is chosen among
 them, for which all of a fact's negatives exchange the same component: they are false answers to one question.
 
-Told one by one, a tail comes with as many false facts (of other heads) as it is frequent, and its being frequent
-teaches nothing; chosen among answers to one question, it does.
+Told one by one, a tail comes with the more false facts (of other heads) the more frequent it is, and its being frequent
+teaches nothing; where it is chosen among answers to one question, it does.
 """
 
 
