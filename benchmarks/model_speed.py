@@ -27,6 +27,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.result_file import read_result
+
 WARM_UP_STEPS = 5
 WARM_UP_FACTS = 50
 
@@ -177,7 +179,8 @@ def main() -> None:
     parser.add_argument("--meeting", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.markdown is not None:
-        print(table(json.loads(given.markdown.read_text(encoding="utf-8")), by_processor=given.by_processor))
+        result = read_result(given.markdown, "models", advice="give a file that `benchmarks.model_speed` wrote")
+        print(table(result, by_processor=given.by_processor))
         return
     if given.out is None:
         parser.error("--out is needed")

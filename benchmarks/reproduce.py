@@ -36,6 +36,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.result_file import read_result
+
 LAST_LINES = 25
 OF_A_JOB = ("graph", "models", "seconds", "tasks", "test_facts", "search", "fill")
 GRACE_SECONDS = 240.0
@@ -105,7 +107,7 @@ def chosen_models(names: str) -> list[tuple[str, str | None]]:
         model, _, preset = name.partition(":")
         MODELS.get(model)
         found.append((model, preset or None))
-    return sorted(found, key=lambda one: SLOWEST_FIRST.index(one[0]) if one[0] in SLOWEST_FIRST else len(SLOWEST_FIRST))
+    return found
 
 
 def work_list(given: argparse.Namespace) -> list[Work]:
@@ -203,10 +205,8 @@ class Reproduction:
         command = [Path(part).name if part.startswith("/") else part for part in sys.argv[1:]]
         self.result: dict[str, Any] = {"command": command, "rows": {}, "trivial": {}, "failed": {}}
         if given.out.exists():
-            try:
-                before = json.loads(given.out.read_text(encoding="utf-8"))
-            except json.JSONDecodeError as problem:
-                sys.exit(f"{given.out} is there but cannot be read ({problem}): move it away, or name another --out")
+            advice = "move it away, or name another --out"
+            before = read_result(given.out, "command", "rows", "trivial", advice=advice)
             self.result["rows"], self.result["trivial"] = before["rows"], before["trivial"]
             self.result["earlier_commands"] = [*before.get("earlier_commands", []), before["command"]]
         self.waiting = [work for work in self.waiting if work.name not in self.result["rows"]]

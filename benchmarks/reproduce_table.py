@@ -1,7 +1,9 @@
-"""The tables of `docs/results/baselines.md`, from the JSON that `benchmarks.reproduce` wrote.
+r"""The tables of `docs/results/baselines.md`, from the JSON that `benchmarks.reproduce` wrote.
 
     cd docs/results/raw
-    python -m benchmarks.reproduce_table baselines-*.json --hynt HN-YG=hn-yg-link.json > ../baselines.md
+    python -m benchmarks.reproduce_table baselines-hn-yg.json baselines-hn-wk-resplit.json baselines-wd50k.json \
+        baselines-wikipeople.json --hynt HN-YG=hn-yg-link.json --hynt HN-WK-resplit=hn-wk-resplit-link.json \
+        --hynt WD50K=wd50k-link.json --hynt WikiPeople-=wikipeople-link.json > ../baselines.md
 
 Each cell is ours, with the paper's in brackets where it prints one. A row marked * is budget-limited: time ended before
 the authors' schedule did. What was changed from the preset stands in the last table of a graph. `--hynt GRAPH=FILE`
@@ -11,7 +13,6 @@ sets HyNT beside them, by the first seed of a file of `benchmarks/device.py`.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from benchmarks.paper_baselines import (
     PER_ATTRIBUTE,
     RELATION,
 )
+from benchmarks.result_file import read_result
 
 CLOSE = 0.010
 PAPERS_NAME = {"HN-WK-resplit": "HN-WK"}
@@ -190,7 +192,8 @@ def reached(rows: Mapping[str, Any], graph: str) -> str:
 
 def hynt_row(file: Path) -> dict[str, Any]:
     """HyNT's row, by the first seed of the first job of a file."""
-    job = next(iter(json.loads(file.read_text(encoding="utf-8"))["jobs"].values()))
+    jobs = read_result(file, "jobs", advice="--hynt takes GRAPH=FILE with a file of `benchmarks.device`")["jobs"]
+    job = next(iter(jobs.values()))
     run = next(iter(job["train"]["seeds"].values()))
     answers = [f"{task}, qualifier" for task in run["test"]["realistic"]]
     return {"model": "hynt", "answers": answers, "test": run["test"], "per_relation": run["per_relation"] or []}
@@ -200,7 +203,9 @@ def page(files: Sequence[Path], hynt: Mapping[str, Path]) -> Iterator[str]:
     """The whole page, graph by graph."""
     yield OPENING
     for file in files:
-        result = json.loads(file.read_text(encoding="utf-8"))
+        result = read_result(
+            file, "command", "rows", "trivial", "failed", advice="give files that `benchmarks.reproduce` wrote"
+        )
         for graph in sorted({name.split(" ")[0] for name in result["rows"]}):
             rows, beside = by_model(result, graph), dict(result["trivial"].get(graph, {}))
             if graph in hynt:
