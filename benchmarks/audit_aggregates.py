@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from benchmarks.audit_quality import quality
 from benchmarks.corrupted_copy import SHARE, corrupted
+from hynt.auditing.auditing import Audit, carried_out
+from hynt.auditing.judges import SilentAudit
+from hynt.auditing.plan import plan_audit
 from hynt.evaluation.questions import position_group
 from hynt.graph.components import NUMBER_KIND
 from hynt.graph.storage import load_graph
-from hynt.prediction.audit_judges import SilentAudit
-from hynt.prediction.audit_plan import plan_audit
-from hynt.prediction.auditing import Audit, carried_out
-from hynt.training.choosing import Wishes
-from hynt.training.interruption import Stopper
+from hynt.interruption import Stopper
+from hynt.training.resolve_settings import Wishes
 from hynt.training.run import chosen_device
 
 Floats = NDArray[np.float64]

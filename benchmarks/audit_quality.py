@@ -26,15 +26,15 @@ from numpy.typing import NDArray
 from benchmarks.corrupted_copy import KINDS, SHARE, Change, corrupted
 from benchmarks.trivial_detectors import trivial_scores
 from hynt import __version__
+from hynt.auditing.auditing import Audit, carried_out
+from hynt.auditing.judges import SilentAudit
+from hynt.auditing.plan import AuditPlan, plan_audit
 from hynt.config import with_overrides
 from hynt.graph.storage import load_graph
-from hynt.prediction.audit_judges import SilentAudit
-from hynt.prediction.audit_plan import AuditPlan, plan_audit
-from hynt.prediction.auditing import Audit, carried_out
-from hynt.training.choosing import Wishes
-from hynt.training.hashed_files import INDEX_NAME
-from hynt.training.interruption import Stopper
-from hynt.training.progress import EpochRecord
+from hynt.interruption import Stopper
+from hynt.runs.hashed_files import INDEX_NAME
+from hynt.runs.progress import EpochRecord
+from hynt.training.resolve_settings import Wishes
 from hynt.training.run import chosen_device, start, train
 
 Floats = NDArray[np.float64]

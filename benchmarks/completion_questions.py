@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as compute
 import pyarrow.parquet as parquet
 
+from hynt.completion.question_files import PAIR, QUESTION_SCHEMA
 from hynt.graph.columns import Names
 from hynt.graph.components import HEAD, RELATION, TAIL, component_starts, components
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.prediction.question_files import PAIR, QUESTION_SCHEMA
 
 KINDS = ("entity", "relation beside an entity", "number", "relation beside a number")
 

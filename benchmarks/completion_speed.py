@@ -28,10 +28,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait must no
 import torch
 
 from benchmarks.completion_questions import KINDS, drawn, write_jsonl, write_parquet
-from hynt.prediction.completing import complete
-from hynt.prediction.completing_batches import BatchAnswers, Wanted
-from hynt.prediction.predictor import Predictor, load
-from hynt.prediction.question_files import open_questions
+from hynt.asking.predictor import Predictor, load
+from hynt.completion.batches import BatchAnswers, Wanted
+from hynt.completion.completing import complete
+from hynt.completion.question_files import open_questions
 
 BATCH = 16_384
 
@@ -147,7 +147,7 @@ def timed(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def trained(graph: str, preset: str | None, epochs: int, device: str, out: Path) -> Path:
     """A run of a few epochs with a preset, or with the settings that the graph's size suggests."""
     from hynt.graph.storage import load_graph
-    from hynt.training.choosing import Wishes, settings_for
+    from hynt.training.resolve_settings import Wishes, settings_for
     from hynt.training.run import chosen_device, start, train
 
     found, target = load_graph(graph), chosen_device(device)

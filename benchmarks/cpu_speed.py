@@ -37,10 +37,10 @@ from hynt.batches.components import Masking
 from hynt.batches.fact_tensors import FactTensors
 from hynt.models.hynt import Hynt
 from hynt.models.hynt_settings import HyntSettings
-from hynt.training.losses import LossSettings
-from hynt.training.masked_facts import MaskedFacts
+from hynt.objectives.losses import LossSettings
+from hynt.objectives.masked_facts import MaskedFacts
+from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation
-from hynt.training.settings import Optimiser
 from hynt.training.step import EagerStep
 
 CPU = torch.device("cpu")

@@ -32,8 +32,8 @@ def skip_speed(path: Path, entities: Path, total: int) -> float:
     """MB/s of decompressed JSON that a core reads and skips when 1 % of the entities are kept."""
     from hynt.creation.parts import cut
     from hynt.creation.selection import Selection, read_ids
-    from hynt.creation.source import ParseSettings
-    from hynt.creation.sources import get_source
+    from hynt.creation.sources.registry import get_source
+    from hynt.creation.sources.source import ParseSettings
     from hynt.creation.tasks import Task
 
     kind = get_source("wikidata")
@@ -61,7 +61,7 @@ def parse_speed(path: Path, total: int, workers: int) -> dict[str, int]:
     """MB/s of JSON that is parsed whole into parts: by the clock, and a core (reading and parsing together)."""
     from hynt.creation.parsing import ParseJob, parse_locally
     from hynt.creation.selection import Selection
-    from hynt.creation.source import ParseSettings
+    from hynt.creation.sources.source import ParseSettings
     from hynt.creation.tasks import Task
     from hynt.creation.work_folder import WorkFolder
 

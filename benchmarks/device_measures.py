@@ -17,14 +17,14 @@ from hynt.config import to_mapping
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.results import by_scope
 from hynt.graph.storage import load_graph
-from hynt.training.choosing import Wishes, settings_for
+from hynt.runs.opening import load_run, new_model
+from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.epoch_source import EpochSource
-from hynt.training.loading import load_run
 from hynt.training.optimisation import Optimisation
 from hynt.training.phases import phases_for, runner_for
-from hynt.training.run import new_model, start
+from hynt.training.resolve_settings import Wishes, settings_for
+from hynt.training.run import start
 from hynt.training.run import train as train_run
-from hynt.training.training_data import fit_scaling, training_data
 
 TIMED_EPOCHS = 20
 

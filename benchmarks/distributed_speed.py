@@ -67,8 +67,8 @@ def one_run(given: argparse.Namespace, processes: int, folder: Path, seconds: fl
 def train_once(given: argparse.Namespace) -> None:
     """What `hynt train` does, in this process."""
     from hynt.graph.storage import load_graph
-    from hynt.training.choosing import Wishes, settings_for
     from hynt.training.distributed_follow import team_of
+    from hynt.training.resolve_settings import Wishes, settings_for
     from hynt.training.run import Silence, chosen_device, start, train
 
     class Heard(Silence):

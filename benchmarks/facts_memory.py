@@ -41,9 +41,9 @@ def measured(facts: int) -> dict[str, Any]:
     from benchmarks.large_vocabulary import generated_facts
     from hynt.batches.components import Masking
     from hynt.batches.epoch_plan import EpochPlanner
-    from hynt.training.distributed_plan import SharedStream
-    from hynt.training.losses import LossSettings
-    from hynt.training.masked_facts import MaskedFacts
+    from hynt.distributed.plan import SharedStream
+    from hynt.objectives.losses import LossSettings
+    from hynt.objectives.masked_facts import MaskedFacts
 
     device, seen = torch.device("cpu"), set[int]()
     EpochPlanner(generated_facts(100, 100, device), 10).plan(0, 0)  # what is loaded once is not counted

@@ -23,12 +23,12 @@ import torch
 from numpy.typing import NDArray
 
 from hynt import __version__
+from hynt.asking.predictor import Predictor, load
+from hynt.calibration.calibration import SPLIT, number_questions
+from hynt.calibration.intervals import fit_radii, training_spread
+from hynt.calibration.measuring import LEVEL, measure
 from hynt.errors import HyntError
-from hynt.prediction.calibration import SPLIT, number_questions
-from hynt.prediction.intervals import fit_radii, training_spread
-from hynt.prediction.measuring import LEVEL, measure
-from hynt.prediction.predictor import Predictor, load
-from hynt.training.training_data import training_splits
+from hynt.runs.training_data import training_splits
 
 
 def measured(predictor: Predictor, split: str) -> dict[str, Any]:

@@ -68,13 +68,13 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
     from hynt.batches.components import Masking
     from hynt.models.hynt import Hynt
     from hynt.models.hynt_settings import HyntSettings
+    from hynt.objectives.losses import LossSettings
+    from hynt.objectives.masked_facts import MaskedFacts
+    from hynt.objectives.streams import trainable
+    from hynt.runs.settings import Optimiser
     from hynt.training.captured_step import CapturedStep
-    from hynt.training.losses import LossSettings
-    from hynt.training.masked_facts import MaskedFacts
     from hynt.training.optimisation import Optimisation
-    from hynt.training.settings import Optimiser
     from hynt.training.step import EagerStep
-    from hynt.training.streams import trainable
 
     device, entities = torch.device(given.device), int(given.point)
     is_cuda = device.type == "cuda"

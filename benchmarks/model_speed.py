@@ -37,14 +37,15 @@ def measured(model: str, given: argparse.Namespace) -> dict[str, Any]:
     """One model, in this process."""
     import torch
 
+    from hynt.comparison.trial import Trial, peak_memory
     from hynt.evaluation.evaluator import Evaluator
     from hynt.graph.storage import load_graph
     from hynt.models.contract import Model
-    from hynt.reporting.compare_trial import Trial, peak_memory
+    from hynt.runs.opening import new_model
+    from hynt.runs.training_data import fit_scaling, training_data
     from hynt.training.optimisation import Optimisation
     from hynt.training.phases import phases_for, runner_for
-    from hynt.training.run import chosen_device, new_model
-    from hynt.training.training_data import fit_scaling, training_data
+    from hynt.training.run import chosen_device
     from hynt.training.validating import SampledEvaluator
 
     device = chosen_device(given.device)
@@ -194,8 +195,8 @@ def main() -> None:
 
 
 def _run_all(given: argparse.Namespace, place: Path) -> None:
-    from hynt.reporting.compare_models import model_names
-    from hynt.training.environment import describe_environment
+    from hynt.comparison.comparing import model_names
+    from hynt.runs.environment import describe_environment
     from hynt.training.run import chosen_device
 
     name = "generated" if given.generated is not None else Path(given.graph).name

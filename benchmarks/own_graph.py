@@ -83,8 +83,8 @@ def try_one(graph: KnowledgeGraph, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
     from hynt.config import to_mapping
     from hynt.evaluation.evaluator import Evaluator
-    from hynt.training.choosing import Wishes, settings_for
-    from hynt.training.loading import load_run
+    from hynt.runs.opening import load_run
+    from hynt.training.resolve_settings import Wishes, settings_for
     from hynt.training.run import start, train
 
     changes = tuple(

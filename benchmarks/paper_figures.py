@@ -22,16 +22,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.qualifier_changes import ask_all, gains, pairs, told
+from hynt.asking.predictor import Predictor, load
 from hynt.errors import HyntError
+from hynt.explanation.explaining import explain
 from hynt.graph.fact import DATE_UNIT
-from hynt.prediction.explaining import explain
-from hynt.prediction.predictor import Predictor, load
-from hynt.prediction.trends import Trend, trend
 from hynt.reporting.chart_style import picture
 from hynt.reporting.explanation_chart import explanation_figure
 from hynt.reporting.trend_chart import trend_figure
 from hynt.reporting.trend_table import trend_csv
-from hynt.training.environment import describe_environment
+from hynt.runs.environment import describe_environment
+from hynt.trends.trends import Trend, trend
 
 FIGURES = {
     "fertility-paper": ("P4841", ["Q77", "Q117"]),  # Uruguay, Ghana

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hynt.asking.asked_facts import AskedFacts
+from hynt.asking.candidate_masks import AllowedAnswers
+from hynt.asking.predictor import Predictor
 from hynt.graph.components import ENTITY_KIND, HEAD, TAIL
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.sentences import Sentences
-from hynt.prediction.allowed_answers import AllowedAnswers
-from hynt.prediction.asked_facts import AskedFacts
-from hynt.prediction.predictor import Predictor
 
 AT_ONCE = 8192
 HELD_OUT = ("valid", "test")

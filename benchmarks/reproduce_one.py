@@ -85,9 +85,9 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
 
     from benchmarks.reproduce_budget import BUDGET, Budget
     from benchmarks.reproduce_search import grid_changes, searched
+    from hynt.comparison.trial import Place, Trial, run_trial, training_clock, trivial_rows
     from hynt.graph.storage import load_graph
-    from hynt.reporting.compare_trial import Place, Trial, run_trial, training_clock, trivial_rows
-    from hynt.training.environment import describe_environment
+    from hynt.runs.environment import describe_environment
     from hynt.training.presets import GRIDS
     from hynt.training.run import chosen_device
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hynt.training.presets import GRIDS
 
 if TYPE_CHECKING:
-    from hynt.reporting.compare_trial import Place, Trial
+    from hynt.comparison.trial import Place, Trial
     from hynt.training.run import Watcher
 
 

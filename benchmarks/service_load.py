@@ -38,10 +38,11 @@ def make_run(graph_folder: Path, preset: str, out: Path) -> None:
     to calibrate on, which would take longer than the measurement.
     """
     from hynt.graph.storage import load_graph
-    from hynt.training.checkpoint import save_tensors, weights_of
-    from hynt.training.choosing import Wishes, settings_for
-    from hynt.training.run import chosen_device, new_model, start
-    from hynt.training.training_data import training_data
+    from hynt.runs.checkpoint import save_tensors, weights_of
+    from hynt.runs.opening import new_model
+    from hynt.runs.training_data import training_data
+    from hynt.training.resolve_settings import Wishes, settings_for
+    from hynt.training.run import chosen_device, start
 
     device, graph = chosen_device("cpu"), load_graph(graph_folder)
     settings = settings_for(Wishes("hynt", preset, train_on="train+valid"), graph, on_gpu=False)
@@ -135,9 +136,9 @@ async def pressed(ask: Ask, clients: int, seconds: float) -> dict[str, Any]:
 
 async def at_the_queue(run: Path, questions: list[dict[str, Any]], clients: int, batching: bool, seconds: float) -> Any:
     """The model queue in this process."""
-    from hynt.prediction.predictor import load
-    from hynt.service.engine import ThreadEngine
-    from hynt.service.question_queue import QuestionQueue
+    from hynt.asking.predictor import load
+    from hynt.service.inference.engine import ThreadEngine
+    from hynt.service.inference.question_queue import QuestionQueue
     from hynt.service.settings import ServiceSettings
 
     defaults = ServiceSettings(run)

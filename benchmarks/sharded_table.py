@@ -29,11 +29,11 @@ RATE = 0.01
 
 
 def dtensor_step(given: argparse.Namespace) -> Callable[[Any], None]:
-    """`hynt.training.sharded_table`."""
+    """`hynt.distributed.sharded_table`."""
     import torch.distributed as distributed
     from torch.distributed.device_mesh import init_device_mesh
 
-    from hynt.training.sharded_table import RowwiseAdagrad, ShardedTable
+    from hynt.distributed.sharded_table import RowwiseAdagrad, ShardedTable
 
     mesh = init_device_mesh("cpu", (distributed.get_world_size(),))
     table = ShardedTable.drawn(mesh, given.rows, given.width, scale=0.1)

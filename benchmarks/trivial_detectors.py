@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hynt.auditing.decoys import place_keys
 from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, RELATION_KIND, Components, components
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.prediction.decoys import place_keys
 
 Floats = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Make src/hynt/graph/unit_table.tsv from unit_definitions.txt.
+"""Make src/hynt/graph/units/unit_table.tsv from unit_definitions.txt.
 
     python tools/make_unit_table.py            writes the table
     python tools/make_unit_table.py --check    exit 1 when the table is not what the definitions give
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pint
 
 DEFINITIONS = Path(__file__).with_name("unit_definitions.txt")
-TABLE = Path(__file__).parents[1] / "src" / "hynt" / "graph" / "unit_table.tsv"
+TABLE = Path(__file__).parents[1] / "src" / "hynt" / "graph" / "units" / "unit_table.tsv"
 COLUMNS = ("symbol", "si_unit", "factor", "offset", "dimension", "base", "wikidata", "qudt", "names")
 
 # symbol: (name, power of ten)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from hynt.asking.predictor import load
+    from hynt.auditing.auditing import audit
     from hynt.formats.from_python import graph_from_facts, graph_from_table
     from hynt.graph.fact import Fact, Number, Qualifier, fact, number
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.graph.storage import load_graph
     from hynt.models.checking import check_model
-    from hynt.prediction.auditing import audit
-    from hynt.prediction.predictor import load
     from hynt.service.client import Client
 
 __all__ = [
@@ -42,12 +42,12 @@ _HOMES = {
     "KnowledgeGraph": "hynt.graph.knowledge_graph",
     "Number": "hynt.graph.fact",
     "Qualifier": "hynt.graph.fact",
-    "audit": "hynt.prediction.auditing",
+    "audit": "hynt.auditing.auditing",
     "check_model": "hynt.models.checking",
     "fact": "hynt.graph.fact",
     "graph_from_facts": "hynt.formats.from_python",
     "graph_from_table": "hynt.formats.from_python",
-    "load": "hynt.prediction.predictor",
+    "load": "hynt.asking.predictor",
     "load_graph": "hynt.graph.storage",
     "number": "hynt.graph.fact",
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from hynt.errors import UsageError
-from hynt.nearest import advice_on
+from hynt.names import advice_on
 
 T = TypeVar("T")
 

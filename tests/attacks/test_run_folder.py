@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from hynt.errors import DataError, HyntError, UsageError
-from hynt.training.hashed_files import index_text
-from hynt.training.interruption import Stopper
-from hynt.training.loading import load_run
-from hynt.training.progress import Interrupted
+from hynt.interruption import Stopper
+from hynt.runs.hashed_files import index_text
+from hynt.runs.opening import load_run
+from hynt.runs.progress import Interrupted
 from hynt.training.run import Silence, start, train
 from tests.training.small_graph import small_graph, tiny_settings
 

@@ -8,8 +8,8 @@ import torch
 from benchmarks.large_vocabulary import generated_facts, slopes
 from hynt.batches.components import Masking
 from hynt.batches.masked_batch import Task
-from hynt.training.losses import LossSettings
-from hynt.training.masked_facts import MaskedFacts
+from hynt.objectives.losses import LossSettings
+from hynt.objectives.masked_facts import MaskedFacts
 
 
 def test_slopes_are_exponents():

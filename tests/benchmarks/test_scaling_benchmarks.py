@@ -24,7 +24,7 @@ def test_a_point_of_the_vocabulary_has_memory_and_time(softmax):
 
 
 def test_a_point_of_the_evaluation_is_exact_in_chunks(monkeypatch):
-    monkeypatch.setattr("hynt.evaluation.sitting.SCORES_AT_ONCE", 16 * 700)
+    monkeypatch.setattr("hynt.evaluation.evaluation_pass.SCORES_AT_ONCE", 16 * 700)
     point = large_evaluation.measured(Namespace(device="cpu", point="3000", dimension=16, rows=16))
     assert point["candidates_a_chunk"] == 700
     assert point["exact"] == {"top": True, "rank": True, "sum": True}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hynt import number
 from hynt.formats.from_python import graph_from_facts
-from hynt.graph.dates import decimal_year
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.units.dates import decimal_year
 
 ATTACKS = (
     "<script>document.title='owned'</script>",

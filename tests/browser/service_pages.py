@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hynt.asking.predictor import load
+from hynt.auditing.rows import SCHEMA
 from hynt.graph.sentences import Sentences
-from hynt.prediction.audit_rows import SCHEMA
-from hynt.prediction.predictor import load
-from hynt.reporting.report import make_report
+from hynt.reporting.report.page import make_report
 
 
 def prepared_run(trained: Path, folder: Path) -> Path:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hynt.prediction.predictor import load
-from hynt.reporting.report import NAVIGATION, make_report
+from hynt.asking.predictor import load
+from hynt.reporting.report.page import NAVIGATION, make_report
 from tests.browser.hostile_names import ATTACKS
 
 

@@ -115,7 +115,7 @@ def test_odd_addresses_never_break_a_page(service):
 
 
 def test_scripts_are_small_and_short():
-    folder = Path(__file__).parents[2] / "src" / "hynt" / "service" / "static"
+    folder = Path(__file__).parents[2] / "src" / "hynt" / "service" / "pages" / "static"
     for path in folder.glob("*.js"):
         lines = path.read_text(encoding="utf-8").splitlines()
         assert len(lines) <= 250, path.name

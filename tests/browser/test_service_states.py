@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from hynt.service.answering import Reply
+from hynt.service.inference.answering import Reply
 from tests.browser.browsing import Watched
 from tests.browser.hostile_names import hostile_graph
 from tests.service.conftest import in_thread
-from tests.service.fake_engine import FakeEngine
+from tests.service.inference.fake_engine import FakeEngine
 
 QUESTION = "/ask?head=Person+1&relation=height&tail=%3F"
 

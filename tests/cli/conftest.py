@@ -100,7 +100,7 @@ def town_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import torch
 
     from hynt.training.run import start, train
-    from tests.prediction.town_graph import town_graph
+    from tests.town_graph import town_graph
     from tests.training.small_graph import tiny_settings
 
     torch.set_num_threads(1)

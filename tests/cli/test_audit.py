@@ -12,11 +12,11 @@ import torch
 
 from hynt.cli.audit_progress import AuditProgress
 from hynt.graph.storage import save_graph
-from hynt.training.progress import EpochRecord
+from hynt.runs.progress import EpochRecord
 from hynt.training.run import start, train
 from tests.conftest import ROOT
-from tests.prediction.series_graph import SERIES, series_graph
 from tests.training.small_graph import tiny_settings
+from tests.trends.series_graph import SERIES, series_graph
 
 PAGE = (ROOT / "docs" / "auditing.md").read_text(encoding="utf-8")
 SMALL = [

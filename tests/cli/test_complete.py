@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from hynt.cli.completion_progress import CompletionProgress
-from hynt.prediction import completing
-from hynt.prediction.completing_batches import BatchAnswers
+from hynt.completion import completing
+from hynt.completion.batches import BatchAnswers
 from tests.cli.conftest import leftovers
 
 CPU = torch.device("cpu")

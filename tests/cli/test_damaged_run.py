@@ -12,7 +12,7 @@ import torch
 
 from hynt.graph.storage import save_graph
 from hynt.training.run import start, train
-from tests.prediction.town_graph import town_graph
+from tests.town_graph import town_graph
 from tests.training.small_graph import contents, small_graph, tiny_settings
 
 CPU = torch.device("cpu")

@@ -12,7 +12,7 @@ from hynt.cli.explain import _signed
 from hynt.graph.storage import save_graph
 from hynt.training.run import start, train
 from tests.cli.conftest import leftovers
-from tests.prediction.town_graph import town_graph
+from tests.town_graph import town_graph
 from tests.training.small_graph import contents, small_graph, tiny_settings
 
 CPU = torch.device("cpu")
@@ -46,8 +46,8 @@ def test_a_change_that_rounds_to_nothing_has_no_sign():
 
 
 def test_json_and_picture(run, hynt, tmp_path):
-    from hynt.prediction.explaining import explain
-    from hynt.prediction.predictor import load
+    from hynt.asking.predictor import load
+    from hynt.explanation.explaining import explain
 
     done = hynt("explain", run, *SPOUSE, "--json", "--out", tmp_path / "why.png", "--save", tmp_path / "why.json")
     own = explain(load(run, "cpu"), ("p2", "spouse", "?", [("date", "1992-06"), ("place", "t2")])).to_dict()

@@ -117,7 +117,7 @@ def test_an_unfinished_run_is_not_exported(hynt, tmp_path):
     import torch
 
     from hynt.training.run import start
-    from tests.prediction.town_graph import town_graph
+    from tests.town_graph import town_graph
     from tests.training.small_graph import tiny_settings
 
     start(town_graph(), tiny_settings(), tmp_path / "run", torch.device("cpu"))

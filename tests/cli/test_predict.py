@@ -13,7 +13,7 @@ import torch
 from hynt.graph.storage import save_graph
 from hynt.training.run import start, train
 from tests.cli.conftest import leftovers
-from tests.prediction.town_graph import town_graph
+from tests.town_graph import town_graph
 from tests.training.small_graph import contents, small_graph, tiny_settings
 
 CPU = torch.device("cpu")
@@ -58,7 +58,7 @@ def test_json_is_one_object_and_can_be_saved(run, hynt, tmp_path):
 
 
 def test_the_command_and_python_say_the_same(run, hynt):
-    from hynt.prediction.predictor import load
+    from hynt.asking.predictor import load
 
     said = hynt("predict", run, *BORN, "--json", "--device", "cpu").json
     assert said["answers"] == load(run, "cpu").predict(("p2", "P19", "?")).to_dict()["answers"]

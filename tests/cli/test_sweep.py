@@ -11,8 +11,8 @@ import torch
 
 from hynt.cli.sweep_progress import SweepProgress
 from hynt.graph.storage import save_graph
+from hynt.runs.run_folder import RunFolder
 from hynt.sweeping.space import shipped, space_from
-from hynt.training.run_folder import RunFolder
 from tests.conftest import ROOT
 from tests.training.small_graph import small_graph, tiny_settings
 

@@ -10,8 +10,8 @@ import torch
 
 from hynt.cli.training_progress import TrainingProgress, duration
 from hynt.graph.storage import save_graph
-from hynt.training.progress import EpochRecord
-from hynt.training.run_folder import RunFolder
+from hynt.runs.progress import EpochRecord
+from hynt.runs.run_folder import RunFolder
 from tests.training.small_graph import small_graph
 
 SMALL = [

@@ -11,8 +11,8 @@ import torch
 
 from hynt.training.run import start, train
 from tests.cli.conftest import leftovers
-from tests.prediction.seasons_graph import seasons_graph
 from tests.training.small_graph import contents, tiny_settings
+from tests.trends.seasons_graph import seasons_graph
 
 CPU = torch.device("cpu")
 WARMTH = ("--head", "Springfield", "--relation", "temperature")
@@ -39,8 +39,8 @@ def test_pictures_and_a_table(run, hynt, tmp_path):
 
 
 def test_json_is_what_python_has(run, hynt, tmp_path):
-    from hynt.prediction.predictor import load
-    from hynt.prediction.trends import trend
+    from hynt.asking.predictor import load
+    from hynt.trends.trends import trend
 
     options = (
         "--qualifier",

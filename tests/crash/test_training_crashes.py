@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from hynt.graph.storage import save_graph
-from hynt.training.loading import load_run
+from hynt.runs.opening import load_run
 from hynt.training.run import start, train
 from tests.conftest import ROOT
 from tests.training.small_graph import small_graph, tiny_settings
@@ -26,9 +26,10 @@ CHILD = """
 import sys, time
 from pathlib import Path
 import torch
-from hynt.training import checkpoint, step
+from hynt.training import step
+from hynt.runs import checkpoint
 from hynt.training.run import train
-from hynt.training.run_folder import RunFolder
+from hynt.runs.run_folder import RunFolder
 
 torch.set_num_threads(1)
 slow, folder = sys.argv[1], Path(sys.argv[2])

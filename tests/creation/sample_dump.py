@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.creation.wikidata_lines import (
+from tests.creation.sources.wikidata_lines import (
     compact,
     coordinate_value,
     entity,

@@ -6,9 +6,9 @@ import json
 from collections import Counter
 from typing import Any
 
-from hynt.graph.dates import UnreadableDate, parse_wikidata_time
 from hynt.graph.fact import Fact, Number, Qualifier, value_key
-from hynt.graph.units import lookup, to_si
+from hynt.graph.units.conversion import lookup, to_si
+from hynt.graph.units.dates import UnreadableDate, parse_wikidata_time
 
 
 def graph_of(

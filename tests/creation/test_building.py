@@ -20,7 +20,7 @@ from hynt.graph.storage import load_graph
 from tests.creation import sample_dump
 from tests.creation.builds import ALONE, balanced, facts_of, ids, keys_of, make
 from tests.creation.slow_reference import graph_of
-from tests.creation.wikidata_lines import (
+from tests.creation.sources.wikidata_lines import (
     compact,
     dump,
     entity,

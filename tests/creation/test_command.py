@@ -9,7 +9,7 @@ import pytest
 from hynt.cli.application import run
 from hynt.graph.storage import load_graph
 from tests.creation import sample_dump
-from tests.creation.wikidata_lines import dump
+from tests.creation.sources.wikidata_lines import dump
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from hynt.errors import HyntError
 from hynt.graph.storage import load_graph
 from tests.creation import sample_dump
 from tests.creation.builds import ALONE, make
-from tests.creation.test_freebase import TRIPLES
-from tests.creation.test_yago import THEMES
-from tests.creation.wikidata_lines import dump
+from tests.creation.sources.test_freebase import TRIPLES
+from tests.creation.sources.test_yago import THEMES
+from tests.creation.sources.wikidata_lines import dump
 
 DUMPS = {
     "wikidata": (dump(sample_dump.lines()), "dump.json"),

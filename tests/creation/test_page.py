@@ -11,8 +11,8 @@ import pytest
 from hynt.cli.application import run
 from tests.conftest import ROOT
 from tests.creation import sample_dump
-from tests.creation.test_freebase import TRIPLES
-from tests.creation.wikidata_lines import dump
+from tests.creation.sources.test_freebase import TRIPLES
+from tests.creation.sources.wikidata_lines import dump
 
 PAGE = (ROOT / "docs" / "creating-graphs.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ (hynt create .*)$", PAGE, flags=re.MULTILINE)

@@ -11,7 +11,7 @@ from hynt.graph.assembly import AssemblyPolicy
 from hynt.graph.fact import Fact, Qualifier
 from hynt.graph.storage import load_graph
 from tests.creation.builds import ALONE, facts_of, keys_of
-from tests.creation.test_freebase import triple
+from tests.creation.sources.test_freebase import triple
 
 pytestmark = pytest.mark.slow
 AS_THEY_ARE = {"everything": True, "units": "keep", "unknown_units": "keep", "other_units": "keep",

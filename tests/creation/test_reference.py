@@ -11,7 +11,7 @@ from hynt.graph.assembly import AssemblyPolicy
 from hynt.graph.fact import Fact, Qualifier
 from tests.creation.builds import balanced, facts_of, ids, keys_of, make
 from tests.creation.slow_reference import graph_of
-from tests.creation.wikidata_lines import (
+from tests.creation.sources.wikidata_lines import (
     coordinate_value,
     dump,
     entity,

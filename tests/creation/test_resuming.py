@@ -16,7 +16,7 @@ from hynt.creation import blocks
 from hynt.creation.building import create_graph
 from hynt.creation.options import CreationOptions, EngineOptions
 from hynt.errors import DataError, UsageError
-from tests.creation.wikidata_lines import dump, entity, item_value, quantity_value, snak, statement, time_value
+from tests.creation.sources.wikidata_lines import dump, entity, item_value, quantity_value, snak, statement, time_value
 
 PART_BYTES = 20_000
 

@@ -8,7 +8,7 @@ import torch
 
 from hynt.batches.fact_tensors import FactTensors
 from hynt.errors import DataError, UsageError
-from hynt.evaluation import sitting
+from hynt.evaluation import evaluation_pass as sitting
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.results import columns
 from hynt.models.contract import EVERYWHERE, Position, Task

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from hynt.evaluation import sitting, tiles
+from hynt.evaluation import evaluation_pass as sitting
+from hynt.evaluation import tiles
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "evaluation-protocol.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from hynt.training.loading import LoadedRun, load_run
+from hynt.runs.opening import LoadedRun, load_run
 from tests.one_thread import one_thread  # noqa: F401 - a fixture of this package
 
 CPU = torch.device("cpu")

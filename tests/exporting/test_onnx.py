@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from hynt.asking.predictor import load
 from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masking import hide
@@ -20,8 +21,7 @@ from hynt.exporting.onnx_file import EXPORTABLE, export_onnx
 from hynt.exporting.scoring_module import Inputs, ScoringModule
 from hynt.models.contract import Entities, Number, Relations
 from hynt.models.registry import MODELS
-from hynt.prediction.predictor import load
-from hynt.training.loading import load_run
+from hynt.runs.opening import load_run
 from hynt.training.run import start, train
 from tests.conftest import ROOT
 from tests.exporting.conftest import CPU

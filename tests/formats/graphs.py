@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hynt.formats.format import ReadOptions
 from hynt.formats.registry import get_format
 from hynt.formats.report import ReadReport
-from hynt.graph.dates import decimal_year, format_date
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier
+from hynt.graph.units.dates import decimal_year, format_date
 
 # Everything a name may hold: any character but lone surrogates and control characters; tab and line ends are allowed.
 names = st.text(

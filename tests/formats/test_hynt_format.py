@@ -11,8 +11,8 @@ from hynt.formats.hynt import write_fact
 from hynt.formats.importing import ImportOptions, read_graph
 from hynt.formats.literals import read_token, write_token
 from hynt.formats.registry import get_format
-from hynt.graph.dates import decimal_year
 from hynt.graph.fact import Fact, Number, Qualifier
+from hynt.graph.units.dates import decimal_year
 from tests.formats.graphs import facts, only_problem, read_file, read_text, values
 
 

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hynt.formats.jsonl import write_fact
-from hynt.graph.dates import decimal_year
 from hynt.graph.fact import Fact, Number, Qualifier
+from hynt.graph.units.dates import decimal_year
 from tests.formats.graphs import facts, only_problem, read_text
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from hynt.graph.dates import decimal_year
 from hynt.graph.fact import Fact, Number, Qualifier
+from hynt.graph.units.dates import decimal_year
 from tests.formats.graphs import only_problem, read_text
 
 WIKIPEOPLE = """{"P166_h": "Q7186", "P166_t": "Q38104", "N": 5, \

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hynt.graph.assembly import Assembler
-from hynt.graph.dates import decimal_year
 from hynt.graph.fact import Number, fact
 from hynt.graph.sentences import Sentences, format_moment, format_number, format_quantity
+from hynt.graph.units.dates import decimal_year
 from hynt.graph.vocabulary import Entity
 
 

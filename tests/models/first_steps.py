@@ -6,12 +6,12 @@ import torch
 
 from hynt.batches.seeds import derived_seed
 from hynt.config import from_mapping
-from hynt.training.model_choice import settings_class_for
+from hynt.runs.model_choice import settings_class_for
+from hynt.runs.opening import new_model
+from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.optimisation import Optimisation
 from hynt.training.phases import phases_for
-from hynt.training.run import new_model
 from hynt.training.step import EagerStep
-from hynt.training.training_data import fit_scaling, training_data
 
 CPU = torch.device("cpu")
 

@@ -8,10 +8,10 @@ import math
 import pytest
 import torch
 
+from hynt.comparison.trial import Place, Trial, run_trial
 from hynt.models.contract import ItemStream
 from hynt.models.registry import MODELS
-from hynt.reporting.compare_trial import Place, Trial, run_trial
-from hynt.training.loading import load_run
+from hynt.runs.opening import load_run
 from tests.training.small_graph import small_graph
 
 LEARNING = [name for name, entry in MODELS.items() if entry.item_stream is not ItemStream.NONE]

@@ -12,7 +12,7 @@ from hynt.batches.masking import hide
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
 from hynt.models.contract import Entities, Number, Relations, Tokens
-from hynt.training.negatives import FactScorer, NegativeFacts
+from hynt.objectives.negatives import FactScorer, NegativeFacts
 from tests.models.fact_scorers import (
     FACTS,
     SMALL,

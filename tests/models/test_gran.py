@@ -23,8 +23,8 @@ from hynt.models.layers.edge_attention import (
     edge_labels,
     edges_of,
 )
-from hynt.training.losses import LossSettings, smoothed_cross_entropy
-from hynt.training.masked_components import MaskedComponents, even_share
+from hynt.objectives.losses import LossSettings, smoothed_cross_entropy
+from hynt.objectives.masked_components import MaskedComponents, even_share
 from tests.models.first_steps import trained
 from tests.models.small_models import facts_of
 from tests.training.small_graph import forty_facts, small_graph

@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from hynt.batches.fact_tensors import Sizes
+from hynt.kernels import swept_minimum
+from hynt.kernels.swept_minimum import SweptMinimum
 from hynt.models.contract import Entities, Relations
 from hynt.models.hinge import Hinge, HingeSettings
-from hynt.models.layers import swept_minimum, triplet_network
-from hynt.models.layers.swept_minimum import SweptMinimum
+from hynt.models.layers import triplet_network
 from tests.models.fact_scorers import FACTS, asked_of, model_for, scored, whole, with_qualifiers
 from tests.models.first_steps import trained
 from tests.training.small_graph import small_graph

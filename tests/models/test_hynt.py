@@ -17,7 +17,7 @@ from hynt.models.hynt import Hynt
 from hynt.models.hynt_settings import HyntSettings, as_released
 from hynt.models.layers.attention import Group
 from hynt.models.layers.transformer import Transformer, TransformerLayer
-from hynt.training.losses import LossSettings, joint_loss, masked_fact_losses
+from hynt.objectives.losses import LossSettings, joint_loss, masked_fact_losses
 from tests.models.small_models import FORMS, SMALL, facts_of, small_model
 
 

@@ -16,7 +16,7 @@ from hynt.errors import UsageError
 from hynt.graph.storage import save_graph
 from hynt.models.checking import ContractError
 from hynt.models.registry import MODELS
-from hynt.training.model_choice import settings_class_of_run
+from hynt.runs.model_choice import settings_class_of_run
 from hynt.training.run import start
 from tests.conftest import ROOT
 from tests.training.small_graph import small_graph, tiny_settings

@@ -9,9 +9,9 @@ from hynt.batches.masked_batch import HEAD, TAIL
 from hynt.models.contract import EntityIds, EntityRange
 from hynt.models.kbln import Kbln, KblnSettings
 from hynt.models.layers.attributes import AttributeTriples
-from hynt.training.number_head_fit import NumberHeadFit
+from hynt.objectives.number_head_fit import NumberHeadFit
+from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation
-from hynt.training.settings import Optimiser
 from hynt.training.step import EagerStep
 from tests.models.triples import CPU, ask, facts_from, first_losses, heads, only, tails, tiny_facts, trainable_count
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from hynt.models.mt_kgnn import MtKgnn, MtKgnnSettings
-from hynt.training.alternating_tasks import AlternatingTasks, NumberShape
+from hynt.objectives.alternating_tasks import AlternatingTasks, NumberShape
+from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation
-from hynt.training.settings import Optimiser
 from hynt.training.step import EagerStep
 from tests.models.triples import CPU, facts_from, first_losses, heads, numbers, only, tails, tiny_facts, trainable_count
 

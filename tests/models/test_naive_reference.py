@@ -14,7 +14,7 @@ from hynt.batches.epoch_plan import Step, StepShape
 from hynt.batches.masked_batch import Task
 from hynt.batches.masking import hide
 from hynt.models.contract import Entities, Number, Relations
-from hynt.training.losses import LossSettings, joint_loss, masked_fact_losses
+from hynt.objectives.losses import LossSettings, joint_loss, masked_fact_losses
 from tests.models.small_models import FORMS, facts_of, small_model
 
 PAPER = FORMS["paper"]

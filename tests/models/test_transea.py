@@ -7,10 +7,10 @@ import torch
 
 from hynt.batches.masked_batch import HEAD
 from hynt.models.transea import Transea, TranseaSettings
+from hynt.objectives.translated_triples import TranslatedTriples
+from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation
-from hynt.training.settings import Optimiser
 from hynt.training.step import EagerStep
-from hynt.training.translated_triples import TranslatedTriples
 from tests.models.triples import CPU, facts_from, first_losses, heads, numbers, only, tails, tiny_facts, trainable_count
 
 

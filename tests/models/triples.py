@@ -13,11 +13,11 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.question_groups import without_qualifiers
 from hynt.formats.from_python import graph_from_facts
 from hynt.models.contract import Candidates, Entities, Number
+from hynt.runs.opening import new_model
+from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.optimisation import Optimisation
 from hynt.training.phases import phases_for
-from hynt.training.run import new_model
 from hynt.training.step import EagerStep
-from hynt.training.training_data import fit_scaling, training_data
 from tests.training.small_graph import small_graph, tiny_settings
 
 CPU = torch.device("cpu")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hynt.prediction.answers import Answers, NumberAnswer, RankedAnswer
-from hynt.prediction.attention_weights import AttentionWeights
-from hynt.prediction.explanations import Explained, Explanation, Influence
+from hynt.asking.answers import Answers, NumberAnswer, RankedAnswer
+from hynt.explanation.attention_weights import AttentionWeights
+from hynt.explanation.explanations import Explained, Explanation, Influence
 from hynt.reporting.chart_style import picture
 from hynt.reporting.explanation_chart import MOST_PARTS, explanation_figure
 

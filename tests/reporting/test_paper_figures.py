@@ -9,11 +9,11 @@ import torch
 
 from benchmarks.paper_figures import chosen_heads, main, table_text, wanted_figures
 from benchmarks.qualifier_changes import ask_all, gains, pairs, told
-from hynt.prediction.predictor import load
+from hynt.asking.predictor import load
 from hynt.training.run import start, train
-from tests.prediction.seasons_graph import seasons_graph
-from tests.prediction.town_graph import town_graph
+from tests.town_graph import town_graph
 from tests.training.small_graph import tiny_settings
+from tests.trends.seasons_graph import seasons_graph
 
 CPU = torch.device("cpu")
 

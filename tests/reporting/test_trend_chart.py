@@ -10,11 +10,11 @@ import pytest
 from matplotlib.collections import PathCollection
 
 from hynt.graph.fact import DATE_UNIT
-from hynt.prediction.trends import COLUMNS, Predicted, Series, Trend
 from hynt.reporting.axis_numbers import axis_text, unit_text
 from hynt.reporting.chart_style import TEAL, picture
 from hynt.reporting.trend_chart import trend_figure
 from hynt.reporting.trend_table import trend_csv
+from hynt.trends.trends import COLUMNS, Predicted, Series, Trend
 
 
 def made(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from hynt.comparison.table import cost_table, markdown, quality_table
 from hynt.models.contract import ItemStream
 from hynt.models.registry import MODELS
-from hynt.reporting.compare_table import cost_table, markdown, quality_table
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "results" / "world.md").read_text(encoding="utf-8")

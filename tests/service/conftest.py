@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.asking_http import Site
-from tests.service.fake_engine import FakeEngine
+from tests.service.inference.fake_engine import FakeEngine
 from tests.service.served_graph import served_graph
 
 
@@ -45,7 +45,7 @@ def run(graph, tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def predictor(run, tmp_path_factory):
     """The same run, loaded by the library."""
-    from hynt.prediction.predictor import load
+    from hynt.asking.predictor import load
 
     return load(shutil.copytree(run, tmp_path_factory.mktemp("loaded") / "run"), "cpu")
 
@@ -123,8 +123,8 @@ def plain_site(graph) -> Iterator[Site]:
 @contextlib.contextmanager
 def in_thread(graph, engine, **changes) -> Iterator[Site]:
     from hynt.service.front import Front
-    from hynt.service.listening import listening_socket
-    from hynt.service.server import Service
+    from hynt.service.http.listening import listening_socket
+    from hynt.service.http.server import Service
     from hynt.service.settings import ServiceSettings
 
     settings = replace(ServiceSettings(Path("unused"), port=0, grace=2.0), **changes)

@@ -15,7 +15,7 @@ from hynt import Client
 from hynt.errors import UsageError
 from hynt.service.client import ServiceProblem, _batches, _written
 from tests.service.asking_http import wait_until
-from tests.service.fake_engine import FakeEngine
+from tests.service.inference.fake_engine import FakeEngine
 
 
 def test_it_needs_neither_the_extra_nor_torch():

@@ -48,7 +48,7 @@ def test_without_the_extra(capsys, monkeypatch):
 
 def test_the_front_stays_light():
     code = (
-        "import sys, hynt.service.server; "
+        "import sys, hynt.service.http.server; "
         "print([name for name in ('torch', 'matplotlib', 'pandas', 'polars') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -74,8 +74,8 @@ def test_through_the_client(service, predictor):
 
 
 def test_trends_and_explanations(service, predictor):
-    from hynt.prediction.explaining import explain
-    from hynt.prediction.trends import trend
+    from hynt.explanation.explaining import explain
+    from hynt.trends.trends import trend
 
     client = Client(service.url)
     assert client.trends(["town/1", "town/2"], "population", points=7) == _plain(

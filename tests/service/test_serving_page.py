@@ -12,7 +12,7 @@ import pytest
 
 import hynt
 from hynt.service import settings
-from hynt.service.problems import SLUGS
+from hynt.service.http.problems import SLUGS
 from tests.conftest import ROOT, require
 from tests.service.conftest import serving
 

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import require
 from tests.service.asking_http import wait_until
 from tests.service.conftest import serving
-from tests.service.fake_engine import FakeEngine
+from tests.service.inference.fake_engine import FakeEngine
 
 QUESTION = {"head": "p0", "relation": "born in", "tail": "?", "top": 1000}
 MANY = {"questions": [QUESTION] * 256}

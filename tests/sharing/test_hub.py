@@ -10,8 +10,8 @@ import pytest
 from huggingface_hub import constants
 
 from hynt.errors import DataError, UsageError
+from hynt.sharing.bundle import CARD, LIST
 from hynt.sharing.hub import Repository
-from hynt.sharing.parcel import CARD, LIST
 from hynt.sharing.pulling import pull
 from hynt.sharing.pushing import push
 from tests.sharing.hub_server import TOKEN, hub_on_loopback

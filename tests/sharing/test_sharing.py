@@ -11,15 +11,15 @@ import pytest
 import torch
 import yaml
 
+from hynt.asking.predictor import load
 from hynt.errors import DataError, UsageError
-from hynt.prediction.predictor import load
+from hynt.runs.hashed_files import index_text
+from hynt.runs.run_folder import RunFolder
+from hynt.sharing.bundle import CARD, LIST
 from hynt.sharing.model_card import plain
-from hynt.sharing.parcel import CARD, LIST
 from hynt.sharing.pulling import pull
 from hynt.sharing.pushing import push
-from hynt.training.hashed_files import index_text
 from hynt.training.run import start, train
-from hynt.training.run_folder import RunFolder
 from tests.training.small_graph import contents, small_graph, tiny_settings
 
 CPU = torch.device("cpu")
@@ -204,7 +204,7 @@ def test_pushing_again_replaces_and_spares_what_is_not_ours(original, given, tmp
 
 def test_a_large_graph_stays_outside(tmp_path, monkeypatch):
     from hynt.graph.storage import save_graph
-    from hynt.training import run_folder
+    from hynt.runs import run_folder
 
     monkeypatch.setattr(run_folder, "LARGEST_EMBEDDED", 10)
     graph = small_graph()

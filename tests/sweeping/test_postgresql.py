@@ -126,8 +126,8 @@ def test_two_workers_share_a_sweep_through_a_server(server, people, tmp_path):
 
 
 def test_a_lost_worker_on_a_server_is_replaced(server, people, tmp_path):
+    from hynt.interruption import Stopper
     from hynt.sweeping.sweep import sweep
-    from hynt.training.interruption import Stopper
     from tests.sweeping.conftest import Heard
 
     plan = make_plan(people, tmp_path / "out", server, trials=2, pruning="none", name="lost")

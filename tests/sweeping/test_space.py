@@ -11,8 +11,8 @@ import pytest
 from hynt.config import from_mapping, to_mapping, with_overrides
 from hynt.errors import UsageError
 from hynt.models.registry import MODELS
+from hynt.runs.model_choice import settings_class_for
 from hynt.sweeping.space import load_space, shipped, space_from
-from hynt.training.model_choice import settings_class_for
 from hynt.training.presets import GRIDS
 from tests.training.small_graph import tiny_settings
 

@@ -15,15 +15,15 @@ import pytest
 from hynt.config import from_mapping, read_toml, with_overrides
 from hynt.errors import UsageError
 from hynt.graph.storage import load_graph
+from hynt.interruption import Stopper
+from hynt.runs.model_choice import settings_class_for
+from hynt.runs.progress import Interrupted
 from hynt.sweeping.blind_copy import blind_copy
 from hynt.sweeping.plan import settled
 from hynt.sweeping.space import load_space, space_from
 from hynt.sweeping.study import counting, opened, standing
 from hynt.sweeping.sweep import prepare, report, sweep
-from hynt.training.choosing import Wishes, settings_for
-from hynt.training.interruption import Stopper
-from hynt.training.model_choice import settings_class_for
-from hynt.training.progress import Interrupted
+from hynt.training.resolve_settings import Wishes, settings_for
 from tests.conftest import ROOT
 from tests.sweeping.conftest import Heard, make_plan
 from tests.training.small_graph import small_graph, tiny_settings
@@ -189,7 +189,7 @@ def test_a_second_ctrl_c_does_not_lose_the_trial(people, tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from hynt.training.interruption import Stopper
+from hynt.interruption import Stopper
 from hynt.sweeping.sweep import sweep
 from tests.sweeping.conftest import Heard, make_plan
 

@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the builder lives outside the installed package
 
-from hynt.graph.units import lookup
+from hynt.graph.units.conversion import lookup
 from tools.world.audit import sample
 from tools.world.card import card
 from tools.world.relations import DATE, ENTITY, NUMBER, RELATIONS

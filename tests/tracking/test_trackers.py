@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from hynt.interruption import Stopper
+from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord
+from hynt.runs.run_folder import RunFolder
 from hynt.tracking.tracker import Tracked, flat
 from hynt.tracking.watching import trackers_named, tracking
-from hynt.training.interruption import Stopper
-from hynt.training.progress import EpochRecord, Interrupted, ValidationRecord
 from hynt.training.run import Silence, start, train
-from hynt.training.run_folder import RunFolder
 from tests.training.small_graph import small_graph, tiny_settings
 
 CPU = torch.device("cpu")

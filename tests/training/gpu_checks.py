@@ -12,19 +12,19 @@ from typing import Any, cast
 
 import torch
 
+from hynt.distributed.worker_group import joined
 from hynt.evaluation.evaluator import evaluate
+from hynt.interruption import Stopper
+from hynt.runs.opening import load_run, new_model
+from hynt.runs.progress import Interrupted
+from hynt.runs.run_folder import RunFolder
+from hynt.runs.settings import RunSettings
+from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.captured_step import CapturedStep, tell_of_waiting
-from hynt.training.distributed_team import joined
-from hynt.training.interruption import Stopper
-from hynt.training.loading import load_run
 from hynt.training.optimisation import LARGE, Optimisation
 from hynt.training.phases import phases_for
-from hynt.training.progress import Interrupted
-from hynt.training.run import Silence, new_model, start, train
-from hynt.training.run_folder import RunFolder
-from hynt.training.settings import RunSettings
+from hynt.training.run import Silence, start, train
 from hynt.training.step import EagerStep
-from hynt.training.training_data import fit_scaling, training_data
 from tests.training.small_graph import TINY, small_graph, tiny_settings
 
 GPU = torch.device("cuda")

@@ -8,8 +8,8 @@ from pathlib import Path
 from hynt.config import from_mapping
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.training.model_choice import settings_class_for
-from hynt.training.settings import RunSettings
+from hynt.runs.model_choice import settings_class_for
+from hynt.runs.settings import RunSettings
 
 TINY = {
     "batch_size": 16,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from hynt.runs.opening import new_model
+from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.phases import phases_for
-from hynt.training.run import new_model
-from hynt.training.training_data import fit_scaling, training_data
 from tests.training.small_graph import small_graph, tiny_settings
 
 CPU = torch.device("cpu")

@@ -7,11 +7,11 @@ import torch
 from safetensors.torch import load_file
 
 from hynt.evaluation.evaluator import evaluate
-from hynt.training.interruption import Stopper
-from hynt.training.loading import load_run
-from hynt.training.progress import Interrupted
+from hynt.interruption import Stopper
+from hynt.runs.opening import load_run
+from hynt.runs.progress import Interrupted
+from hynt.runs.run_folder import RunFolder
 from hynt.training.run import Silence, start, train
-from hynt.training.run_folder import RunFolder
 from tests.models.fact_scorers import SMALL
 from tests.training.small_graph import small_graph, tiny_settings
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation
-from hynt.training.settings import Optimiser
 
 CPU = torch.device("cpu")
 

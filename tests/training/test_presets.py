@@ -9,10 +9,10 @@ import pytest
 from hynt.config import from_mapping, to_toml
 from hynt.errors import UsageError
 from hynt.models.registry import MODELS
-from hynt.training.choosing import Wishes, resumed_settings, settings_for
-from hynt.training.model_choice import settings_class_for
+from hynt.runs.model_choice import settings_class_for
+from hynt.runs.settings import differences
 from hynt.training.presets import PRESETS, defaults_for
-from hynt.training.settings import differences
+from hynt.training.resolve_settings import Wishes, resumed_settings, settings_for
 from tests.training.small_graph import small_graph, tiny_settings
 
 # name: rate, epochs, context layers, prediction layers, heads, feed-forward, dropout, smoothing, batch, period

@@ -12,12 +12,12 @@ from hynt.errors import UsageError
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.storage import save_graph
-from hynt.training.interruption import Stopper
-from hynt.training.loading import load_run
-from hynt.training.progress import Interrupted
-from hynt.training.resume import refuse_changes
-from hynt.training.run import Silence, last_good, start, train
-from hynt.training.run_folder import RunFolder
+from hynt.interruption import Stopper
+from hynt.runs.opening import last_good, load_run
+from hynt.runs.progress import Interrupted
+from hynt.runs.resume import refuse_changes
+from hynt.runs.run_folder import RunFolder
+from hynt.training.run import Silence, start, train
 from tests.training.small_graph import TINY, contents, forty_facts, small_graph, tiny_settings
 
 CPU = torch.device("cpu")
@@ -181,7 +181,7 @@ def test_discrete_numbers_train_and_load(tmp_path):
 
 def test_large_graphs_are_kept_by_relative_path(tmp_path, monkeypatch):
     from hynt.graph.storage import save_graph
-    from hynt.training import run_folder
+    from hynt.runs import run_folder
 
     monkeypatch.setattr(run_folder, "LARGEST_EMBEDDED", 10)
     (tmp_path / "project").mkdir()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from hynt.runs.settings import Schedule, TrainingSettings, Validation
 from hynt.training.schedule import MANY, lasting, learning_rate
-from hynt.training.settings import Schedule, TrainingSettings, Validation
 
 
 @pytest.mark.parametrize("period,growth", [(5, 2), (3, 1), (1, 2), (7, 3)])

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from hynt.errors import UsageError
-from hynt.training.interruption import Stopper
-from hynt.training.progress import Interrupted, NotFinite, Progress
-from hynt.training.settings import Optimiser, Saving, Schedule, TrainingSettings, Validation
+from hynt.interruption import Stopper
+from hynt.runs.progress import Interrupted, NotFinite, Progress
+from hynt.runs.settings import Optimiser, Saving, Schedule, TrainingSettings, Validation
 from hynt.training.trainer import chosen_metric
 from tests.training.toy import Line, Notebook, Points, settings, trainer
 

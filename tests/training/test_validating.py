@@ -8,9 +8,9 @@ import torch
 
 from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
-from hynt.training.choosing import Wishes, settings_for
-from hynt.training.run import new_model
-from hynt.training.training_data import fit_scaling, training_data
+from hynt.runs.opening import new_model
+from hynt.runs.training_data import fit_scaling, training_data
+from hynt.training.resolve_settings import Wishes, settings_for
 from hynt.training.validating import SampledEvaluator, check_metric, validation_for
 from tests.training.small_graph import small_graph, tiny_settings
 

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from hynt.training.interruption import Stopper
+from hynt.interruption import Stopper
+from hynt.objectives.streams import Loss, Phase, StepItems, trainable
+from hynt.runs.progress import EpochRecord, Progress, ValidationRecord
+from hynt.runs.settings import Optimiser, Saving, Schedule, TrainingSettings, Validation
 from hynt.training.optimisation import Optimisation
-from hynt.training.progress import EpochRecord, Progress, ValidationRecord
-from hynt.training.settings import Optimiser, Saving, Schedule, TrainingSettings, Validation
 from hynt.training.step import EagerStep
-from hynt.training.streams import Loss, Phase, StepItems, trainable
 from hynt.training.trainer import Trainer
 
 CPU = torch.device("cpu")

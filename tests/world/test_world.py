@@ -9,7 +9,7 @@ from hynt.batches.number_scaling import NumberScaling, declared_log_relations
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.splitting import missing_from_train
 from hynt.graph.storage import graph_folder, load_graph
-from hynt.graph.units import lookup
+from hynt.graph.units.conversion import lookup
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from hynt.errors import DataError, UsageError
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Vocabulary
-from hynt.nearest import advice_on
+from hynt.names import advice_on
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.integer[Any]]

@@ -29,7 +29,7 @@ from hynt.cli.failures import (
 )
 from hynt.cli.option_names import naming_options
 from hynt.errors import HyntError, UsageError
-from hynt.nearest import advice_on
+from hynt.names import advice_on
 
 VERBS = (
     "demo", "data", "create", "models", "train", "sweep", "evaluate", "compare", "predict", "complete", "audit",

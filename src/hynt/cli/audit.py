@@ -16,7 +16,7 @@ from hynt.cli.training_progress import duration
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hynt.prediction.auditing import Audit
+    from hynt.auditing.auditing import Audit
 
 
 def audit(
@@ -58,8 +58,8 @@ def audit(
     """
     check_parquet(out)
 
-    from hynt.prediction.auditing import audit as audited
-    from hynt.training.interruption import stopping_on_signals
+    from hynt.auditing.auditing import audit as audited
+    from hynt.interruption import stopping_on_signals
 
     folder = work or out.with_name(f"{out.name}.work")
     started = time.monotonic()

@@ -9,7 +9,7 @@ from hynt.cli.progress import QuestionProgress
 from hynt.cli.training_progress import TrainingProgress
 
 if TYPE_CHECKING:
-    from hynt.training.progress import EpochRecord, ValidationRecord
+    from hynt.runs.progress import EpochRecord, ValidationRecord
 
 
 class AuditProgress:

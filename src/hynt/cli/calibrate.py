@@ -24,7 +24,7 @@ def calibrate(
     save: SaveFile = None,
 ) -> None:
     """Fit RUN's probabilities and intervals on the validation split, once, and say how well they fit."""
-    from hynt.prediction.predictor import load
+    from hynt.asking.predictor import load
 
     check_save(save)
     predictor = load(run, device.value, note_to_person)
@@ -38,8 +38,8 @@ def calibrate(
 
 
 def _measured(predictor: Any, split: str) -> dict[str, Any]:
-    from hynt.prediction.measuring import measure
-    from hynt.prediction.run_graph import whole_run
+    from hynt.calibration.measuring import measure
+    from hynt.runs.run_graph import whole_run
 
     predictor.graph.split(split)  # refuses an unknown split before it is counted
     if predictor.calibration.missing:

@@ -13,7 +13,7 @@ from hynt.cli.compare_progress import CompareProgress
 from hynt.cli.option_names import said_with
 from hynt.cli.output import JsonFlag, deliver, visible
 from hynt.errors import DataError, UsageError
-from hynt.whole_file import check_new_folder, write_whole
+from hynt.files import check_new_folder, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,13 +50,13 @@ def compare(
     The same command goes on with what was stopped; rows that are there are not made again.
     """
     from hynt.cli.number_hint import hint_at_numbers
+    from hynt.comparison.comparing import Comparison, model_names, trial_for
+    from hynt.comparison.trial import Place, training_clock
     from hynt.evaluation.questions import checked_tasks
     from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
-    from hynt.reporting.compare_models import Comparison, model_names, trial_for
-    from hynt.reporting.compare_trial import Place, training_clock
-    from hynt.training.environment import describe_environment
-    from hynt.training.interruption import stopping_on_signals
-    from hynt.training.progress import Interrupted
+    from hynt.interruption import stopping_on_signals
+    from hynt.runs.environment import describe_environment
+    from hynt.runs.progress import Interrupted
     from hynt.training.run import chosen_device
 
     if graph is not None and graph_option not in (None, graph):
@@ -119,16 +119,16 @@ def _write(out: Path, result: dict[str, Any]) -> list[str]:
     import json
     from importlib.util import find_spec
 
-    from hynt.reporting.compare_table import cost_table, markdown, quality_table
+    from hynt.comparison.table import cost_table, markdown, quality_table
 
     write_whole(out / "comparison.json", (json.dumps(result, ensure_ascii=False, indent=1) + "\n").encode())
     page = f"{markdown(quality_table(result))}\n{markdown(cost_table(result))}"
     write_whole(out / "comparison.md", page.encode())
     files = ["comparison.json", "comparison.md"]
     if find_spec("matplotlib") is not None and result["rows"]:
+        from hynt.comparison.chart import compare_figure
+        from hynt.comparison.table import minutes_text
         from hynt.reporting.chart_style import picture
-        from hynt.reporting.compare_chart import compare_figure
-        from hynt.reporting.compare_table import minutes_text
 
         time_of = "processor time" if result["clock"] == "processor" else "training"
         title = f"{result['graph'] or 'the graph'}: {minutes_text(result['minutes_per_model'])} of {time_of} each"
@@ -141,7 +141,7 @@ def _write(out: Path, result: dict[str, Any]) -> list[str]:
 def _print(console: Console, result: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from hynt.reporting.compare_table import cost_table, minutes_text, quality_table
+    from hynt.comparison.table import cost_table, minutes_text, quality_table
 
     console.print(
         f"{visible(result['graph']) or 'the graph'}, test split; {minutes_text(result['minutes_per_model'])} of "

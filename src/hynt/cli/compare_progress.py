@@ -10,8 +10,8 @@ from hynt.cli.status_line import StatusLine
 from hynt.cli.training_progress import duration
 
 if TYPE_CHECKING:
-    from hynt.reporting.compare_trial import Trial
-    from hynt.training.progress import EpochRecord, ValidationRecord
+    from hynt.comparison.trial import Trial
+    from hynt.runs.progress import EpochRecord, ValidationRecord
 
 
 class CompareProgress:

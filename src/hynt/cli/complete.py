@@ -15,7 +15,7 @@ from hynt.cli.interruption import interruptible
 from hynt.cli.option_names import said_with
 from hynt.cli.output import JsonFlag, check_parquet, deliver, note_to_person, visible
 from hynt.errors import UsageError
-from hynt.whole_file import whole_file
+from hynt.files import whole_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,7 +87,7 @@ def complete(
         several = processes if processes > 1 else None
         refused = {"QUESTIONS": questions, "--resume": resume, "--candidates": candidates, "--processes": several}
         _refuse(refused, "with --missing")
-        from hynt.prediction.missing_facts import Proposing
+        from hynt.completion.missing_facts import Proposing
 
         wanted = Proposing(
             tuple(relations or ()), budget, threshold, widest, per_relation, share, level, top or 1,
@@ -101,7 +101,7 @@ def complete(
             "no questions were given.", where="QUESTIONS",
             advice="Give a .jsonl or .parquet file of facts with one ? each, or say --missing.",
         )  # fmt: skip
-    from hynt.training.distributed_launch import is_launched, launch
+    from hynt.distributed.launch import is_launched, launch
 
     if processes > 1 and not is_launched():
         code = launch(sys.argv[1:], processes, "the job stopped; what is done is kept.", "Go on with --resume.")
@@ -124,20 +124,20 @@ def _answer(
     resume: bool,
     as_json: bool,
 ) -> None:
-    from hynt.prediction.intervals import check_level
-    from hynt.prediction.question_files import open_questions
-    from hynt.prediction.run_graph import run_graph
+    from hynt.calibration.intervals import check_level
+    from hynt.completion.question_files import open_questions
+    from hynt.runs.run_graph import run_graph
 
     # What can be refused without the model is refused before torch is loaded.
     check_level(level)
     open_questions(questions)
     run_graph(run)
 
-    from hynt.prediction.completing import BATCH
-    from hynt.prediction.completing import complete as complete_file
-    from hynt.prediction.completing_batches import Wanted
-    from hynt.prediction.completing_together import assist
-    from hynt.prediction.predictor import load
+    from hynt.asking.predictor import load
+    from hynt.completion.batches import Wanted
+    from hynt.completion.completing import BATCH
+    from hynt.completion.completing import complete as complete_file
+    from hynt.completion.processes import assist
     from hynt.training.distributed_follow import team_of
     from hynt.training.run import chosen_device
 
@@ -179,7 +179,7 @@ def _tell_answers(console: Console, result: dict[str, Any], was_finished: bool) 
 
 def _propose(run: Path, out: Path, wanted: Any, device: Device, *, as_json: bool) -> None:
     from hynt.graph.lookup import NameLookup
-    from hynt.prediction.run_graph import run_graph
+    from hynt.runs.run_graph import run_graph
 
     wanted.check()
     graph = run_graph(run)
@@ -193,8 +193,8 @@ def _propose(run: Path, out: Path, wanted: Any, device: Device, *, as_json: bool
 
     import pyarrow.parquet as parquet
 
-    from hynt.prediction.missing_facts import propose
-    from hynt.prediction.predictor import load
+    from hynt.asking.predictor import load
+    from hynt.completion.missing_facts import propose
 
     predictor = load(run, device.value, note_to_person)
     with interruptible(), CompletionProgress() as progress:

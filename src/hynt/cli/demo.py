@@ -14,7 +14,7 @@ from hynt.cli.output import console as standard_output
 from hynt.cli.progress import QuestionProgress
 from hynt.cli.training_progress import TrainingProgress, duration
 from hynt.errors import UsageError
-from hynt.whole_file import check_new_folder
+from hynt.files import check_new_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,11 +53,11 @@ def demo(
 
 def _train(console: Console, path: Path, epochs: int | None) -> None:
     from hynt.graph.storage import load_graph
-    from hynt.training.choosing import Wishes, settings_for
-    from hynt.training.hashed_files import INDEX_NAME
-    from hynt.training.interruption import stopping_on_signals
+    from hynt.interruption import stopping_on_signals
+    from hynt.runs.hashed_files import INDEX_NAME
+    from hynt.runs.run_folder import RunFolder
+    from hynt.training.resolve_settings import Wishes, settings_for
     from hynt.training.run import chosen_device, start, train
-    from hynt.training.run_folder import RunFolder
 
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         if not (path / INDEX_NAME).exists():
@@ -78,7 +78,7 @@ def _train(console: Console, path: Path, epochs: int | None) -> None:
 
 def _evaluate(console: Console, path: Path) -> None:
     from hynt.evaluation.evaluator import Evaluator
-    from hynt.training.loading import load_run
+    from hynt.runs.opening import load_run
 
     loaded = load_run(path)
     described = loaded.described() | {"reads_of_split": loaded.run.count_read("test")}
@@ -91,7 +91,7 @@ def _evaluate(console: Console, path: Path) -> None:
 
 
 def _ask(console: Console, path: Path) -> None:
-    from hynt.prediction.predictor import load
+    from hynt.asking.predictor import load
 
     predictor = load(path, "cpu")
     for question, truth in QUESTIONS:

@@ -19,8 +19,8 @@ def embeddings(
     """Write id, name, type and vector of every entity of RUN's graph."""
     check_parquet(out)
 
-    from hynt.prediction.embeddings import write_embeddings
-    from hynt.prediction.predictor import load
+    from hynt.asking.embeddings import write_embeddings
+    from hynt.asking.predictor import load
 
     predictor = load(run, "cpu")
     width = write_embeddings(predictor.loaded, out)

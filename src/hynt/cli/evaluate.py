@@ -14,7 +14,7 @@ from hynt.cli.evaluation_tables import print_evaluation
 from hynt.cli.output import JsonFlag, SaveFile, check_parquet, check_save, deliver
 from hynt.cli.progress import QuestionProgress
 from hynt.errors import UsageError
-from hynt.nearest import advice_on
+from hynt.names import advice_on
 
 if TYPE_CHECKING:
     from hynt.evaluation.evaluator import Evaluator
@@ -62,10 +62,10 @@ def evaluate(
     save: SaveFile = None,
 ) -> None:
     """Ask RUN every question of a split and print how well it answered. Readings of a split are counted in the run."""
+    from hynt.distributed.launch import is_launched, launch
     from hynt.evaluation.evaluator import Evaluator
     from hynt.evaluation.question_file import write_questions
     from hynt.evaluation.questions import checked_tasks
-    from hynt.training.distributed_launch import is_launched, launch
 
     check_save(save)
     if questions is not None:
@@ -120,8 +120,8 @@ def evaluate(
 
 def _opened(run: Path, split: str, device: Any) -> Any:
     """The run, which may be asked about this split."""
-    from hynt.prediction.run_graph import whole_run
-    from hynt.training.loading import load_run
+    from hynt.runs.opening import load_run
+    from hynt.runs.run_graph import whole_run
 
     with whole_run():
         loaded = load_run(run, device)
@@ -135,7 +135,7 @@ def _opened(run: Path, split: str, device: Any) -> Any:
 
 
 def _refuse_another_graph(loaded: Any, rival: Any) -> None:
-    from hynt.training.graph_identity import graph_differences
+    from hynt.runs.graph_identity import graph_differences
 
     differ = graph_differences(*(one.run.manifest["graph"]["fingerprints"] for one in (loaded, rival)))
     if differ:
@@ -147,7 +147,7 @@ def _refuse_another_graph(loaded: Any, rival: Any) -> None:
 
 def _counted(loaded: Any, split: str, *, counts: bool) -> int:
     """How often this split has been read now; of several processes one counts."""
-    from hynt.prediction.run_graph import whole_run
+    from hynt.runs.run_graph import whole_run
 
     with whole_run():
         return int(loaded.run.count_read(split) if counts else loaded.run.reads(split))
@@ -164,7 +164,7 @@ def references_of(evaluator: Any, loaded: Any) -> dict[str, Any]:
     """The trivial rows that stand beside a run, from the facts it learned from."""
     from hynt.batches.fact_tensors import FactTensors
     from hynt.evaluation.reference_rows import reference_rows
-    from hynt.training.training_data import training_table
+    from hynt.runs.training_data import training_table
 
     table = training_table(loaded.graph, loaded.settings)
     train = FactTensors.from_table(table, loaded.graph.vocabulary, loaded.scaling, evaluator.device)
@@ -183,7 +183,7 @@ def _intervals(found: Any) -> dict[str, Any]:
 
 def _breakdowns(found: Any, loaded: Any, groupings: list[str]) -> dict[str, Any]:
     from hynt.evaluation import breakdowns
-    from hynt.training.training_data import training_table
+    from hynt.runs.training_data import training_table
 
     vocabulary = loaded.graph.vocabulary
     frequency = breakdowns.entity_frequency(training_table(loaded.graph, loaded.settings), vocabulary)

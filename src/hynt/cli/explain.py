@@ -11,12 +11,12 @@ from hynt.cli.arguments import Device, RunArgument, ScoringDevice
 from hynt.cli.option_groups import with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, visible
 from hynt.cli.question_options import QuestionOptions
-from hynt.whole_file import check_place, write_whole
+from hynt.files import check_place, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hynt.prediction.explanations import Explanation, Influence
+    from hynt.explanation.explanations import Explanation, Influence
 
 
 @with_option_groups
@@ -32,9 +32,9 @@ def explain(
     save: SaveFile = None,
 ) -> None:
     """Ask RUN as predict does, and say which qualifiers and components the answer depends on."""
+    from hynt.asking.question_words import answer_id
     from hynt.graph.lookup import NameLookup
-    from hynt.prediction.question_words import answer_id
-    from hynt.prediction.run_graph import run_graph
+    from hynt.runs.run_graph import run_graph
 
     # All that can be refused without the model is refused before torch is loaded.
     check_save(save)
@@ -44,8 +44,8 @@ def explain(
     asked, allowed = question.ask(graph, names)
     about = None if answer is None else answer_id(asked, answer, names)
 
-    from hynt.prediction.explaining import explain_asked
-    from hynt.prediction.predictor import load
+    from hynt.asking.predictor import load
+    from hynt.explanation.explaining import explain_asked
 
     predictor = load(run, device.value, note_to_person)
     found = explain_asked(predictor, asked, allowed, about, question.level)
@@ -120,7 +120,7 @@ def _ranked_cells(one: Influence) -> tuple[str, ...]:
 
 def _number_cells(one: Influence, unit: str) -> tuple[str, ...]:
     from hynt.graph.sentences import format_quantity
-    from hynt.prediction.trends import difference_text
+    from hynt.trends.trends import difference_text
 
     assert one.value is not None
     assert one.value_change is not None

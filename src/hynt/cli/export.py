@@ -10,7 +10,7 @@ import typer
 
 from hynt.cli.output import JsonFlag, deliver, visible
 from hynt.errors import UsageError
-from hynt.whole_file import check_place
+from hynt.files import check_place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,8 +32,8 @@ def export(
 ) -> None:
     """Write the scoring model of RUN to FILE, after comparing its answers with torch's."""
     from hynt.exporting.onnx_file import export_onnx
-    from hynt.prediction.run_graph import whole_run
-    from hynt.training.loading import load_run
+    from hynt.runs.opening import load_run
+    from hynt.runs.run_graph import whole_run
 
     check_place(out, "--out")
     if out.exists() and not overwrite:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from hynt.errors import UsageError
-from hynt.whole_file import check_place, write_whole
+from hynt.files import check_place, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,7 +14,7 @@ from hynt.cli.question_options import QuestionOptions
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hynt.prediction.answers import Answers, NumberAnswer
+    from hynt.asking.answers import Answers, NumberAnswer
 
 
 @with_option_groups
@@ -28,7 +28,7 @@ def predict(
 ) -> None:  # fmt: skip
     """Ask RUN for the one component of a fact that is written as ?."""
     from hynt.graph.lookup import NameLookup
-    from hynt.prediction.run_graph import run_graph
+    from hynt.runs.run_graph import run_graph
 
     # All that can be refused without the model is refused before torch is loaded.
     check_save(save)
@@ -36,7 +36,7 @@ def predict(
     names = NameLookup(graph)
     asked, allowed = question.ask(graph, names)
 
-    from hynt.prediction.predictor import load
+    from hynt.asking.predictor import load
 
     predictor = load(run, device.value, note_to_person)
     answers = predictor.answer(asked, allowed, top, question.level)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.output import JsonFlag, deliver, visible
-from hynt.whole_file import check_new_folder
+from hynt.files import check_new_folder
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -27,7 +27,7 @@ def push(
     as_json: JsonFlag = False,
 ) -> None:  # fmt: skip
     """Give RUN away with a model card made from it. Weights are safetensors; nothing is a pickle."""
-    from hynt.prediction.run_graph import whole_run
+    from hynt.runs.run_graph import whole_run
     from hynt.sharing.pushing import push as give
 
     with whole_run():

@@ -13,10 +13,10 @@ from hynt.cli.arguments import Level
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from hynt.asking.candidate_rules import Candidates
+    from hynt.asking.question import AskedFact
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.graph.lookup import NameLookup
-    from hynt.prediction.asking import AskedFact
-    from hynt.prediction.candidates import Candidates
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class QuestionOptions:
 
     def ask(self, graph: KnowledgeGraph, names: NameLookup) -> tuple[AskedFact, Candidates]:
         """The question and what may answer it; whatever cannot be asked is refused here, without a model."""
-        from hynt.prediction.asking import ask, pair_from_text
-        from hynt.prediction.candidates import candidates_for, read_list
-        from hynt.prediction.intervals import check_level
+        from hynt.asking.candidate_rules import candidates_for, read_list
+        from hynt.asking.question import ask, pair_from_text
+        from hynt.calibration.intervals import check_level
 
         check_level(self.level)
         wishes: list[str | Iterable[str]] = [

@@ -12,7 +12,7 @@ from hynt.cli.option_names import said_with
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
 from hynt.cli.progress import QuestionProgress
 from hynt.errors import UsageError
-from hynt.whole_file import check_place, write_whole
+from hynt.files import check_place, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,15 +38,15 @@ def report(
     _refuse(out, split)
     check_save(save)
     from hynt.graph.lookup import NameLookup
-    from hynt.prediction.run_graph import run_graph, whole_run
+    from hynt.runs.run_graph import run_graph, whole_run
 
     graph = run_graph(run)
     graph.split(split)
     with said_with("--entity"):
         drawn = None if entity is None else NameLookup(graph).entity(entity)
 
-    from hynt.prediction.predictor import load
-    from hynt.reporting.report import make_report
+    from hynt.asking.predictor import load
+    from hynt.reporting.report.page import make_report
 
     predictor = load(run, device.value, note_to_person)
     with whole_run(), QuestionProgress("evaluating") as progress:

@@ -54,9 +54,9 @@ def serve(
     for package in ("fastapi", "jinja2", "uvicorn"):
         if importlib.util.find_spec(package) is None:
             raise UsageError(f"{package} is not installed.", advice="Install it: pip install 'hynt[serve]'.")
-    from hynt.service.guards import read_token
-    from hynt.service.pages_doubtful import check_audit
-    from hynt.service.server import serve as serve_run
+    from hynt.service.http.guards import read_token
+    from hynt.service.http.server import serve as serve_run
+    from hynt.service.pages.doubtful import check_audit
     from hynt.service.settings import ServiceSettings
 
     token = None if token_file is None else read_token(token_file)

@@ -23,14 +23,14 @@ def similar(
 ) -> None:
     """List the entities whose vectors point most nearly the same way as ENTITY's (cosine)."""
     from hynt.graph.lookup import NameLookup
-    from hynt.prediction.run_graph import run_graph
+    from hynt.runs.run_graph import run_graph
 
     check_save(save)
     graph = run_graph(run)
     with said_with("ENTITY"):
         identity = NameLookup(graph).entity(entity)  # an unknown name is refused before torch is loaded
 
-    from hynt.prediction.predictor import load
+    from hynt.asking.predictor import load
 
     one = graph.entities[identity]
     found = [other.to_dict() for other in load(run, "cpu").similar(one.name, top)]

@@ -17,7 +17,7 @@ from hynt.cli.arguments import Device, GraphArgument, TrainingDevice
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.cli.sweep_progress import SweepProgress
 from hynt.errors import DataError
-from hynt.whole_file import check_new_folder
+from hynt.files import check_new_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,7 +72,7 @@ def sweep(
     from hynt.sweeping.space import load_space
     from hynt.sweeping.study_storage import StudyStorage, load_optuna
     from hynt.sweeping.sweep import database, prepare
-    from hynt.training.choosing import Wishes, settings_for
+    from hynt.training.resolve_settings import Wishes, settings_for
     from hynt.training.run import chosen_device
 
     check_save(save)
@@ -134,9 +134,9 @@ def _possible(trials: int, sampler: Sampler, space: Any) -> int:
 
 
 def _swept(plan: Any, graph: str, workers: int, resume: bool, moved: dict[str, tuple[int, ...]]) -> dict[str, Any]:
+    from hynt.interruption import stopping_on_signals
+    from hynt.runs.progress import Interrupted
     from hynt.sweeping.sweep import sweep as run_sweep
-    from hynt.training.interruption import stopping_on_signals
-    from hynt.training.progress import Interrupted
 
     with SweepProgress(plan.metric, plan.trials, plan.lower_is_better) as progress, stopping_on_signals() as stopper:
         first, last = plan.epochs()

@@ -13,7 +13,7 @@ from hynt.cli.arguments import Device, GraphArgument, TrainingDevice
 from hynt.cli.output import JsonFlag, deliver
 from hynt.cli.training_progress import TrainingProgress, duration
 from hynt.errors import UsageError
-from hynt.whole_file import check_new_folder
+from hynt.files import check_new_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,7 +62,7 @@ def train(
     as_json: JsonFlag = False,
 ) -> None:
     """Train a model on GRAPH and keep it in RUN. Ctrl-C saves; --resume goes on."""
-    from hynt.training.distributed_launch import is_launched, launch, restarts
+    from hynt.distributed.launch import is_launched, launch, restarts
 
     if processes > 1 and not is_launched() and not estimate:
         advice = _how_to_go_on(graph, out, processes)
@@ -72,10 +72,10 @@ def train(
         return
     from hynt.cli.number_hint import hint_at_numbers
     from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
-    from hynt.training.choosing import Wishes, settings_for
+    from hynt.interruption import stopping_on_signals
     from hynt.training.distributed_follow import follow, team_of
     from hynt.training.distributed_start import check_shareable
-    from hynt.training.interruption import stopping_on_signals
+    from hynt.training.resolve_settings import Wishes, settings_for
     from hynt.training.run import chosen_device, start
 
     target = chosen_device(device.value)
@@ -111,11 +111,11 @@ def train(
 
 
 def _reopened(out: Path, wishes: Any, graph: Any, *, on_gpu: bool) -> Any:
-    from hynt.prediction.run_graph import whole_run
-    from hynt.training.checkpoint import WEIGHTS
-    from hynt.training.choosing import resumed_settings
-    from hynt.training.resume import refuse_changes
-    from hynt.training.run_folder import RunFolder
+    from hynt.runs.checkpoint import WEIGHTS
+    from hynt.runs.resume import refuse_changes
+    from hynt.runs.run_folder import RunFolder
+    from hynt.runs.run_graph import whole_run
+    from hynt.training.resolve_settings import resumed_settings
 
     with whole_run():
         run = RunFolder.open(out)
@@ -138,10 +138,10 @@ def _trackers(names: list[str] | None) -> dict[str, Any]:
 def _trained(
     run: Any, device: Any, graph: str, out: Path, trackers: dict[str, Any], track_to: Path, team: Any
 ) -> dict[str, Any]:  # fmt: skip
+    from hynt.distributed.launch import is_watched
+    from hynt.runs.progress import Interrupted
     from hynt.tracking.tracker import Tracked
     from hynt.tracking.watching import tracking
-    from hynt.training.distributed_launch import is_watched
-    from hynt.training.progress import Interrupted
     from hynt.training.run import train as train_run
 
     with TrainingProgress() as progress:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 from hynt.cli.status_line import StatusLine
 
 if TYPE_CHECKING:
-    from hynt.training.progress import EpochRecord, ValidationRecord
+    from hynt.runs.progress import EpochRecord, ValidationRecord
 
 
 class TrainingProgress:

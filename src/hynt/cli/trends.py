@@ -11,12 +11,12 @@ import typer
 from hynt.cli.arguments import Device, Level, RunArgument, ScoringDevice
 from hynt.cli.output import JsonFlag, deliver, note_to_person, visible
 from hynt.errors import UsageError
-from hynt.whole_file import check_place, write_whole
+from hynt.files import check_place, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hynt.prediction.trends import Series, Trend
+    from hynt.trends.trends import Series, Trend
 
 TABLE = ".csv"
 
@@ -47,11 +47,11 @@ def trends(
     as_json: JsonFlag = False,
 ) -> None:
     """Draw what RUN says of a number over time, beside what the graph knows."""
+    from hynt.asking.question import pair_from_text
+    from hynt.calibration.intervals import check_level
     from hynt.graph.lookup import NameLookup
-    from hynt.prediction.asking import pair_from_text
-    from hynt.prediction.intervals import check_level
-    from hynt.prediction.run_graph import run_graph
-    from hynt.prediction.trend_plan import plan_trend
+    from hynt.runs.run_graph import run_graph
+    from hynt.trends.plan import plan_trend
 
     # All that can be refused without the model is refused before torch is loaded.
     _check_files(out)
@@ -64,8 +64,8 @@ def trends(
     except UsageError as problem:
         raise UsageError(problem.what, where=_as_given(problem.where), advice=problem.advice) from None
 
-    from hynt.prediction.predictor import load
-    from hynt.prediction.trends import trend_of
+    from hynt.asking.predictor import load
+    from hynt.trends.trends import trend_of
 
     predictor = load(run, device.value, note_to_person)
     found = trend_of(predictor, plan, level)
@@ -131,6 +131,6 @@ def _error(found: Trend, one: Series, *, trained_on: bool) -> str:
     error = one.mean_error(trained_on=trained_on)
     if error is None:
         return "-"
-    from hynt.prediction.trends import difference_text
+    from hynt.trends.trends import difference_text
 
     return visible(difference_text(error, found.unit))

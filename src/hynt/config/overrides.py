@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from hynt.config.building import from_mapping, joined, to_mapping
 from hynt.config.schema import is_group, settings_of, shape_of, words_for
 from hynt.errors import UsageError
-from hynt.nearest import advice_on
+from hynt.names import advice_on
 
 T = TypeVar("T")
 

@@ -14,16 +14,16 @@ import pyarrow as pa
 
 from hynt.creation.accounts import Books, RejectGuard
 from hynt.creation.collecting import read_facts, read_rows
-from hynt.creation.duckdb_engine import DuckDBEngine, rows_of
-from hynt.creation.engine import Engine, pairs_table, settings_table, steps
+from hynt.creation.engines.duckdb import DuckDBEngine, rows_of
+from hynt.creation.engines.engine import Engine, pairs_table, settings_table, steps
 from hynt.creation.options import CreationOptions
 from hynt.creation.parsing import ParseJob, ParseProgress
 from hynt.creation.preparing import prepared
 from hynt.creation.rows import PRIMARIES, REDIRECTS
 from hynt.creation.scanning import Scan
 from hynt.creation.selection import Selection, read_ids, read_pairs, read_redirects, select
-from hynt.creation.source import ParseSettings
-from hynt.creation.sources import get_source, prelude_of
+from hynt.creation.sources.registry import get_source, prelude_of
+from hynt.creation.sources.source import ParseSettings
 from hynt.creation.tasks import find_files, identity_of, plan_tasks, size_of
 from hynt.creation.unit_rows import unit_rows
 from hynt.creation.work_folder import PartSummary, WorkFolder
@@ -73,7 +73,7 @@ def create_graph(
 def _engine(options: CreationOptions, work: Path) -> Engine:
     chosen = options.engine
     if chosen.name == "spark":
-        from hynt.creation.spark_engine import SparkEngine
+        from hynt.creation.engines.spark import SparkEngine
 
         return SparkEngine(chosen.master, chosen.memory_bytes)
     return DuckDBEngine(chosen.workers, chosen.memory_bytes, work / "spill")

@@ -16,7 +16,7 @@ import pyarrow as pa
 from hynt.creation.blocks import LONGEST_LINE, Block, whole_lines
 from hynt.creation.decompression import DumpStream
 from hynt.creation.rows import NAMES, REDIRECTS, ROWS, Counts, Parsed, ParsedValue
-from hynt.creation.source import DumpSource, Parser, Selector
+from hynt.creation.sources.source import DumpSource, Parser, Selector
 from hynt.creation.tasks import Task
 from hynt.creation.work_folder import PartSummary, write_part
 from hynt.errors import DataError, RecordProblem

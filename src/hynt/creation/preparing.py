@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hynt.creation.scanning import Scan
 from hynt.creation.selection import Selection
-from hynt.creation.source import DumpSource, ParseSettings
+from hynt.creation.sources.source import DumpSource, ParseSettings
 from hynt.creation.work_folder import WorkFolder, write_atomically
 
 _FILE = "prepared.json"

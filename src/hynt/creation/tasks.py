@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hynt.creation.decompression import DumpStream, is_compressed
-from hynt.creation.source import DumpSource
+from hynt.creation.sources.source import DumpSource
 from hynt.errors import DataError
 from hynt.formats.byte_streams import unreadable
 from hynt.formats.parts import COMPRESSION_SUFFIXES, bare_name

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from hynt.formats.format import UnitRule
 from hynt.graph.fact import DATE_UNIT
-from hynt.graph.units import lookup
+from hynt.graph.units.conversion import lookup
 
 UNITS = pa.schema(
     [("unit", pa.string()), ("factor", pa.float64()), ("divisor", pa.float64()), ("shift", pa.float64()),
@@ -27,7 +27,7 @@ def unit_rows(names: Iterable[str], rule: UnitRule) -> tuple[pa.Table, list[str]
         elif rule == "keep":
             rows.append((name, 1.0, 1.0, 0.0, found.symbol))
         else:
-            # 1/1000 is no exact float, 1000 is: dividing makes 18 g exactly 0.018 kg, as hynt.graph.units does.
+            # 1/1000 is no exact float, 1000 is: dividing makes 18 g exactly 0.018 kg, as asking does.
             whole = round(1 / found.factor) if 0 < found.factor < 1 else 1
             exact = whole > 1 and 1 / whole == found.factor
             factor, divisor = (1.0, float(whole)) if exact else (found.factor, 1.0)

@@ -19,6 +19,7 @@ from hynt import __version__
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import UsageError
+from hynt.evaluation.evaluation_pass import Sitting
 from hynt.evaluation.metrics import TIES, Ties
 from hynt.evaluation.questions import (
     KIND_OF_TASK,
@@ -31,7 +32,6 @@ from hynt.evaluation.questions import (
 )
 from hynt.evaluation.results import Evaluation, RankedQuestions, TaskQuestions
 from hynt.evaluation.sharing import OneProcess, Team
-from hynt.evaluation.sitting import Sitting
 from hynt.evaluation.type_constraints import TypeConstraints
 from hynt.graph.components import Components, components
 from hynt.graph.knowledge_graph import KnowledgeGraph

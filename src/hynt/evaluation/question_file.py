@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from hynt.evaluation.results import Evaluation, TaskQuestions, columns
-from hynt.whole_file import whole_file
+from hynt.files import whole_file
 
 SCHEMA_VERSION = 1
 _META = b"hynt-evaluation"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hynt.errors import UsageError
 from hynt.graph.components import ENTITY_KIND, FIRST_QUALIFIER, NUMBER_KIND, RELATION_KIND, Components
-from hynt.nearest import advice_on
+from hynt.names import advice_on
 
 TaskName: TypeAlias = Literal["link", "relation", "number"]
 TASKS: tuple[TaskName, ...] = get_args(TaskName)

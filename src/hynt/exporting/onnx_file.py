@@ -26,8 +26,8 @@ from hynt import __version__
 from hynt.errors import DataError, UsageError
 from hynt.exporting.scoring_module import OUTPUTS, Inputs, ScoringModule
 from hynt.exporting.trial_questions import TrialQuestions, trial_questions
-from hynt.training.hashed_files import flush
-from hynt.training.loading import LoadedRun
+from hynt.runs.hashed_files import flush
+from hynt.runs.opening import LoadedRun
 
 INSTALL = "Install it with: pip install 'hynt[onnx]'."
 MOST_QUALIFIERS = 16

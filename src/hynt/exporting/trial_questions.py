@@ -14,7 +14,7 @@ from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.masking import hide
 from hynt.errors import UsageError
 from hynt.models.contract import Entities, Number, Position, Relations, position_of
-from hynt.training.loading import LoadedRun
+from hynt.runs.opening import LoadedRun
 
 FACTS = 40
 """How many facts are asked about, in each of their components."""

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from hynt.errors import DataError, UsageError
 from hynt.formats.format import ReadOptions
-from hynt.nearest import advice_on
+from hynt.names import advice_on
 
 Kind: TypeAlias = Literal["entity", "number", "date"]
 

@@ -21,8 +21,8 @@ from hynt.formats.opening import text_lines
 from hynt.formats.parts import bare_name
 from hynt.formats.report import ReadReport
 from hynt.formats.unmarked_numbers import UnmarkedNumbers
-from hynt.graph.dates import UnreadableDate, parse_iso_date
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
+from hynt.graph.units.dates import UnreadableDate, parse_iso_date
 
 NODE_LABEL = ":LABEL"
 """The relation between a node and its labels."""

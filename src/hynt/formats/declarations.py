@@ -23,7 +23,7 @@ from hynt.formats.names import shortened
 from hynt.formats.sidecars import find_sidecar, read_id_map, read_labels, read_rows
 from hynt.formats.writing import write_lines
 from hynt.graph.vocabulary import Entity, RelationKind, Scale
-from hynt.nearest import advice_on
+from hynt.names import advice_on
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph

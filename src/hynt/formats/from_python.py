@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.names import check_name
-from hynt.graph.dates import parse_iso_date
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value, number
+from hynt.graph.units.dates import parse_iso_date
 
 if TYPE_CHECKING:
     from hynt.graph.encoding import MixedRelations

@@ -25,7 +25,7 @@ from hynt.formats.report import ReadReport
 from hynt.formats.spelling import read_date, spell
 from hynt.formats.writing import write_folder
 from hynt.graph.fact import Fact, Number, Qualifier, Value
-from hynt.nearest import advice_on
+from hynt.names import advice_on
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph

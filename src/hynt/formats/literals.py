@@ -22,8 +22,8 @@ from hynt.formats.names import shortened
 from hynt.formats.numbers import looks_like_number, parse_number
 from hynt.formats.report import ReadReport
 from hynt.formats.xml_schema import DATES, NUMBERS, XSD
-from hynt.graph.dates import ImpossibleDate, UnreadableDate, format_date, parse_iso_date, parse_wikidata_time
 from hynt.graph.fact import DATE_UNIT, Number, Value
+from hynt.graph.units.dates import ImpossibleDate, UnreadableDate, format_date, parse_iso_date, parse_wikidata_time
 
 _LITERAL = re.compile(r'"([^"]*)"(?:\^\^(?:<([^<>"]+)>|([A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+)))?')
 _WIKIDATA_TIME = re.compile(r"[+-][0-9]+-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?")

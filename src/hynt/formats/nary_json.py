@@ -27,8 +27,8 @@ from hynt.formats.names import check_name
 from hynt.formats.numbers import parse_number
 from hynt.formats.opening import facts_from_lines
 from hynt.formats.report import ReadReport
-from hynt.graph.dates import ImpossibleDate, UnreadableDate, parse_wikidata_time
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
+from hynt.graph.units.dates import ImpossibleDate, UnreadableDate, parse_wikidata_time
 
 _TIME = re.compile(
     r"([+-][0-9]+-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)(?:#-?[0-9]+#[0-9]+#[0-9]+#([0-9]{1,2})#(.+))?"

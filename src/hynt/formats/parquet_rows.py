@@ -10,7 +10,7 @@ from hynt.formats.names import check_name
 from hynt.formats.numbers import check_finite
 from hynt.formats.report import ReadReport
 from hynt.graph.fact import Fact, Number, Qualifier, Value
-from hynt.nearest import advice_on
+from hynt.names import advice_on
 
 if TYPE_CHECKING:
     import pyarrow as pa

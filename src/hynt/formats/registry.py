@@ -16,7 +16,7 @@ from hynt.formats.format import Format, Reader, ReadOptions, Writer
 from hynt.formats.parts import bare_name
 from hynt.formats.report import ReadReport
 from hynt.graph.fact import Fact
-from hynt.nearest import advice_on
+from hynt.names import advice_on
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -65,7 +65,8 @@ _ALL = (
     ),
     Format(
         "rdf", "N-Triples, N-Quads, Turtle, TriG, RDF/XML; RDF 1.2 annotations, RDF-star, Wikidata statements",
-        (".nt", ".nq", ".ttl", ".trig", ".rdf", ".owl", ".ntx", ".nts", ".ttls"), _reader("rdf"), _writer("rdf"),
+        (".nt", ".nq", ".ttl", ".trig", ".rdf", ".owl", ".ntx", ".nts", ".ttls"),
+        _reader("rdf.format"), _writer("rdf.format"),
         options=frozenset({"string_literals", "label_language"}), extra="rdf",
     ),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from hynt.formats.names import check_name, shortened
 from hynt.formats.opening import text_lines
 from hynt.formats.parts import bare_name
 from hynt.formats.report import ReadReport
-from hynt.nearest import advice_on
+from hynt.names import advice_on
 
 ID_COLUMNS = ("id", "name", "relation", "entity")
 """What the column of ids may be called; every one of them is read as "id"."""

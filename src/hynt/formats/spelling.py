@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from hynt.errors import RecordProblem
 from hynt.formats.numbers import parse_number
-from hynt.graph.dates import UnreadableDate, format_date, parse_iso_date
 from hynt.graph.fact import DATE_UNIT, Number
+from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date
 
 JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 

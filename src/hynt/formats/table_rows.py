@@ -10,9 +10,9 @@ from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.csv_edges import read_value
 from hynt.formats.names import check_name
 from hynt.formats.numbers import check_finite
-from hynt.graph.dates import parse_iso_date
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
-from hynt.nearest import advice_on
+from hynt.graph.units.dates import parse_iso_date
+from hynt.names import advice_on
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,7 +16,7 @@ from hynt.errors import RecordProblem
 from hynt.graph.chunk_store import ChunkStore
 from hynt.graph.fact import DATE_UNIT, Fact, Number
 from hynt.graph.fact_table import FactTable
-from hynt.graph.units import UnknownUnit, to_si
+from hynt.graph.units.conversion import UnknownUnit, to_si
 from hynt.graph.vocabulary import Relation, RelationKind, Scale
 
 CHUNK_FACTS = 65_536

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 DATE_UNIT = "date"
-"""The unit of calendar dates, held as decimal years (see `hynt.graph.dates`); year 0 is 1 BCE."""
+"""The unit of calendar dates, held as decimal years (see `hynt.graph.units.dates`); year 0 is 1 BCE."""
 
 
 class Number(NamedTuple):

@@ -28,7 +28,7 @@ from hynt.config import load_toml
 from hynt.errors import DataError, UsageError
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Relation
-from hynt.nearest import nearest
+from hynt.names import nearest
 
 _CLOSE = 1e-9  # relative: a number written in a rule file is the same as one that was converted on the way in
 

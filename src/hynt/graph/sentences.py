@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 
-from hynt.graph.dates import format_date, to_calendar
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.units.dates import format_date, to_calendar
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _COUNTED = {"year": "years", "degree": "degrees", "byte": "bytes", "day": "days", "month": "months"}

@@ -29,7 +29,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
 from hynt.graph.splitting import SPLITS
 from hynt.graph.vocabulary import Entity, Relation, RelationKind, Scale, Vocabulary
-from hynt.nearest import nearest
+from hynt.names import nearest
 
 BUILT_IN = ("world",)
 _ENTITIES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("entity", "label", "type")])

@@ -35,7 +35,7 @@ from hynt.models.trivial import (
     RelationMedian,
     TrivialSettings,
 )
-from hynt.nearest import advice_on
+from hynt.names import advice_on
 from hynt.registry import Registry
 
 

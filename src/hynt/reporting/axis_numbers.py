@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from hynt.graph.dates import to_calendar
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_moment, format_number, format_quantity
+from hynt.graph.units.dates import to_calendar
 
 _WORDS = ((1e12, " T"), (1e9, " B"), (1e6, " M"), (1e3, " k"))
 _FEW_YEARS = 3.0

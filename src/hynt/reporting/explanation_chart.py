@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hynt.prediction.answers import NumberAnswer, RankedAnswer
-from hynt.prediction.explanations import Explanation, Influence
+from hynt.asking.answers import NumberAnswer, RankedAnswer
+from hynt.explanation.explanations import Explanation, Influence
 from hynt.reporting.axis_numbers import axis_text, unit_text
 from hynt.reporting.chart_style import BLUE, GREY, INK, ORANGE, TEAL, bare, fitted, hynt_style, new_figure
 

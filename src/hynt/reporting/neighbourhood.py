@@ -10,11 +10,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hynt.files import check_place, write_whole
 from hynt.graph.entity_facts import EntityFacts
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.reporting.chart_style import check_drawable, hynt_style, new_figure, picture, suffix_of
 from hynt.reporting.neighbourhood_layout import Box, Layout, Row, laid_out
-from hynt.whole_file import check_place, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.prediction.trends import Series, Trend
 from hynt.reporting.axis_numbers import axis_text, unit_text
 from hynt.reporting.chart_style import GREY, INK, ORANGE, TEAL, bare, fitted, hynt_style, new_figure
+from hynt.trends.trends import Series, Trend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from hynt.prediction.trends import COLUMNS, Trend
+from hynt.trends.trends import COLUMNS, Trend
 
 
 def trend_csv(trend: Trend) -> bytes:

@@ -17,7 +17,7 @@ from pathlib import Path
 from hynt import __version__
 from hynt.errors import DataError
 from hynt.graph.storage import graph_folder
-from hynt.training.hashed_files import INDEX_NAME
+from hynt.runs.hashed_files import INDEX_NAME
 from hynt.training.presets import PRESETS
 
 WORLD = "world"

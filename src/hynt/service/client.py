@@ -16,9 +16,9 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
+from hynt.asking.answers import Answer, Answers, KnownNumber, NumberAnswer, RankedAnswer
+from hynt.asking.question_parts import parts_of
 from hynt.errors import HyntError, UsageError
-from hynt.prediction.answers import Answer, Answers, KnownNumber, NumberAnswer, RankedAnswer
-from hynt.prediction.question_parts import parts_of
 
 _TOGETHER, _BYTES = 256, 60_000
 """Questions in one request, and about how long it may be: what a service takes."""

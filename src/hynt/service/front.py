@@ -16,11 +16,11 @@ from typing import Any, ParamSpec, TypeVar
 from hynt import __version__
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import Position
-from hynt.service.engine import Engine
 from hynt.service.graph_views import GraphViews
-from hynt.service.metrics import Metrics
-from hynt.service.problems import Problem, invalid, unavailable
-from hynt.service.question_queue import QuestionQueue
+from hynt.service.http.metrics import Metrics
+from hynt.service.http.problems import Problem, invalid, unavailable
+from hynt.service.inference.engine import Engine
+from hynt.service.inference.question_queue import QuestionQueue
 from hynt.service.settings import ServiceSettings
 
 LOG = logging.getLogger("hynt.service")
@@ -79,7 +79,7 @@ class Front:
         qualifiers: Sequence[Mapping[str, Any]] = (), start: str | float | None = None,
         end: str | float | None = None, points: int = 100, level: float = 0.9,
     ) -> dict[str, Any]:  # fmt: skip
-        """How a number moves along a qualifier; see `hynt.prediction.trends.trend`."""
+        """How a number moves along a qualifier; see `hynt.trends.trends.trend`."""
         job = {
             "heads": list(heads), "relation": relation, "over": over, "qualifiers": list(qualifiers),
             "start": start, "end": end, "points": points, "level": level,

@@ -14,9 +14,9 @@ from hynt.graph.lookup import Position
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_quantity
 from hynt.service.entity_index import EntityIndex
+from hynt.service.http.problems import Problem
 from hynt.service.indexed_names import IndexedNames
 from hynt.service.name_search import NameSearch, folded
-from hynt.service.problems import Problem
 
 BINS = 40
 """Of the distribution of a relation's numbers."""

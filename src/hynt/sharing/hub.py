@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hynt.errors import DataError, UsageError
-from hynt.sharing.parcel import CARD, LIST, NAMES
+from hynt.sharing.bundle import CARD, LIST, NAMES
 
 HUB = "hf:"
 _REPOSITORY = re.compile(r"hf:(?://)?(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?\Z", re.ASCII)

@@ -14,8 +14,8 @@ from typing import Any
 
 from hynt.errors import UsageError
 from hynt.graph.manifest import Manifest, read_manifest
-from hynt.training.run_folder import CONFIG, RunFolder
-from hynt.training.training_record import read_record
+from hynt.runs.run_folder import CONFIG, RunFolder
+from hynt.runs.training_record import read_record
 
 HUB_LICENCES = (
     "apache-2.0", "bsd-3-clause", "cc0-1.0", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-4.0",

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from hynt.errors import DataError, HyntError, UsageError
+from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs.hashed_files import new_folder, sha256_of
+from hynt.runs.opening import load_run
+from hynt.runs.run_folder import RunFolder
+from hynt.sharing.bundle import AGAIN, read_list, surplus
 from hynt.sharing.hub import HUB, Repository, download
-from hynt.sharing.parcel import AGAIN, read_list, surplus
-from hynt.training.checkpoint import WEIGHTS
-from hynt.training.hashed_files import new_folder, sha256_of
-from hynt.training.loading import load_run
-from hynt.training.run_folder import RunFolder
 
 
 def pull(source: str, out: Path) -> dict[str, Any]:

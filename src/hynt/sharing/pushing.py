@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from hynt.errors import DataError, UsageError
+from hynt.runs.hashed_files import new_folder, write_atomically
+from hynt.runs.opening import load_run
+from hynt.runs.run_folder import RunFolder
+from hynt.sharing.bundle import CARD, LIST, list_text, packed_names, read_list, surplus
 from hynt.sharing.hub import HUB, Repository, upload
 from hynt.sharing.model_card import CardFacts, card_facts, card_text
-from hynt.sharing.parcel import CARD, LIST, list_text, packed_names, read_list, surplus
-from hynt.training.hashed_files import new_folder, write_atomically
-from hynt.training.loading import load_run
-from hynt.training.run_folder import RunFolder
 
 
 def push(

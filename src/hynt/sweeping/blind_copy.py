@@ -13,7 +13,7 @@ from hynt.errors import DataError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.manifest import MANIFEST_NAME, Manifest, read_manifest
 from hynt.graph.storage import graph_folder, load_graph
-from hynt.training.hashed_files import new_folder
+from hynt.runs.hashed_files import new_folder
 
 HIDDEN = "test"
 

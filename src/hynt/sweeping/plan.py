@@ -10,9 +10,9 @@ from hynt.config import to_mapping, with_overrides
 from hynt.errors import UsageError
 from hynt.evaluation.metrics import LOWER_IS_BETTER
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.runs.settings import RunSettings
 from hynt.sweeping.space import Space
 from hynt.sweeping.study_storage import StudyStorage
-from hynt.training.settings import RunSettings
 from hynt.training.validating import check_metric
 
 Pruning = Literal["hyperband", "none"]

@@ -25,8 +25,8 @@ from typing import Any, Protocol
 
 from hynt.config import read_toml, with_overrides
 from hynt.errors import UsageError
-from hynt.nearest import advice_on
-from hynt.training.settings import RunSettings
+from hynt.names import advice_on
+from hynt.runs.settings import RunSettings
 
 _FORMS = ("choices", "range", "log_range")
 _KEYS = (*_FORMS, "step", "also")

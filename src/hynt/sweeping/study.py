@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from hynt.batches.seeds import derived_seed
 from hynt.config import from_mapping
 from hynt.errors import UsageError
+from hynt.runs.model_choice import settings_class_for
+from hynt.runs.settings import differences
 from hynt.sweeping.plan import Plan
 from hynt.sweeping.study_storage import load_optuna
-from hynt.training.model_choice import settings_class_for
-from hynt.training.settings import differences
 
 if TYPE_CHECKING:
     from optuna import Study

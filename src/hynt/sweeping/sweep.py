@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from hynt.config import from_mapping, to_toml, with_overrides
 from hynt.errors import UsageError
+from hynt.interruption import Stopper
+from hynt.runs.hashed_files import write_atomically
+from hynt.runs.model_choice import settings_class_for
+from hynt.runs.settings import RunSettings
 from hynt.sweeping.plan import BEST, DATABASE, TRIALS, Plan
 from hynt.sweeping.study import PROBLEM, counting, opened, standing
 from hynt.sweeping.trial import Listener
 from hynt.sweeping.worker import work, work_in_processes
-from hynt.training.hashed_files import write_atomically
-from hynt.training.interruption import Stopper
-from hynt.training.model_choice import settings_class_for
-from hynt.training.settings import RunSettings
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hynt.config import from_mapping, to_toml, with_overrides
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.interruption import Stopper
+from hynt.runs.hashed_files import write_atomically
+from hynt.runs.model_choice import settings_class_for
+from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord
+from hynt.runs.run_folder import RunFolder
+from hynt.runs.settings import RunSettings
 from hynt.sweeping.plan import TRIALS, Plan
 from hynt.sweeping.study import PROBLEM, SURPLUS, history, is_surplus
 from hynt.sweeping.study_storage import load_optuna
-from hynt.training.hashed_files import write_atomically
-from hynt.training.interruption import Stopper
-from hynt.training.model_choice import settings_class_for
-from hynt.training.progress import EpochRecord, Interrupted, ValidationRecord
 from hynt.training.run import chosen_device, start, train
-from hynt.training.run_folder import RunFolder
-from hynt.training.settings import RunSettings
 
 if TYPE_CHECKING:
     from optuna import Trial

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from hynt.errors import DataError, HyntError
 from hynt.graph.storage import load_graph
+from hynt.interruption import Stopper
+from hynt.runs.progress import Interrupted
 from hynt.sweeping.plan import Plan
 from hynt.sweeping.study import opened, standing, try_again
 from hynt.sweeping.study_storage import load_optuna
 from hynt.sweeping.trial import Listener, Surplus, TrialRunner
-from hynt.training.interruption import Stopper
-from hynt.training.progress import Interrupted
 
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue

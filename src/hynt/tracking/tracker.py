@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from hynt.config import to_mapping
 from hynt.errors import UsageError
-from hynt.training.run_folder import CONFIG, RunFolder
+from hynt.runs.run_folder import CONFIG, RunFolder
 
 Ending = Literal["finished", "stopped", "failed"]
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from hynt.errors import UsageError
-from hynt.nearest import advice_on
+from hynt.names import advice_on
+from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord
 from hynt.tracking.to_mlflow import ToMlflow
 from hynt.tracking.to_tensorboard import ToTensorBoard
 from hynt.tracking.to_wandb import ToWandb
 from hynt.tracking.tracker import Ending, Tracked, Tracker, flat
-from hynt.training.progress import EpochRecord, Interrupted, ValidationRecord
 from hynt.training.run import Watcher
 
 TRACKERS: dict[str, Callable[[], Tracker]] = {"tensorboard": ToTensorBoard, "mlflow": ToMlflow, "wandb": ToWandb}

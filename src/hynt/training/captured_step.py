@@ -16,9 +16,9 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from hynt.objectives.streams import ItemStream, LossFunction, StepItems, no_loss
 from hynt.training.optimisation import Optimisation
 from hynt.training.step import autocast, learn, seed_device
-from hynt.training.streams import ItemStream, LossFunction, StepItems, no_loss
 
 WARM_UPS = 3
 """Runs before the capture: they compile kernels and let libraries take their workspaces."""

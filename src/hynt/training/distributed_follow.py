@@ -10,13 +10,14 @@ from functools import partial
 import torch
 from torch import nn
 
+from hynt.distributed.launch import is_launched
+from hynt.distributed.worker_group import Alone, joined
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.training.distributed_launch import is_launched
+from hynt.runs.progress import EpochRecord, Progress, ValidationRecord
+from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.distributed_start import heard_start, shared_phases
-from hynt.training.distributed_team import Alone, joined
 from hynt.training.optimisation import Optimisation
 from hynt.training.phases import phases_for, runner_for
-from hynt.training.progress import EpochRecord, Progress, ValidationRecord
 from hynt.training.run import learning_model
 from hynt.training.sharded_run import (
     fill_state,
@@ -27,7 +28,6 @@ from hynt.training.sharded_run import (
     saved_weights,
 )
 from hynt.training.trainer import Trainer
-from hynt.training.training_data import fit_scaling, training_data
 from hynt.training.validating import validation_for
 
 

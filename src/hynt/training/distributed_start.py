@@ -12,17 +12,17 @@ from dataclasses import replace
 from typing import Any
 
 from hynt.config import from_mapping, to_mapping
+from hynt.distributed.plan import SharedStream
+from hynt.distributed.worker_group import Alone
 from hynt.errors import DataError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.contract import ItemStream
 from hynt.models.registry import MODELS
-from hynt.training.distributed_plan import SharedStream
-from hynt.training.distributed_team import Alone
-from hynt.training.graph_identity import fingerprints, graph_differences
-from hynt.training.model_choice import settings_class_for
-from hynt.training.progress import Progress
-from hynt.training.settings import RunSettings
-from hynt.training.streams import Phase
+from hynt.objectives.streams import Phase
+from hynt.runs.graph_identity import fingerprints, graph_differences
+from hynt.runs.model_choice import settings_class_for
+from hynt.runs.progress import Progress
+from hynt.runs.settings import RunSettings
 
 
 def check_shareable(settings: RunSettings) -> None:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hynt.training.progress import EpochRecord
-from hynt.training.streams import Phase
+from hynt.objectives.streams import Phase
+from hynt.runs.progress import EpochRecord
 
 
 class _Closed(NamedTuple):

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
-from hynt.training.streams import EpochItems, ItemStream
+from hynt.objectives.streams import EpochItems, ItemStream
 
 
 class EpochSource:

@@ -15,14 +15,14 @@ from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.objectives.streams import Phase
+from hynt.runs.opening import new_model
+from hynt.runs.settings import RunSettings
+from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.captured_step import CapturedStep
 from hynt.training.optimisation import Optimisation
 from hynt.training.phases import phases_for, uses_bf16
-from hynt.training.run import new_model
-from hynt.training.settings import RunSettings
 from hynt.training.step import EagerStep, StepRunner
-from hynt.training.streams import Phase
-from hynt.training.training_data import fit_scaling, training_data
 
 TIMED_STEPS = 3
 

@@ -11,13 +11,13 @@ from hynt.batches.question_groups import Grouping
 from hynt.errors import UsageError
 from hynt.models.mt_kgnn import MtKgnn
 from hynt.models.transea import Transea
-from hynt.training.alternating_tasks import AlternatingTasks
-from hynt.training.grouped_questions import GroupedQuestions
-from hynt.training.number_head_fit import HasNumberHead, NumberHeadFit
-from hynt.training.settings import RunSettings
-from hynt.training.streams import Phase, trainable
-from hynt.training.training_data import TrainingData
-from hynt.training.translated_triples import TranslatedTriples
+from hynt.objectives.alternating_tasks import AlternatingTasks
+from hynt.objectives.grouped_questions import GroupedQuestions
+from hynt.objectives.number_head_fit import HasNumberHead, NumberHeadFit
+from hynt.objectives.streams import Phase, trainable
+from hynt.objectives.translated_triples import TranslatedTriples
+from hynt.runs.settings import RunSettings
+from hynt.runs.training_data import TrainingData
 
 
 def literal_phases(model: nn.Module, data: TrainingData, settings: RunSettings) -> list[Phase] | None:

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
-from hynt.training.settings import Optimiser
-from hynt.training.side_by_side import SideBySide
+from hynt.runs.settings import Optimiser
+from hynt.training.flat_parameters import SideBySide
 
 LARGE = 2**20
 """Numbers in a tensor from which on it is swept alone on a GPU. Smaller ones lie side by side and are swept at once."""
@@ -57,7 +57,7 @@ class Optimisation:
         self._small: SideBySide | None = None
         small = [i for i, parameter in enumerate(self.parameters) if parameter.numel() < LARGE]
         if self._sweeps and small:
-            from hynt.training.table_update import BLOCK
+            from hynt.kernels.table_update import BLOCK
 
             self._small = SideBySide(small, self.parameters, self.means, self.squares, BLOCK)
         # Where several processes train together: sums gradients in place, and the loss, over all of them.
@@ -113,14 +113,15 @@ class Optimisation:
 
     def _sweep(self, moved: Sequence[int], large: Sequence[int], gradients: Sequence[Tensor], scale: Tensor) -> None:
         """Moves large parameters one by one, then all small ones; `gradients` are in that order."""
-        from hynt.training.table_update import update_table
+        from hynt.kernels.table_update import update_table
 
         # Made outside any capture: steps are warmed up first.
         moves = self._moves.get(tuple(moved))
         if moves is None:
             moves = self._moves[tuple(moved)] = torch.zeros_like(self._all_steps)
             moves[list(moved)] = 1.0
-        common = (self.rate, scale, self.failed, self.settings)
+        settings = self.settings
+        common = (self.rate, scale, self.failed, (settings.beta1, settings.beta2), settings.epsilon)
         for i, gradient in zip(large, gradients, strict=False):
             table = self.parameters[i]
             update_table(table, gradient.contiguous(), self.means[i], self.squares[i], self.steps[i], *common)

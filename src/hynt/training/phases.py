@@ -13,17 +13,17 @@ from hynt.batches.components import Masking
 from hynt.batches.question_groups import Grouping
 from hynt.errors import UsageError
 from hynt.models.contract import ItemStream, Model, Task
+from hynt.objectives.grouped_questions import GroupedQuestions
+from hynt.objectives.masked_components import MaskedComponents
+from hynt.objectives.masked_facts import MaskedFacts
+from hynt.objectives.negatives import FactScorer, NegativeFacts
+from hynt.objectives.streams import Phase, trainable
+from hynt.runs.settings import RunSettings
+from hynt.runs.training_data import TrainingData
 from hynt.training.captured_step import CapturedStep
-from hynt.training.grouped_questions import GroupedQuestions
 from hynt.training.literal_phases import literal_phases
-from hynt.training.masked_components import MaskedComponents
-from hynt.training.masked_facts import MaskedFacts
-from hynt.training.negatives import FactScorer, NegativeFacts
 from hynt.training.optimisation import Optimisation
-from hynt.training.settings import RunSettings
 from hynt.training.step import EagerStep, StepRunner
-from hynt.training.streams import Phase, trainable
-from hynt.training.training_data import TrainingData
 
 
 def phases_for(model: nn.Module, data: TrainingData, settings: RunSettings) -> list[Phase]:

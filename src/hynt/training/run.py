@@ -17,31 +17,29 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
-from hynt.batches.seeds import derived_seed
+from hynt.distributed.worker_group import Alone
 from hynt.errors import DataError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.training.checkpoint import (
+from hynt.interruption import Stopper
+from hynt.runs.checkpoint import (
     OPTIMISER,
     WEIGHTS,
-    checkpoint_name,
     checkpoints,
     prune,
     read_progress,
     save_checkpoint,
     weights_of,
 )
+from hynt.runs.environment import describe_environment
+from hynt.runs.model_choice import check_softmax
+from hynt.runs.opening import best_name, last_good, new_model
+from hynt.runs.progress import EpochRecord, Progress, ValidationRecord
+from hynt.runs.run_folder import RunFolder
+from hynt.runs.settings import RunSettings
+from hynt.runs.training_data import TrainingData, fit_scaling, training_data, training_table
 from hynt.training.distributed_start import shared_phases, tell_start
-from hynt.training.distributed_team import Alone
-from hynt.training.environment import describe_environment
-from hynt.training.hashed_files import remove_partial
-from hynt.training.interruption import Stopper
-from hynt.training.model_choice import build_model
 from hynt.training.optimisation import Optimisation
 from hynt.training.phases import phases_for, runner_for
-from hynt.training.progress import Best, EpochRecord, Progress, ValidationRecord
-from hynt.training.run_folder import RunFolder
-from hynt.training.sampled_softmax import check_softmax
-from hynt.training.settings import RunSettings
 from hynt.training.sharded_run import (
     check_tables,
     fill_state,
@@ -53,7 +51,6 @@ from hynt.training.sharded_run import (
     saved_weights,
 )
 from hynt.training.trainer import Trainer
-from hynt.training.training_data import TrainingData, fit_scaling, training_data, training_table
 from hynt.training.validating import check_metric, validation_for
 
 
@@ -148,11 +145,6 @@ class _FolderKeeper:
             file.write(json.dumps(mapping, ensure_ascii=False) + "\n")
 
 
-def best_name(best: Best) -> str:
-    """The checkpoint of the best validation."""
-    return checkpoint_name(Progress(best.phase, best.epoch))
-
-
 def train(
     run: RunFolder,
     device: torch.device,
@@ -178,7 +170,7 @@ def train(
     phases = phases_for(model, data, settings)
     sample_from_tables(phases, model, settings)
     phases = shared_phases(phases, team)
-    progress, checkpoint = last_good(run, watcher)
+    progress, checkpoint = last_good(run, watcher.note)
     restore: Callable[[Optimisation], None] | None = None
     if checkpoint is not None:
         state = checkpoint / OPTIMISER
@@ -208,26 +200,6 @@ def train(
 def learning_model(settings: RunSettings, data: TrainingData, device: torch.device) -> nn.Module:
     """The model that is trained: with spread tables where the settings say so."""
     return (new_sharded_model if settings.tables == "spread" else new_model)(settings, data, device)
-
-
-def new_model(settings: RunSettings, data: TrainingData, device: torch.device) -> nn.Module:
-    """The model before its first step: a function of the settings, the data and the seed."""
-    torch.default_generator.manual_seed(derived_seed(settings.seed, "weights"))
-    return build_model(settings, data.facts).to(device)
-
-
-def last_good(run: RunFolder, watcher: Watcher | None = None) -> tuple[Progress, Path | None]:
-    """The latest checkpoint that is whole, and what it says; the very start where there is none."""
-    remove_partial(run.path)
-    if run.checkpoints.is_dir():
-        remove_partial(run.checkpoints)
-    for folder in reversed(checkpoints(run.checkpoints)):
-        try:
-            return read_progress(folder), folder
-        except DataError as problem:
-            if watcher is not None:
-                watcher.note(f"the checkpoint {folder.name} is passed over: {problem}")
-    return Progress(), None
 
 
 def _cut_metrics(run: RunFolder, progress: Progress) -> None:

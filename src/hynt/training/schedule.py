@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from hynt.training.settings import Schedule
+from hynt.runs.settings import Schedule
 
 MANY = 100_000
 """Times as many epochs as a schedule has: more than any budget of time lets through."""

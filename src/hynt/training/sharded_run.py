@@ -15,18 +15,19 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 
 from hynt.batches.seeds import derived_seed
+from hynt.distributed.launch import is_launched
+from hynt.distributed.sharded_hynt import ShardedHynt, ShardedSampler, TableUpdates
+from hynt.distributed.sharded_table import ShardedTable
+from hynt.distributed.worker_group import Alone
 from hynt.errors import UsageError
-from hynt.training.checkpoint import fill, weights_of
-from hynt.training.distributed_launch import is_launched
-from hynt.training.distributed_team import Alone
-from hynt.training.masked_facts import MaskedFacts
+from hynt.objectives.masked_facts import MaskedFacts
+from hynt.objectives.sampled_softmax import NegativeSampler, answer_shares
+from hynt.objectives.streams import Phase
+from hynt.runs.checkpoint import fill, weights_of
+from hynt.runs.model_choice import check_softmax
+from hynt.runs.settings import RunSettings
+from hynt.runs.training_data import TrainingData
 from hynt.training.optimisation import Optimisation
-from hynt.training.sampled_softmax import NegativeSampler, answer_shares, check_softmax
-from hynt.training.settings import RunSettings
-from hynt.training.sharded_hynt import ShardedHynt, ShardedSampler, TableUpdates
-from hynt.training.sharded_table import ShardedTable
-from hynt.training.streams import Phase
-from hynt.training.training_data import TrainingData
 
 
 def check_tables(settings: RunSettings) -> None:

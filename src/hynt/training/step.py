@@ -9,8 +9,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from hynt.objectives.streams import ItemStream, LossFunction, StepItems, no_loss
 from hynt.training.optimisation import Optimisation
-from hynt.training.streams import ItemStream, LossFunction, StepItems, no_loss
 
 
 class StepRunner(Protocol):

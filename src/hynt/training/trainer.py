@@ -16,18 +16,18 @@ from typing import Any, Protocol
 import torch
 
 from hynt.batches.seeds import derived_seed
+from hynt.distributed.worker_group import Alone
 from hynt.errors import UsageError
 from hynt.evaluation.metrics import LOWER_IS_BETTER
-from hynt.training.distributed_team import Alone
+from hynt.interruption import Stopper
+from hynt.objectives.streams import Phase
+from hynt.runs.progress import Best, EpochRecord, Interrupted, NotFinite, Progress, ValidationRecord
+from hynt.runs.settings import TrainingSettings
 from hynt.training.epoch_ledger import EpochLedger
 from hynt.training.epoch_source import EpochSource
-from hynt.training.interruption import Stopper
 from hynt.training.optimisation import Optimisation
-from hynt.training.progress import Best, EpochRecord, Interrupted, NotFinite, Progress, ValidationRecord
 from hynt.training.schedule import learning_rate
-from hynt.training.settings import TrainingSettings
 from hynt.training.step import StepRunner
-from hynt.training.streams import Phase
 
 
 class Keeper(Protocol):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from hynt.batches.seeds import derived_seed
+from hynt.distributed.worker_group import Alone
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.metrics import NUMBER_METRICS, RANKING_METRICS
@@ -20,10 +21,9 @@ from hynt.evaluation.questions import SCOPES, TASKS, TaskName
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.contract import ItemStream, Model
 from hynt.models.registry import MODELS
-from hynt.nearest import advice_on
-from hynt.training.distributed_team import Alone
-from hynt.training.settings import RunSettings
-from hynt.training.training_data import TrainingData
+from hynt.names import advice_on
+from hynt.runs.settings import RunSettings
+from hynt.runs.training_data import TrainingData
 
 METRICS = tuple(
     f"{task}.{scope}.{metric}"

@@ -14,8 +14,8 @@ from hynt.cli.option_groups import with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.cli.progress import ReadingProgress
 from hynt.errors import UsageError
-from hynt.nearest import advice_on
-from hynt.whole_file import check_new_folder
+from hynt.files import check_new_folder
+from hynt.names import advice_on
 
 
 @with_option_groups
@@ -34,7 +34,7 @@ def create(
 
     Stopped builds go on where they were when the same command is given again.
     """
-    from hynt.creation.sources import SOURCES
+    from hynt.creation.sources.registry import SOURCES
 
     if source not in SOURCES:
         raise UsageError(f"there is no source {source!r}.", advice=advice_on(source, SOURCES))

@@ -12,7 +12,7 @@ from hynt.cli.data.options import FormatOption
 from hynt.cli.interruption import interruptible
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
 from hynt.errors import UsageError
-from hynt.whole_file import check_new_folder
+from hynt.files import check_new_folder
 
 
 def export(

@@ -14,7 +14,7 @@ from hynt.cli.option_groups import with_option_groups
 from hynt.cli.option_names import about
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
 from hynt.cli.progress import ReadingProgress
-from hynt.whole_file import check_new_folder
+from hynt.files import check_new_folder
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hynt.models.layers.dropout import Dropout
+from hynt.kernels.dropout import Dropout
 
 HAS_KERNEL = find_spec("triton") is not None
 if HAS_KERNEL:
-    from hynt.models.layers.attention_kernel import MOST_GROUPS, TILE, attend_tiles
+    from hynt.kernels.attention import MOST_GROUPS, TILE, attend_tiles
 
 NARROW = 128
 """The width of a head up to which the kernel serves."""

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
+from hynt.kernels.dropout import Dropout
 from hynt.models.layers.attention import Group, attend_groups, attend_to_itself
-from hynt.models.layers.dropout import Dropout
 
 
 class TransformerLayer(nn.Module):

@@ -16,9 +16,9 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from hynt.batches.masked_batch import MaskedBatch
+from hynt.kernels.swept_minimum import NotCompiledError, SweptMinimum
 from hynt.models.contract import Question, position_of
 from hynt.models.layers.slot_minimum import NOTHING, slot_minimum
-from hynt.models.layers.swept_minimum import NotCompiledError, SweptMinimum
 from hynt.models.layers.tokens import groups_of
 
 HELD_ON_GPU, HELD_ON_CPU = 1 << 26, 1 << 22

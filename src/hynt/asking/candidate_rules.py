@@ -1,0 +1,96 @@
+"""Which answers a question allows: all, those of a list, of the right type, or not known yet. No torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.asking.question import AskedFact
+from hynt.errors import UsageError
+from hynt.graph.components import HEAD, NUMBER_KIND, RELATION, RELATION_KIND, TAIL
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.lookup import NameLookup, Position
+
+TYPE, UNKNOWN = "type", "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What may be answered."""
+
+    allowed: NDArray[np.bool_] | None  # (entities,) or (relations,); None: all
+    only_unknown: bool
+
+
+def candidates_for(
+    graph: KnowledgeGraph, asked: AskedFact, wishes: Sequence[str | Iterable[str]], names: NameLookup | None = None
+) -> Candidates:
+    """Each wish narrows: `"type"`, `"unknown"`, or the names and ids of candidates."""
+    allowed: NDArray[np.bool_] | None = None
+    if wishes and asked.kind == NUMBER_KIND:
+        raise UsageError("a number has no candidates.", where="candidates", advice="Leave them out.")
+    for wish in wishes:
+        if wish == UNKNOWN:
+            continue
+        if isinstance(wish, str) and wish != TYPE:
+            raise UsageError(
+                f"{wish!r} says nothing about candidates.", where="candidates",
+                advice="Say 'type', 'unknown', or give a list of names.",
+            )  # fmt: skip
+        found = _of_type(graph, asked) if wish == TYPE else _listed(graph, asked, wish, names or NameLookup(graph))
+        allowed = found if allowed is None else allowed & found
+    if allowed is not None and not allowed.any():
+        raise UsageError("no candidate is left.", where="candidates", advice="Allow more of them.")
+    return Candidates(allowed, UNKNOWN in wishes)
+
+
+def read_list(path: Path) -> list[str]:
+    """Names or ids from a text file, one a line."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
+        raise UsageError(
+            f"the list of candidates cannot be read: {reason}.", where=str(path),
+            advice="Say type, unknown, or give a text file with a name or id on each line.",
+        ) from None  # fmt: skip
+    found = [line.strip() for line in lines if line.strip()]
+    if not found:
+        raise UsageError("the list of candidates is empty.", where=str(path), advice="Give a name or id on each line.")
+    return found
+
+
+def _of_type(graph: KnowledgeGraph, asked: AskedFact) -> NDArray[np.bool_]:
+    """What train holds at the same position, of the same relation where one is visible."""
+    train, is_number = graph.split("train"), graph.vocabulary.relation_is_number
+    if asked.kind == RELATION_KIND:
+        seen = np.zeros(graph.vocabulary.relation_count, dtype=np.bool_)
+        seen[train.relation if asked.position == RELATION else train.qualifier_relation] = True
+        return seen
+    relations = train.relation if asked.position <= TAIL else train.qualifier_relation
+    entities = train.head if asked.position == HEAD else train.tail_entity
+    if asked.position > TAIL:
+        entities = train.qualifier_entity
+    chosen = relations == asked.relation
+    if asked.position != HEAD:
+        chosen &= ~is_number[relations]
+    seen = np.zeros(graph.vocabulary.entity_count, dtype=np.bool_)
+    seen[entities[chosen]] = True
+    return seen
+
+
+def _listed(graph: KnowledgeGraph, asked: AskedFact, listed: Iterable[str], names: NameLookup) -> NDArray[np.bool_]:
+    vocabulary = graph.vocabulary
+    of_relations = asked.kind == RELATION_KIND
+    allowed = np.zeros(vocabulary.relation_count if of_relations else vocabulary.entity_count, dtype=np.bool_)
+    position: Position = "head" if asked.position == HEAD else "tail" if asked.position == TAIL else "value"
+    for number, name in enumerate(listed, 1):
+        try:
+            allowed[names.relation(name) if of_relations else names.entity(name, position, asked.relation)] = True
+        except UsageError as problem:
+            raise UsageError(problem.what, where=f"candidate {number}", advice=problem.advice) from None
+    return allowed

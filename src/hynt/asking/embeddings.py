@@ -1,0 +1,90 @@
+"""The vectors that a model keeps for entities: to write to a file, and to find which entities are alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from numpy.typing import NDArray
+
+from hynt.errors import UsageError
+from hynt.files import whole_file
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.runs.opening import LoadedRun
+
+_ROWS_AT_ONCE = 65_536
+
+
+@dataclass(frozen=True)
+class SimilarEntity:
+    """An entity and how alike it is: the cosine of the angle between the two vectors."""
+
+    rank: int
+    id: str
+    name: str
+    type: str
+    similarity: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rank": self.rank, "id": self.id, "name": self.name, "type": self.type, "similarity": self.similarity
+        }  # fmt: skip
+
+
+def entity_vectors(loaded: LoadedRun) -> NDArray[np.float32]:
+    """(entities, width) what the model has learned about each entity."""
+    count = loaded.graph.vocabulary.entity_count
+    table = getattr(loaded.model, "entity", None)
+    if not isinstance(table, torch.Tensor) or table.dim() != 2 or len(table) < count:
+        raise UsageError(
+            f"the model {loaded.settings.model_name!r} keeps no vectors for entities.",
+            advice="Take a run of a model that learns them, such as hynt.",
+        )
+    return np.ascontiguousarray(table[:count].detach().float().cpu().numpy())
+
+
+def write_embeddings(loaded: LoadedRun, out: Path) -> int:
+    """Writes Parquet with the columns id, name, type and vector, whole or not at all; returns the width."""
+    vectors, graph = entity_vectors(loaded), loaded.graph
+    width = int(vectors.shape[1])
+    schema = pa.schema(
+        [("id", pa.string()), ("name", pa.string()), ("type", pa.string()), ("vector", pa.list_(pa.float32(), width))]
+    )
+    with whole_file(out) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for first in range(0, len(vectors), _ROWS_AT_ONCE):
+            writer.write_batch(_batch(graph, vectors, first, schema))
+    return width
+
+
+def _batch(graph: KnowledgeGraph, vectors: NDArray[np.float32], first: int, schema: pa.Schema) -> pa.RecordBatch:
+    piece = vectors[first : first + _ROWS_AT_ONCE]
+    entities = graph.entities[first : first + _ROWS_AT_ONCE]
+    flat = pa.FixedSizeListArray.from_arrays(pa.array(piece.reshape(-1)), piece.shape[1])
+    labels = graph.entity_labels[first : first + _ROWS_AT_ONCE]
+    columns = [
+        pa.array([entity.name for entity in entities], pa.string()), pa.array(labels, pa.string()),
+        pa.array([entity.type for entity in entities], pa.string()), flat,
+    ]  # fmt: skip
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def similar_entities(loaded: LoadedRun, entity: int, top: int) -> list[SimilarEntity]:
+    """The entities whose vectors point most nearly the same way, the entity itself left out."""
+    vectors, graph = entity_vectors(loaded), loaded.graph
+    lengths = np.linalg.norm(vectors, axis=1)
+    safe = np.where(lengths > 0, lengths, 1.0)
+    cosine = (vectors @ (vectors[entity] / safe[entity])) / safe
+    order = np.lexsort((np.arange(len(cosine)), -cosine))
+    chosen = order[order != entity][:top]
+    return [
+        SimilarEntity(
+            rank, graph.entities[index].name, graph.entity_labels[index], graph.entities[index].type,
+            float(min(1.0, max(-1.0, cosine[index]))),
+        )
+        for rank, index in enumerate(chosen.tolist(), 1)
+    ]  # fmt: skip

@@ -1,0 +1,97 @@
+"""Answers in columns, with names, texts and what a reader should know beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hynt.asking.answer_columns import NumberColumns, RankedColumns
+from hynt.asking.answers import Answer, Answers, KnownNumber, NumberAnswer, RankedAnswer
+from hynt.asking.question import AskedFact
+from hynt.calibration.calibration import Calibration
+from hynt.graph.components import ENTITY_KIND, KIND_NAMES, RELATION_KIND
+from hynt.graph.fact_table import concatenate
+from hynt.graph.known_answers import KnownAnswers
+from hynt.graph.number_summary import sorted_numbers
+from hynt.models.contract import Part
+from hynt.runs.opening import LoadedRun
+from hynt.runs.training_data import training_splits
+
+
+@dataclass(frozen=True, eq=False)
+class Telling:
+    """What turns a run's columns into `Answers`."""
+
+    loaded: LoadedRun
+    calibration: Calibration
+    known: KnownAnswers
+
+    def ranked(self, asked: AskedFact, columns: RankedColumns, number: int) -> Answers:
+        """The answers to question `number` of the columns."""
+        here = slice(int(columns.offsets[number]), int(columns.offsets[number + 1]))
+        ids, labels = self._relation_names if asked.kind == RELATION_KIND else self._entity_names
+        rows = zip(
+            columns.candidate[here].tolist(), columns.probability[here].tolist(), columns.score[here].tolist(),
+            columns.splits[here].tolist(), strict=True,
+        )  # fmt: skip
+        found = tuple(
+            RankedAnswer(rank, ids[one], labels[one], probability, score, self.known.split_names(bits))
+            for rank, (one, probability, score, bits) in enumerate(rows, 1)
+        )
+        return self._told(asked, found, int(columns.count[number]), "link" if asked.kind == ENTITY_KIND else "relation")
+
+    def number(self, asked: AskedFact, columns: NumberColumns, number: int, level: float) -> Answers:
+        """The answer to question `number` of the columns."""
+        assert asked.relation is not None
+        interval, source = None, ""
+        if columns.has_interval[number]:
+            interval = (float(columns.low[number]), float(columns.high[number]))
+            source = "this relation" if columns.is_own[number] else "all relations with few values"
+        here = slice(int(columns.known.offsets[number]), int(columns.known.offsets[number + 1]))
+        known = tuple(
+            KnownNumber(value, self.known.split_names(bits))
+            for value, bits in zip(
+                columns.known.answers[here].tolist(), columns.known.splits[here].tolist(), strict=True
+            )
+        )
+        unit, reach = self.loaded.graph.relations[asked.relation].unit, self.training_ranges.get(asked.relation)
+        value = float(columns.value[number])
+        radii = self.calibration.radii
+        notes: tuple[str, ...] = ()
+        if value < 0 and radii is not None and radii.ends_at_zero[asked.relation]:
+            notes = ("the answer lies below zero, and training has no such number of this relation",)
+        answer = NumberAnswer(value, unit, interval, level, source, reach, known)
+        return self._told(asked, (answer,), 0, "number", notes)
+
+    @cached_property
+    def training_ranges(self) -> dict[int, tuple[float, float]]:
+        """The least and greatest training number of each relation."""
+        graph = self.loaded.graph
+        trained_on = concatenate([graph.split(name) for name in training_splits(self.loaded.settings)])
+        numbers = sorted_numbers(trained_on, graph.vocabulary.relation_is_number)
+        least, most = numbers.value[numbers.start], numbers.value[numbers.start + numbers.size - 1]
+        return dict(zip(numbers.present.tolist(), zip(least.tolist(), most.tolist(), strict=True), strict=True))
+
+    @cached_property
+    def _entity_names(self) -> tuple[Sequence[str], Sequence[str]]:
+        return self.loaded.graph.vocabulary.entities, self.loaded.graph.entity_labels
+
+    @cached_property
+    def _relation_names(self) -> tuple[Sequence[str], Sequence[str]]:
+        return [relation.name for relation in self.loaded.graph.relations], self.loaded.graph.relation_labels
+
+    def _told(
+        self, asked: AskedFact, answers: tuple[Answer, ...], count: int, task: str, of_answer: Sequence[str] = ()
+    ) -> Answers:
+        calibration, notes = self.calibration, list(of_answer)
+        fitted = calibration.radii is not None if task == "number" else task in calibration.tasks
+        if not fitted:
+            reason = calibration.missing or "the validation split asks nothing of the kind"
+            what = "there is no interval" if task == "number" else "probabilities are not calibrated"
+            notes.append(f"{what}: {reason}")
+        if not self.loaded.is_finished:
+            notes.append(f"training is not finished; these are the weights of epoch {self.loaded.epoch}")
+        if asked.table.qualifier_total and Part.QUALIFIERS not in self.loaded.model.reads:
+            notes.append("this model does not look at qualifiers")
+        return Answers(asked.text, asked.place, KIND_NAMES[asked.kind], answers, count, fitted, tuple(notes))

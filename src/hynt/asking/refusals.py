@@ -1,0 +1,63 @@
+"""Questions that a run cannot answer, found in columns and told in words."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.errors import DataError, UsageError
+from hynt.evaluation.questions import POSITION_GROUPS, position_group
+from hynt.graph.components import ENTITY_KIND, KIND_NAMES, position_name
+from hynt.graph.fact_table import FactTable
+from hynt.runs.opening import LoadedRun
+
+Ids = NDArray[np.int64]
+
+NO_CANDIDATE = "no candidate is left."
+
+
+def answerable(loaded: LoadedRun, position: Ids, kind: Ids) -> NDArray[np.bool_]:
+    """(n,) whether the run's model answers these kinds at these positions."""
+    table = np.zeros((len(KIND_NAMES), len(POSITION_GROUPS)), dtype=np.bool_)
+    for task, place in loaded.model.answers:
+        table[int(task), POSITION_GROUPS.index(place)] = True
+    found: NDArray[np.bool_] = table[kind, position_group(position)]
+    return found
+
+
+def unanswerable(loaded: LoadedRun, position: int, kind: int) -> UsageError:
+    """What the model cannot answer, and what it can."""
+    group = POSITION_GROUPS[int(position_group(np.array([position]))[0])]
+    offers = sorted({f"{KIND_NAMES[int(task)]} at {place}" for task, place in loaded.model.answers})
+    article = "an" if kind == ENTITY_KIND else "a"
+    return UsageError(
+        f"the model {loaded.settings.model_name!r} cannot answer {article} {KIND_NAMES[kind]} as {group}.",
+        where=position_name(position), advice=f"It answers: {', '.join(offers)}.",
+    )  # fmt: skip
+
+
+def non_finite(loaded: LoadedRun, question: str) -> DataError:
+    """The model's own fault."""
+    return DataError(
+        f"the model's answer to {question} is not a finite number.", where=str(loaded.run.path),
+        advice="Take an earlier checkpoint, or train again with a lower learning rate.",
+    )  # fmt: skip
+
+
+def off_scale(loaded: LoadedRun, table: FactTable) -> list[tuple[int, UsageError]]:
+    """The rows that hold a number which the scale of its relation cannot take, such as −1 on a log scale."""
+    is_number = loaded.graph.vocabulary.relation_is_number
+    relation = np.concatenate([table.relation, table.qualifier_relation])
+    value = np.concatenate([table.tail_number, table.qualifier_number])
+    row = np.concatenate([np.arange(len(table), dtype=np.int64), table.qualifier_owner()])
+    numeric = np.flatnonzero(is_number[relation])
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        scaled = loaded.scaling.scale(relation[numeric], value[numeric]).astype(np.float32)
+    found: dict[int, UsageError] = {}
+    for at in numeric[~np.isfinite(scaled)].tolist():
+        name = loaded.graph.relations[relation[at]].name
+        found[int(row[at])] = UsageError(
+            f"the relation {name!r} has the value {float(value[at])!r}, which its scale cannot take.",
+            advice="Correct the value.",
+        )
+    return list(found.items())

@@ -1,0 +1,177 @@
+"""Carrying out an audit's plan: train the model of each fold, see how sure each may be, and let each judge its facts.
+
+Each step is kept in the work folder when it is done, so an audit that was stopped repeats none of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import torch
+
+from hynt.auditing.decoys import Places
+from hynt.auditing.judging import RANKED, Judge
+from hynt.auditing.plan import AuditPlan, Part
+from hynt.auditing.work import Judged, WorkFolder
+from hynt.batches.seeds import derived_seed
+from hynt.evaluation.questions import TaskName
+from hynt.graph.components import components
+from hynt.graph.known_answers import KnownAnswers
+from hynt.interruption import Stopper
+from hynt.runs.hashed_files import INDEX_NAME
+from hynt.runs.opening import LoadedRun, load_run
+from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord
+from hynt.runs.run_folder import RunFolder
+from hynt.runs.run_graph import whole_run
+from hynt.training.run import start, train
+
+
+class AuditWatcher(Protocol):
+    """Who is told how an audit goes; it hears of each fold's training as well."""
+
+    def stage(self, text: str) -> None:
+        """Something new begins."""
+        ...
+
+    def asked(self, done: int, total: int) -> None:
+        """So many of the questions about a part's facts are answered."""
+        ...
+
+    def epoch_done(self, record: EpochRecord) -> None: ...
+
+    def validated(self, record: ValidationRecord) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+
+class SilentAudit:
+    """A watcher that says nothing."""
+
+    def stage(self, text: str) -> None:
+        """Nothing."""
+
+    def asked(self, done: int, total: int) -> None:
+        """Nothing."""
+
+    def epoch_done(self, record: EpochRecord) -> None:
+        """Nothing."""
+
+    def validated(self, record: ValidationRecord) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+
+@dataclass(eq=False)
+class Judges:
+    """The judges of one audit, at work."""
+
+    plan: AuditPlan
+    work: WorkFolder
+    device: torch.device
+    watcher: AuditWatcher
+    stopper: Stopper
+    compiled: bool = True  # for a GPU: compiled steps are faster, but compiling takes its time
+    given: LoadedRun | None = None  # the run that judges what it was not trained on
+    _loaded: tuple[str, LoadedRun] | None = field(default=None, init=False)  # the fold's judge at hand, by name
+
+    def judged(self) -> list[tuple[Part, Judged]]:
+        """What every part's judge says; trained, asked and kept where that is not done yet."""
+        parts = self.plan.parts()
+        trained = [part for part in parts if not part.by_run]
+        for number, part in enumerate(trained, 1):
+            self._train(part, f"fold {number} of {len(trained)}")
+        found = {part.name: self._sharpness(part) for part in parts}
+        for number, part in enumerate(parts, 1):
+            if not self.work.is_judged(part.name):
+                others = [found[one.name] for one in parts if one is not part and one.by_run == part.by_run]
+                self._judge(part, joined_sharpness(others), f"{number} of {len(parts)}")
+        return [(part, self.work.judged(part.name)) for part in parts]
+
+    def _train(self, part: Part, counted: str) -> None:
+        path = self.work.run(part.name)
+        graph = None if (path / INDEX_NAME).exists() else self.plan.fold_graph(part.fold)
+        run = RunFolder.open(path) if graph is None else start(graph, self.plan.settings, path, self.device)
+        if run.is_finished:
+            return
+        held = int((self.plan.folds.is_held & (self.plan.folds.fold == part.fold)).sum())
+        learned = int(self.plan.in_training.sum()) - held
+        if self.device.type == "cuda":
+            torch.compiler.reset()  # it gives up on a function that it has compiled anew too often
+        self.watcher.stage(f"{counted}: training on {learned:,} facts, {held:,} held out")
+        try:
+            train(run, self.device, self.watcher, self.stopper, compiled=self.compiled)
+        except Interrupted as stopped:
+            raise self._interrupted(f"{counted}: {stopped.what}") from None
+
+    def _sharpness(self, part: Part) -> dict[str, float]:
+        kept = self.work.sharpness(part.name)
+        if kept is not None:
+            return kept
+        self._stop_if_asked()
+        judge = self._judge_of(part)
+        fitted = {task: judge.sharpness(task) for task in RANKED}
+        found: dict[str, float] = {task: value for task, value in fitted.items() if value is not None}
+        self.work.keep_sharpness(part.name, found)
+        return found
+
+    def _judge(self, part: Part, sharpness: dict[TaskName, float], counted: str) -> None:
+        judge = self._judge_of(part)
+        total, done = judge.questions(), 0
+        self.watcher.stage(f"judging {counted}: {total:,} questions about {len(part.facts):,} facts")
+
+        def tick(questions: int) -> None:
+            nonlocal done
+            done += questions
+            self.watcher.asked(done, total)
+            self._stop_if_asked()
+
+        link, relation = (judge.ranked(task, sharpness[task], tick) for task in RANKED)
+        self.work.keep_judged(part.name, Judged(link, relation, judge.numbers(tick)))
+
+    def _judge_of(self, part: Part) -> Judge:
+        if part.by_run:
+            assert self.given is not None
+            loaded = self.given
+        else:
+            if self._loaded is None or self._loaded[0] != part.name:
+                with whole_run():
+                    self._loaded = (part.name, load_run(self.work.run(part.name), self.device))
+            loaded = self._loaded[1]
+        table = self.plan.table.take(part.facts)
+        seed = derived_seed(self.plan.settings.seed, part.name, "decoys")
+        return Judge(loaded, self._known, self._places, part.facts, table, self.device, seed)
+
+    @cached_property
+    def _known(self) -> KnownAnswers:
+        return KnownAnswers.build(self.plan.graph.splits, self.plan.graph.vocabulary.relation_is_number)
+
+    @cached_property
+    def _places(self) -> Places:
+        vocabulary = self.plan.graph.vocabulary
+        return Places.of(components(self.plan.table, vocabulary.relation_is_number), vocabulary)
+
+    def _stop_if_asked(self) -> None:
+        if self.stopper.asked:
+            raise self._interrupted("the audit was stopped.")
+
+    def _interrupted(self, what: str) -> Interrupted:
+        return Interrupted(what, advice="Say the same command again to go on from here.")
+
+
+def joined_sharpness(others: Sequence[dict[str, float]]) -> dict[TaskName, float]:
+    """The geometric mean of what was fitted on the other parts: a part has no say in how sure its own judge may be.
+
+    The judges are alike (same settings, training sets of one size), so what fits one fits another. 1 where there is
+    nothing to go by.
+    """
+    found: dict[TaskName, float] = {}
+    for task in RANKED:
+        logs = [math.log(one[task]) for one in others if task in one]
+        found[task] = math.exp(sum(logs) / len(logs)) if logs else 1.0
+    return found

@@ -1,0 +1,216 @@
+"""A model judges facts that it has not seen: every component is hidden in turn, and the stored value is found among the
+answers. Other known answers of the same question are no candidates: that they are right says nothing about this one.
+Nor are relations that could not stand beside the value (placed_candidates.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hynt.auditing.decoys import Places
+from hynt.auditing.relation_scores import RelationScores
+from hynt.calibration.held_out import HeldOut, answerable
+from hynt.calibration.temperature import first_answers, fit_sharpness
+from hynt.errors import DataError
+from hynt.evaluation.questions import KIND_OF_TASK, TaskName
+from hynt.evaluation.ranks import KnownSlots
+from hynt.graph.components import Components, components
+from hynt.graph.fact_table import FactTable
+from hynt.graph.known_answers import KnownAnswers
+from hynt.graph.question_keys import question_keys
+from hynt.runs.opening import LoadedRun
+from hynt.runs.scoring import ReadTile, read_tiles
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Tick = Callable[[int], None]
+
+RANKED: tuple[TaskName, ...] = ("link", "relation")
+MOST_QUESTIONS = 1024
+"""Questions of a task that one fold's sharpness is fitted on: the folds are joined afterwards."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankedJudgement:
+    """What a model says of `n` stored entities or relations."""
+
+    fact: Ids  # (n,) the fact, by its number in the whole graph
+    position: Ids  # (n,) the component
+    log_probability: Floats  # (n,) of the stored value
+    place: Floats  # (n,) of the stored value among the candidates, from 1; ties share the mean of their places
+    best: Ids  # (n,) the id that the model would have said
+    best_log_probability: Floats  # (n,)
+    decoy_log_probability: Floats  # (n,) of another value of that place; −∞ where it is the stored one or no candidate
+    values: Ids  # (n,) how many values a blind guess would be among; 1 where there is nothing to choose from
+
+
+@dataclass(frozen=True, eq=False)
+class NumberJudgement:
+    """What a model would have said for `n` stored numbers."""
+
+    fact: Ids  # (n,)
+    position: Ids  # (n,)
+    predicted: Floats  # (n,) in the graph's unit
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """One model and the facts that it judges, which it has not learned from."""
+
+    loaded: LoadedRun
+    known: KnownAnswers  # of the whole graph
+    places: Places  # of the whole graph
+    facts: Ids  # (f,) their numbers in the whole graph
+    table: FactTable  # (f,)
+    device: torch.device
+    seed: int = 0  # of the decoys
+
+    @cached_property
+    def _parts(self) -> Components:
+        return components(self.table, self.known.relation_is_number)
+
+    @cached_property
+    def _keys(self) -> NDArray[np.uint64]:
+        return question_keys(self.table, self.known.relation_is_number)
+
+    def questions(self) -> int:
+        """How many components it can be asked for."""
+        tasks: tuple[TaskName, ...] = (*RANKED, "number")
+        return sum(len(answerable(self.loaded.model, self._parts, task)) for task in tasks)
+
+    def sharpness(self, task: TaskName) -> float | None:
+        """What scores have to be multiplied by for this model to be as sure as it is right; None without questions."""
+        chosen = answerable(self.loaded.model, self._parts, task)
+        if not len(chosen):
+            return None
+        few = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_QUESTIONS)).astype(np.int64)]
+        taken = self._parts.take(few)
+        if task == "relation":
+            return self._sharpness_of_relations(taken, self._keys[few])
+        tiles: list[ReadTile] = []
+        read_tiles(self.loaded, self.table, taken.row, taken.position, self.device, tiles.append)
+        known = self.known.of_kind(KIND_OF_TASK[task]).lookup(self._keys[few])
+        held = HeldOut(task, tiles, _answers(taken, task), known, len(chosen))
+        return fit_sharpness(held.first_answers).after.sharpness
+
+    def _sharpness_of_relations(self, taken: Components, keys: NDArray[np.uint64]) -> float:
+        """From the same candidates that relations are judged among; they are few enough to keep their scores."""
+        answer, others = _answers(taken, "relation"), self._others("relation", keys)
+        kept = torch.empty((len(taken), self.loaded.graph.vocabulary.relation_count), device=self.device)
+
+        def keep(which: Ids, scores: Tensor) -> None:
+            kept[self._tensor(which)] = _without(
+                scores, self._tensor(_answers(taken, "relation")[which]), others(which)
+            )
+
+        self._relations.each(taken, keep)
+        right = self._tensor(answer)
+        return fit_sharpness(lambda sharpness: first_answers(kept, right, sharpness)).after.sharpness
+
+    def ranked(self, task: TaskName, sharpness: float, tick: Tick = lambda questions: None) -> RankedJudgement:
+        """All entities, or all relations, that the model can be asked for."""
+        chosen = answerable(self.loaded.model, self._parts, task)
+        taken, count = self._parts.take(chosen), len(chosen)
+        others, answer = self._others(task, self._keys[chosen]), _answers(taken, task)
+        keys = self.places.keys(taken)
+        decoy, values = self.places.draw(keys, self.seed), self.places.sizes(keys)
+        logs, place, best = np.zeros((count, 3)), np.zeros(count), np.zeros(count, dtype=np.int64)
+
+        def work(which: Ids, scores: Tensor) -> None:
+            stored = self._tensor(answer[which])
+            left = _without(scores, stored, others(which))
+            found = _found(left, stored, self._tensor(decoy[which]), sharpness)
+            if task == "relation":
+                values[which] = torch.isfinite(left).sum(1).cpu().numpy()
+            if not np.isfinite(found[:, :4]).all():
+                raise self._not_finite()
+            logs[which], place[which], best[which] = found[:, [0, 1, 4]], found[:, 2], found[:, 3].astype(np.int64)
+            tick(len(which))
+
+        if count and task == "relation":
+            self._relations.each(taken, work)
+        elif count:
+            read_tiles(
+                self.loaded, self.table, taken.row, taken.position, self.device,
+                lambda tile: work(tile.which, tile.entities().clone()),
+            )  # fmt: skip
+        return RankedJudgement(
+            self.facts[taken.row], taken.position, logs[:, 0], place, best, logs[:, 1], logs[:, 2], values
+        )  # fmt: skip
+
+    def numbers(self, tick: Tick = lambda questions: None) -> NumberJudgement:
+        """All numbers that the model can be asked for."""
+        chosen = answerable(self.loaded.model, self._parts, "number")
+        taken, scaled = self._parts.take(chosen), np.zeros(len(chosen))
+
+        def work(tile: ReadTile) -> None:
+            scaled[tile.which] = tile.numbers().cpu().numpy()
+            tick(len(tile.which))
+
+        if len(chosen):
+            read_tiles(self.loaded, self.table, taken.row, taken.position, self.device, work)
+        with np.errstate(over="ignore", invalid="ignore"):
+            predicted = self.loaded.scaling.unscale(taken.relation, scaled)
+        if not np.isfinite(predicted).all():
+            raise self._not_finite()
+        return NumberJudgement(self.facts[taken.row], taken.position, predicted)
+
+    @cached_property
+    def _relations(self) -> RelationScores:
+        return RelationScores(self.loaded, self.places, self.table, self.device)
+
+    def _others(self, task: TaskName, keys: NDArray[np.uint64]) -> Callable[[Ids], KnownSlots]:
+        """Where the known answers of some of these questions (n,) are."""
+        index = self.known.of_kind(KIND_OF_TASK[task])
+        starts, counts = index.spans(keys)
+        listed = self._tensor(index.known.answers)
+
+        def of(which: Ids) -> KnownSlots:
+            ends = self._tensor(np.cumsum(counts[which]))
+            return KnownSlots(listed, self._tensor(starts[which]), ends, int(counts[which].sum()))
+
+        return of
+
+    def _tensor(self, array: NDArray[np.integer]) -> Tensor:
+        return torch.from_numpy(np.array(array)).to(self.device)
+
+    def _not_finite(self) -> DataError:
+        return DataError(
+            "the model's answer to a question is not a finite number.", where=str(self.loaded.run.path),
+            advice="Train with a lower learning rate: --set optimiser.learning_rate=0.0003.",
+        )  # fmt: skip
+
+
+def _answers(parts: Components, task: TaskName) -> Ids:
+    return (parts.entity if task == "link" else parts.relation).astype(np.int64)
+
+
+def _without(scores: Tensor, stored: Tensor, others: KnownSlots) -> Tensor:
+    """The scores with −∞ for other known answers than the stored one. `scores` is written to."""
+    own = scores.gather(1, stored[:, None])
+    for row, candidate in others.pieces():
+        scores[row, candidate] = -torch.inf
+    return scores.scatter_(1, stored[:, None], own)
+
+
+def _found(scores: Tensor, stored: Tensor, decoy: Tensor, sharpness: float) -> Floats:
+    """(rows, 5) log probabilities of the stored values and of the best ones, places of the stored, ids of the best,
+    log probabilities of decoys.
+    """
+    own = scores.gather(1, stored[:, None])
+    top, best = scores.max(1)
+    total = torch.logsumexp(sharpness * scores, 1)
+    better = torch.count_nonzero(scores > own, dim=1)
+    ties = torch.count_nonzero(scores == own, dim=1) - 1
+    other = torch.where(decoy == stored, -torch.inf, scores.gather(1, decoy[:, None])[:, 0])
+    columns = (
+        sharpness * own[:, 0] - total, sharpness * top - total, 1 + better + ties / 2, best, sharpness * other - total,
+    )  # fmt: skip
+    return np.stack([column.double().cpu().numpy() for column in columns], axis=1)

@@ -1,0 +1,170 @@
+"""What an audit will do: which facts are judged, what each judge learns from, and with which settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.auditing.clip_outliers import pulled_in
+from hynt.auditing.folds import Folds, deal, fold_parts
+from hynt.batches.number_scaling import NumberScaling, declared_log_relations
+from hynt.config import to_mapping, with_overrides
+from hynt.errors import UsageError
+from hynt.graph.fact import DATE_UNIT
+from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.number_summary import sorted_numbers
+from hynt.names import advice_on
+from hynt.runs.graph_identity import fingerprints
+from hynt.runs.run_folder import RunFolder
+from hynt.runs.settings import RunSettings
+from hynt.runs.training_data import training_splits
+from hynt.training.resolve_settings import Wishes, resumed_settings, settings_for
+
+ALL = "all"
+WIDE = 100.0
+"""Positive numbers whose middle nine tenths span more than this are judged by their logarithms."""
+
+Ids = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some facts and who judges them: the model of their fold, or the run that was given."""
+
+    name: str  # fold-1, run-1, …
+    fold: int
+    by_run: bool
+    facts: Ids  # their numbers in the whole graph
+
+
+@dataclass(frozen=True, eq=False)
+class AuditPlan:
+    """All that decides the outcome of an audit."""
+
+    graph: KnowledgeGraph
+    table: FactTable  # (n,) the facts of all splits, in order
+    learned: FactTable  # (n,) the same as models learn them, with numbers that are far off pulled in
+    pulled_in: int  # how many numbers that are
+    split: NDArray[np.int64]  # (n,) the number of each fact's split
+    in_training: Flags  # (n,) what the folds' models learn from, but for their own fold
+    wanted: Flags  # (n,) what is to be judged
+    folds: Folds
+    settings: RunSettings  # of the folds' models
+    run: RunFolder | None  # where one was given: it judges the facts it has not learned from
+    described: Mapping[str, Any]  # for people and for recognising the audit again
+
+    def parts(self) -> list[Part]:
+        """The folds that judge something, then what the run judges: in as many parts, to calibrate one another."""
+        found = []
+        for by_run in (False, True):
+            for fold in range(self.folds.count):
+                rows = self.folds.is_judged & (self.folds.fold == fold) & (self.folds.needs_fold != by_run)
+                if rows.any():
+                    name = f"{'run' if by_run else 'fold'}-{fold + 1}"
+                    found.append(Part(name, fold, by_run, np.flatnonzero(rows).astype(np.int64)))
+        return found
+
+    def fold_graph(self, fold: int) -> KnowledgeGraph:
+        """What the model of a fold learns from, as a graph of its own."""
+        rows = np.flatnonzero(self.folds.training(self.in_training, fold)).astype(np.int64)
+        return KnowledgeGraph(self.graph.vocabulary, {"train": self.learned.take(rows)}, self.graph.entities)
+
+    def identity(self) -> dict[str, Any]:
+        """What must agree for an audit to go on where another stopped."""
+        weights = None if self.run is None else dict(self.run.manifest["files"])
+        return {**self.described, "settings": to_mapping(self.settings), "run": weights}
+
+
+def plan_audit(
+    graph: KnowledgeGraph,
+    run: RunFolder | None = None,
+    *,
+    splits: Sequence[str] = (ALL,),
+    folds: int = 5,
+    fold_by: str = "fact",
+    wishes: Wishes | None = None,
+    on_gpu: bool = False,
+) -> AuditPlan:
+    """Plans the audit of a graph, or of the graph of a run. All that can be refused is refused here."""
+    chosen, wishes = checked_splits(graph, splits), wishes or Wishes()
+    together = fold_parts(fold_by)
+    table = concatenate(list(graph.splits.values()))
+    if not len(table):
+        raise UsageError("the graph has no facts.", advice="Import a graph that has some.")
+    names = list(graph.splits)
+    split = np.repeat(np.arange(len(names)), [len(one) for one in graph.splits.values()])
+    settings = _settings(graph, table, run, wishes, on_gpu)
+    taught = training_splits(run.settings()) if run is not None else tuple(names)
+    in_training = np.isin(split, [names.index(name) for name in taught if name in names])
+    wanted = np.isin(split, [names.index(name) for name in chosen])
+    dealt = deal(table, graph.vocabulary, in_training, wanted, folds, together, settings.seed)
+    if not dealt.is_judged.any():
+        raise UsageError(
+            "no fact can be judged: each holds something that occurs nowhere else.",
+            advice="Audit more of the graph, or keep fewer facts together.",
+        )
+    described = {
+        "graph": graph.name, "fingerprints": fingerprints(graph), "splits": list(chosen), "folds": folds,
+        "fold_by": fold_by, "seed": settings.seed,
+    }  # fmt: skip
+    learned, moved = pulled_in(table, graph.vocabulary, settings.log_relations)
+    return AuditPlan(graph, table, learned, moved, split, in_training, wanted, dealt, settings, run, described)
+
+
+def checked_splits(graph: KnowledgeGraph, splits: Sequence[str]) -> tuple[str, ...]:
+    """The splits to judge, in the graph's order; `all` means all of them."""
+    known = list(graph.splits)
+    for name in splits:
+        if name != ALL and name not in known:
+            raise UsageError(
+                f"this graph has no split {name!r}.", where="--split", advice=advice_on(name, [*known, ALL])
+            )
+    if not splits:
+        raise UsageError("no split was given.", where="--split", advice=f"Choose from {', '.join(known)}, or say all.")
+    return tuple(name for name in known if ALL in splits or name in splits)
+
+
+def _settings(
+    graph: KnowledgeGraph, table: FactTable, run: RunFolder | None, wishes: Wishes, on_gpu: bool
+) -> RunSettings:
+    """Of the folds' models: like those of the run, or of a new one. They have no validation split."""
+    if run is None:
+        settings = settings_for(wishes, graph, on_gpu=on_gpu)
+    else:
+        settings = resumed_settings(wishes, run.settings(), graph, on_gpu=on_gpu)
+    schedule = settings.schedule
+    if schedule.shape == "cosine" and schedule.epochs not in schedule.cycle_ends():
+        # The last weights are the ones that judge: a schedule must not be cut where the rate is still high.
+        settings = with_overrides(settings, [f"schedule.period={schedule.epochs}"])
+    if run is None and not settings.log_relations:
+        settings = replace(settings, log_relations=wide_relations(graph, table))
+    NumberScaling.fit([table], graph.vocabulary, settings.log_relations)  # refuses a log scale that a value cannot take
+    return replace(settings, train_on="train", validation=replace(settings.validation, patience=None))
+
+
+def wide_relations(graph: KnowledgeGraph, table: FactTable) -> tuple[str, ...]:
+    """The relations that a log scale suits: all numbers above zero, and declared so by the graph or spread widely.
+
+    A population ten times too large is a small step on a scale that reaches to the largest country.
+    """
+    numbers = sorted_numbers(table, graph.vocabulary.relation_is_number)
+    if not len(numbers.value):
+        return ()
+    positive = numbers.value[numbers.start] > 0
+    low, high = numbers.quantile(0.05), numbers.quantile(0.95)
+    wide = positive & (high > WIDE * low)
+    declared = set(declared_log_relations(graph.vocabulary))
+    return tuple(
+        relation.name
+        for relation, is_wide, is_positive in zip(
+            (graph.relations[index] for index in numbers.present.tolist()), wide.tolist(), positive.tolist(),
+            strict=True,
+        )
+        if is_positive and relation.unit != DATE_UNIT and (is_wide or relation.name in declared)
+    )  # fmt: skip

@@ -1,0 +1,167 @@
+"""Every component that was judged, with the evidence against it, put together from all parts of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.auditing.decoys import place_keys, relation_sorts
+from hynt.auditing.plan import AuditPlan, Part
+from hynt.auditing.suspicion import evidence
+from hynt.auditing.work import Judged
+from hynt.batches.number_scaling import NumberScaling
+from hynt.batches.seeds import derived_seed
+from hynt.calibration.intervals import LEVELS, cut_at_zero, fit_radii, never_negative, training_spread
+from hynt.evaluation.questions import POSITION_GROUPS, position_group
+from hynt.graph.components import Components, component_starts, components
+
+LEVEL = 0.9
+"""Of the intervals around predicted numbers."""
+
+MANY = 300
+"""Stored values from which on a place is judged by decoys of its own."""
+
+_LEAST = 1e-3
+"""Of a radius: a residual below this is as good as none."""
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """`m` components. Columns of ranked ones hold fillers for numbers, and the other way round: `stored.kind` says."""
+
+    stored: Components  # (m,) what the graph holds; `row` is the fact's number in the whole graph
+    part: Ids  # (m,) the part that judged it
+    score: Floats  # (m,) log10 of the evidence against the stored value
+    log_probability: Floats  # (m,) of the stored value
+    place: Floats  # (m,) of the stored value, from 1
+    best: Ids  # (m,) what the model would have said
+    best_log_probability: Floats  # (m,)
+    values: Ids  # (m,) how many values a blind guess would be among
+    predicted: Floats  # (m,) the number that the model would have said
+    residual: Floats  # (m,) |stored − predicted| / radius of the interval
+    low: Floats  # (m,) ends of the interval; infinite where too little is known
+    high: Floats  # (m,)
+    is_own: Flags  # (m,) whether the interval is from the relation's own residuals, not from shared ones
+
+
+def verdicts(plan: AuditPlan, judged: Sequence[tuple[Part, Judged]]) -> Verdicts:
+    """Puts it all together. What calibrates a part comes from the other parts that judges of the same sort judged."""
+    vocabulary = plan.graph.vocabulary
+    everything, starts = components(plan.table, vocabulary.relation_is_number), component_starts(plan.table)
+    ranked = [(index, one) for index, (_, found) in enumerate(judged) for one in (found.link, found.relation)]
+    numbers = [(index, found.number) for index, (_, found) in enumerate(judged)]
+    fact = np.concatenate([*(one.fact for _, one in ranked), *(one.fact for _, one in numbers)])
+    position = np.concatenate([*(one.position for _, one in ranked), *(one.position for _, one in numbers)])
+    lengths = [(index, len(one.fact)) for index, one in ranked] + [(index, len(one.fact)) for index, one in numbers]
+    part = np.repeat([index for index, _ in lengths], [length for _, length in lengths]).astype(np.int64)
+    stored = everything.take(starts[fact] + position)
+    size, first = len(stored), sum(len(one.fact) for _, one in ranked)
+
+    def column(name: str) -> NDArray[Any]:
+        return _padded([getattr(one, name) for _, one in ranked], size, 0)
+
+    found = Verdicts(
+        stored, part, np.zeros(size), column("log_probability"), column("place"), column("best"),
+        column("best_log_probability"), column("values"), _padded([one.predicted for _, one in numbers], size, first),
+        np.zeros(size), np.full(size, -np.inf), np.full(size, np.inf), np.zeros(size, np.bool_),
+    )  # fmt: skip
+    decoys = column("decoy_log_probability")
+    keys = place_keys(stored, relation_sorts(vocabulary))
+    by_run = np.array([one.by_run for one, _ in judged], dtype=np.bool_)
+    for sort in (False, True):
+        rows = np.flatnonzero(by_run[part] == sort)
+        _ranked_scores(found, rows[rows < first], decoys, keys)
+        _number_scores(found, rows[rows >= first], plan)
+    return found
+
+
+def _padded(columns: Sequence[NDArray[Any]], size: int, first: int) -> NDArray[Any]:
+    joined = np.concatenate([*columns]) if columns else np.zeros(0)
+    found = np.zeros(size, dtype=joined.dtype)
+    found[first : first + len(joined)] = joined
+    return found
+
+
+def _ranked_scores(found: Verdicts, rows: Ids, decoys: Floats, keys: Ids) -> None:
+    """Entities and relations, each position for itself; places with many of them each for themselves. Where there was
+    nothing to choose from the score stays 0.
+    """
+    rows = rows[found.values[rows] > 1]
+    if not len(rows):
+        return
+    values = np.log(found.values[rows])
+    signal, other = -(found.log_probability[rows] + values), -(decoys[rows] + values)
+    group, part = _groups(found.stored.take(rows), keys[rows]), found.part[rows]
+    for one in np.unique(group).tolist():
+        own = np.flatnonzero(group == one)
+        drawn = own[np.isfinite(other[own])]
+        found.score[rows[own]] = evidence(signal[own], part[own], other[drawn], part[drawn])
+
+
+def _groups(stored: Components, keys: Ids) -> Ids:
+    """(n,) which components are set beside the same decoys: how well a birthplace can be told says little about how
+    well a colour can, and a relation in degrees is told from the other less well than one in metres.
+    """
+    _, which, count = np.unique(keys, return_inverse=True, return_counts=True)
+    many = count[which.reshape(-1)] >= MANY
+    return np.where(many, len(POSITION_GROUPS) + keys, position_group(stored.position))
+
+
+def _number_scores(found: Verdicts, rows: Ids, plan: AuditPlan) -> None:
+    """Numbers, all positions together: the radius has made them alike. All are measured on one scale, that of the whole
+    graph: each fold's own differs a little.
+    """
+    if not len(rows):
+        return
+    scaling = NumberScaling.fit([plan.learned], plan.graph.vocabulary, plan.settings.log_relations)
+    stored, part = found.stored.take(rows), found.part[rows]
+    relation = stored.relation.astype(np.int64)
+    middle = scaling.scale(relation, found.predicted[rows])
+    error = np.abs(scaling.scale(relation, stored.number) - middle)
+    spread = training_spread(plan.graph, [plan.learned], scaling)
+    level, radius = LEVELS.index(LEVEL), np.full(len(rows), np.inf)
+    for one in np.unique(part).tolist():
+        own, others = part == one, part != one
+        if others.any():
+            fitted = fit_radii(relation[others], error[others], spread)
+            radius[own] = fitted.radius[level, relation[own]]
+            found.is_own[rows[own]] = fitted.is_own[level, relation[own]]
+    with np.errstate(over="ignore", invalid="ignore"):
+        known = np.isfinite(radius)
+        low = scaling.unscale(relation[known], (middle - radius)[known])
+        ends = never_negative(plan.graph.vocabulary, [plan.learned])[relation[known]]
+        found.low[rows[known]] = cut_at_zero(low, found.predicted[rows[known]], ends)
+        found.high[rows[known]] = scaling.unscale(relation[known], (middle + radius)[known])
+    safe = np.maximum(radius, np.finfo(np.float64).tiny)
+    found.residual[rows] = error / safe
+    wrong = _wrong_numbers(stored, derived_seed(plan.settings.seed, "wrong numbers"))
+    twice = np.tile(np.arange(len(rows)), len(wrong))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = np.abs(scaling.scale(relation[twice], np.concatenate(wrong)) - middle[twice]) / safe[twice]
+    drawn = np.flatnonzero(np.isfinite(moved) & (np.concatenate(wrong) != stored.number[twice]))
+    found.score[rows] = evidence(_signal(found.residual[rows]), part, _signal(moved[drawn]), part[twice[drawn]])
+
+
+def _signal(residual: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(residual, _LEAST)))
+
+
+def _wrong_numbers(stored: Components, seed: int) -> list[Floats]:
+    """What wrong numbers are like, two decoys for each: another number of the same relation, and one off by a factor
+    of ten.
+    """
+    random = np.random.default_rng(seed)
+    order = np.lexsort((random.random(len(stored)), stored.relation))
+    again = np.lexsort((random.random(len(stored)), stored.relation))
+    other = np.empty(len(stored))
+    other[order] = stored.number[again]
+    tenfold = stored.number * np.where(random.random(len(stored)) < 0.5, 10.0, 0.1)
+    return [other, tenfold]

@@ -1,0 +1,154 @@
+"""What makes a run's answers mean what they say: a temperature for probabilities, radii for intervals of numbers.
+
+Both are fitted on the validation split, once, and kept in the run as `calibration.json`. The run's manifest stays as
+it is: the file carries its own hash and that of the weights it was made with, and is refused with any others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from hynt.calibration.held_out import held_out
+from hynt.calibration.intervals import Radii, fit_radii, never_negative, training_spread
+from hynt.calibration.temperature import fit_sharpness
+from hynt.errors import DataError
+from hynt.evaluation.evaluator import Evaluator
+from hynt.evaluation.questions import TaskName
+from hynt.evaluation.results import NumberQuestions
+from hynt.graph.vocabulary import Vocabulary
+from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs.hashed_files import RESTORE, index_text, read_index, write_atomically
+from hynt.runs.opening import LoadedRun
+from hynt.runs.training_data import training_splits
+
+CALIBRATION = "calibration.json"
+SCHEMA_VERSION = 1
+SPLIT = "valid"
+RANKED: tuple[TaskName, ...] = ("link", "relation")
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """How scores become probabilities and numbers get intervals."""
+
+    missing: str  # why there is none; "" where there is one
+    tasks: Mapping[str, Mapping[str, float]]  # for link and relation, what `_task` measured
+    radii: Radii | None  # None where no number was held out
+
+    def sharpness(self, task: str) -> float:
+        """What scores are multiplied by; 1 where the task is not calibrated."""
+        return 1.0 / self.tasks[task]["temperature"] if task in self.tasks else 1.0
+
+    def to_mapping(self, vocabulary: Vocabulary) -> dict[str, Any]:
+        """The JSON form."""
+        if self.missing:
+            return {"calibrated": False, "reason": self.missing}
+        found: dict[str, Any] = {"calibrated": True, "split": SPLIT} | {
+            task: dict(one) for task, one in self.tasks.items()
+        }
+        return found if self.radii is None else found | {"number": self.radii.to_mapping(vocabulary)}
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], vocabulary: Vocabulary, where: str) -> Calibration:
+        """What `to_mapping` wrote."""
+        if not mapping.get("calibrated"):
+            return cls(str(mapping.get("reason") or "it was marked so"), {}, None)
+        try:
+            tasks: dict[str, dict[str, float]] = {
+                task: {name: value if isinstance(value, int) else float(value) for name, value in mapping[task].items()}
+                for task in RANKED
+                if task in mapping
+            }
+            fine = all(0 < found["temperature"] < math.inf for found in tasks.values())
+        except (KeyError, TypeError, ValueError, AttributeError):
+            fine = False
+        if not fine:
+            raise DataError("the calibration cannot be read.", where=where, advice=RESTORE)
+        radii = Radii.from_mapping(mapping["number"], vocabulary, where) if "number" in mapping else None
+        return cls("", tasks, radii)
+
+
+def calibration_of(
+    loaded: LoadedRun, device: torch.device, note: Callable[[str], None] = lambda text: None
+) -> Calibration:
+    """The run's calibration: read where it is kept, else made and kept.
+
+    That of an unfinished run is not kept, because its weights will change; nor where the folder cannot be written to.
+    """
+    path, vocabulary = loaded.run.path / CALIBRATION, loaded.graph.vocabulary
+    weights = loaded.run.manifest["files"].get(WEIGHTS)
+    if path.exists() and weights is not None:
+        content = read_index(path)
+        if content.get("schema_version") != SCHEMA_VERSION or content.get("weights") != weights:
+            raise DataError(
+                "the calibration was made with other weights, or by another hynt.", where=str(path),
+                advice="Remove the file: it is made again.",
+            )  # fmt: skip
+        return _with_ends(Calibration.from_mapping(content, vocabulary, str(path)), loaded)
+    made = calibrate(loaded, device, note)
+    if weights is not None:
+        content = {"schema_version": SCHEMA_VERSION, "weights": weights, **made.to_mapping(vocabulary)}
+        try:
+            write_atomically(path, index_text(content))
+        except OSError as problem:
+            note(f"the calibration cannot be kept in the run ({problem.strerror}); it is made anew each time.")
+    return made
+
+
+def calibrate(loaded: LoadedRun, device: torch.device, note: Callable[[str], None] = lambda text: None) -> Calibration:
+    """Fits both on the validation split; says why where that cannot be."""
+    if SPLIT in training_splits(loaded.settings):
+        return Calibration("the run was trained on the validation split", {}, None)
+    if not len(loaded.graph.splits.get(SPLIT, ())):
+        return Calibration("the graph has no validation split", {}, None)
+    note("calibrating on the validation split, once for this run")
+    tasks: dict[str, dict[str, float]] = {task: found for task in RANKED if (found := _task(loaded, task, device))}
+    return _with_ends(Calibration("", tasks, _radii(loaded, device)), loaded)
+
+
+def _with_ends(made: Calibration, loaded: LoadedRun) -> Calibration:
+    """With intervals that end where the training numbers say that nothing can be beyond."""
+    if made.radii is None:
+        return made
+    tables = [loaded.graph.split(name) for name in training_splits(loaded.settings)]
+    return replace(made, radii=replace(made.radii, ends_at_zero=never_negative(loaded.graph.vocabulary, tables)))
+
+
+def _task(loaded: LoadedRun, task: TaskName, device: torch.device) -> dict[str, float]:
+    """The temperature of a task, and what it changes; empty where nothing is asked."""
+    questions = held_out(loaded, SPLIT, task, device)
+    if questions is None:
+        return {}
+    fit = fit_sharpness(questions.first_answers)
+    return {
+        "temperature": 1.0 / fit.after.sharpness, "questions": len(questions), "of": questions.total,
+        "calibration_error_before": fit.before.calibration_error,
+        "calibration_error_after": fit.after.calibration_error,
+        "loss_before": fit.before.loss, "loss_after": fit.after.loss,
+    }  # fmt: skip
+
+
+def _radii(loaded: LoadedRun, device: torch.device) -> Radii | None:
+    numbers = number_questions(loaded, SPLIT, device)
+    if numbers is None:
+        return None
+    trained_on = [loaded.graph.split(name) for name in training_splits(loaded.settings)]
+    spread = training_spread(loaded.graph, trained_on, loaded.scaling)
+    predicted = loaded.scaling.scale(numbers.relation, numbers.predicted)
+    truth = loaded.scaling.scale(numbers.relation, numbers.truth)
+    return fit_radii(numbers.relation, np.abs(truth - predicted), spread)
+
+
+def number_questions(loaded: LoadedRun, split: str, device: torch.device) -> NumberQuestions | None:
+    """The evaluator's answers to the number questions of a split; None where there are none."""
+    evaluator = Evaluator(
+        loaded.graph, loaded.scaling, split, ("number",), device=device, literals=loaded.literals
+    )  # fmt: skip
+    found = evaluator.evaluate(loaded.model).per_question.get("number")
+    return found if isinstance(found, NumberQuestions) else None

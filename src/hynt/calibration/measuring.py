@@ -1,0 +1,133 @@
+"""Whether the calibration keeps its word on a split it was not fitted on: calibration error, coverage, width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hynt.calibration.calibration import RANKED, Calibration, number_questions
+from hynt.calibration.held_out import held_out
+from hynt.calibration.intervals import LEVELS, Radii
+from hynt.evaluation.results import NumberQuestions
+from hynt.graph.components import TAIL
+from hynt.graph.fact_table import concatenate
+from hynt.graph.number_summary import sorted_numbers
+from hynt.runs.opening import LoadedRun
+from hynt.runs.training_data import training_splits
+
+LEVEL = 0.9
+"""Of the intervals that are told relation by relation."""
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def measure(loaded: LoadedRun, calibration: Calibration, split: str, device: torch.device) -> dict[str, Any]:
+    """Calibration error before and after for links and relations; coverage and mean width for numbers, in all and
+    relation by relation.
+    """
+    found: dict[str, Any] = {}
+    for task in RANKED:
+        questions = held_out(loaded, split, task, device)
+        if questions is None or task not in calibration.tasks:
+            continue
+        before, after = (questions.first_answers(one).calibration_error for one in (1.0, calibration.sharpness(task)))
+        found[task] = {
+            "questions": len(questions), "of": questions.total,
+            "calibration_error_before": before, "calibration_error_after": after,
+        }  # fmt: skip
+    numbers = number_questions(loaded, split, device)
+    if numbers is not None and calibration.radii is not None:
+        relations = per_relation(loaded, calibration.radii, numbers, LEVEL)
+        found["number"] = coverage(loaded, calibration.radii, numbers) | {"level": LEVEL, "relations": relations}
+    return found
+
+
+def coverage(loaded: LoadedRun, radii: Radii, numbers: NumberQuestions) -> dict[str, Any]:
+    """For each level: the share of truths inside their interval, and the mean width on the linear min–max scale; of all
+    questions, and in `triplet` of those whose number is a tail.
+
+    Questions for which there is no interval at a level count as uncovered there, and are counted apart. Widths are
+    told only of relations with at least two different numbers in training: the others have no scale.
+    """
+    told = _Covered(loaded, radii, numbers)
+    tail = np.flatnonzero(numbers.position == TAIL).astype(np.int64)
+    whole = told.of(np.arange(len(numbers)))
+    return whole | ({"triplet": told.of(tail)} if len(tail) else {})
+
+
+def per_relation(loaded: LoadedRun, radii: Radii, numbers: NumberQuestions, level: float) -> list[dict[str, Any]]:
+    """Each relation that is asked for, most questions first: how its intervals of one level do."""
+    told, found = _Covered(loaded, radii, numbers), []
+    for relation in np.unique(numbers.relation).tolist():
+        one = told.of(np.flatnonzero(numbers.relation == relation).astype(np.int64), (level,))
+        at_level = one["levels"][f"{level:g}"]
+        found.append({
+            "relation": loaded.graph.relations[relation].name, "questions": one["questions"],
+            "coverage": at_level["coverage"], "mean_width": at_level["mean_width"],
+            "own": bool(radii.is_own[radii.at(level), relation]), "values": int(radii.count[relation]),
+        })  # fmt: skip
+    return sorted(found, key=lambda row: (-row["questions"], row["relation"]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Covered:
+    """Number questions beside their intervals."""
+
+    loaded: LoadedRun
+    radii: Radii
+    numbers: NumberQuestions
+
+    def of(self, chosen: Ids, levels: Sequence[float] = LEVELS) -> dict[str, Any]:
+        """Of the questions `chosen` (n,), by their numbers."""
+        radii, scaling, relation = self.radii, self.loaded.scaling, self.numbers.relation[chosen]
+        predicted, true = self.numbers.predicted[chosen], self.numbers.truth[chosen]
+        scaled, error = scaling.scale(relation, predicted), np.abs(self._error[chosen])
+        cut_off = radii.ends_at_zero[relation] & (true < np.minimum(predicted, 0.0))
+        found: dict[str, Any] = {}
+        for level in levels:
+            row = radii.at(level)
+            radius = radii.radius[row, relation]
+            known = np.isfinite(radius)
+            inside = known & ~cut_off & (error <= radius)
+            low, high = radii.interval(scaling, relation[known], scaled[known], level)
+            width = scaling.linear(relation[known], high) - scaling.linear(relation[known], low)
+            width = width[self._has_range[relation[known]]]
+            own = radii.is_own[row, relation]
+            found[f"{level:g}"] = {
+                "coverage": _mean(inside), "mean_width": _mean(width), "median_width": _median(width),
+                "coverage_own": _mean(inside[own]), "coverage_shared": _mean(inside[~own]),
+                "questions_own": int(own.sum()), "questions_shared": int((~own).sum()),
+                "without": int((~known).sum()),
+            }  # fmt: skip
+        return {"questions": len(relation), "levels": found}
+
+    @cached_property
+    def _error(self) -> Floats:
+        """(questions,) true minus predicted, on the model's scale."""
+        relation, scaling = self.numbers.relation, self.loaded.scaling
+        return scaling.scale(relation, self.numbers.truth) - scaling.scale(relation, self.numbers.predicted)
+
+    @cached_property
+    def _has_range(self) -> NDArray[np.bool_]:
+        """(relations,) whether the splits that the run was trained on have different numbers of it."""
+        graph = self.loaded.graph
+        trained_on = concatenate([graph.split(name) for name in training_splits(self.loaded.settings)])
+        numbers = sorted_numbers(trained_on, graph.vocabulary.relation_is_number)
+        found = np.zeros(graph.vocabulary.relation_count, dtype=np.bool_)
+        found[numbers.present] = numbers.value[numbers.start] < numbers.value[numbers.start + numbers.size - 1]
+        return found
+
+
+def _mean(values: np.ndarray[Any, Any]) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _median(values: np.ndarray[Any, Any]) -> float | None:
+    return float(np.median(values)) if len(values) else None

@@ -1,0 +1,1 @@
+"""Answers to whole files of questions, and facts that a graph lacks."""

@@ -1,0 +1,136 @@
+"""Proposed facts in columns, their order, and the rows of their file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hynt.completion.question_files import QUESTION_SCHEMA
+from hynt.graph.fact import Fact, Number
+from hynt.graph.fact_table import FactTable, concatenate, empty_table
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.sentences import Sentences
+
+PROPOSAL_SCHEMA = pa.schema(
+    [
+        pa.field("rank", pa.int64(), nullable=False),  # from 1
+        *QUESTION_SCHEMA,  # the fact by its ids, as `hynt data import` reads it
+        ("head_label", pa.string()),
+        ("relation_label", pa.string()),
+        ("tail_label", pa.string()),  # the entity's name, or the number with its unit
+        ("sentence", pa.string()),  # the whole fact on one line
+        ("probability", pa.float64()),  # calibrated; of a number, that its interval holds the truth
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+        ("relative_width", pa.float64()),  # of the interval, in widths of the middle of the relation's numbers
+        ("share", pa.float64()),  # of peers that have the relation
+        ("peers", pa.int64()),
+    ]
+)
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Proposals:
+    """`n` facts that may be missing."""
+
+    table: FactTable  # (n,) the questions: their tails are fillers
+    entity: Ids  # (n,) the tail, where it is an entity
+    value: Floats  # (n,) the tail, where it is a number
+    low: Floats  # (n,) of the number's interval
+    high: Floats  # (n,)
+    width: Floats  # (n,) of the interval, relative; 0 for an entity
+    probability: Floats  # (n,)
+    share: Floats  # (n,)
+    peers: Ids  # (n,)
+    is_number: NDArray[np.bool_]  # (n,)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @classmethod
+    def none(cls) -> Proposals:
+        """No proposals."""
+        ids, numbers = np.zeros(0, dtype=np.int64), np.zeros(0)
+        flags = np.zeros(0, dtype=np.bool_)
+        return cls(empty_table(), ids, numbers, numbers, numbers, numbers, numbers, numbers, ids, flags)
+
+    def take(self, rows: Ids) -> Proposals:
+        """These, in this order."""
+        rest = {field.name: getattr(self, field.name)[rows] for field in fields(self) if field.name != "table"}
+        return replace(self, table=self.table.take(rows), **rest)
+
+    def where(self, keep: NDArray[np.bool_]) -> Proposals:
+        """Those where `keep`, (n,), is true."""
+        return self.take(np.flatnonzero(keep).astype(np.int64))
+
+    def joined(self, other: Proposals) -> Proposals:
+        """All of both."""
+        rest = {
+            field.name: np.concatenate([getattr(self, field.name), getattr(other, field.name)])
+            for field in fields(self)
+            if field.name != "table"
+        }
+        return replace(self, table=concatenate([self.table, other.table]), **rest)
+
+    def first(self, count: int) -> Proposals:
+        """The best: likelier ones first, then narrower intervals, then those that more peers have."""
+        order = np.lexsort(
+            (self.table.head, self.table.relation, -self.share, self.width, -self.probability)
+        )  # fmt: skip
+        return self.take(order[:count].astype(np.int64))
+
+    def at_most(self, count: int) -> Proposals:
+        """The best of each relation."""
+        ordered = self.first(len(self))
+        relation = ordered.table.relation
+        order = np.argsort(relation, kind="stable")
+        starts = np.searchsorted(relation[order], relation[order])
+        kept = order[np.arange(len(order)) - starts < count]
+        return ordered.take(np.sort(kept).astype(np.int64))
+
+    def facts(self, graph: KnowledgeGraph) -> list[Fact]:
+        """The proposed facts, with ids as written and numbers in the graph's units."""
+        found = []
+        for number, fact in enumerate(self.table.facts(graph.vocabulary)):
+            tail: str | Number = graph.vocabulary.entities[int(self.entity[number])]
+            if self.is_number[number]:
+                value = float(self.value[number])
+                tail = Number(value, repr(value), graph.relations[int(self.table.relation[number])].unit)
+            found.append(fact._replace(tail=tail))
+        return found
+
+    def rows(self, graph: KnowledgeGraph) -> pa.Table:
+        """A table of `PROPOSAL_SCHEMA`."""
+        sentences = Sentences(graph)
+        rows = [
+            self._row(number, fact, sentences) for number, fact in enumerate(self.facts(graph))
+        ]  # fmt: skip
+        return pa.Table.from_pylist(rows, schema=PROPOSAL_SCHEMA)
+
+    def _row(self, number: int, fact: Fact, sentences: Sentences) -> dict[str, Any]:
+        is_number = bool(self.is_number[number])
+        pairs = [{"relation": relation, **_columns(value)} for relation, value in fact.qualifiers]
+        tail = {f"tail_{name}": value for name, value in _columns(fact.tail).items()}
+        return {
+            "rank": number + 1, "head": fact.head, "relation": fact.relation, **tail, "qualifiers": pairs,
+            "head_label": sentences.entity(fact.head), "relation_label": sentences.relation(fact.relation),
+            "tail_label": sentences.value(fact.tail), "sentence": sentences.fact(fact),
+            "probability": float(self.probability[number]),
+            "low": float(self.low[number]) if is_number else None,
+            "high": float(self.high[number]) if is_number else None,
+            "relative_width": float(self.width[number]) if is_number else None,
+            "share": float(self.share[number]), "peers": int(self.peers[number]),
+        }  # fmt: skip
+
+
+def _columns(value: str | Number) -> dict[str, Any]:
+    if isinstance(value, Number):
+        return {"entity": None, "number": value.value, "literal": value.literal, "unit": value.unit}
+    return {"entity": value, "number": None, "literal": None, "unit": None}

@@ -1,0 +1,1 @@
+"""What runs the recipe: DuckDB on one machine, Spark on a cluster."""

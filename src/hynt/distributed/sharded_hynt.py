@@ -1,0 +1,106 @@
+"""HyNT with its entity tables spread over processes: the vectors it reads, those it scores with, and their biases.
+
+The rest of the model is whole in every process, and learns by summed gradients as in any job. It is trained with a
+sampled softmax: nothing but the rows that a step needs ever travels.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+
+import torch
+from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh
+
+from hynt.batches.fact_tensors import Sizes
+from hynt.distributed.sharded_softmax import sharded_cross_entropy
+from hynt.distributed.sharded_table import RowwiseAdagrad, ShardedTable
+from hynt.models.contract import Candidates, Entities, EntityIds, EntityRange, Model, Question
+from hynt.models.hynt import Hynt
+from hynt.models.hynt_settings import HyntSettings
+from hynt.objectives.sampled_softmax import NegativeSampler
+
+
+class ShardedHynt(Hynt):
+    """The same model; of its own `entity` table only the row of the hidden entity is left."""
+
+    def __init__(self, sizes: Sizes, settings: HyntSettings, mesh: DeviceMesh, seed: int = 0) -> None:
+        if settings.tied_output or settings.numbers == "discrete":
+            raise ValueError("spread tables are for untied outputs and numbers as numbers")
+        super().__init__(sizes._replace(entities=0), settings)
+        self.sizes, self.mesh = sizes, mesh
+        width = settings.dimension
+        scale = math.sqrt(6 / (sizes.entities + width))  # Xavier's bound for a table of this size
+        self.read_table = ShardedTable.drawn(mesh, sizes.entities, width, scale, seed)
+        self.output = ShardedTable.drawn(mesh, sizes.entities, width, scale, seed + 1)
+        self.output_bias = ShardedTable.drawn(mesh, sizes.entities, 1, 0.0)
+
+    @property
+    def tables(self) -> tuple[ShardedTable, ...]:
+        """What is spread."""
+        return self.read_table, self.output, self.output_bias
+
+    def entity_rows(self, ids: Tensor) -> Tensor:
+        """(n, d); the hidden entity's vector is here, all others are fetched."""
+        hidden = ids == self.sizes.hidden_entity
+        fetched = self.read_table(torch.where(hidden, 0, ids))
+        return torch.where(hidden.unsqueeze(1), self.entity[0], fetched)
+
+    def hidden_entity_row(self) -> Tensor:
+        """(d,) m_ent."""
+        return self.entity[0]
+
+    def score(self, question: Question, candidates: Candidates) -> Tensor:
+        """As HyNT scores. For entities all processes must ask at once for as many: rows of a range are fetched."""
+        x = question.encoded
+        match candidates:
+            case Entities():
+                return self.score(question, EntityRange(0, self.sizes.entities))
+            case EntityRange(start, end):
+                return self.score(question, EntityIds(torch.arange(start, end, device=x.device)))
+            case EntityIds(ids):
+                rows: Tensor = self.output(ids.reshape(-1))
+                bias: Tensor = self.output_bias(ids.reshape(-1)).squeeze(1)
+                if ids.dim() == 1:
+                    return torch.nn.functional.linear(x, rows, bias)
+                products: Tensor = (rows.view(*ids.shape, -1) * x.unsqueeze(1)).sum(-1)
+                return products + bias.view(ids.shape)
+        return super().score(question, candidates)
+
+
+class ShardedSampler(NegativeSampler):
+    """Draws as ever, and scores with rows that are fetched."""
+
+    @classmethod
+    def like(cls, sampler: NegativeSampler) -> ShardedSampler:
+        """The same draws."""
+        return cls(**{field.name: getattr(sampler, field.name) for field in fields(sampler)})
+
+    def loss(self, model: Model, asked: Question, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
+        """(k,) float32 cross entropy of questions with a fresh sample."""
+        assert isinstance(model, ShardedHynt)
+        drawn = self.draw(answer, weight)
+        return sharded_cross_entropy(asked.encoded, model.output, model.output_bias, answer, drawn, smoothing)
+
+
+class TableUpdates:
+    """Row-wise Adagrad over all spread tables of a model, to be stepped after the update of the rest."""
+
+    def __init__(self, model: ShardedHynt) -> None:
+        self._each = [RowwiseAdagrad(table) for table in model.tables]
+
+    def step(self, rate: float) -> None:
+        """Moves the rows that the last step asked for."""
+        for one in self._each:
+            one.step(rate)
+
+    def forget(self) -> None:
+        """Drops the gradients of a step that must move nothing."""
+        for one in self._each:
+            one.table.asked.clear()
+            one.table.of_mean.clear()
+
+    def state(self) -> dict[str, Tensor]:
+        """This process's part of the state, by table."""
+        return {f"squares.{index}": one.squares for index, one in enumerate(self._each)}

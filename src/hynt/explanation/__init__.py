@@ -1,0 +1,1 @@
+"""What mattered to an answer."""

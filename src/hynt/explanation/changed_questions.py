@@ -1,0 +1,141 @@
+"""A question with something taken away: qualifiers removed, or further components hidden beside the asked one.
+
+A qualifier is removed from the fact, and the rest is a question as any other. A component cannot be removed, but it can
+be hidden: the model then reads the vector that it has for a hidden entity, relation or number. It has learned that
+vector with one hidden component a fact, so an answer with two hidden ones says what a component was worth, and is not
+an answer to rely on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hynt.asking.question import AskedFact
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.batches.masking import hide
+from hynt.evaluation.back_off import for_each_tile
+from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
+from hynt.evaluation.evaluator import scoring_conditions
+from hynt.evaluation.tiles import Tile, Tiling, tile_rows
+from hynt.graph.components import ENTITY_KIND, FIRST_QUALIFIER, HEAD, NUMBER_KIND, RELATION, RELATION_KIND, TAIL
+from hynt.graph.fact_table import FactTable, concatenate
+from hynt.models.contract import Model
+from hynt.models.gran import Gran
+from hynt.models.hynt import Hynt
+from hynt.runs.opening import LoadedRun
+from hynt.runs.run_graph import whole_run
+from hynt.runs.scoring import ReadTile
+from hynt.runs.stored_literals import with_stored_literals
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedQuestion:
+    """A question, and the positions that are hidden besides its hole."""
+
+    asked: AskedFact
+    hidden: frozenset[int] = frozenset()
+
+
+def can_hide(model: Model) -> bool:
+    """Whether a model has a vector for a hidden component at any place, and so reads facts with several of them."""
+    return isinstance(model, Hynt | Gran)
+
+
+def without_qualifiers(asked: AskedFact, removed: frozenset[int]) -> AskedFact:
+    """The question without these qualifiers, numbered from 0; not one of them may hold the hole."""
+    table, count = asked.table, int(asked.table.offsets[1])
+    kept = np.array([number not in removed for number in range(count)] * len(table), dtype=np.bool_)
+    slots = np.flatnonzero(kept)
+    position = asked.position
+    if position >= FIRST_QUALIFIER:
+        own = (position - FIRST_QUALIFIER) // 2
+        position -= 2 * sum(number < own for number in removed)
+    fewer = FactTable(
+        table.head, table.relation, table.tail_entity, table.tail_number, table.tail_literal,
+        np.arange(len(table) + 1, dtype=np.int64) * (count - len(removed)),
+        table.qualifier_relation[kept], table.qualifier_entity[kept], table.qualifier_number[kept],
+        table.qualifier_literal.take(pa.array(slots)),
+    )  # fmt: skip
+    return replace(asked, table=fewer, position=position)
+
+
+def also_hide(batch: MaskedBatch, hidden: Tensor) -> MaskedBatch:
+    """Hides more components: `hidden` (rows, positions) bool says which; positions that a fact lacks are not read."""
+    sizes, at = batch.sizes, batch.places
+    head, relation, tail = (hidden[:, place] for place in (HEAD, RELATION, TAIL))
+    of_relation = hidden[at.slot_row, FIRST_QUALIFIER + 2 * at.slot_within]
+    of_value = hidden[at.slot_row, FIRST_QUALIFIER + 1 + 2 * at.slot_within]
+    return batch.with_tensors(
+        head=torch.where(head, sizes.hidden_entity, batch.head),
+        relation=torch.where(relation, sizes.hidden_relation, batch.relation),
+        tail_entity=torch.where(tail, sizes.hidden_entity, batch.tail_entity),
+        tail_number=torch.where(tail, 0.0, batch.tail_number),
+        tail_number_hidden=batch.tail_number_hidden | (tail & batch.tail_is_number),
+        qualifier_relation=torch.where(of_relation, sizes.hidden_relation, batch.qualifier_relation),
+        qualifier_entity=torch.where(of_value, sizes.hidden_entity, batch.qualifier_entity),
+        qualifier_number=torch.where(of_value, 0.0, batch.qualifier_number),
+        qualifier_number_hidden=batch.qualifier_number_hidden | (of_value & batch.qualifier_is_number),
+    )
+
+
+def changed_scores(loaded: LoadedRun, device: torch.device, changed: Sequence[ChangedQuestion]) -> list[Scores]:
+    """For each question (rows, candidates) scores, or (rows,) numbers on the model's scale; all are of one kind.
+
+    They are scored in the evaluator's own tiles, so a question of which nothing is hidden gets the predictor's bits.
+    """
+    kind = changed[0].asked.kind
+    table = with_stored_literals(concatenate([one.asked.table for one in changed]), loaded)
+    count = np.array([len(one.asked.table) for one in changed])
+    owner = np.repeat(np.arange(len(changed)), count)
+    position = np.array([one.asked.position for one in changed], dtype=np.int64)[owner]
+    found: list[NDArray[np.float32] | None] = [None] * len(table)
+
+    def work(tile: ReadTile) -> None:
+        made = {ENTITY_KIND: tile.entities, RELATION_KIND: tile.relations, NUMBER_KIND: tile.numbers}[kind]()
+        for row, scores in zip(tile.which.tolist(), made.cpu().numpy(), strict=True):
+            found[row] = scores
+
+    with whole_run():
+        _read(loaded, device, table, position, [changed[one].hidden for one in owner.tolist()], work)
+    ends = np.cumsum(count)
+    return [np.stack(found[end - size : end]).astype(np.float64) for size, end in zip(count, ends, strict=True)]  # type: ignore[arg-type]
+
+
+def _read(
+    loaded: LoadedRun, device: torch.device, table: FactTable, position: NDArray[np.int64],
+    hidden: Sequence[frozenset[int]], work: Callable[[ReadTile], None],
+) -> None:  # fmt: skip
+    """`read_tiles`, with more than one component hidden."""
+    model = loaded.model
+    facts = FactTensors.from_table(table, loaded.graph.vocabulary, loaded.scaling, device, loaded.literals)
+    tiling = Tiling.of(table.qualifier_counts(), device)
+    rows = torch.from_numpy(tiling.question).to(device)
+    asked = torch.from_numpy(position[tiling.question]).to(device)
+    longest = FIRST_QUALIFIER + 2 * max(capacity for tile in tiling.tiles for _, capacity in tile.layout.segments)
+    flags = np.zeros((len(table), longest), dtype=np.bool_)
+    for row, places in enumerate(hidden):
+        flags[row, list(places)] = True
+    chunk = max(1, SCORES_AT_ONCE // tile_rows(0, device))
+
+    def on_tile(tile: Tile) -> None:
+        batch, _ = hide(facts, rows[tile.places], asked[tile.places], tile.layout)
+        numbers = tiling.question[tile.places]
+        # A number is answered on the scale of its relation, hidden or not.
+        relation = batch.asked_relation()
+        if flags[numbers].any():
+            batch = also_hide(batch, torch.from_numpy(flags[numbers]).to(device))
+        question = replace(model.read(batch), relation=relation)
+        work(ReadTile(model, question, numbers[: tile.real], numbers, chunk))
+
+    with scoring_conditions(model):
+        for_each_tile(tiling.tiles, on_tile, lambda rows, capacity: None)

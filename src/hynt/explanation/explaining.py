@@ -1,0 +1,142 @@
+"""Why a run answers as it does: each part of a question is taken away in turn, and the answers are compared.
+
+from hynt.explanation.explaining import explain
+explain(hynt.load("runs/first"), ("Japan", "life expectancy", "?", [("point in time", 2024), ("sex", "female")]))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hynt.asking.candidate_rules import Candidates, candidates_for
+from hynt.asking.number_relations import within_reach
+from hynt.asking.predictor import LEVEL, Predictor
+from hynt.asking.question import AskedFact, ask
+from hynt.asking.question_parts import parts_of, wishes_of
+from hynt.asking.question_words import answer_id, qualifier_texts, said
+from hynt.asking.refusals import non_finite
+from hynt.explanation.answer_changes import number_changes, rank_changes
+from hynt.explanation.attention_weights import AttentionWeights, attention_of
+from hynt.explanation.changed_questions import ChangedQuestion, can_hide, changed_scores, without_qualifiers
+from hynt.explanation.explanations import Change, Explanation, Influence
+from hynt.graph.components import FIRST_QUALIFIER, HEAD, NUMBER_KIND, RELATION, TAIL, position_name
+from hynt.models.contract import Part
+
+TOP = 5
+"""How many answers to the whole question an explanation shows."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Taken:
+    """One part of a question taken away."""
+
+    part: str
+    says: str
+    change: Change
+    question: ChangedQuestion
+    qualifier: int | None  # the one removed
+    position: int | None  # the one hidden
+
+
+def explain(
+    predictor: Predictor,
+    fact: Any,
+    *,
+    answer: str | None = None,
+    candidates: Any = (),
+    level: float = LEVEL,
+) -> Explanation:
+    """What mattered to the first answer to a fact with one "?" in it, or to `answer`, an entity or a relation."""
+    asked = ask(predictor.graph, *parts_of(fact), predictor.names)
+    allowed = candidates_for(predictor.graph, asked, wishes_of(candidates), predictor.names)
+    about = None if answer is None else answer_id(asked, answer, predictor.names)
+    return explain_asked(predictor, asked, allowed, about, level)
+
+
+def explain_asked(
+    predictor: Predictor, asked: AskedFact, candidates: Candidates, about: int | None = None, level: float = LEVEL
+) -> Explanation:
+    """The same for a question that was resolved already; `about` is an entity's or a relation's id."""
+    answers = predictor.answer(asked, candidates, TOP, level)
+    asked = within_reach(asked, predictor.loaded.scaling)
+    taken = taken_away(predictor, asked)
+    scores = changed_scores(
+        predictor.loaded, predictor.device, [ChangedQuestion(asked), *(one.question for one in taken)]
+    )
+    if not all(np.isfinite(one).all() for one in scores):
+        raise non_finite(predictor.loaded, f"{asked.text}, or to a part of it,")
+    notes = list(answers.notes)
+    if not can_hide(predictor.loaded.model):
+        notes.append("this model reads facts with one hidden component only: other components cannot be hidden")
+    if asked.kind == NUMBER_KIND:
+        explained, outcomes = None, number_changes(predictor, asked, answers, scores)
+    else:
+        explained, outcomes = rank_changes(predictor, asked, candidates, about, scores)
+    row = 0
+    if asked.tried is not None and explained is not None:  # the row that has the number on this relation's scale
+        identity = predictor.graph.vocabulary.relation_ids[explained.id]
+        row = int(np.flatnonzero(asked.tried == identity)[0])
+    attention = attention_of(predictor.loaded, predictor.device, asked, row)
+    if attention is None:
+        notes.append("this model has no context transformer: there is no attention to show")
+    influences = [
+        Influence(
+            one.part,
+            one.says,
+            one.change,
+            **outcome._asdict(),
+            context_attention=_context_attention(attention, one),
+            prediction_attention=_prediction_attention(attention, one),
+        )
+        for one, outcome in zip(taken, outcomes, strict=True)
+    ]
+    influences.sort(key=lambda one: -one.size)
+    tokens = () if attention is None else ("triplet", *qualifier_texts(predictor.graph, asked))
+    return Explanation(answers, explained, tuple(influences), attention, tokens, tuple(notes))
+
+
+def taken_away(predictor: Predictor, asked: AskedFact) -> list[_Taken]:
+    """All that can be taken away from a question, in the order of the fact."""
+    graph, model = predictor.graph, predictor.loaded.model
+    own = (asked.position - FIRST_QUALIFIER) // 2 if asked.position >= FIRST_QUALIFIER else None
+    texts, count = qualifier_texts(graph, asked), int(asked.table.offsets[1])
+    others = [number for number in range(count) if number != own]
+    found = []
+    if Part.QUALIFIERS in model.reads:
+        for number in others:
+            fewer = without_qualifiers(asked, frozenset([number]))
+            found.append(
+                _Taken(f"qualifier {number + 1}", texts[number], "removed", ChangedQuestion(fewer), number, None)
+            )
+        if len(others) > 1:
+            bare = ChangedQuestion(without_qualifiers(asked, frozenset(others)))
+            found.append(_Taken("all qualifiers", "", "removed", bare, None, None))
+    if can_hide(model):
+        places = [HEAD, RELATION, TAIL]
+        for number in range(count):
+            # Of another qualifier only the value: hiding its relation too is much like removing it.
+            first = FIRST_QUALIFIER + 2 * number
+            places += [first, first + 1] if number == own else [first + 1]
+        for place in places:
+            if place != asked.position and not (asked.tried is not None and place == asked.position + 1):
+                hidden = ChangedQuestion(asked, frozenset([place]))
+                found.append(_Taken(position_name(place), said(graph, asked, place), "hidden", hidden, None, place))
+    return found
+
+
+def _context_attention(attention: AttentionWeights | None, one: _Taken) -> float | None:
+    """How much the context transformer looked at a qualifier that was removed."""
+    if attention is None or one.qualifier is None:
+        return None
+    return float(attention.on_context[1 + one.qualifier])
+
+
+def _prediction_attention(attention: AttentionWeights | None, one: _Taken) -> float | None:
+    """How much the prediction transformer looked at a component that was hidden, where it stands beside the hole."""
+    on_parts = None if attention is None else attention.on_parts
+    if attention is None or on_parts is None or one.position is None or one.position not in attention.parts:
+        return None
+    return float(on_parts[attention.parts.index(one.position)])

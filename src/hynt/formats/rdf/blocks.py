@@ -1,0 +1,245 @@
+"""What the triples of one subject say: facts of an ordinary subject, of a reifier, or of one of Wikidata's
+statements."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from hynt.errors import RecordProblem
+from hynt.formats.names import check_name
+from hynt.formats.rdf import wikidata
+from hynt.formats.rdf.names import (
+    REIFIES,
+    TEXT_FOR_PEOPLE,
+    TYPE,
+    WIKIDATA_DIRECT,
+    WIKIDATA_STATEMENT,
+    entity_name,
+    relation_name,
+)
+from hynt.formats.rdf.parsing import TripleTerm
+from hynt.formats.rdf.values import TEXTS, ReadValue, literal_values, node_value
+from hynt.formats.rdf.wikidata import MAIN, MAIN_NODE, QUALIFIER, QUALIFIER_NODE, is_statement, is_unknown_value
+from hynt.graph.fact import Fact, Qualifier
+
+if TYPE_CHECKING:
+    from hynt.formats.report import ReadReport
+
+Block: TypeAlias = Mapping[tuple[str, Any], int]
+_NOT_KEPT = frozenset({"text-literal", "unsupported-datatype", "unknown-value", "nested-annotation"})
+"""Reasons for which a qualifier is left out and noted, while its fact stays."""
+LEFT_OUT = frozenset({"text-literal", "unsupported-datatype", "unknown-value", "no-value", "deprecated-rank"})
+"""Reasons that are no fault of the file: what RDF can say and a fact cannot hold, or what Wikidata itself withdrew."""
+_NO_FACT = Fact("", "", "")
+
+
+class Record(NamedTuple):
+    """A candidate fact: the fact, or why it is none."""
+
+    line: int
+    fact: Fact = _NO_FACT
+    problem: RecordProblem | None = None
+
+
+class BlockReader:
+    """Reads blocks; knows what other blocks said about links, value nodes and annotations."""
+
+    def __init__(
+        self, report: ReadReport, *, keep_text: bool, annotated: Collection[TripleTerm], reifiers: Collection[str]
+    ) -> None:
+        self._report = report
+        self._keep_text = keep_text
+        self._annotated = annotated
+        self._reifiers = reifiers
+        self.links: dict[str, tuple[str, str]] = {}  # statement node → item, predicate
+        self.values: dict[str, dict[str, Any]] = {}  # value node → what it says
+
+    def is_complete(self, subject: str, block: Block) -> bool:
+        """Whether a block can be read now, or waits for others."""
+        if not is_statement(subject):
+            return True
+        has_main = any(key[0].startswith(MAIN) or _is_no_value(key) for key in block)
+        nodes = (value for predicate, value in block if predicate.startswith((MAIN_NODE, QUALIFIER_NODE)))
+        return subject in self.links and has_main and all(node in self.values for node in nodes)
+
+    def records(self, subject: str, block: Block) -> Iterator[Record]:
+        """The candidate facts of a block."""
+        if is_statement(subject):
+            yield from self._statement(subject, block)
+        elif any(predicate == REIFIES and isinstance(value, TripleTerm) for predicate, value in block):
+            yield from self._reifier(block)
+        elif wikidata.is_bookkeeping(subject, block.keys()):
+            for line in block.values():
+                self._report.line = line
+                self._report.note("wikidata-bookkeeping", f"{subject} is about the dump itself.", "It is left out.")
+        else:
+            yield from self._ordinary(subject, block)
+
+    def _ordinary(self, subject: str, block: Block) -> Iterator[Record]:
+        head = entity_name(subject)
+        stated = {relation_name(predicate) for predicate, value in block if is_statement(value)}
+        for (predicate, value), line in block.items():
+            role, relation = _role(predicate)
+            if role == "skip" or (self._annotated and TripleTerm(subject, predicate, value) in self._annotated):
+                continue  # in the second case the reifier is the record
+            if role == "direct" and relation in stated:
+                continue  # the short form of a statement
+            if value.__class__ is not str:
+                if role != "text" or isinstance(value, TripleTerm) or value.datatype.value not in TEXTS:
+                    yield from self._facts(line, subject, predicate, value, ())
+            elif value.startswith(WIKIDATA_STATEMENT):
+                continue  # the statement is the record
+            elif role == "direct" and is_unknown_value(value):
+                yield Record(line, problem=_unknown_value())
+            elif relation == TYPE and value.startswith(wikidata.WIKIBASE):
+                continue
+            elif value in self._reifiers:
+                yield Record(line, problem=_nested())
+            else:
+                yield Record(line, Fact(head, relation, entity_name(value)))
+
+    def _reifier(self, block: Block) -> Iterator[Record]:
+        targets = [(value, line) for (predicate, value), line in block.items() if predicate == REIFIES]
+        try:
+            qualifiers = tuple(self._qualifiers(block))
+        except RecordProblem as problem:
+            yield from (Record(line, problem=problem) for _, line in targets)
+            return
+        for target, line in targets:
+            if not isinstance(target, TripleTerm) or target.subject in self._reifiers:
+                yield Record(line, problem=_nested())
+            else:
+                yield from self._facts(line, target.subject, target.predicate, target.object, qualifiers)
+
+    def _qualifiers(self, block: Block) -> Iterator[Qualifier]:
+        for (predicate, value), line in block.items():
+            if predicate != REIFIES and not self._is_text_for_people(predicate, value):
+                yield from self._qualifier(line, relation_name(predicate), value)
+
+    def _qualifier(self, line: int, relation: str, value: Any) -> Iterator[Qualifier]:
+        check_name(relation, "qualifier relation")
+        try:
+            for suffix, read in self._values(value):
+                yield Qualifier(relation + suffix, read)
+        except RecordProblem as problem:
+            if problem.reason not in _NOT_KEPT:
+                raise
+            self._report.line = line
+            self._report.note(f"qualifier-{problem.reason}", f"qualifier {relation}: {problem.what}", "It is left out.")
+
+    def _facts(
+        self, line: int, subject: str, predicate: str, value: Any, qualifiers: tuple[Qualifier, ...]
+    ) -> Iterator[Record]:
+        try:
+            for suffix, read in self._values(value):
+                yield Record(line, Fact(entity_name(subject), relation_name(predicate) + suffix, read, qualifiers))
+        except RecordProblem as problem:
+            yield Record(line, problem=problem)
+
+    def _values(self, value: Any) -> list[ReadValue]:
+        if isinstance(value, str):
+            if value in self._reifiers or is_statement(value):
+                raise _nested()
+            return node_value(value)
+        if isinstance(value, TripleTerm):
+            raise _nested()
+        return literal_values(value, self._keep_text)
+
+    def _statement(self, subject: str, block: Block) -> Iterator[Record]:
+        line = next(iter(block.values()))
+        item, link = self.links.pop(subject, ("", ""))
+        try:
+            yield from self._linked_statement(line, item, link, block)
+        except RecordProblem as problem:
+            yield Record(line, problem=problem)
+
+    def _linked_statement(self, line: int, item: str, link: str, block: Block) -> Iterator[Record]:
+        if not item:
+            raise RecordProblem(
+                "statement-without-item", "no item links to this statement.", "Get the whole dump, or the truthy one."
+            )
+        if (wikidata.RANK, wikidata.DEPRECATED) in block:
+            raise RecordProblem(
+                "deprecated-rank", "the statement has Wikidata's deprecated rank.", "Nothing: it is known to be wrong."
+            )
+        main = [(predicate, value) for predicate, value in block if predicate.startswith(MAIN)]
+        nodes = [value for predicate, value in main if predicate.startswith(MAIN_NODE)]
+        simple = [value for predicate, value in main if "/" not in predicate[len(MAIN) :]]
+        if not main:
+            if any(_is_no_value(key) for key in block):
+                raise RecordProblem(
+                    "no-value", "the statement says that there is no value.", "Nothing: a fact needs a tail."
+                )
+            raise RecordProblem("statement-without-value", "the statement has no value.", "Get the dump again.")
+        values = (
+            wikidata.node_values(self._known(nodes[0]))
+            if nodes
+            else self._statement_values(simple[0] if simple else "_:")
+        )
+        qualifiers = tuple(self._statement_qualifiers(block))
+        for suffix, value in values:
+            yield Record(line, Fact(entity_name(item), relation_name(link) + suffix, value, qualifiers))
+
+    def _statement_qualifiers(self, block: Block) -> Iterator[Qualifier]:
+        with_nodes = {
+            predicate[len(QUALIFIER_NODE) :] for predicate, _ in block if predicate.startswith(QUALIFIER_NODE)
+        }
+        for (predicate, value), line in block.items():
+            name = predicate.removeprefix(QUALIFIER)
+            if predicate.startswith(QUALIFIER_NODE):
+                relation = predicate.removeprefix(QUALIFIER_NODE)
+                for suffix, read in wikidata.node_values(self._known(value)):
+                    yield Qualifier(relation + suffix, read)
+            elif name != predicate and "/" not in name:
+                if isinstance(value, str) and is_unknown_value(value):
+                    self._report.line = line
+                    self._report.note("qualifier-unknown-value", f"qualifier {name}: unknown value.", "It is left out.")
+                elif isinstance(value, str) or name not in with_nodes:
+                    yield from self._qualifier(line, name, value)
+
+    def _statement_values(self, value: Any) -> list[ReadValue]:
+        if isinstance(value, str) and is_unknown_value(value):
+            raise _unknown_value()
+        return self._values(value)
+
+    def _known(self, node: str) -> wikidata.ValueNode:
+        found = self.values.get(node)
+        if found is None:
+            raise RecordProblem(
+                "value-node-missing",
+                f"the file does not hold the value node {node}.",
+                "Its unit is unknown: get the whole dump.",
+            )
+        return found
+
+    def _is_text_for_people(self, predicate: str, value: Any) -> bool:
+        return (
+            predicate in TEXT_FOR_PEOPLE and not isinstance(value, str | TripleTerm) and value.datatype.value in TEXTS
+        )
+
+
+@lru_cache(maxsize=65_536)
+def _role(predicate: str) -> tuple[Literal["fact", "text", "direct", "skip"], str]:
+    """What a predicate is for at an ordinary subject, and the relation it names."""
+    if predicate.startswith((wikidata.WIKIBASE, wikidata.DIRECT_NORMALIZED)):
+        return "skip", predicate  # Wikibase's own counts, and direct triples said again with full IRIs
+    if predicate in TEXT_FOR_PEOPLE:
+        return "text", relation_name(predicate)
+    return "direct" if predicate.startswith(WIKIDATA_DIRECT) else "fact", relation_name(predicate)
+
+
+def _is_no_value(key: tuple[str, Any]) -> bool:
+    return key[0] == TYPE and isinstance(key[1], str) and key[1].startswith(wikidata.NO_VALUE)
+
+
+def _unknown_value() -> RecordProblem:
+    return RecordProblem("unknown-value", "the value exists but nobody knows it.", "Nothing: a fact needs a tail.")
+
+
+def _nested() -> RecordProblem:
+    return RecordProblem(
+        "nested-annotation", "a statement about a statement about a statement cannot be a fact.",
+        "Say it about the innermost triple.",
+    )  # fmt: skip

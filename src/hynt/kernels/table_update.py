@@ -1,0 +1,79 @@
+"""Adam in one sweep over a large table, or over many small tensors laid side by side: a Triton kernel.
+
+PyTorch's fused kernel gives 65,536 numbers to one processor: a table of millions leaves half the memory's speed
+unused, and many small tensors leave most processors idle. Import this module only where Triton is installed.
+"""
+
+from __future__ import annotations
+
+import math
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+BLOCK = 1024
+"""Numbers a program moves. Tensors that lie side by side begin at multiples of it, so that each block has one owner."""
+
+
+@triton.jit
+def _complement(x):  # type: ignore[no-untyped-def]
+    """1 − e^x for x < 0; near 0 by its series, where a plain difference would lose digits."""
+    return tl.where(x > -0.03, -x * (1 + x * (1 / 2 + x * (1 / 6 + x / 24))), 1 - tl.exp(x))
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _sweep(  # type: ignore[no-untyped-def]
+    parameter, gradient, mean, square, owners, moves, steps, rate, scale, failed, count,
+    log1: tl.constexpr, log2: tl.constexpr, less1: tl.constexpr, less2: tl.constexpr, epsilon: tl.constexpr,
+    block: tl.constexpr, shared: tl.constexpr,
+):  # fmt: skip
+    owner = 0
+    moving = tl.load(failed) == 0
+    if shared:
+        owner = tl.load(owners + tl.program_id(0))
+        moving = moving & (tl.load(moves + owner) > 0)
+    if moving:
+        at = tl.program_id(0).to(tl.int64) * block + tl.arange(0, block)
+        inside = at < count
+        step = tl.load(steps + owner) + 1
+        correction1 = _complement(step * log1)  # 1 − β1^step
+        correction2 = _complement(step * log2)
+        g = tl.load(gradient + at, inside).to(tl.float32) / tl.load(scale)
+        m = tl.load(mean + at, inside)
+        v = tl.load(square + at, inside)
+        m = m + less1 * (g - m)
+        v = v + less2 * (g * g - v)
+        size = tl.load(rate) / correction1
+        width = tl.sqrt(v) / tl.sqrt(correction2) + epsilon
+        tl.store(parameter + at, tl.load(parameter + at, inside) - size * m / width, inside)
+        tl.store(mean + at, m, inside)
+        tl.store(square + at, v, inside)
+
+
+def update_table(
+    parameter: Tensor,
+    gradient: Tensor,
+    mean: Tensor,
+    square: Tensor,
+    steps: Tensor,
+    rate: Tensor,
+    scale: Tensor,
+    failed: Tensor,
+    betas: tuple[float, float],
+    epsilon: float,
+    owners: Tensor | None = None,
+    moves: Tensor | None = None,
+) -> None:
+    """One step of Adam (Kingma and Ba, algorithm 1) in place: gradients divided by `scale`, nothing moves if `failed`.
+
+    All tensors are contiguous and on one GPU; `rate`, `scale` and `failed` are () float32. `steps` () counts the steps
+    so far. Where several tensors lie side by side, `owners` (blocks,) int32 says whose each block is, `steps` and
+    `moves` (tensors,) float32 are by owner, and those whose entry in `moves` is 0 stay. The caller counts the steps.
+    """
+    count, shared = parameter.numel(), owners is not None
+    _sweep[(triton.cdiv(count, BLOCK),)](
+        parameter, gradient, mean, square, owners if shared else steps, moves if shared else steps, steps, rate, scale,
+        failed, count, math.log(betas[0]), math.log(betas[1]), 1 - betas[0], 1 - betas[1],
+        epsilon, BLOCK, shared,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What a model learns from: streams of items, and the losses they are judged by."""

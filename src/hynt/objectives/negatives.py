@@ -1,0 +1,183 @@
+"""The stream "facts with negatives": every fact once an epoch, and beside it the same fact with a component exchanged.
+
+All negatives of an epoch are drawn at once, before it begins: what is drawn follows from (seed, epoch) alone, draws
+that happen to be true are repeated without holding up a step, and steps have static shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple, Protocol, cast, runtime_checkable
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor, nn
+
+from hynt.batches.buckets import Layout, layout_of, places
+from hynt.batches.corruption import Corrupter, Corruption, relation_at, value_at
+from hynt.batches.epoch_plan import EpochPlanner, Steps
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.filling import fill
+from hynt.batches.known_facts import Exchange
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.batches.masking import hide
+from hynt.batches.seeds import generator_for
+from hynt.objectives.streams import Loss, LossFunction, StepItems
+
+
+@runtime_checkable
+class FactScorer(Protocol):
+    """A model that says how true a whole fact is: what this stream trains."""
+
+    corruption: Corruption
+
+    def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
+        """(rows,) how true each fact is, in a batch that hides nothing. `real` (rows,) bool is false for filler, which
+        must not reach statistics of the batch.
+        """
+        ...
+
+
+def logistic_loss(scores: Tensor) -> Tensor:
+    """(1 + negatives, rows) −log σ(score) of facts, in the first row, and −log σ(−score) of their negatives."""
+    return torch.cat([functional.softplus(-scores[:1]), functional.softplus(scores[1:])])
+
+
+def softmax_loss(scores: Tensor, weight: Tensor) -> Tensor:
+    """(rows,) −log of the share that facts, in the first of (1 + negatives, rows) scores, have of the exponentials of
+    their column; those of weight 0 have no part in it.
+    """
+    shown = scores.masked_fill(weight == 0, float("-inf"))
+    return torch.logsumexp(torch.cat([scores[:1], shown[1:]]), 0) - scores[0]
+
+
+class NegativeShape(NamedTuple):
+    """All that decides the shapes of a step."""
+
+    layout: Layout  # of facts alone; the batch that a model sees has each segment 1 + negatives times
+    negatives: int
+
+    def doubled(self) -> Layout:
+        """The layout with facts and their negatives: in each segment first the facts, then each set of negatives."""
+        return layout_of((rows * (1 + self.negatives), capacity) for rows, capacity in self.layout.segments)
+
+
+class _NegativeSteps(NamedTuple):
+    """The steps of one shape."""
+
+    shape: NegativeShape
+    indices: Tensor  # (steps, 4, batch rows) int64: fact, position, and the entity and the relation to stand there
+    weights: Tensor  # (steps, batch rows) float32: 1, or 0 for filler
+
+
+class NegativeEpoch:
+    """The steps of an epoch with their negatives."""
+
+    def __init__(self, groups: list[_NegativeSteps], order: tuple[tuple[int, int], ...]) -> None:
+        self.groups, self.order = groups, order
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def items(self, index: int) -> StepItems:
+        """Facts, what to exchange, and weights."""
+        group, row = self.order[index]
+        shape, indices, weights = self.groups[group]
+        return StepItems(shape, (indices[row], weights[row]))
+
+
+class NegativeFacts:
+    """Training items of models that tell true facts from false ones."""
+
+    parts: tuple[str, ...] = ("fact",)
+
+    def __init__(self, facts: FactTensors, batch_size: int, corruption: Corruption) -> None:
+        self.facts, self.corruption = facts, corruption
+        self.item_count = len(facts)
+        self.planner = EpochPlanner(facts, batch_size)
+        self.corrupter = Corrupter(facts, corruption)
+
+    def epoch(self, seed: int, epoch: int) -> NegativeEpoch:
+        """Deals the facts to steps and draws their negatives."""
+        plan = self.planner.plan(seed, epoch)
+        generator = generator_for(seed, epoch, "negatives")
+        return NegativeEpoch([self._with_negatives(group, generator) for group in plan.groups], plan.places)
+
+    def is_common(self, shape: Hashable) -> bool:
+        """Steps with rare long facts are few: they are not worth a minute of compiling."""
+        return isinstance(shape, NegativeShape) and shape.layout == self.planner.regular.layout
+
+    def loss_for(self, shape: Hashable) -> LossFunction:
+        """Scores facts and negatives in one batch and sets each fact against its own."""
+        assert isinstance(shape, NegativeShape)
+        facts, layout = self.facts, shape.doubled()
+        at = places(layout, facts.device)
+        order = _by_set(shape).to(facts.device)
+        is_choice = self.corruption.loss == "softmax"
+
+        def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
+            (rows, asked, entity, relation), weights = tensors
+            batch, _ = hide(facts, rows, asked, layout, at)
+            scorer = cast(FactScorer, model)
+            scores = scorer.score_facts(fill(batch, entity, relation), weights > 0).float()[order]
+            weight = weights[order]  # (1 + negatives, rows)
+            # A fact for which no draw was false has nothing to be set against.
+            weight = torch.cat([weight[:1] * (weight[1:].sum(0, keepdim=True) > 0), weight[1:]])
+            if is_choice:
+                each, weight = softmax_loss(scores, weight), weight[0]
+            else:
+                each = logistic_loss(scores)
+            total, count = (each * weight).sum(), weight.sum()
+            return Loss(total / count.clamp(min=1), total.unsqueeze(0), count.unsqueeze(0))
+
+        return loss
+
+    def _with_negatives(self, steps: Steps, generator: torch.Generator) -> _NegativeSteps:
+        layout, count = steps.shape.layout, self.corruption.negatives
+        shape, size = NegativeShape(layout, count), layout.rows
+        rows, drawn = steps.indices[:, :size], steps.indices[:, size : 2 * size]
+        # A row is real if some task lists it with a weight.
+        real = torch.zeros_like(rows, dtype=torch.float32)
+        real = real.scatter_add(1, steps.indices[:, 2 * size :], steps.weights)
+        repeated = rows.repeat(1, count)
+        # To be chosen among, negatives of a fact must answer the same question: they exchange the same component.
+        questions = 1 if self.corruption.loss == "softmax" else count
+        by_step = self.corruption.coin == "step"
+        coins = torch.rand(len(rows), 1 if by_step else questions * size, generator=generator, dtype=torch.float64)
+        where = torch.rand(len(rows), questions * size, generator=generator, dtype=torch.float64)
+        of_relation = coins.to(rows.device) < self.corrupter.relation_share
+        exchange, false = self.corrupter.draw(
+            repeated.flatten(), _for_each_set(of_relation, repeated).flatten(),
+            _for_each_set(where.to(rows.device), repeated).flatten(), generator,
+        )  # fmt: skip
+        # The facts themselves are filled with what they had: any position serves, so the plan's own is taken.
+        own = self._own(rows.flatten(), drawn.flatten())
+        columns = [
+            torch.cat([mine.view(rows.shape), other.view(repeated.shape)], 1)
+            for mine, other in (
+                (rows, repeated), (own.asked, exchange.asked), (own.entity, exchange.entity),
+                (own.relation, exchange.relation),
+            )
+        ]  # fmt: skip
+        weights = torch.cat([real, real.repeat(1, count) * false.view(repeated.shape)], 1)
+        inverse = torch.argsort(_by_set(shape).flatten()).to(rows.device)
+        return _NegativeSteps(shape, torch.stack(columns, 1)[:, :, inverse], weights[:, inverse])
+
+    def _own(self, rows: Tensor, asked: Tensor) -> Exchange:
+        """What stands at a position of a fact anyway."""
+        return Exchange(asked, value_at(self.facts, rows, asked), relation_at(self.facts, rows, asked))
+
+
+def _for_each_set(drawn: Tensor, repeated: Tensor) -> Tensor:
+    """(steps, sets × rows) what was drawn for each step, for each row of one set, or for each of all."""
+    return drawn.expand_as(repeated) if drawn.shape[1] == 1 else drawn.repeat(1, repeated.shape[1] // drawn.shape[1])
+
+
+def _by_set(shape: NegativeShape) -> Tensor:
+    """(1 + negatives, rows) int64: where the batch holds the facts, and then each set of negatives, fact by fact."""
+    found, start = [], 0
+    for rows, _ in shape.layout.segments:
+        block = torch.arange(rows * (1 + shape.negatives)).view(1 + shape.negatives, rows)
+        found.append(start + block)
+        start += block.numel()
+    return torch.cat(found, 1)

@@ -1,1 +1,0 @@
-"""Asking a trained run: one question at a time, with probabilities that mean what they say."""

@@ -1,0 +1,1 @@
+"""The report of a run: one page, a file per part of it."""

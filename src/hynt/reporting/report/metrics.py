@@ -1,0 +1,199 @@
+"""How good the run is, for the report: headlines, metrics beside trivial rows, and where it is weak."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hynt.reporting.charts_svg import share_bar
+from hynt.reporting.charts_svg_plots import interval_chart
+from hynt.reporting.page_html import Content, Markup, element, joined
+from hynt.reporting.page_tables import Column, Group, Row, figure, folded, paragraphs, section, table
+from hynt.reporting.report.paper import paper_figures
+from hynt.reporting.trivial_rows import SPAN, best_trivial, shared_scope, worse_than_trivial
+
+TITLES = {"link": "Links", "relation": "Relations", "number": "Numbers"}
+ASKED = {
+    "link": "Which entity is missing? Every entity of the graph is a candidate; other known answers are left out.",
+    "relation": "Which relation is missing? Every relation is a candidate.",
+    "number": "Which number is missing? Errors are on a scale from 0 to 1, the training range of each relation.",
+}
+METRICS = {"link": ("mrr", "hits@1", "hits@3", "hits@10"), "relation": ("mrr", "hits@1", "hits@3", "hits@10"),
+           "number": ("rmse", "mae")}  # fmt: skip
+WORDS = {"mrr": "MRR", "hits@1": "Hits@1", "hits@3": "Hits@3", "hits@10": "Hits@10", "rmse": "RMSE", "mae": "MAE"}
+SCOPES = {"all": "All components", "triplet": "Components of the triplet"}
+GROUPINGS = {
+    "position": "hidden position", "qualifiers": "qualifiers of the fact",
+    "frequency": "times training holds the entity", "relation": "relation",
+}  # fmt: skip
+MOST_RELATIONS = 15
+
+Found = Mapping[str, Any]
+
+
+def headlines(measured: Found) -> Markup:
+    """The few numbers that people look for first."""
+    tiles = []
+    evaluation, protocol = measured["evaluation"], measured["evaluation"]["protocol"]
+    for task, metric in (("link", "mrr"), ("relation", "mrr"), ("number", "rmse")):
+        if task not in evaluation or evaluation[task]["all"][metric] is None:
+            continue
+        scope = shared_scope(evaluation, measured["references"], task) or "all"
+        trivial, own = best_trivial(measured["references"], task, metric, scope), evaluation[task][scope][metric]
+        beside = "" if trivial is None else _beside(task, own, *trivial)
+        tiles.append(
+            _tile(f"{TITLES[task]}, {WORDS[metric]}", f"{own:.3f}",
+                  _ends(measured["intervals"][task][scope][metric], 3), beside)
+        )  # fmt: skip
+    covered = (measured["coverage"] or {}).get("levels", {}).get("0.9")
+    if covered and covered["coverage"] is not None:
+        tiles.append(
+            _tile("Truths in 90 % intervals", f"{100 * covered['coverage']:.1f} %", "",
+                  f"of {measured['coverage']['questions']:,} numbers")
+        )  # fmt: skip
+    return element("ul", *tiles, class_="tiles", aria_label=f"Headlines, {protocol['split']} split")
+
+
+def _beside(task: str, own: float, name: str, mark: float) -> str:
+    is_worse = own > mark if task == "number" else own < mark
+    return f"worse than {name}: {mark:.3f}" if is_worse else f"{name} has {mark:.3f}"
+
+
+def _tile(name: str, value: str, ends: str, beside: str) -> Markup:
+    return element(
+        "li", element("span", name, class_="tile-name"), element("strong", value),
+        element("span", ends, class_="ends") if ends else None, element("span", beside, class_="beside"),
+    )  # fmt: skip
+
+
+def metrics_section(measured: Found) -> Markup:
+    """Metrics with bootstrap intervals beside what needs no model, and beside the paper where it has a row."""
+    evaluation = measured["evaluation"]
+    protocol = evaluation["protocol"]
+    paper = paper_figures(protocol["graph"], protocol["trained_on"], protocol["split"])
+    parts: list[Content] = [
+        paragraphs(
+            "Intervals are 95 % bootstrap intervals, drawn over facts. The rows below the run are trivial answers from "
+            "the same training facts: a model that does not beat them has learned nothing of use."
+            + (" The paper’s row is what its authors print for HyNT on the graph of this name." if paper else "")
+        )
+    ]
+    parts += [
+        element("p", warning[0].upper() + warning[1:], class_="notice")
+        for warning in worse_than_trivial(evaluation, measured["references"])
+    ]
+    for task in ("link", "relation", "number"):
+        if task not in evaluation:
+            continue
+        parts.append(
+            element(
+                "div",
+                element("h3", TITLES[task]), element("p", ASKED[task], class_="lead"),
+                element(
+                    "div", _task_table(measured, task, paper), _task_chart(measured, task, paper),
+                    class_="pair metrics",
+                ),
+                class_="task",
+            )
+        )  # fmt: skip
+    unanswered = protocol.get("unanswered", {})
+    if unanswered:
+        listed = ", ".join(f"{count:,} of {TITLES[task].lower()}" for task, count in unanswered.items())
+        parts.append(element("p", f"Questions that the model does not answer, and that count nowhere: {listed}."))
+    return section("metrics", "How good it is", *parts)
+
+
+def _task_table(measured: Found, task: str, paper: Mapping[str, Any]) -> Markup:
+    evaluation, model = measured["evaluation"], measured["evaluation"]["protocol"]["model"]
+    metrics = METRICS[task]
+    columns = [Column("model"), *(Column(WORDS[one], "number") for one in metrics), Column("asked", "number")]
+    groups = []
+    for scope, title in SCOPES.items():
+        if scope == "all" and shared_scope(evaluation, measured["references"], task) == "triplet":
+            continue  # the model answers nothing in qualifiers: what it was asked is the triplet
+        own = evaluation[task][scope]
+        limits = measured["intervals"][task][scope]
+        rows = [Row([f"{model}, this run", *(_with_ends(own[one], limits[one]) for one in metrics),
+                     f"{own['count']:,}"], "own")]  # fmt: skip
+        if scope in paper.get(task, {}):
+            figures = paper[task][scope]
+            cells = [_figure(figures[one]) if one in figures else "–" for one in metrics]
+            rows.append(Row(["hynt, the paper", *cells, "–"], "paper"))
+        for name, tasks in sorted(measured["references"].items()):
+            if task in tasks:
+                found = tasks[task][scope]
+                rows.append(Row([name, *(_figure(found[one]) for one in metrics), f"{found['count']:,}"]))
+        groups.append(Group(title, rows))
+    return table(f"{TITLES[task]}: metrics", columns, groups, hide_caption=True)
+
+
+def _task_chart(measured: Found, task: str, paper: Mapping[str, Any]) -> Markup:
+    metric = METRICS[task][0]
+    evaluation, protocol = measured["evaluation"], measured["evaluation"]["protocol"]
+    rows: list[tuple[str, float, Sequence[float] | None, str]] = []
+    scope = shared_scope(evaluation, measured["references"], task) or "all"
+    own = evaluation[task][scope][metric]
+    if own is not None:
+        rows.append((f"{protocol['model']}, this run", own, measured["intervals"][task][scope][metric], "own"))
+    if metric in paper.get(task, {}).get(scope, {}):
+        rows.append(("hynt, the paper", paper[task][scope][metric], None, "paper"))
+    for name, tasks in sorted(measured["references"].items()):
+        if task in tasks and tasks[task][scope][metric] is not None:
+            rows.append((name, tasks[task][scope][metric], None, "trivial"))
+    if not rows:
+        return Markup("")
+    better = "lower is better" if task == "number" else "higher is better"
+    chart = interval_chart(
+        f"{task}-side-by-side", f"{TITLES[task]}: {WORDS[metric]}", rows, f"{WORDS[metric]}, {better}"
+    )
+    return figure(chart, f"{WORDS[metric]} {SPAN[scope]}; the line through the dot is its 95 % interval.")
+
+
+def breakdown_section(measured: Found) -> Markup:
+    """Where it is good and where not."""
+    parts: list[Content] = [
+        element("p", "The same questions, grouped. A group with few questions says little about itself.", class_="lead")
+    ]
+    for task, groupings in ((task, measured["breakdowns"][task]) for task in TITLES if task in measured["breakdowns"]):
+        metric = METRICS[task][0]
+        tables = [_breakdown(task, metric, name, groupings[name]) for name in GROUPINGS if groupings.get(name)]
+        parts.append(element("h3", f"{TITLES[task]}, {WORDS[metric]}"))
+        parts.append(element("div", *tables, class_="cards"))
+    return section("breakdowns", "Where it is good, and where not", *parts)
+
+
+def _breakdown(task: str, metric: str, grouping: str, rows: Sequence[Found]) -> Markup:
+    title = f"{TITLES[task]} by {GROUPINGS[grouping]}"
+    columns = [
+        Column(GROUPINGS[grouping]),
+        Column(WORDS[metric], "number"),
+        Column("", "bar"),
+        Column("asked", "number"),
+    ]
+    told = [row for row in rows if row[metric] is not None]
+    if grouping == "relation":
+        told = sorted(told, key=lambda row: (-row["count"], str(row["group"])))
+    most = max((row[metric] for row in told), default=1.0) or 1.0
+    scale = most if task == "number" else 1.0
+    made = [
+        Row([str(row.get("label", row["group"])), _figure(row[metric]), share_bar(row[metric] / scale),
+             f"{row['count']:,}"])
+        for row in told
+    ]  # fmt: skip
+    shown, more = made[:MOST_RELATIONS], made[MOST_RELATIONS:]
+    rest = folded(f"{len(more):,} more", table(f"{title}, the others", columns, [Group("", more)], hide_caption=True))
+    return element("div", table(title, columns, [Group("", shown)]), rest if more else None, class_="card")
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _ends(limits: Sequence[float] | None, digits: int = 4) -> str:
+    return "" if limits is None else f"{limits[0]:.{digits}f} – {limits[1]:.{digits}f}"
+
+
+def _with_ends(value: float | None, limits: Sequence[float] | None) -> Content:
+    if value is None:
+        return "–"
+    return joined([element("b", _figure(value)), element("span", _ends(limits), class_="ends")])

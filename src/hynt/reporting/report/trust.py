@@ -1,0 +1,114 @@
+"""How far answers can be trusted, for the report: calibration, coverage, the surest and the least sure ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hynt.reporting.charts_svg import share_bar
+from hynt.reporting.charts_svg_plots import coverage_chart, reliability_chart
+from hynt.reporting.page_html import Content, Markup, element, joined
+from hynt.reporting.page_tables import Column, Group, Row, figure, section, table
+from hynt.reporting.report.metrics import TITLES
+
+Found = Mapping[str, Any]
+
+FITTED_ON = "valid"
+"""The split that calibration is fitted on, as `hynt.calibration.calibration` has it, which needs torch."""
+
+
+def trust_section(measured: Found) -> Markup:
+    """Whether probabilities and intervals keep their word."""
+    parts: list[Content] = []
+    if measured["not_calibrated"]:
+        text = f"Probabilities are not calibrated and numbers have no intervals: {measured['not_calibrated']}."
+        parts.append(element("p", text, class_="notice"))
+    elif measured["split"] == FITTED_ON:
+        text = "Temperature and intervals were fitted on this very split: they look better here than on a fresh one."
+        parts.append(element("p", text, class_="notice"))
+    charts = [_reliability(task, found) for task, found in measured["reliability"].items()]
+    if measured["coverage"]:
+        charts.append(_coverage(measured["coverage"]))
+    if not charts:
+        parts.append(element("p", "The split asks nothing that has a probability or an interval.", class_="notice"))
+    return section("trust", "How far to trust it", *parts, element("div", *charts, class_="charts"))
+
+
+def _reliability(task: str, found: Found) -> Markup:
+    of = "" if found["questions"] == found["of"] else f" (of {found['of']:,}, evenly thinned out)"
+    before, after = found["calibration_error_before"], found["calibration_error_after"]
+    caption = f"First answers to {found['questions']:,} questions{of}. "
+    if found["temperature"] is None:
+        caption += f"Expected calibration error {after:.4f}."
+        keys = [("after", "as given"), ("ideal", "ideal")]
+    else:
+        caption += (
+            f"One temperature, {found['temperature']:.2f}, fitted on valid, takes the expected calibration error from "
+            f"{before:.4f} to {after:.4f}."
+        )
+        keys = [("after", "calibrated"), ("before", "before"), ("ideal", "ideal")]
+    title = f"{TITLES[task]}: are probabilities right?"
+    return figure(reliability_chart(f"{task}-reliability", title, found), _captioned(title, caption), keys)
+
+
+def _coverage(found: Found) -> Markup:
+    levels = found["levels"]
+    nine = levels.get("0.9", {})
+    caption = f"Intervals of {found['questions']:,} numbers."
+    if nine.get("coverage") is not None:
+        caption += f" At 90 % they hold {100 * nine['coverage']:.1f} % of the truths"
+        if nine.get("mean_width") is not None:
+            caption += f" and are {100 * nine['mean_width']:.1f} % of the relation’s range wide on average"
+        caption += "."
+    title = "Numbers: do intervals hold the truth?"
+    chart = coverage_chart("coverage", title, levels)
+    return figure(chart, _captioned(title, caption), [("after", "measured"), ("ideal", "promised")])
+
+
+def _captioned(title: str, text: str) -> Markup:
+    return joined([element("b", title), " ", text])
+
+
+def answers_section(measured: Found) -> Markup:
+    """The ten answers it is surest of, and the ten it is least sure of."""
+    found = measured["answers"]
+    if found is None:
+        return Markup("")
+    of = "" if found["questions"] == found["of"] else f" of {found['of']:,}"
+    what = "entity" if found["task"] == "link" else "relation"
+    lead = (
+        f"First answers to {found['questions']:,}{of} held-out questions for a missing {what}: one of each fact, and "
+        f"at most {found['a_relation']} of a relation and position, so that the tables show more than one kind."
+    )
+    return section(
+        "answers", "What it is sure of, and what not", element("p", lead, class_="lead"),
+        _answers("Ten most certain answers", found["most"]),
+        _answers("Ten least certain answers", found["least"]),
+    )  # fmt: skip
+
+
+def _answers(title: str, rows: Sequence[Found]) -> Markup:
+    columns = [Column("question", "long"), Column("answer"), Column("probability", "number"), Column("", "bar"),
+               Column("right?")]  # fmt: skip
+    told = [
+        Row(
+            [
+                row["question"], row["answer"], _probability(row["probability"]), share_bar(row["probability"]),
+                _verdict(row),
+            ]
+        )
+        for row in rows
+    ]  # fmt: skip
+    return table(title, columns, [Group("", told)])
+
+
+def _verdict(row: Found) -> Markup:
+    if row["correct"]:
+        return element("span", "right", class_="right")
+    return joined([element("span", "wrong", class_="wrong"), element("span", f"it is {row['truth']}", class_="truth")])
+
+
+def _probability(value: float) -> str:
+    if 0.0005 <= value < 0.9995:
+        return f"{100 * value:.1f} %"
+    return "> 99.9 %" if value > 0.5 else "< 0.1 %"

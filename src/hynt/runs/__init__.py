@@ -1,0 +1,1 @@
+"""Runs as folders: settings, checkpoints, opening one, and scoring with it."""

@@ -1,0 +1,98 @@
+"""A run as something that answers: its model with trained weights, its graph and its scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from hynt import __version__
+from hynt.batches.number_scaling import NumberScaling
+from hynt.batches.seeds import derived_seed
+from hynt.errors import DataError
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.models.contract import Model
+from hynt.runs.checkpoint import WEIGHTS, checkpoint_name, checkpoints, fill, read_progress, weights_of
+from hynt.runs.hashed_files import remove_partial
+from hynt.runs.model_choice import build_model
+from hynt.runs.progress import Best, Progress
+from hynt.runs.run_folder import RunFolder
+from hynt.runs.settings import RunSettings
+from hynt.runs.training_data import TrainingData, training_data, training_splits
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedRun:
+    """A run, ready to be asked."""
+
+    run: RunFolder
+    settings: RunSettings
+    graph: KnowledgeGraph
+    scaling: NumberScaling
+    model: Model
+    literals: Any  # pa.StringArray where the model takes literals for entities, else None
+    epoch: int  # the epoch its weights are of
+    is_finished: bool  # false: training goes on, or was stopped
+
+    def described(self) -> dict[str, Any]:
+        """What a number of this run needs beside it to be compared with another."""
+        return {
+            "model": self.settings.model_name, "version": __version__, "seed": self.settings.seed,
+            "epoch": self.epoch, "trained_on": "+".join(training_splits(self.settings)),
+            "scaled_on": self.settings.scale_on, "finished": self.is_finished,
+        }  # fmt: skip
+
+
+def load_run(path: Path, device: torch.device | str = "cpu") -> LoadedRun:
+    """Opens a run and checks every file before it is used. An unfinished run answers with its best weights so far."""
+    run, device = RunFolder.open(path), torch.device(device)
+    settings, graph = run.settings(), run.graph()
+    scaling = run.scaling(graph)
+    data = training_data(graph, settings, scaling, device)
+    model = new_model(settings, data, device)
+    if run.is_finished:
+        fill(run.checked(WEIGHTS), weights_of(model))
+        epoch = int(run.manifest.get("training", {}).get("weights_of_epoch", 0))
+    else:
+        progress, folder = last_good(run)
+        if folder is None:
+            raise DataError(
+                "this run has no weights yet.",
+                where=str(path),
+                advice=f"Go on: hynt train GRAPH --out {path} --resume.",
+            )
+        epoch = progress.epoch
+        if progress.best is not None and settings.validation.keep_best:
+            folder, epoch = run.checkpoints / best_name(progress.best), progress.best.epoch
+        fill(folder / WEIGHTS, weights_of(model))
+    model.eval()
+    return LoadedRun(run, settings, graph, scaling, cast(Model, model), data.literals, epoch, run.is_finished)
+
+
+def new_model(settings: RunSettings, data: TrainingData, device: torch.device) -> nn.Module:
+    """The model before its first step: a function of the settings, the data and the seed."""
+    torch.default_generator.manual_seed(derived_seed(settings.seed, "weights"))
+    return build_model(settings, data.facts).to(device)
+
+
+def best_name(best: Best) -> str:
+    """The checkpoint of the best validation."""
+    return checkpoint_name(Progress(best.phase, best.epoch))
+
+
+def last_good(run: RunFolder, note: Callable[[str], None] | None = None) -> tuple[Progress, Path | None]:
+    """The latest checkpoint that is whole, and what it says; the very start where there is none."""
+    remove_partial(run.path)
+    if run.checkpoints.is_dir():
+        remove_partial(run.checkpoints)
+    for folder in reversed(checkpoints(run.checkpoints)):
+        try:
+            return read_progress(folder), folder
+        except DataError as problem:
+            if note is not None:
+                note(f"the checkpoint {folder.name} is passed over: {problem}")
+    return Progress(), None

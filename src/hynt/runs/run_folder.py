@@ -1,0 +1,186 @@
+"""A run is a folder that can be moved, resumed, evaluated and asked, and that says how it was made:
+
+    RUN/manifest.json        what this is, the graph's fingerprints, the hash of each file below
+        config.toml          all settings
+        scaling.json         how numbers were scaled
+        environment.json     versions and device
+        graph/               the graph, when it is small; else the manifest has its relative path
+        weights.safetensors  once training is over
+        metrics.jsonl        a line an epoch and a line a validation
+        reads.json           how often each held-out split was read by an evaluation
+        checkpoints/         while training goes on
+
+Every file that decides an answer is hashed, and checked before it is used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hynt import __version__
+from hynt.batches.number_scaling import NumberScaling
+from hynt.config import from_mapping, to_toml
+from hynt.errors import DataError, UsageError
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.storage import save_graph
+from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs.graph_identity import fingerprints, graph_of_run
+from hynt.runs.hashed_files import (
+    INDEX_NAME,
+    check_hash,
+    hashes,
+    index_text,
+    new_folder,
+    read_index,
+    remove_partial,
+    sha256_of,
+    write_atomically,
+)
+from hynt.runs.model_choice import package_of, settings_class_of_run
+from hynt.runs.run_place import check_is_run
+from hynt.runs.settings import RunSettings
+
+SCHEMA_VERSION = 1
+LARGEST_EMBEDDED = 50 * 2**20
+"""In bytes: a saved graph up to this size is kept inside the run."""
+
+CONFIG, SCALING, ENVIRONMENT = "config.toml", "scaling.json", "environment.json"
+METRICS, READS, GRAPH, CHECKPOINTS = "metrics.jsonl", "reads.json", "graph", "checkpoints"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A run on disk whose manifest is whole."""
+
+    path: Path
+    manifest: dict[str, Any]
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        settings: RunSettings,
+        graph: KnowledgeGraph,
+        scaling: NumberScaling,
+        environment: dict[str, Any],
+        graph_source: Path | None = None,
+    ) -> RunFolder:
+        """A new run, before its first step. `graph_source` is where the graph lies, for one too large to embed."""
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise UsageError(f"{path} exists already.", advice="Go on with it by --resume, or choose another --out.")
+        with new_folder(path) as staging:
+            if path.is_dir():
+                path.rmdir()  # an empty folder was made beforehand
+            (staging / CONFIG).write_text(to_toml(settings), encoding="utf-8", newline="\n")
+            scales = json.dumps(scaling.to_mapping(graph.vocabulary), indent=2, ensure_ascii=False)
+            (staging / SCALING).write_text(scales + "\n", encoding="utf-8", newline="\n")
+            words = json.dumps(environment, indent=2, ensure_ascii=False, sort_keys=True)
+            (staging / ENVIRONMENT).write_text(words + "\n", encoding="utf-8", newline="\n")
+            (staging / METRICS).touch()
+            (staging / READS).write_text(index_text({"valid": 0, "test": 0}), encoding="utf-8")
+            where = _place_graph(graph, staging, path, graph_source)
+            manifest = {
+                "schema_version": SCHEMA_VERSION, "hynt": __version__, "model_name": settings.model_name,
+                "graph": {"name": graph.name, "path": where, "fingerprints": fingerprints(graph)},
+                "files": hashes(staging, [CONFIG, SCALING, ENVIRONMENT]),
+            }  # fmt: skip
+            package = package_of(settings.model_name)
+            manifest |= {} if package is None else {"model_package": package}
+            (staging / INDEX_NAME).write_text(index_text(manifest), encoding="utf-8")
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """A run that is there. Its manifest is checked against its own hash."""
+        check_is_run(path)
+        manifest = read_index(path / INDEX_NAME)
+        version = manifest.get("schema_version")
+        if version != SCHEMA_VERSION:
+            raise DataError(
+                f"the run has schema version {version!r}; this hynt reads version {SCHEMA_VERSION}.",
+                where=str(path / INDEX_NAME), advice="Use the hynt that made it, or train again.",
+            )  # fmt: skip
+        return cls(path, manifest)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether training came to its end."""
+        return WEIGHTS in self.manifest["files"]
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / CHECKPOINTS
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / METRICS
+
+    def checked(self, name: str) -> Path:
+        """The path of a file, once it is known to be the one that was written."""
+        return check_hash(self.path, name, self.manifest["files"])
+
+    def settings(self) -> RunSettings:
+        """The settings it was made with."""
+        path = self.checked(CONFIG)
+        mapping = tomllib.loads(path.read_text(encoding="utf-8"))
+        name, package = str(mapping.get("model_name")), self.manifest.get("model_package")
+        settings: RunSettings = from_mapping(settings_class_of_run(name, package, str(self.path)), mapping)
+        return settings
+
+    def graph(self) -> KnowledgeGraph:
+        """The graph it was made with, refused when it is another one."""
+        return graph_of_run(self.path, self.manifest["graph"])
+
+    def scaling(self, graph: KnowledgeGraph) -> NumberScaling:
+        """How this run scales numbers."""
+        path = self.checked(SCALING)
+        return NumberScaling.from_mapping(json.loads(path.read_bytes()), graph.vocabulary, str(path))
+
+    def finish(self, weights: Path, summary: dict[str, Any]) -> RunFolder:
+        """Takes the chosen checkpoint's weights as the run's own. Until the manifest lists them, they are not."""
+        target = self.path / WEIGHTS
+        staged = self.path / f".partial-{WEIGHTS}"
+        staged.unlink(missing_ok=True)
+        shutil.copyfile(weights, staged)
+        with staged.open("rb+") as file:
+            os.fsync(file.fileno())
+        staged.replace(target)
+        files = {**self.manifest["files"], WEIGHTS: sha256_of(target)}
+        manifest = {**self.manifest, "files": files, "training": summary}
+        write_atomically(self.path / INDEX_NAME, index_text(manifest))
+        self.tidy()
+        return RunFolder.open(self.path)
+
+    def tidy(self) -> None:
+        """Removes what only training needed; said again for a run that was killed just before this."""
+        shutil.rmtree(self.checkpoints, ignore_errors=True)
+        remove_partial(self.path)
+
+    def reads(self, split: str) -> int:
+        """How often a held-out split was read to evaluate this run."""
+        return int(read_index(self.path / READS).get(split, 0))
+
+    def count_read(self, split: str) -> int:
+        """Counts one more reading of a split, and says how many there were."""
+        counts = read_index(self.path / READS)
+        counts[split] = int(counts.get(split, 0)) + 1
+        write_atomically(self.path / READS, index_text(counts))
+        return int(counts[split])
+
+
+def _place_graph(graph: KnowledgeGraph, staging: Path, run: Path, source: Path | None) -> str:
+    """Where the run finds its graph, relative to itself."""
+    known = sum(record.bytes for record in graph.manifest.files.values())
+    if source is None or known <= LARGEST_EMBEDDED:
+        save_graph(graph, staging / GRAPH)
+        size = sum(file.stat().st_size for file in (staging / GRAPH).iterdir())
+        if source is None or size <= LARGEST_EMBEDDED:
+            return GRAPH
+        shutil.rmtree(staging / GRAPH)
+    return Path(os.path.relpath(source.resolve(), run.resolve())).as_posix()

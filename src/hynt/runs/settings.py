@@ -1,0 +1,157 @@
+"""Everything that decides a training run, as frozen data. A run's `config.toml` is exactly this.
+
+What a model itself takes (its width, its layers) is the model's own dataclass; `settings_class` joins it, as the
+table `model`, with the settings that every model shares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, make_dataclass
+from typing import Annotated, Any, Literal
+
+from hynt.batches.components import Masking
+from hynt.config import Range, to_mapping
+from hynt.objectives.losses import LossSettings
+
+TrainOn = Literal["train", "train+valid"]
+ScaleOn = Literal["train", "all-splits"]
+Precision = Literal["auto", "bf16", "fp32"]
+
+Positive = Annotated[int, Range(1)]
+Share = Annotated[float, Range(0, 1, below_maximum=True)]
+
+
+@dataclass(frozen=True)
+class Optimiser:
+    """Adam, or plain gradient descent, with a bound on the gradient's norm."""
+
+    learning_rate: Annotated[float, Range(0, above_minimum=True)] = 1e-3
+    clip: Annotated[float, Range(0, above_minimum=True)] | None = None  # None: gradients are not clipped
+    beta1: Share = 0.9
+    beta2: Share = 0.999
+    epsilon: Annotated[float, Range(0, above_minimum=True)] = 1e-8
+    weight_decay: Annotated[float, Range(0)] = 0.0  # decoupled: times the rate, taken from every weight
+    method: Literal["adam", "sgd"] = "adam"  # "sgd" knows neither moments nor weight decay
+    table_rate: Annotated[float, Range(0, above_minimum=True)] = 0.05  # highest, of spread tables' row-wise Adagrad
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the learning rate moves. "cosine": annealing with warm restarts, stepped once an epoch; "linear": up from 0
+    over the first `warm_up` of all steps, then down to 0 at the end; "steps": times `decay` after each `period`.
+    """
+
+    epochs: Positive = 350
+    period: Positive = 50  # epochs of the first cycle; each later one is `growth` times as long
+    growth: Positive = 2
+    lowest_rate: Annotated[float, Range(0)] = 0.0
+    shape: Literal["cosine", "linear", "steps"] = "cosine"
+    warm_up: Share = 0.1  # of "linear"
+    decay: Annotated[float, Range(0, 1, above_minimum=True)] = 0.95  # of "steps"; 1 keeps the rate as it is
+    seconds: Annotated[float, Range(0, above_minimum=True)] | None = None  # of training, at most; None: all epochs
+
+    def cycle_ends(self) -> tuple[int, ...]:
+        """The epochs, counted from 1, after which a cycle ends, up to the last epoch; none without cycles."""
+        if self.shape != "cosine":
+            return ()
+        ends, end, length = [], self.period, self.period
+        while end <= self.epochs:
+            ends.append(end)
+            length *= self.growth
+            end += length
+        return tuple(ends)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """When the model is tried on the validation split, and on what it is judged."""
+
+    metric: str = "link.all.mrr"  # task.scope.metric; for a number task rmse or mae, of which less is better
+    every: Positive | None = None  # epochs; None: at the ends of cosine cycles and after the last epoch
+    patience: Positive | None = None  # stop after so many validations without a better one; None: never
+    keep_best: bool = True  # answer with the best validated weights; false: with those of the last epoch
+    seconds: Annotated[float, Range(0, above_minimum=True)] | None = None  # of training, after which it is due as well
+    facts: Positive | None = None  # how many facts of the split are asked about, drawn once; None: all
+
+
+@dataclass(frozen=True)
+class Saving:
+    """When a checkpoint is written besides at validations and at the end."""
+
+    minutes: Annotated[float, Range(0)] = 10.0
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """The settings that every model shares."""
+
+    seed: Annotated[int, Range(0)] = 0
+    batch_size: Positive = 2048
+    precision: Precision = "auto"  # bf16 on a GPU that has it, fp32 elsewhere; scores are always fp32
+    train_on: TrainOn = "train"
+    scale_on: ScaleOn = "train"
+    tables: Literal["whole", "spread"] = "whole"  # entity tables in every process, or rows spread over all of them
+    log_relations: tuple[str, ...] = ()  # number relations that the model sees on a log scale
+    optimiser: Optimiser = field(default_factory=Optimiser)
+    schedule: Schedule = field(default_factory=Schedule)
+    masking: Masking = field(default_factory=Masking)
+    losses: LossSettings = field(default_factory=LossSettings)
+    validation: Validation = field(default_factory=Validation)
+    saving: Saving = field(default_factory=Saving)
+
+    def __post_init__(self) -> None:
+        if self.train_on == "train+valid" and self.validation.patience is not None:
+            raise ValueError(
+                "training on train+valid leaves no validation split to stop early on: drop validation.patience, "
+                "or train on train alone"
+            )
+
+    def validation_epochs(self) -> tuple[int, ...]:
+        """The epochs, counted from 1, after which the model is validated; none when valid is trained on."""
+        if self.train_on == "train+valid":
+            return ()
+        last, every = self.schedule.epochs, self.validation.every
+        points = self.schedule.cycle_ends() if every is None else range(every, last + 1, every)
+        return tuple(sorted({*points, last}))
+
+
+@dataclass(frozen=True)
+class RunSettings(TrainingSettings):
+    """Shared settings, the model's name and the model's own settings. Made by `settings_class`."""
+
+    model_name: str = ""
+    model: Any = None
+
+
+_MADE: dict[tuple[str, type], type[RunSettings]] = {}
+
+
+def settings_class(model_name: str, model_settings: type) -> type[RunSettings]:
+    """The settings of a run of this model; `model_settings` is the model's own dataclass, all of it with defaults."""
+    key = (model_name, model_settings)
+    if key not in _MADE:
+        _MADE[key] = _made(model_name, model_settings)
+    return _MADE[key]
+
+
+def _made(model_name: str, model_settings: type) -> type[RunSettings]:
+    own = [("model_name", str, field(default=model_name)), ("model", model_settings, field(default=model_settings()))]
+    return make_dataclass("RunSettings", own, bases=(RunSettings,), frozen=True)
+
+
+def differences(old: RunSettings, new: RunSettings) -> list[str]:
+    """One line a setting that differs, `schedule.epochs: 350 → 700`; empty when they agree."""
+    before, after = _flat(to_mapping(old)), _flat(to_mapping(new))
+    return [
+        f"{path}: {before.get(path, 'none')} → {after.get(path, 'none')}"
+        for path in sorted(before.keys() | after.keys())
+        if before.get(path) != after.get(path)
+    ]
+
+
+def _flat(mapping: dict[str, Any], path: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in mapping.items():
+        place = f"{path}.{name}" if path else name
+        found |= _flat(value, place) if isinstance(value, dict) else {place: value}
+    return found

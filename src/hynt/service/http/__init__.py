@@ -1,0 +1,1 @@
+"""The HTTP side of the service: endpoints, limits, guards, and how it starts and stops."""

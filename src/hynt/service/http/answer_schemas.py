@@ -1,0 +1,305 @@
+"""What answers look like, for the OpenAPI description; most of them are written elsewhere and only passed on."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from hynt.service.http import described_examples as examples
+
+
+def _shown(*found: examples.Example) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": list(found)})
+
+
+class RankedAnswerModel(BaseModel):
+    rank: int
+    id: str
+    name: str
+    probability: float
+    score: float
+    known: list[str]
+
+
+class KnownNumberModel(BaseModel):
+    value: float
+    splits: list[str]
+
+
+class NumberAnswerModel(BaseModel):
+    value: float
+    text: str
+    unit: str
+    low: float | None
+    high: float | None
+    low_text: str | None
+    high_text: str | None
+    level: float
+    interval_from: str
+    training_low: float | None
+    training_high: float | None
+    known: list[KnownNumberModel]
+
+
+class AnswersModel(BaseModel):
+    """The answers to one question, best first."""
+
+    model_config = _shown(examples.ANSWERS, examples.NUMBER)
+
+    question: str
+    hole: str
+    kind: Literal["entity", "relation", "number"]
+    candidates: int
+    calibrated: bool
+    notes: list[str]
+    answers: list[RankedAnswerModel | NumberAnswerModel]
+
+
+class ResultsModel(BaseModel):
+    """The answers to each question of a batch, in its order."""
+
+    model_config = _shown({"results": [examples.ANSWERS]})
+
+    results: list[AnswersModel]
+
+
+class NamedModel(BaseModel):
+    id: str
+    name: str
+
+
+class EntityModel(NamedModel):
+    type: str
+    facts: int
+
+
+class FoundEntityModel(EntityModel):
+    match: Literal["exact", "prefix", "word", "similar"]
+
+
+class EntitiesModel(BaseModel):
+    model_config = _shown(examples.ENTITIES)
+
+    query: str
+    entities: list[FoundEntityModel]
+    more: bool
+
+
+class NumberModel(BaseModel):
+    number: float
+    literal: str
+    unit: str
+    text: str
+
+
+class QualifierModel(BaseModel):
+    relation: NamedModel
+    value: NamedModel | NumberModel
+
+
+class FactModel(BaseModel):
+    split: str
+    position: Literal["head", "tail", "value"]
+    text: str
+    head: NamedModel
+    relation: NamedModel
+    tail: NamedModel | NumberModel
+    qualifiers: list[QualifierModel]
+
+
+class EntityFactsModel(BaseModel):
+    model_config = _shown(examples.ENTITY_FACTS)
+
+    entity: EntityModel
+    counts: dict[str, int]
+    total: int
+    offset: int
+    facts: list[FactModel]
+
+
+class RelationModel(NamedModel):
+    kind: Literal["entity", "number"]
+    unit: str
+    is_date: bool
+    facts: int
+    qualifiers: int
+
+
+class RelationsModel(BaseModel):
+    model_config = _shown({"relations": [examples.RELATION], "total": 93, "offset": 0})
+
+    relations: list[RelationModel]
+    total: int
+    offset: int
+
+
+class DistributionModel(BaseModel):
+    count: int
+    minimum: float
+    maximum: float
+    mean: float
+    quantiles: dict[str, float]
+    edges: list[float]
+    counts: list[int]
+
+
+class RelationNumbersModel(RelationModel):
+    model_config = _shown(examples.RELATION_NUMBERS)
+
+    numbers: DistributionModel | None
+
+
+class SimilarEntityModel(NamedModel):
+    rank: int
+    type: str
+    similarity: float
+
+
+class DescribedEntityModel(NamedModel):
+    type: str
+
+
+class SimilarModel(BaseModel):
+    model_config = _shown(examples.SIMILAR)
+
+    entity: DescribedEntityModel
+    similar: list[SimilarEntityModel]
+
+
+class ExplainedModel(NamedModel):
+    probability: float
+    rank: int
+
+
+class InfluenceModel(BaseModel):
+    """What the answer becomes without one part of the question."""
+
+    part: str
+    says: str
+    change: Literal["removed", "hidden"]
+    answer_id: str | None
+    answer: str | None
+    probability: float | None
+    probability_change: float | None
+    rank: int | None
+    value: float | None
+    value_change: float | None
+    change_in_widths: float | None
+    context_attention: float | None
+    prediction_attention: float | None
+
+
+class AttentionModel(BaseModel):
+    """Where the transformers looked, by layer and head."""
+
+    tokens: list[str]
+    context: list[object]
+    parts: list[int | None]
+    prediction: list[object] | None
+
+
+class ExplanationModel(AnswersModel):
+    model_config = _shown(examples.EXPLANATION)
+
+    about: ExplainedModel | None
+    influences: list[InfluenceModel]
+    attention: AttentionModel | None
+
+
+class TrendRowModel(BaseModel):
+    """A point of a curve, or a value that the graph knows."""
+
+    head_id: str
+    head: str
+    kind: Literal["curve", "known"]
+    at: float
+    at_text: str
+    value: float | None
+    split: str | None
+    trained_on: bool | None
+    predicted: float
+    low: float | None
+    high: float | None
+
+
+class TrendHeadModel(NamedModel):
+    trained_on: int
+    held_out: int
+    held_out_inside: int | None
+    mean_error_trained_on: float | None
+    mean_error_held_out: float | None
+    notes: list[str]
+
+
+class TrendModel(BaseModel):
+    """How a number moves along an axis."""
+
+    model_config = _shown(examples.TREND)
+
+    relation: str
+    relation_name: str
+    unit: str
+    over: str
+    over_name: str
+    over_unit: str
+    condition: str
+    level: float
+    interval_from: str
+    training_low: float | None
+    training_high: float | None
+    training_from: float | None
+    training_to: float | None
+    notes: list[str]
+    heads: list[TrendHeadModel]
+    rows: list[TrendRowModel]
+
+
+class FaultModel(BaseModel):
+    detail: str
+    pointer: str | None = None
+    parameter: str | None = None
+    advice: str | None = None
+
+
+class ProblemModel(BaseModel):
+    """RFC 9457."""
+
+    model_config = _shown(examples.PROBLEM)
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[FaultModel] = []
+
+
+class EndpointModel(BaseModel):
+    method: str
+    path: str
+    summary: str
+
+
+class IndexModel(BaseModel):
+    """What a service offers to programs."""
+
+    model_config = _shown(examples.INDEX)
+
+    hynt: str
+    graph: str
+    description: str
+    endpoints: list[EndpointModel]
+
+
+class ReadyModel(BaseModel):
+    model_config = _shown({"ready": True, "reason": "", "restarts": 0})
+
+    ready: bool
+    reason: str
+    restarts: int
+
+
+class HealthModel(BaseModel):
+    model_config = _shown({"alive": True})
+
+    alive: Literal[True]

@@ -1,0 +1,192 @@
+"""The JSON endpoints: each says what it takes and gives, and leaves the rest to the front."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.routing import APIRoute
+
+from hynt import __version__
+from hynt.graph.lookup import Position
+from hynt.service.front import Front
+from hynt.service.http import answer_schemas, schemas
+from hynt.service.http.metrics import MEDIA_TYPE as METRICS_TYPE
+from hynt.service.http.problems import MEDIA_TYPE as PROBLEM_TYPE
+from hynt.service.http.problems import Fault, Problem, unavailable
+from hynt.service.http.strict_json import StrictRoute
+from hynt.service.settings import PAGE, TEXT, TOP
+
+_WORDS = {
+    400: "The request cannot be read.", 401: "A bearer token is wanted.", 404: "Nobody of that name.",
+    408: "The request came too slowly.", 413: "The body is larger than 64 KiB.", 414: "The address is too long.",
+    415: "The body is not JSON.", 431: "The headers are too long.",
+    421: "The Host header names another machine.", 422: "A field is wrong; `errors` says which.",
+    429: "The queue is full; `Retry-After` says when to try again.", 503: "The model is not loaded, or too busy.",
+}  # fmt: skip
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """How an endpoint may refuse, for the description."""
+    content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemModel"}}}
+    return {
+        status: {"description": _WORDS[status], "content": content} for status in (*statuses, 400, 401, 414, 421, 431)
+    }
+
+
+def front_of(request: Request) -> Front:
+    """The front that the application was made with."""
+    front: Front = request.app.state.front
+    return front
+
+
+FrontHere = Annotated[Front, Depends(front_of)]
+Top = Annotated[int, Query(ge=1, le=TOP)]
+Limit = Annotated[int, Query(ge=1, le=PAGE)]
+Offset = Annotated[int, Query(ge=0, le=10**9)]
+Name = Annotated[str, Query(min_length=1, max_length=TEXT, examples=["Japan"])]
+Typed = Annotated[str, Query(max_length=TEXT, examples=["jap"])]
+
+Entity = Annotated[str, Path(examples=["Japan", "country/Japan"])]
+Relation = Annotated[str, Path(examples=["population"])]
+
+router = APIRouter(route_class=StrictRoute)
+
+
+def _json(body: bytes) -> Response:
+    return Response(body, media_type="application/json")
+
+
+@router.post(
+    "/v1/predict", tags=["asking"], summary="Ask for the missing component of a fact, or of several",
+    response_model=answer_schemas.AnswersModel | answer_schemas.ResultsModel,
+    responses=refusals(408, 413, 415, 422, 429, 503),
+)  # fmt: skip
+async def predict(front: FrontHere, asked: schemas.OneOrMany) -> Response:
+    """One question gives its answers; `{"questions": […]}` gives `{"results": […]}` in the same order."""
+    if isinstance(asked, schemas.Question):
+        return _json((await front.asked("predict", [asked.job()]))[0])
+    found = await front.asked("predict", [question.job() for question in asked.questions], "questions")
+    return _json(b'{"results": [' + b", ".join(found) + b"]}")
+
+
+@router.post(
+    "/v1/explain", tags=["asking"], summary="What mattered to an answer",
+    response_model=answer_schemas.ExplanationModel, responses=refusals(408, 413, 415, 422, 429, 503),
+)  # fmt: skip
+async def explain(front: FrontHere, asked: schemas.ExplainedQuestion) -> Response:
+    """Each part of the question is taken away in turn, and the answers are compared."""
+    return _json((await front.asked("explain", [asked.job()]))[0])
+
+
+@router.post(
+    "/v1/trends", tags=["asking"], summary="How a number moves over time",
+    response_model=answer_schemas.TrendModel, responses=refusals(408, 413, 415, 422, 429, 503),
+)  # fmt: skip
+async def trends(front: FrontHere, asked: schemas.TrendQuestion) -> Response:
+    """The run's answers along an axis, with intervals, beside the values that the graph knows."""
+    return _json((await front.asked("trends", [asked.job()]))[0])
+
+
+@router.get(
+    "/v1/similar", tags=["asking"], summary="Entities that the run sees as most alike",
+    response_model=answer_schemas.SimilarModel, responses=refusals(422, 429, 503),
+)  # fmt: skip
+async def similar(front: FrontHere, entity: Name, top: Top = 10) -> Response:
+    """By the cosine of the angle between the vectors that the model has learned."""
+    try:
+        return _json((await front.asked("similar", [{"entity": entity, "top": top}]))[0])
+    except Problem as problem:
+        faults = [
+            Fault(fault.detail, parameter="entity" if fault.pointer else None, advice=fault.advice)
+            for fault in problem.faults
+        ]
+        raise Problem(problem.status, problem.detail, faults, problem.headers) from None
+
+
+@router.get(
+    "/v1/entities", tags=["graph"], summary="Find entities by name",
+    response_model=answer_schemas.EntitiesModel, responses=refusals(422),
+)  # fmt: skip
+async def entities(front: FrontHere, query: Typed = "", limit: Limit = 10) -> dict[str, Any]:
+    """Names that begin so, words that begin so, then names spelled alike; the id as written always comes first."""
+    return await front.entities(query, limit)
+
+
+@router.get(
+    "/v1/entities/{identity:path}", tags=["graph"], summary="An entity and its facts",
+    response_model=answer_schemas.EntityFactsModel, responses=refusals(404, 422),
+)  # fmt: skip
+async def entity(
+    front: FrontHere, identity: Entity, offset: Offset = 0, limit: Limit = 50, position: Position | None = None
+) -> dict[str, Any]:
+    """By id or name; facts as head, then as tail, then as the value of a qualifier."""
+    return await front.entity(identity, offset, limit, position)
+
+
+@router.get(
+    "/v1/relations", tags=["graph"], summary="The relations of the graph",
+    response_model=answer_schemas.RelationsModel, responses=refusals(422),
+)  # fmt: skip
+async def relations(
+    front: FrontHere,
+    query: Typed = "",
+    kind: Literal["entity", "number"] | None = None,
+    offset: Offset = 0,
+    limit: Limit = PAGE,
+) -> dict[str, Any]:
+    """Those with the most facts first."""
+    return await front.relations(query, kind, offset, limit)
+
+
+@router.get(
+    "/v1/relations/{identity:path}", tags=["graph"], summary="A relation and the distribution of its numbers",
+    response_model=answer_schemas.RelationNumbersModel, responses=refusals(404, 422),
+)  # fmt: skip
+async def relation(front: FrontHere, identity: Relation) -> dict[str, Any]:
+    """By id or name."""
+    return await front.relation(identity)
+
+
+@router.get("/v1/", include_in_schema=False)
+@router.get(
+    "/v1", tags=["operation"], summary="What there is to ask", response_model=answer_schemas.IndexModel,
+    responses=refusals(),
+)  # fmt: skip
+async def index(front: FrontHere) -> dict[str, Any]:
+    """Every endpoint in a line; `description` leads to their schemas and examples."""
+    listed = [
+        {"method": method, "path": route.path.replace("{identity:path}", "{id}"), "summary": route.summary}
+        for route in router.routes
+        if isinstance(route, APIRoute) and route.include_in_schema
+        for method in route.methods or ()
+    ]
+    return {"hynt": __version__, "graph": front.graph.name, "description": "/openapi.json", "endpoints": listed}
+
+
+@router.get("/health", tags=["operation"], summary="Alive", response_model=answer_schemas.HealthModel)
+async def health() -> Response:
+    """Answers as long as the front does; needs no token."""
+    return _json(b'{"alive": true}')
+
+
+@router.get(
+    "/ready", tags=["operation"], summary="Whether the model is loaded",
+    response_model=answer_schemas.ReadyModel, responses=refusals(503),
+)  # fmt: skip
+async def ready(front: FrontHere) -> dict[str, Any]:
+    """503 with the reason while the model is loaded, loaded again, or the service is stopping; needs no token."""
+    state = front.engine.state
+    if front.draining or not state.ready:
+        reason = "the service is stopping" if front.draining else state.reason
+        raise unavailable(f"not ready: {reason} (restarts so far: {state.restarts}).", 2)
+    return {"ready": True, "reason": "", "restarts": state.restarts}
+
+
+@router.get(
+    "/metrics", tags=["operation"], summary="Counts and times for Prometheus",
+    response_class=Response, responses={**refusals(), 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)  # fmt: skip
+async def metrics(front: FrontHere) -> Response:
+    """Prometheus' text format."""
+    return Response(front.metrics.text(), media_type=METRICS_TYPE)

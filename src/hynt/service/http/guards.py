@@ -1,0 +1,137 @@
+"""Who may ask, and what browsers are told: the Host header, the token, the headers of every answer."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import os
+import stat
+from pathlib import Path
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hynt.errors import UsageError
+from hynt.service.http.problems import Fault, Problem
+from hynt.service.http.refusals import tell
+from hynt.service.settings import LOOPBACK, ServiceSettings
+
+OPEN = ("/health", "/ready")
+"""What answers without a token: whoever keeps the service running has none."""
+
+HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
+        b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
+
+SHORTEST_TOKEN = 16
+
+
+class Guards:
+    """ASGI middleware."""
+
+    def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
+        self.app, self.settings = app, settings
+        self._hosts = {*LOOPBACK, settings.host, *settings.allowed_hosts}
+        self._any_host = not settings.is_loopback and not settings.allowed_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                listed = list(message.get("headers", ()))
+                present = {name for name, _ in listed}
+                extra = [pair for pair in HEADERS if pair[0] not in present]
+                if b"cache-control" not in present:
+                    extra.append((b"cache-control", b"no-store"))
+                message = {**message, "headers": [*listed, *extra]}
+            await send(message)
+
+        try:
+            if not _is_public(scope["path"]):
+                self._check_host(headers.get(b"host", b""))
+            if self.settings.token is not None and scope["path"] not in OPEN and not _is_public(scope["path"]):
+                self._check_token(headers.get(b"authorization", b""), self.settings.token)
+        except Problem as problem:
+            await tell(problem, scope, send_guarded, close=True)
+            return
+        await self.app(scope, receive, send_guarded)
+
+    def _check_host(self, header: bytes) -> None:
+        """A page elsewhere can make a browser call a name that leads to this machine (DNS rebinding); its Host header
+        gives that name away.
+        """
+        if self._any_host or _host(header.decode("latin-1")) in self._hosts:
+            return
+        raise Problem(421, "the Host header names no host of this service. Say --allowed-host where it is yours.")
+
+    def _check_token(self, header: bytes, token: str) -> None:
+        """A bearer token; or the same as the password of Basic, which is how browsers can send one."""
+        kind, _, given = header.partition(b" ")
+        if kind.lower() == b"basic":
+            try:
+                given = base64.b64decode(given, validate=True).partition(b":")[2]
+            except binascii.Error:
+                given = b""
+        elif kind.lower() != b"bearer":
+            given = b""
+        if not hmac.compare_digest(given.strip(), token.encode()):
+            detail = "the token is wrong." if header else "a token is wanted."
+            fault = Fault(detail, parameter="Authorization", advice="Send it as `Authorization: Bearer TOKEN`.")
+            raise Problem(
+                401, detail, [fault],
+                # Basic first: Chromium asks a person for the password only then.
+                headers={"WWW-Authenticate": 'Basic realm="hynt", charset="UTF-8", Bearer realm="hynt"'},
+            )  # fmt: skip
+
+
+def _is_public(path: str) -> bool:
+    """Style and scripts, the same for every service: the page that refuses a stranger needs them too."""
+    return path == "/style.css" or path.startswith("/static/")
+
+
+def _host(header: str) -> str:
+    """Without the port: `localhost:8000` and `[::1]:8000` are localhost and ::1."""
+    if header.startswith("["):
+        return header[1:].partition("]")[0].lower()
+    return header.partition(":")[0].lower()
+
+
+def read_token(path: Path) -> str:
+    """The token in a file that nobody else may read."""
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            content = file.read(4096)
+    except OSError as problem:
+        raise UsageError(
+            f"the token cannot be read: {problem.strerror}.", where=str(path),
+            advice="Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))' > FILE; chmod 600 FILE.",
+        ) from None  # fmt: skip
+    if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
+        raise UsageError(
+            "other people on this machine may read the token.", where=str(path), advice=f"Run: chmod 600 {path}."
+        )
+    try:
+        token = content.decode("ascii").strip()
+    except UnicodeDecodeError:
+        token = ""
+    if len(token) < SHORTEST_TOKEN or not token.isprintable() or " " in token:
+        raise UsageError(
+            f"the file holds no token of at least {SHORTEST_TOKEN} plain characters.", where=str(path),
+            advice="Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))' > FILE; chmod 600 FILE.",
+        )  # fmt: skip
+    return token

@@ -1,0 +1,77 @@
+"""The inference process: `python -m hynt.service.inference RUN DEVICE`, started by the front and spoken to by pipe.
+
+It ends when the front closes the pipe, so a front that was killed leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from hynt.errors import HyntError
+from hynt.service.inference.answering import Answering
+from hynt.service.inference.frames import Frame, read_frame
+
+
+def main(run: str, device: str) -> int:
+    """Loads the run, says so, and answers until the pipe is closed."""
+    # Ctrl-C reaches the whole group of processes; the front decides when this one ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(OSError):
+        os.nice(5)  # the front is to answer /health however busy the model is
+    replies, jobs = _private_pipes()
+    try:
+        from hynt.asking.predictor import load
+
+        predictor = load(Path(run), device, note=lambda text: _note(replies, text))
+        answering = Answering(predictor)
+        answering.warm_up()
+    except HyntError as error:
+        failure = {"what": error.what, "where": error.where, "advice": error.advice, "exit_code": error.exit_code}
+        _send(replies, Frame({"failed": failure}))
+        return error.exit_code
+    _send(replies, Frame({"ready": {**predictor.described(), **predictor.loaded.described()}}))
+    while (frame := read_frame(jobs)) is not None:
+        _send(replies, answered(answering, frame.header))
+    return 0
+
+
+def answered(answering: Answering, header: dict[str, Any]) -> Frame:
+    """The reply to one message: for each job the length of its bytes, or its faults."""
+    found = answering.replies(header["kind"], header["jobs"])
+    parts = [
+        {
+            "bytes": len(reply.body), "faults": [fault.to_dict() for fault in reply.faults],
+            "broken": reply.broken, "bug": reply.bug,
+        }
+        for reply in found
+    ]  # fmt: skip
+    return Frame({"id": header["id"], "parts": parts}, b"".join(reply.body for reply in found))
+
+
+def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """The pipes of this conversation; what a library prints goes to standard error instead of between messages."""
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    jobs = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return replies, jobs
+
+
+def _note(replies: BinaryIO, text: str) -> None:
+    _send(replies, Frame({"note": text}))
+
+
+def _send(replies: BinaryIO, frame: Frame) -> None:
+    try:
+        replies.write(frame.encoded())
+        replies.flush()
+    except BrokenPipeError:
+        os._exit(0)  # the front is gone; nobody is left to tell
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,185 @@
+"""What the inference process does with its jobs: a run, asked many questions at once.
+
+Each job gets a reply of its own, an answer in the bytes that the client will see or the faults of its question, so
+that a wrong question harms nobody else's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hynt.asking.candidate_rules import Candidates, candidates_for
+from hynt.errors import DataError, HyntError, UsageError
+from hynt.service.http.problems import Fault, code_place, fault_of
+from hynt.service.indexed_names import IndexedNames
+
+if TYPE_CHECKING:
+    from hynt.asking.answers import Answers
+    from hynt.asking.predictor import Predictor
+    from hynt.asking.question import AskedFact
+
+_STEPS_OF_TOP = (10, 100, 1_000)
+"""Questions are answered together with those that want about as many answers; each is then cut to its own number."""
+
+
+class Reply(NamedTuple):
+    """JSON bytes, or what is wrong with the question, or with us."""
+
+    body: bytes
+    faults: tuple[Fault, ...] = ()
+    broken: str = ""  # what is wrong with the run, whatever is asked
+    bug: str = ""  # where hynt itself failed
+
+
+class _Asked(NamedTuple):
+    number: int  # among the jobs
+    fact: AskedFact
+    candidates: Candidates
+    top: int
+    level: float
+
+
+class Answering:
+    """A run and the kinds of jobs it can do."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self.predictor = predictor
+        self.names = IndexedNames(predictor.graph)
+        self.kinds: dict[str, Callable[[Sequence[Mapping[str, Any]]], list[Reply]]] = {
+            "predict": self._predict,
+            "explain": lambda jobs: [_refused_or(self._explain, job) for job in jobs],
+            "similar": lambda jobs: [_refused_or(self._similar, job) for job in jobs],
+            "trends": lambda jobs: [_refused_or(self._trends, job) for job in jobs],
+        }
+
+    def warm_up(self) -> None:
+        """Makes what the first question would else wait for: calibration, known answers, names."""
+        predictor = self.predictor
+        _ = predictor.calibration, predictor.known
+        relation = next((one for one in predictor.graph.relations if one.kind == "entity"), None)
+        if relation is not None:
+            self._predict([{"head": predictor.graph.vocabulary.entities[0], "relation": relation.name, "tail": "?"}])
+
+    def replies(self, kind: str, jobs: Sequence[Mapping[str, Any]]) -> list[Reply]:
+        """A reply to each job, in order."""
+        try:
+            return self.kinds[kind](jobs)
+        except Exception as error:  # noqa: BLE001 - a question that meets a bug must not end everybody else's
+            if len(jobs) > 1:
+                return [reply for job in jobs for reply in self.replies(kind, [job])]
+            return [Reply(b"", bug=code_place(error))]
+
+    # ------------------------------------------------------------------ questions
+
+    def _predict(self, questions: Sequence[Mapping[str, Any]]) -> list[Reply]:
+        replies: dict[int, Reply] = {}
+        groups: dict[tuple[float, int], list[_Asked]] = {}
+        for index, question in enumerate(questions):
+            try:
+                asked = self._asked(index, question)
+            except HyntError as error:
+                replies[index] = _refusal(error)
+                continue
+            step = next(step for step in _STEPS_OF_TOP if asked.top <= step or step == _STEPS_OF_TOP[-1])
+            groups.setdefault((asked.level, max(step, asked.top)), []).append(asked)
+        for (level, top), group in groups.items():
+            replies.update(self._answered(group, top, level))
+        return [replies[index] for index in range(len(questions))]
+
+    def _asked(self, index: int, question: Mapping[str, Any]) -> _Asked:
+        """The question as the library's own `predict` reads it."""
+        from hynt.asking.question import ask
+        from hynt.calibration.intervals import check_level
+
+        predictor = self.predictor
+        level = float(question.get("level", 0.9))
+        check_level(level)
+        pairs = [(pair["relation"], pair["value"]) for pair in question.get("qualifiers", ())]
+        fact = ask(
+            predictor.graph, question["head"], question["relation"], question["tail"], pairs, self.names
+        )  # fmt: skip
+        wishes: list[Any] = list(question.get("candidates", ()))
+        if question.get("only"):
+            wishes.append(question["only"])
+        allowed = candidates_for(predictor.graph, fact, wishes, self.names)
+        return _Asked(index, fact, allowed, int(question.get("top", 10)), level)
+
+    def _answered(self, group: Sequence[_Asked], top: int, level: float) -> dict[int, Reply]:
+        try:
+            found = self.predictor.answer_many(
+                [one.fact for one in group], [one.candidates for one in group], top, level
+            )
+        except HyntError as error:
+            if len(group) == 1:
+                return {group[0].number: _refusal(error)}
+            # One of them cannot be answered: each by itself, so that only that one is refused.
+            return {index: reply for one in group for index, reply in self._answered([one], top, level).items()}
+        return {one.number: Reply(_encoded(_cut(answers, one.top))) for one, answers in zip(group, found, strict=True)}
+
+    # ------------------------------------------------------------------ other jobs
+
+    def _explain(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        from hynt.asking.question_words import answer_id
+        from hynt.explanation.explaining import explain_asked
+
+        asked, answer = self._asked(0, job), job.get("answer")
+        about = None if answer is None else answer_id(asked.fact, answer, self.names)
+        return explain_asked(self.predictor, asked.fact, asked.candidates, about, asked.level).to_dict()
+
+    def _trends(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        from hynt.calibration.intervals import check_level
+        from hynt.trends.plan import plan_trend
+        from hynt.trends.trends import trend_of
+
+        check_level(job["level"])
+        pairs = [(pair["relation"], pair["value"]) for pair in job["qualifiers"]]
+        try:
+            plan = plan_trend(
+                self.predictor.graph, job["heads"], job["relation"], job["over"], pairs, job["start"], job["end"],
+                job["points"], self.names,
+            )  # fmt: skip
+            return trend_of(self.predictor, plan, job["level"]).to_dict()
+        except UsageError as problem:
+            raise UsageError(problem.what, where=_place_in_trend(problem.where), advice=problem.advice) from None
+
+    def _similar(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        predictor, graph = self.predictor, self.predictor.graph
+        try:
+            identity = self.names.entity(job["entity"])
+        except UsageError as problem:
+            raise UsageError(problem.what, where="entity", advice=problem.advice) from None
+        one = graph.entities[identity]
+        found = predictor.similar(one.name, int(job["top"]))
+        named = {"id": one.name, "name": graph.entity_labels[identity], "type": one.type}
+        return {"entity": named, "similar": [other.to_dict() for other in found]}
+
+
+def _place_in_trend(where: str) -> str:
+    """The library numbers a trend's qualifiers with the axis as the first."""
+    where = {"head": "heads", "from, to": "start", "qualifier": "over"}.get(where, where)
+    return re.sub(r"qualifier (\d+)$", lambda found: f"qualifier {max(1, int(found[1]) - 1)}", where)
+
+
+def _cut(answers: Answers, top: int) -> Answers:
+    """The first `top` answers; probabilities are over all candidates, so the rest changes nothing about them."""
+    return answers if len(answers) <= top else replace(answers, answers=answers.answers[:top])
+
+
+def _refused_or(work: Callable[[Mapping[str, Any]], dict[str, Any]], job: Mapping[str, Any]) -> Reply:
+    try:
+        return Reply(json.dumps(work(job), ensure_ascii=False, allow_nan=False).encode())
+    except HyntError as error:
+        return _refusal(error)
+
+
+def _refusal(error: HyntError) -> Reply:
+    """The question's fault; or the run's, where its own data is refused."""
+    return Reply(b"", broken=error.what) if isinstance(error, DataError) else Reply(b"", (fault_of(error),))
+
+
+def _encoded(answers: Answers) -> bytes:
+    return json.dumps(answers.to_dict(), ensure_ascii=False, allow_nan=False).encode()

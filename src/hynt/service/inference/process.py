@@ -1,0 +1,151 @@
+"""The inference process seen from the front: started, spoken to, replaced when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hynt.errors import UsageError
+from hynt.service.http.problems import Fault
+from hynt.service.inference.answering import Reply
+from hynt.service.inference.engine import EngineDown, EngineState
+from hynt.service.inference.frames import Frame, receive_frame
+
+LOG = logging.getLogger("hynt.service")
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
+_STEADY = 60.0
+"""A process that lived this many seconds died of something new: the next one is started without a pause."""
+
+
+class InferenceProcess:
+    """An `Engine` in a process of its own. One message is under way at a time: the queue sees to that."""
+
+    def __init__(self, run: Path, device: str = "cpu", longest: float = 60.0) -> None:
+        self.state = EngineState()
+        self.failure: UsageError | None = None  # why the run cannot be loaded at all
+        self.failed = asyncio.Event()
+        self._command = [sys.executable, "-m", "hynt.service.inference", str(run), device]
+        self._longest = longest
+        self._process: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._replies: asyncio.Queue[Frame | None] = asyncio.Queue()
+        self._number = 0
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that is there now."""
+        return None if self._process is None else self._process.pid
+
+    async def start(self) -> None:
+        self._keeper = asyncio.create_task(self._keep())
+
+    async def exchange(self, kind: str, jobs: Sequence[Mapping[str, Any]]) -> list[Reply]:
+        process = self._process
+        if not self.state.ready or process is None or process.stdin is None:
+            raise EngineDown(self.state.reason)
+        self._number += 1
+        try:
+            process.stdin.write(Frame({"id": self._number, "kind": kind, "jobs": list(jobs)}).encoded())
+            await process.stdin.drain()
+            frame = await asyncio.wait_for(self._reply_to(self._number), self._longest)
+        except TimeoutError:
+            LOG.error("inference gave no reply within %g s and is replaced", self._longest)
+            self.state.ready, self.state.reason = False, "the model took too long and is being loaded again"
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            raise EngineDown(self.state.reason) from None
+        except OSError:
+            raise EngineDown("the inference process ended") from None
+        return list(_replies(frame))
+
+    async def stop(self) -> None:
+        if self._keeper is not None:
+            self._keeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._keeper
+        self.state.ready, self.state.reason = False, "the service is stopping"
+        process = self._process
+        if process is not None and process.returncode is None:
+            process.kill()  # it holds nothing that could be lost
+            await process.wait()
+
+    # ------------------------------------------------------------------ keeping one alive
+
+    async def _keep(self) -> None:
+        pause = 0.0
+        while True:
+            began = asyncio.get_running_loop().time()
+            await self._run_once()
+            if self.failure is not None and not self.state.described:  # it never could be loaded
+                self.failed.set()
+                return
+            self.state.restarts += 1
+            lived = asyncio.get_running_loop().time() - began
+            pause = 0.0 if lived > _STEADY else min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, 2 * pause))
+            LOG.error("inference process ended; restart %d in %g s", self.state.restarts, pause)
+            await asyncio.sleep(pause)
+
+    async def _run_once(self) -> None:
+        """Starts a process and passes its messages on until it ends."""
+        self._process = process = await asyncio.create_subprocess_exec(
+            *self._command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=2**20,
+            # Threads that wait without spinning leave the other core to the front.
+            env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ},
+        )
+        assert process.stdout is not None
+        try:
+            while (frame := await receive_frame(process.stdout)) is not None:
+                self._hear(frame)
+        finally:
+            self.state.ready = False
+            self.state.reason = "the inference process ended and is being started again"
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+            await process.wait()
+            self._replies.put_nowait(None)
+
+    def _hear(self, frame: Frame) -> None:
+        header = frame.header
+        if "note" in header:
+            self.state.reason = header["note"]
+            LOG.info("inference: %s", header["note"])
+        elif "failed" in header:
+            failed = header["failed"]
+            self.failure = UsageError(failed["what"], where=failed["where"], advice=failed["advice"])
+            LOG.error("inference: %s", self.failure)
+        elif "ready" in header:
+            while not self._replies.empty():
+                self._replies.get_nowait()
+            self.state.described = header["ready"]
+            self.state.ready, self.state.reason = True, ""
+            LOG.info("inference process %s is ready", self.pid)
+        else:
+            self._replies.put_nowait(frame)
+
+    async def _reply_to(self, number: int) -> Frame:
+        while True:
+            frame = await self._replies.get()
+            if frame is None:
+                raise EngineDown("the inference process ended")
+            if frame.header["id"] == number:
+                return frame
+
+
+def _replies(frame: Frame) -> Sequence[Reply]:
+    found, at = [], 0
+    for part in frame.header["parts"]:
+        faults = tuple(Fault(**fault) for fault in part["faults"])
+        found.append(Reply(frame.body[at : at + part["bytes"]], faults, part["broken"], part["bug"]))
+        at += part["bytes"]
+    return found

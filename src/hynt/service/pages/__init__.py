@@ -1,0 +1,1 @@
+"""The pages that people see: search, ask, trends, doubtful facts, about."""

@@ -1,0 +1,225 @@
+"""Answers as a page shows them: bars for probabilities, a number upon the spread of its relation, and the paper's table
+of how the answer changes with the qualifiers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hynt.graph.fact import DATE_UNIT
+from hynt.graph.sentences import format_quantity
+from hynt.reporting.charts_svg_plots import Marked, spread_chart
+from hynt.reporting.page_html import Markup
+from hynt.service.front import Front
+from hynt.service.http.problems import Fault, Problem
+from hynt.service.pages.questions import HOLE, AskedForm
+
+SUGGESTED = 6
+
+
+async def answered(front: Front, form: AskedForm) -> dict[str, Any]:
+    """What stands below the form: answers, or what keeps them from being given."""
+    missing = form.missing()
+    if form.is_empty:
+        return {"state": "empty"}
+    if missing or form.holes() != 1:
+        return {"state": "incomplete", "missing": missing, "holes": form.holes()}
+    variants = form.variants()
+    try:
+        bodies = await front.asked("predict", [variant.question for _, variant in variants], "questions")
+    except Problem as problem:
+        if problem.status != 422:
+            return {"state": "problem", "problem": problem, "waiting": problem.status in (429, 503)}
+        own = [fault for fault in problem.faults if (fault.pointer or "").startswith("#/questions/0")]
+        faults = own or list(problem.faults[:1])
+        return {"state": "refused", "faults": [await _told(front, form, fault) for fault in faults]}
+    found = [json.loads(body) for body in bodies]
+    return {
+        "state": "answered", "answers": found[0], "number": await _number(front, form, found[0]),
+        "changes": _changes(variants, found), "why": await _why(front, form) if form.why else None,
+    }  # fmt: skip
+
+
+def told(result: Mapping[str, Any]) -> str:
+    """What stands below the form in one sentence, for those who do not see it change."""
+    if result["state"] == "answered":
+        answers = result["answers"]
+        if result["number"] is not None:
+            texts = result["number"]["texts"]
+            between = f", between {texts['low']} and {texts['high']}" if "low" in texts else ""
+            return f"The answer is {texts['value']}{between}."
+        first = answers["answers"][0]
+        known = f"known in {', '.join(first['known'])}" if first["known"] else "new"
+        count = len(answers["answers"])
+        listed = f"{count} answers" if count > 1 else "One answer"
+        return f"{listed}. First: {first['name']}, {100 * first['probability']:.1f} percent, {known}."
+    if result["state"] == "incomplete":
+        missing = ", ".join(result["missing"])
+        return f"Still to fill in: {missing}." if missing else "The question needs exactly one blank."
+    if result["state"] == "refused":
+        return " ".join(str(fault["detail"]) for fault in result["faults"])
+    return str(result["problem"].detail) if result["state"] == "problem" else ""
+
+
+async def _number(front: Front, form: AskedForm, found: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A predicted number with its drawing."""
+    if found["kind"] != "number":
+        return None
+    answer = found["answers"][0]
+    relation = await front.relation(_relation_of_hole(form))
+    return {
+        "answer": answer, "relation": relation, "chart": number_chart(relation, answer), "texts": rounded_texts(answer)
+    }  # fmt: skip
+
+
+def rounded_texts(answer: Mapping[str, Any]) -> dict[str, str]:
+    """A predicted number and its interval with as many digits as the interval is sure of; dates stay dates."""
+    unit, value, low, high = answer["unit"], float(answer["value"]), answer["low"], answer["high"]
+    width = abs(value) if low is None else float(high) - float(low)
+    digits = 2 - math.floor(math.log10(width)) if 0 < width < math.inf else 4
+
+    def text(one: float) -> str:
+        return format_quantity(one if unit == DATE_UNIT else round(one, digits), unit)
+
+    found = {"value": text(value), "exact": str(answer["text"])}
+    return found if low is None else found | {"low": text(float(low)), "high": text(float(high))}
+
+
+def _relation_of_hole(form: AskedForm) -> str:
+    for relation, value in form.qualifiers:
+        if value == HOLE:
+            return relation
+    return form.relation
+
+
+def number_chart(relation: Mapping[str, Any], answer: Mapping[str, Any]) -> Markup | None:
+    """The answer upon the numbers that the graph holds of its relation; None where it holds none."""
+    numbers = relation["numbers"]
+    if numbers is None:
+        return None
+    interval = None if answer["low"] is None else (float(answer["low"]), float(answer["high"]))
+    edges = [float(edge) for edge in numbers["edges"]]
+    known = [float(one["value"]) for one in answer["known"]]
+    title = f"{relation['name']}: the answer among the numbers of the graph"
+    marked = Marked(str(relation["unit"]), float(answer["value"]), interval, known)
+    return spread_chart("answer-chart", title, edges, numbers["counts"], marked, log=_is_log(edges))
+
+
+def _is_log(edges: list[float]) -> bool:
+    """Whether the bins are as wide as each other on a logarithmic scale rather than on a plain one."""
+    if len(edges) < 3 or edges[0] <= 0:
+        return False
+    return edges[-1] - edges[-2] > 1.5 * (edges[1] - edges[0])
+
+
+def _changes(variants: list[tuple[str, AskedForm]], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first answer to the question, and to what is left of it without some qualifiers."""
+    if len(variants) < 2:
+        return []
+    rows: list[dict[str, Any]] = []
+    for (without, form), answers in zip(variants, found, strict=True):
+        first = answers["answers"][0]
+        texts = rounded_texts(first) if answers["kind"] == "number" else {"value": first["name"]}
+        rows.append(
+            {
+                "without": without, "question": answers["question"], "address": form.address,
+                "answer": texts["value"], "probability": first.get("probability"),
+                "low": texts.get("low"), "high": texts.get("high"),
+                "same": texts["value"] == (rows[0]["answer"] if rows else texts["value"]),
+            }
+        )  # fmt: skip
+    return rows
+
+
+async def _why(front: Front, form: AskedForm) -> list[dict[str, Any]] | str:
+    """What the answer becomes without each part of the question, what mattered most first; or why that is not told."""
+    try:
+        found = await front.explain(form.filled.question)
+    except Problem as problem:
+        return problem.detail
+    is_number = found["kind"] == "number"
+    changes = [one["value_change"] if is_number else one["probability_change"] for one in found["influences"]]
+    most = max((abs(change) for change in changes if change is not None), default=0.0) or 1.0
+    rows = []
+    for one, change in zip(found["influences"], changes, strict=True):
+        attention = one["context_attention"] if one["context_attention"] is not None else one["prediction_attention"]
+        rows.append(
+            {
+                "part": one["part"], "says": one["says"], "change": one["change"], "answer": one["answer"],
+                "told": "" if change is None else _change_text(float(change), found, is_number=is_number),
+                "share": 0.0 if change is None else abs(float(change)) / most, "attention": attention,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _change_text(change: float, found: Mapping[str, Any], *, is_number: bool) -> str:
+    sign = "+" if change > 0 else "−"
+    if not is_number:
+        return f"{sign}{100 * abs(change):.1f}\u00a0points"
+    unit = found["answers"][0]["unit"]
+    return f"{sign}{format_quantity(float(f'{abs(change):.3g}'), 'year' if unit == DATE_UNIT else unit)}"
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+async def _told(front: Front, form: AskedForm, fault: Fault) -> dict[str, Any]:
+    """A fault with the field it is about, and names that may have been meant."""
+    place = field_of(fault.pointer or "")
+    written = form.filled.part(place)
+    return {
+        "detail": fault.detail, "advice": fault.advice, "place": place, "written": written,
+        "near": await near(front, form, place, written) if "called" in fault.detail else [],
+    }  # fmt: skip
+
+
+def field_of(pointer: str) -> str:
+    """The form's field that a fault is about: head, relation, tail, 0r, 1v; "" for the whole question."""
+    path = pointer.removeprefix("#")
+    path = re.sub(r"^/questions/\d+", "", path)
+    found = re.fullmatch(r"/qualifiers/(\d+)(?:/(relation|value))?", path)
+    if found:
+        return f"{found[1]}{'r' if found[2] == 'relation' else 'v'}"
+    return path.removeprefix("/") if path in ("/head", "/relation", "/tail") else ""
+
+
+async def near(front: Front, form: AskedForm, place: str, written: str) -> list[dict[str, str]]:
+    """Names like the one that nobody knows, each with the address of the question that it makes."""
+    listed = await names_like(front, written, is_relation=place == "relation" or place.endswith("r"))
+    return [one | {"address": form.filled.put(place, one["value"]).address} for one in listed]
+
+
+async def names_like(front: Front, written: str, *, is_relation: bool) -> list[dict[str, str]]:
+    """What may have been meant: its name, what to write for it, and its id where the name alone does not tell."""
+    if not written:
+        return []
+    if is_relation:
+        words = [written, *sorted(written.split(), key=len, reverse=True)]
+        pages = await asyncio.gather(*(front.relations(word, None, 0, SUGGESTED) for word in words[:4]))
+        listed = [one for found in pages for one in found["relations"]]
+        if not listed:
+            listed = await asyncio.to_thread(_relations_spelled_like, front, written)
+    else:
+        listed = (await front.entities(written, SUGGESTED))["entities"]
+    names = [one["name"] for one in listed]
+    unique = {one["id"]: one for one in listed}
+    return [
+        {"name": one["name"], "id": one["id"] if names.count(one["name"]) > 1 else "", "value": one["id"]}
+        for one in list(unique.values())[:SUGGESTED]
+    ]
+
+
+def _relations_spelled_like(front: Front, written: str) -> list[dict[str, str]]:
+    """Relations are few, so each is compared."""
+    identities = {
+        label: one.name for label, one in zip(front.graph.relation_labels, front.graph.relations, strict=True)
+    }
+    close = difflib.get_close_matches(written, list(identities), SUGGESTED)
+    return [{"name": label, "id": identities[label]} for label in close]

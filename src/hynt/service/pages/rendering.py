@@ -1,0 +1,91 @@
+"""Templates to pages: all that comes from data is escaped, all pages have one frame, each failure a page of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from hynt import __version__
+from hynt.graph.sentences import format_quantity
+from hynt.reporting.charts_svg import share_bar
+from hynt.reporting.page_html import shown
+from hynt.service.front import Front
+from hynt.service.http.problems import Problem
+from hynt.service.pages.questions import address
+
+STATIC = Path(__file__).parent / "static"
+NAVIGATION = (
+    ("/", "Search"), ("/ask", "Ask"), ("/trends", "Trends"), ("/doubtful", "Doubtful facts"), ("/about", "About"),
+)  # fmt: skip
+
+TITLES = {
+    404: "There is nothing here", 422: "That cannot be asked", 429: "Too many questions at once",
+    500: "Something went wrong here", 503: "The model is not ready",
+}  # fmt: skip
+
+
+@cache
+def environment() -> Environment:
+    """One for all pages. Names that a template does not know are an error, not nothing."""
+    made = Environment(
+        loader=PackageLoader("hynt.service.pages", "templates"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    made.globals.update(address=address, share_bar=share_bar, navigation=NAVIGATION, hynt_version=__version__)
+    made.globals.update(style=f"/style.css?v={_digest(stylesheet())}", script=script_address)
+    made.filters.update(shown=lambda text: shown(str(text)), quantity=format_quantity, percent=percent)
+    made.filters["sentence"] = lambda text: f"{str(text)[:1].upper()}{str(text)[1:]}"
+    return made
+
+
+@cache
+def stylesheet() -> str:
+    """The style of all pages: what they share with the report, then what is their own."""
+    assets = files("hynt.reporting") / "assets"
+    shared = [(assets / name).read_text(encoding="utf-8") for name in ("page.css", "charts.css")]
+    return "".join([*shared, (STATIC / "pages.css").read_text(encoding="utf-8")])
+
+
+@cache
+def script_address(name: str) -> str:
+    """Where a script is found; its content is part of the address, so that browsers may keep it."""
+    return f"/static/{name}?v={_digest((STATIC / name).read_text(encoding='utf-8'))}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def percent(share: float) -> str:
+    """A probability as people read it; no line ends within it."""
+    if 0.0005 <= share < 0.9995:
+        return f"{100 * share:.1f}\u00a0%"
+    return ">\u00a099.9\u00a0%" if share > 0.5 else "<\u00a00.1\u00a0%"
+
+
+def page(request: Request, template: str, status: int = 200, **content: Any) -> HTMLResponse:
+    """A page in the frame that all have."""
+    front: Front = request.app.state.front
+    text = environment().get_template(template).render(
+        path=request.url.path, graph_name=front.graph.name or "the graph", ready=front.engine.state.ready,
+        reason=front.engine.state.reason, header_query=content.pop("header_query", ""), **content,
+    )  # fmt: skip
+    return HTMLResponse(text.encode("utf-8", "backslashreplace"), status)
+
+
+def problem_page(request: Request, problem: Problem, **content: Any) -> HTMLResponse:
+    """A failure as a page: what happened, and where to go from here."""
+    told = {"title": TITLES.get(problem.status, "This did not work"), "near": ()} | content
+    waiting = problem.status in (429, 503)
+    response = page(
+        request, "problem.html", problem.status, detail=problem.detail, waiting=waiting, **told
+    )  # fmt: skip
+    response.headers.update(problem.headers)
+    return response

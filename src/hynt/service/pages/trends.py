@@ -1,0 +1,131 @@
+"""Trends as a page shows them: a chart for each head, and the values as a table that a script can walk along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hynt.graph.fact import DATE_UNIT
+from hynt.graph.sentences import format_quantity
+from hynt.reporting.charts_svg_trend import KnownPoint, TrendDrawing, TrendPoint, trend_chart, trend_plot
+from hynt.service.front import Front
+from hynt.service.http.problems import Fault
+from hynt.service.pages.answers import field_of, names_like
+from hynt.service.pages.questions import address
+
+POINTS = 80
+MOST_HEADS = 6
+SIZE = (560.0, 300.0)
+SMALL = (330.0, 220.0)
+
+
+def heads_of(given: Sequence[tuple[str, str]]) -> list[str]:
+    """The heads of an address, each once; empty fields are left out."""
+    found = [value.strip() for name, value in given if name == "head" and value.strip()]
+    return list(dict.fromkeys(found))
+
+
+async def told_fault(front: Front, asked: Mapping[str, Any], fault: Fault) -> dict[str, Any]:
+    """A fault with the field it is about, and trends that may have been meant."""
+    place = _place(asked, fault)
+    written = _fields(asked).get(place, "")
+    if "called" in fault.detail:
+        listed = await names_like(front, written, is_relation=place in ("relation", "over") or place.endswith("r"))
+        heading = "Did you mean"
+    elif place == "relation":
+        some = await front.relations("", "number", 0, 12)
+        listed = [{"name": one["name"], "id": "", "value": one["id"]} for one in some["relations"] if one["facts"]][:6]
+        heading = "Relations with numbers"
+    else:
+        listed, heading = [], ""
+    near = [one | {"address": _with(asked, place, one["value"])} for one in listed]
+    return {"detail": fault.detail, "advice": fault.advice, "place": place, "near": near, "heading": heading}
+
+
+def _place(asked: Mapping[str, Any], fault: Fault) -> str:
+    """The field: h0 and so on for heads, relation, over, 0r and 0v for what tells series apart."""
+    pointer = fault.pointer or ""
+    if pointer == "#/heads":
+        named = [index for index, head in enumerate(asked["heads"]) if f"'{head}'" in fault.detail]
+        return f"h{named[0] if named else 0}"
+    return pointer.removeprefix("#/") if pointer in ("#/relation", "#/over") else field_of(pointer)
+
+
+def _fields(asked: Mapping[str, Any]) -> dict[str, str]:
+    found = {f"h{index}": head for index, head in enumerate(asked["heads"])}
+    found |= {"relation": asked["relation"], "over": asked["over"]}
+    for index, (name, value) in enumerate(asked["qualifiers"]):
+        found |= {f"{index}r": name, f"{index}v": value}
+    return found
+
+
+def _with(asked: Mapping[str, Any], place: str, value: str) -> str:
+    """The address of the trend with another value in one field."""
+    names = {"relation": "relation", "over": "over"}
+    filled = _fields(asked) | {place: value}
+    return address(
+        "/trends",
+        [
+            (names.get(one) or ("head" if one.startswith("h") else "qualifier" if one.endswith("r") else "value"), text)
+            for one, text in filled.items()
+            if text or one not in names
+        ],
+    )
+
+
+def panels(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is drawn and told of each head."""
+    size = SIZE if len(found["heads"]) == 1 else SMALL
+    return [_panel(found, head, number, size) for number, head in enumerate(found["heads"])]
+
+
+def _panel(found: Mapping[str, Any], head: Mapping[str, Any], number: int, size: tuple[float, float]) -> dict[str, Any]:
+    rows = [row for row in found["rows"] if row["head_id"] == head["id"]]
+    curve = [TrendPoint(row["at"], row["predicted"], row["low"], row["high"]) for row in rows if row["kind"] == "curve"]
+    known = [KnownPoint(row["at"], row["value"], bool(row["trained_on"])) for row in rows if row["kind"] == "known"]
+    limits = None if found["training_low"] is None else (found["training_low"], found["training_high"])
+    condition = f" ({found['condition']})" if found["condition"] else ""
+    title = f"{head['name']}: {found['relation_name']}{condition}"
+    drawn = TrendDrawing(title, found["unit"], found["over_name"], found["over_unit"], curve, known, limits)
+    plot = trend_plot(drawn, size)
+    unit, over_unit = found["unit"], found["over_unit"]
+    return {
+        "identity": f"trend-{number}", "title": title, "name": head["name"], "id": head["id"],
+        "chart": trend_chart(f"trend-{number}", drawn, size), "notes": head["notes"], "told": _told(found, head),
+        "curve": [
+            {
+                "at": format_quantity(one.at, over_unit), "value": _rounded(one.value, unit),
+                "low": None if one.low is None else _rounded(one.low, unit),
+                "high": None if one.high is None else _rounded(one.high, unit),
+                "x": f"{plot.x.at(one.at):.2f}", "y": f"{plot.y.at(one.value):.2f}",
+            }
+            for one in curve
+        ],
+        "top": f"{plot.y.end:.2f}", "bottom": f"{plot.y.start:.2f}",
+        "known": [
+            {
+                "at": row["at_text"], "value": format_quantity(row["value"], unit), "split": row["split"],
+                "trained_on": row["trained_on"], "predicted": _rounded(row["predicted"], unit),
+            }
+            for row in rows if row["kind"] == "known"
+        ],
+    }  # fmt: skip
+
+
+def _rounded(value: float, unit: str, digits: int = 5) -> str:
+    """To a few digits: a curve is no table of constants."""
+    return format_quantity(value if unit == DATE_UNIT else float(f"{value:.{digits}g}"), unit)
+
+
+def _told(found: Mapping[str, Any], head: Mapping[str, Any]) -> str:
+    """How well the curve meets what it was not trained on, in a sentence."""
+    trained = "1 value was" if head["trained_on"] == 1 else f"{head['trained_on']:,} values were"
+    if not head["held_out"]:
+        return f"{trained} trained on; none of this series was held out."
+    told = f"{trained} trained on, {head['held_out']:,} held out"
+    if head["mean_error_held_out"] is not None:
+        unit = "year" if found["unit"] == DATE_UNIT else found["unit"]
+        told += f"; mean error of those {_rounded(head['mean_error_held_out'], unit, 3)}"
+    if head["held_out_inside"] is not None:
+        told += f", {head['held_out_inside']} of {head['held_out']} inside the interval"
+    return f"{told}."

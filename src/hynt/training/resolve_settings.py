@@ -1,0 +1,86 @@
+"""From what a person asks for to the settings of a run: preset or defaults, then each thing said; later ones win."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hynt.config import from_mapping, read_toml, with_overrides
+from hynt.errors import UsageError
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.runs.model_choice import settings_class_for
+from hynt.runs.settings import RunSettings
+from hynt.training.presets import PLAIN, PRESETS, defaults_for
+from hynt.training.validating import metric_for
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What was said; None where nothing was."""
+
+    model: str = "hynt"
+    preset: str | None = None
+    epochs: int | None = None
+    seed: int | None = None
+    train_on: str | None = None
+    scale_on: str | None = None
+    changes: Sequence[str] = ()  # `key=value`, as --set takes them
+
+    def overrides(self) -> list[str]:
+        """All but model and preset as `key=value`."""
+        said: dict[str, Any] = {
+            "schedule.epochs": self.epochs, "seed": self.seed, "train_on": self.train_on, "scale_on": self.scale_on,
+        }  # fmt: skip
+        return [f"{path}={value}" for path, value in said.items() if value is not None] + list(self.changes)
+
+
+def settings_for(wishes: Wishes, graph: KnowledgeGraph, *, on_gpu: bool) -> RunSettings:
+    """The settings of a new run. Fewer epochs than a cycle has make that cycle shorter, so that it still ends."""
+    kind = settings_class_for(wishes.model)
+    preset = wishes.preset or _own_preset(wishes.model)
+    if preset is not None:
+        mapping = _preset_file(Path(preset), wishes.model) if preset.endswith(".toml") else dict(PRESETS.get(preset))
+    else:
+        mapping = dict(defaults_for(graph, on_gpu=on_gpu) if wishes.model == "hynt" else PLAIN)
+    settings: RunSettings = from_mapping(kind, mapping)
+    if "metric" not in mapping.get("validation", {}):
+        settings = with_overrides(settings, [f"validation.metric={metric_for(wishes.model, graph)}"])
+    if preset is None and wishes.model == "hynt" and with_overrides(settings, wishes.overrides()).tables == "spread":
+        settings = with_overrides(settings, ["model.tied_output=false"])  # spread tables are for untied outputs
+    settings = with_overrides(settings, wishes.overrides())
+    schedule = settings.schedule
+    if wishes.epochs is not None and schedule.epochs < schedule.period:
+        settings = with_overrides(settings, [f"schedule.period={schedule.epochs}"])
+    return settings
+
+
+def _preset_file(path: Path, model: str) -> dict[str, Any]:
+    """The settings in a file, such as a sweep's `best.toml` or a run's `config.toml`, if they are this model's."""
+    mapping = read_toml(path)
+    of_model = mapping.get("model_name", model)
+    if of_model != model:
+        raise UsageError(
+            f"the preset is for the model {of_model!r}, not for {model!r}.", where=str(path),
+            advice=f"Say --model {of_model}.",
+        )  # fmt: skip
+    try:
+        from_mapping(settings_class_for(model), mapping)
+    except UsageError as problem:
+        where = f"{path}: {problem.where}" if problem.where else str(path)
+        raise UsageError(problem.what, where=where, advice=problem.advice) from None
+    return mapping
+
+
+def _own_preset(model: str) -> str | None:
+    """A baseline without a preset trains as its paper's comparison has it: the sizes of HyNT mean nothing to it."""
+    name = f"{model}-paper"
+    return name if name in PRESETS else None
+
+
+def resumed_settings(wishes: Wishes, before: RunSettings, graph: KnowledgeGraph, *, on_gpu: bool) -> RunSettings:
+    """What a resumed run would have: its own settings where only details were said, so that they can be compared."""
+    if wishes.preset is not None or wishes.model != before.model_name:
+        return settings_for(wishes, graph, on_gpu=on_gpu)
+    return with_overrides(before, wishes.overrides())

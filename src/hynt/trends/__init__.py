@@ -1,0 +1,1 @@
+"""How a number moves over time, by the graph and by a run."""

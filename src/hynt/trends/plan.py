@@ -1,0 +1,271 @@
+"""What a trend asks: the same number of one or several heads at many points in time. No torch here.
+
+Facts of one head may come in several series: life expectancy of women, of men, of all. The entities among their other
+qualifiers tell the series apart; the one with the most values is taken, and the rest is counted and named. Numbers
+among them (a team's points beside its rank) change from fact to fact: they tell no series apart, and the curve is asked
+without them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hynt.asking.question import HOLE, AskedFact, ask
+from hynt.asking.written_numbers import number_for
+from hynt.errors import UsageError
+from hynt.graph.fact import DATE_UNIT
+from hynt.graph.fact_table import FactTable
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.lookup import NameLookup
+from hynt.graph.sentences import format_quantity
+from hynt.trends.known import KnownValues, known_values, other_qualifiers, usual_series
+
+POINTS = 100
+MOST_POINTS = 10_000
+MOST_HEADS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSeries:
+    """The questions about one head, and what the graph knows of it."""
+
+    head: int
+    curve: FactTable  # (points,) a filler in each tail
+    known: KnownValues  # those of this series
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TrendPlan:
+    """All questions of a trend."""
+
+    relation: int
+    over: int
+    at: NDArray[np.float64]  # (points,) where the curve is asked
+    asked: AskedFact  # the first of these questions
+    condition: str  # the other qualifiers of the curve in words; "" where there are none
+    series: tuple[PlannedSeries, ...]
+    notes: tuple[str, ...]
+
+
+def plan_trend(
+    graph: KnowledgeGraph,
+    heads: Sequence[str],
+    relation: str,
+    over: str | None = None,
+    qualifiers: Sequence[Any] = (),
+    start: Any = None,
+    end: Any = None,
+    points: int = POINTS,
+    names: NameLookup | None = None,
+) -> TrendPlan:
+    """Resolves names and dates, finds known values, and chooses what to ask. What cannot be is a `UsageError`."""
+    return _Planning(graph, names or NameLookup(graph)).planned(heads, relation, over, qualifiers, start, end, points)
+
+
+@dataclass(frozen=True)
+class _Planning:
+    graph: KnowledgeGraph
+    names: NameLookup
+
+    def planned(
+        self, heads: Sequence[str], relation: str, over: str | None, qualifiers: Sequence[Any],
+        start: Any, end: Any, points: int,
+    ) -> TrendPlan:  # fmt: skip
+        _check_size(heads, points)
+        identity = self._number_relation(relation)
+        over_identity = self._over(identity, over)
+        ids = [self._head(head, identity) for head in heads]
+        if len(set(ids)) < len(ids):
+            raise UsageError("a head was given twice.", where="heads", advice="Name each head once.")
+        known = [known_values(self.graph, head, identity, over_identity) for head in ids]
+        chosen, notes = ([], []) if qualifiers else usual_series(self.graph, known)
+        given = list(qualifiers) if qualifiers else [self._written(pair) for pair in chosen]
+
+        def asked(head: int, at: float) -> AskedFact:
+            pairs = [(self.graph.relations[over_identity].name, at), *given]
+            return ask(self.graph, self.graph.vocabulary.entities[head], relation, HOLE, pairs, self.names)
+
+        # Asked anywhere on the axis a question says which other qualifiers its series has.
+        question = asked(ids[0], 1.0).table
+        self._refuse_over_twice(question, over_identity)
+        kind = other_qualifiers(question, 0, self.graph, over_identity)
+        at = self._axis([one.of_series(*kind) for one in known], identity, over_identity, start, end, points)
+        first = [asked(head, float(at[0])) for head in ids]
+        series = tuple(
+            self._series(head, one, one.of_series(*kind), question.table, at, over_identity)
+            for head, one, question in zip(ids, known, first, strict=True)
+        )
+        return TrendPlan(
+            identity, over_identity, at, first[0], self._condition(first[0].table), series, tuple(notes)
+        )  # fmt: skip
+
+    def _head(self, head: str, relation: int) -> int:
+        try:
+            return self.names.entity(head, "head", relation)
+        except UsageError as problem:
+            raise UsageError(problem.what, where="head", advice=problem.advice) from None
+
+    def _number_relation(self, relation: str) -> int:
+        try:
+            found = self.names.relation(relation)
+        except UsageError as problem:
+            raise UsageError(problem.what, where="relation", advice=problem.advice) from None
+        if not self.graph.vocabulary.relation_is_number[found]:
+            raise UsageError(
+                f"{self.graph.relation_labels[found]!r} holds entities, and a trend is one of numbers.",
+                where="relation", advice="Name a relation that holds numbers; `hynt data stats` lists them.",
+            )  # fmt: skip
+        return found
+
+    def _over(self, relation: int, over: str | None) -> int:
+        """The qualifier that is the axis: the one named, else the date that the relation's facts carry most."""
+        carried = self._carried(relation)
+        label, labels = self.graph.relation_labels[relation], self.graph.relation_labels
+        if over is not None:
+            try:
+                found = self.names.relation(over)
+            except UsageError as problem:
+                raise UsageError(problem.what, where="over", advice=problem.advice) from None
+            if not self.graph.vocabulary.relation_is_number[found]:
+                raise UsageError(
+                    f"{labels[found]!r} holds entities, and an axis needs numbers.", where="over",
+                    advice=self._offer(carried),
+                )  # fmt: skip
+            if not carried[found]:
+                raise UsageError(
+                    f"no fact of {label!r} carries the qualifier {labels[found]!r}.", where="over",
+                    advice=self._offer(carried),
+                )  # fmt: skip
+            return found
+        dates = [one for one in carried if self.graph.relations[one].unit == DATE_UNIT]
+        if not dates:
+            raise UsageError(
+                f"no fact of {label!r} carries a date as a qualifier.", where="over", advice=self._offer(carried)
+            )
+        return max(dates, key=lambda one: (carried[one], -one))
+
+    def _carried(self, relation: int) -> Counter[int]:
+        """How many facts of a relation carry each qualifier with numbers."""
+        found: Counter[int] = Counter()
+        for table in self.graph.splits.values():
+            own = table.relation[table.qualifier_owner()] == relation
+            found.update(table.qualifier_relation[own].tolist())
+        is_number = self.graph.vocabulary.relation_is_number
+        return Counter({one: count for one, count in found.items() if is_number[one]})
+
+    def _offer(self, carried: Counter[int]) -> str:
+        if not carried:
+            return "Its facts carry no numbers at all: choose another relation."
+        shown = ", ".join(repr(self.graph.relation_labels[one]) for one, _ in carried.most_common(5))
+        return f"Its facts carry these numbers: {shown}. Name one with --over."
+
+    def _written(self, pair: tuple[int, int]) -> tuple[str, str]:
+        return self.graph.relations[pair[0]].name, self.graph.vocabulary.entities[pair[1]]
+
+    def _axis(
+        self, values: Sequence[KnownValues], relation: int, over: int, start: Any, end: Any, points: int
+    ) -> NDArray[np.float64]:
+        """Where the curve is asked: over the known values of the heads, else over those of the whole relation."""
+        known = np.concatenate([one.at for one in values])
+        if len(np.unique(known)) < 2:
+            tables = self.graph.splits.values()
+            known = np.concatenate(
+                [
+                    table.qualifier_number[
+                        (table.relation[table.qualifier_owner()] == relation) & (table.qualifier_relation == over)
+                    ]
+                    for table in tables
+                ]
+            )
+        named = self.graph.relations[over]
+        low = float(known.min()) if start is None else number_for(named, start, "from").value
+        high = float(known.max()) if end is None else number_for(named, end, "to").value
+        if low == high and (start is None or end is None):
+            raise UsageError(
+                f"all that is known is at {format_quantity(low, named.unit)}, and a trend needs a span.",
+                where="from, to", advice="Say where it starts and ends, with --from and --to.",
+            )  # fmt: skip
+        if not low < high:
+            raise UsageError(
+                f"the trend would go from {format_quantity(low, named.unit)} to {format_quantity(high, named.unit)}.",
+                where="from, to", advice="Let it end after it starts.",
+            )  # fmt: skip
+        return np.linspace(low, high, points)
+
+    def _refuse_over_twice(self, table: FactTable, over: int) -> None:
+        if int((table.qualifier_relation == over).sum()) > 1:
+            raise UsageError(
+                f"{self.graph.relation_labels[over]!r} is the axis, and was given as a qualifier as well.",
+                where="qualifier", advice="Leave it out, or choose another axis with --over.",
+            )  # fmt: skip
+
+    def _series(
+        self, head: int, every: KnownValues, mine: KnownValues, question: FactTable, at: NDArray[np.float64], over: int
+    ) -> PlannedSeries:
+        notes = []
+        label = self.graph.relation_labels[over]
+        if not len(mine.at):
+            notes.append("the graph knows no such value")
+        if every.without:
+            notes.append(f"{_values(every.without)} without just one {label!r} left out")
+        inside = [row for row, place in enumerate(mine.at.tolist()) if at[0] <= place <= at[-1]]
+        if len(inside) < len(mine.at):
+            notes.append(f"{_values(len(mine.at) - len(inside))} beyond the axis left out")
+            mine = mine.take(inside)
+        numbers = other_qualifiers(question, 0, self.graph, over)[1]
+        free = [own - numbers for own in mine.numbers]
+        if any(free):
+            listed = ", ".join(
+                repr(self.graph.relation_labels[one]) for one in sorted({one for own in free for one, _ in own})
+            )
+            count = sum(map(bool, free))
+            notes.append(f"{count} of {len(free)} known values carry {listed} as well: the curve is asked without")
+        return PlannedSeries(head, _repeated(question, at), mine, tuple(notes))
+
+    def _condition(self, question: FactTable) -> str:
+        words = []
+        for slot, one in enumerate(question.qualifier_relation.tolist()[1:], 1):
+            relation = self.graph.relations[one]
+            value = (
+                format_quantity(float(question.qualifier_number[slot]), relation.unit)
+                if relation.kind == "number"
+                else self.graph.entity_labels[int(question.qualifier_entity[slot])]
+            )
+            words.append(f"{self.graph.relation_labels[one]} {value}")
+        return ", ".join(words)
+
+
+def _repeated(question: FactTable, at: NDArray[np.float64]) -> FactTable:
+    """The one question at every point of the axis, which is its first qualifier."""
+    table = question.take(np.zeros(len(at), dtype=np.int64))
+    width = question.qualifier_total
+    number, literal = table.qualifier_number.copy(), table.qualifier_literal.to_pylist()
+    number[::width] = at
+    literal[::width] = [repr(float(one)) for one in at]
+    return FactTable(
+        table.head, table.relation, table.tail_entity, table.tail_number, table.tail_literal, table.offsets,
+        table.qualifier_relation, table.qualifier_entity, number, pa.array(literal, type=pa.string()),
+    )  # fmt: skip
+
+
+def _values(count: int) -> str:
+    return f"{count} known value{'' if count == 1 else 's'}"
+
+
+def _check_size(heads: Sequence[str], points: int) -> None:
+    if isinstance(heads, str) or not heads:
+        raise UsageError("a trend needs at least one head.", where="heads", advice="Name one or several entities.")
+    if len(heads) > MOST_HEADS:
+        raise UsageError(f"{len(heads)} heads are too many.", where="heads", advice=f"Name at most {MOST_HEADS}.")
+    if not 2 <= points <= MOST_POINTS:
+        raise UsageError(
+            f"a curve cannot have {points} points.", where="points", advice=f"Ask for 2 to {MOST_POINTS:,}."
+        )

@@ -1,0 +1,243 @@
+"""How a number moves over time: a run's answers along an axis, beside what the graph knows.
+
+from hynt.trends.trends import trend
+found = trend(hynt.load("runs/first"), ["Brazil", "India"], "total fertility rate")
+found.to_pandas()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.asking.answers import NumberAnswer
+from hynt.asking.asked_facts import AskedFacts
+from hynt.asking.candidate_rules import Candidates
+from hynt.asking.predictor import LEVEL, Predictor
+from hynt.asking.refusals import non_finite
+from hynt.errors import UsageError
+from hynt.graph.components import NUMBER_KIND, TAIL
+from hynt.graph.fact import DATE_UNIT
+from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.sentences import format_quantity
+from hynt.runs.training_data import training_splits
+from hynt.trends.plan import POINTS, PlannedSeries, TrendPlan, plan_trend
+
+Floats = NDArray[np.float64]
+
+COLUMNS = ("head_id", "head", "kind", "at", "at_text", "value", "split", "trained_on", "predicted", "low", "high")
+"""Of the table that a trend makes: a row for each point of a curve, and one for each known value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """Answers to `n` questions, in the graph's unit."""
+
+    value: Floats  # (n,)
+    low: Floats | None  # (n,) ends of the intervals; None where nothing is known about errors
+    high: Floats | None  # (n,)
+
+    def take(self, places: slice) -> Predicted:
+        """Some of them."""
+        ends = [None if end is None else end[places] for end in (self.low, self.high)]
+        return Predicted(self.value[places], *ends)
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One head: the curve, and the values that the graph knows, each with the answer to its own question."""
+
+    id: str
+    name: str
+    curve: Predicted  # (points,)
+    at: Floats  # (n,) where each known value stands on the axis, ascending
+    known: Floats  # (n,)
+    split: tuple[str, ...]  # (n,)
+    trained_on: NDArray[np.bool_]  # (n,) whether the run was trained on it
+    predicted: Predicted  # (n,) what the run answers to each of these very facts, with all its qualifiers
+    notes: tuple[str, ...]
+
+    @property
+    def covered(self) -> tuple[int, int] | None:
+        """How many held-out values lie in their interval, and how many there are; None without intervals."""
+        if self.predicted.low is None or self.predicted.high is None:
+            return None
+        held_out = ~self.trained_on
+        inside = (self.predicted.low <= self.known) & (self.known <= self.predicted.high)
+        return int((inside & held_out).sum()), int(held_out.sum())
+
+    def mean_error(self, *, trained_on: bool) -> float | None:
+        """The mean distance between known values and answers, of those trained on or of those held out."""
+        chosen = self.trained_on if trained_on else ~self.trained_on
+        return float(np.abs(self.known - self.predicted.value)[chosen].mean()) if chosen.any() else None
+
+
+@dataclass(frozen=True, eq=False)
+class Trend:
+    """How one number of one or several heads moves along an axis."""
+
+    relation: str
+    relation_name: str
+    unit: str
+    over: str
+    over_name: str
+    over_unit: str
+    condition: str  # the other qualifiers that the curves are asked with, in words; "" where there are none
+    at: Floats  # (points,) where the curves were asked
+    series: tuple[Series, ...]
+    level: float
+    interval_from: str  # as `NumberAnswer` has it; "" where there is no interval
+    training_range: tuple[float, float] | None  # the relation's least and greatest number in training
+    training_span: tuple[float, float] | None  # the part of the axis that training has values of the relation in
+    notes: tuple[str, ...]
+
+    def text(self, value: float) -> str:
+        """A value in words."""
+        return format_quantity(value, self.unit)
+
+    def at_text(self, at: float) -> str:
+        """A place on the axis in words."""
+        return format_quantity(at, self.over_unit)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table, a row a dict with `COLUMNS`; None where a cell says nothing."""
+        found = []
+        for one in self.series:
+            for place, at in enumerate(self.at.tolist()):
+                found.append(self._row(one, "curve", at, one.curve, place))
+            for place, at in enumerate(one.at.tolist()):
+                of_known = (float(one.known[place]), one.split[place], bool(one.trained_on[place]))
+                found.append(self._row(one, "known", at, one.predicted, place, of_known))
+        return found
+
+    def _row(
+        self, one: Series, kind: str, at: float, answers: Predicted, place: int,
+        known: tuple[float | None, str | None, bool | None] = (None, None, None),
+    ) -> dict[str, Any]:  # fmt: skip
+        ends = [None if end is None else float(end[place]) for end in (answers.low, answers.high)]
+        cells = (one.id, one.name, kind, at, self.at_text(at), *known, float(answers.value[place]), *ends)
+        return dict(zip(COLUMNS, cells, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        least, most = self.training_range or (None, None)
+        start, end = self.training_span or (None, None)
+        return {
+            "relation": self.relation, "relation_name": self.relation_name, "unit": self.unit,
+            "over": self.over, "over_name": self.over_name, "over_unit": self.over_unit, "condition": self.condition,
+            "level": self.level, "interval_from": self.interval_from,
+            "training_low": least, "training_high": most, "training_from": start, "training_to": end,
+            "notes": list(self.notes),
+            "heads": [_head_summary(one) for one in self.series], "rows": self.rows(),
+        }  # fmt: skip
+
+    def to_pandas(self) -> Any:
+        """A pandas data frame with `COLUMNS`: a row for each point of a curve, and one for each known value."""
+        try:
+            import pandas
+        except ImportError:
+            raise UsageError("pandas is not installed.", advice="pip install pandas, or use .to_dict().") from None
+        return pandas.DataFrame(self.rows(), columns=list(COLUMNS))
+
+
+def difference_text(difference: float, unit: str) -> str:
+    """A difference to three digits, with its unit; one of dates is in years."""
+    digits = float(f"{difference:.3g}")
+    return format_quantity(digits, "year" if unit == DATE_UNIT else unit)
+
+
+def _head_summary(one: Series) -> dict[str, Any]:
+    inside, held_out = one.covered or (None, int((~one.trained_on).sum()))
+    return {
+        "id": one.id, "name": one.name, "trained_on": int(one.trained_on.sum()), "held_out": held_out,
+        "held_out_inside": inside, "mean_error_trained_on": one.mean_error(trained_on=True),
+        "mean_error_held_out": one.mean_error(trained_on=False), "notes": list(one.notes),
+    }  # fmt: skip
+
+
+def trend(
+    predictor: Predictor,
+    heads: str | Sequence[str],
+    relation: str,
+    *,
+    over: str | None = None,
+    qualifiers: Sequence[Any] = (),
+    start: Any = None,
+    end: Any = None,
+    points: int = POINTS,
+    level: float = LEVEL,
+) -> Trend:
+    """A number of some heads along a qualifier, which is the date that the relation's facts carry most unless named.
+
+    `qualifiers` choose a series (`[("sex", "female")]`); without them it is the one with the most known values.
+    """
+    named = [heads] if isinstance(heads, str) else heads
+    plan = plan_trend(predictor.graph, named, relation, over, qualifiers, start, end, points, predictor.names)
+    return trend_of(predictor, plan, level)
+
+
+def trend_of(predictor: Predictor, plan: TrendPlan, level: float = LEVEL) -> Trend:
+    """The answers to a plan."""
+    # The first question is asked as any other: it is refused where it must be, and says what to know of the answers.
+    first = predictor.answer(plan.asked, Candidates(None, False), 1, level)
+    answer = first[0]
+    assert isinstance(answer, NumberAnswer)
+    table = concatenate([part for one in plan.series for part in (one.curve, one.known.table)])
+    found = predicted_tails(predictor, table, level)
+    series, place = [], 0
+    for one in plan.series:
+        middle, end = place + len(one.curve), place + len(one.curve) + len(one.known.table)
+        series.append(_series(predictor, one, found.take(slice(place, middle)), found.take(slice(middle, end))))
+        place = end
+    graph = predictor.graph
+    relation, over = graph.relations[plan.relation], graph.relations[plan.over]
+    span = _training_span(predictor, plan)
+    notes = [*plan.notes, *first.notes]
+    if span is not None and (plan.at[0] < span[0] or plan.at[-1] > span[1]):
+        ends = " to ".join(format_quantity(end, over.unit) for end in span)
+        notes.append(f"training has values from {ends} only: the curve beyond is a guess")
+    return Trend(
+        relation.name, graph.relation_labels[plan.relation], relation.unit,
+        over.name, graph.relation_labels[plan.over], over.unit, plan.condition, plan.at, tuple(series),
+        level, answer.interval_from, answer.training_range, span, tuple(notes),
+    )  # fmt: skip
+
+
+def _training_span(predictor: Predictor, plan: TrendPlan) -> tuple[float, float] | None:
+    """From the first to the last place on the axis with a training fact of the relation, of whatever head."""
+    found = []
+    for name in training_splits(predictor.loaded.settings):
+        table = predictor.graph.split(name)
+        own = table.relation[table.qualifier_owner()] == plan.relation
+        found.append(table.qualifier_number[own & (table.qualifier_relation == plan.over)])
+    at = np.concatenate(found)
+    return (float(at.min()), float(at.max())) if len(at) else None
+
+
+def _series(predictor: Predictor, planned: PlannedSeries, curve: Predicted, predicted: Predicted) -> Series:
+    trained_on = training_splits(predictor.loaded.settings)
+    known = planned.known
+    return Series(
+        predictor.graph.vocabulary.entities[planned.head], predictor.graph.entity_labels[planned.head], curve,
+        known.at, known.table.tail_number.copy(), known.split,
+        np.array([split in trained_on for split in known.split], dtype=np.bool_), predicted, planned.notes,
+    )  # fmt: skip
+
+
+def predicted_tails(predictor: Predictor, table: FactTable, level: float) -> Predicted:
+    """What a run says to each fact of a table with its tail, a number, hidden; scored together."""
+    count = len(table)
+    asked = AskedFacts(
+        table, np.arange(count + 1, dtype=np.int64), np.full(count, TAIL, dtype=np.int64),
+        np.full(count, NUMBER_KIND, dtype=np.int64), table.relation.astype(np.int64), np.zeros(count, dtype=np.bool_),
+    )  # fmt: skip
+    found = predictor.answering(asked).numbers(np.arange(count, dtype=np.int64), level)
+    if not found.is_finite.all():
+        raise non_finite(predictor.loaded, "a question of the trend")
+    if not found.has_interval.all():
+        return Predicted(found.value, None, None)
+    return Predicted(found.value, found.low, found.high)

@@ -1,0 +1,78 @@
+"""Numbers as people write them: units are converted, dates are dates, and what is wrong is told."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from hynt import number
+from hynt.asking.written_numbers import is_written_number, number_for
+from hynt.errors import UsageError
+from hynt.graph.units.dates import decimal_year
+from hynt.graph.vocabulary import Relation
+
+MASS = Relation("mass", "number", "kg")
+COUNT = Relation("students count", "number", "1")
+BARE = Relation("score", "number")
+SHARE = Relation("share", "number", "percent")
+WHEN = Relation("point in time", "number", "date")
+
+
+@pytest.mark.parametrize(
+    "relation,written,value",
+    [
+        (MASS, "80", 80.0),
+        (MASS, "80 kg", 80.0),
+        (MASS, "80kg", 80.0),
+        (MASS, "500 g", 0.5),
+        (MASS, 80, 80.0),
+        (MASS, number(500, "g"), 0.5),
+        (MASS, number(3), 3.0),
+        (COUNT, "1990", 1990.0),
+        (COUNT, "1,990", 1990.0),
+        (MASS, "−1,234,567.5 kg", -1234567.5),
+        (BARE, "-1.5e3", -1500.0),
+        (SHARE, "12.5 %", 12.5),
+        (WHEN, "1995-06", decimal_year(1995, 6)),
+        (WHEN, "1995", 1995.0),
+        (WHEN, 1995, 1995.0),
+        (WHEN, datetime.date(1995, 6, 30), decimal_year(1995, 6, 30)),
+        (WHEN, "-0043-03-15", decimal_year(-43, 3, 15)),
+    ],
+)
+def test_numbers_come_in_the_relations_unit(relation, written, value):
+    found = number_for(relation, written, "tail")
+    assert found.value == pytest.approx(value, rel=1e-12)
+    assert found.unit == relation.unit
+
+
+@pytest.mark.parametrize(
+    "relation,written,word",
+    [
+        (MASS, "heavy", "'mass' holds numbers, and 'heavy' is none."),
+        (MASS, "nan", "'nan' is none"),
+        (MASS, "1,99", "unknown unit ',99'"),
+        (MASS, "80 furlongz", "unknown unit 'furlongz'"),
+        (MASS, "80 m", "cannot become kg"),
+        (MASS, float("inf"), "inf is not a finite number"),
+        (MASS, True, "True is no number"),
+        (MASS, datetime.date(1995, 6, 1), "'mass' holds no dates"),
+        (COUNT, "5 kg", "'students count' has no unit, but 'kg' was given"),
+        (WHEN, "June 1995", "'June 1995' is no date"),
+        (WHEN, "1995-13", "impossible date"),
+        (WHEN, number(5, "kg"), "a number in 'kg' is no value of 'point in time'"),
+        (BARE, "1e999", "too large"),
+    ],
+)
+def test_what_is_no_value_is_told(relation, written, word):
+    with pytest.raises(UsageError) as problem:
+        number_for(relation, written, "tail")
+    assert word in problem.value.what
+    assert problem.value.where == "tail"
+    assert problem.value.advice
+
+
+def test_the_form_of_a_number_is_known_without_a_relation():
+    assert all(is_written_number(text) for text in ("80 kg", "1995-06", "1990", "1,990 m", "-3.5", 7))
+    assert not any(is_written_number(text) for text in ("Japan", "12 monkeys", "1,99", "kg"))

@@ -1,0 +1,125 @@
+"""A comparison that is stopped in the middle of a model goes on there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from hynt.comparison.comparing import Comparison, trial_for
+from hynt.comparison.table import minutes_text
+from hynt.comparison.trial import Place, Trial, training_clock
+from hynt.interruption import Stopper
+from hynt.runs.progress import Interrupted
+from hynt.training.captured_step import CapturedStep
+from hynt.training.resolve_settings import Wishes, settings_for
+from tests.training.small_graph import small_graph
+
+CPU = torch.device("cpu")
+
+
+class Listening:
+    """Hears everything, and may ask to stop after some epochs of a model."""
+
+    def __init__(self, stopper=None, model="", after=0) -> None:
+        self.stopper, self.model, self.after = stopper, model, after
+        self.heard, self.current = [], ""
+
+    def begins(self, trial, index, count):
+        self.current = trial.model
+        self.heard.append(("begins", trial.model, index, count))
+
+    def epoch_done(self, record):
+        self.heard.append(("epoch", self.current, record.epoch))
+        if self.stopper is not None and self.current == self.model and record.epoch == self.after:
+            self.stopper.asked = True
+
+    def validated(self, record):
+        self.heard.append(("validated", self.current, record.epoch))
+
+    def asked(self, done, total):
+        pass
+
+    def ends(self, row):
+        self.heard.append(("ends", row["model"]))
+
+    def note(self, text):
+        self.heard.append(("note", text))
+
+
+def test_the_same_call_goes_on_where_another_was_stopped(tmp_path):
+    graph = small_graph(people=40)
+    trials = [trial_for(model, graph, CPU, 0, 1.5) for model in ("transea", "ram")]
+    compared = Comparison(tmp_path / "compared", Place(graph, CPU), trials)
+    stopper = Stopper()
+    first = Listening(stopper, "ram", after=2)
+    with pytest.raises(Interrupted):
+        compared.run(first, stopper)
+    assert ("ends", "transea") in first.heard
+    assert ("ends", "ram") not in first.heard
+    saved = json.loads((tmp_path / "compared" / "rows" / "transea-0.json").read_text(encoding="utf-8"))
+
+    second = Listening()
+    found = compared.run(second, Stopper())
+    assert ("epoch", "transea", 1) not in second.heard  # its row was there
+    assert ("epoch", "ram", 1) not in second.heard  # its first epochs were there
+    assert [row["model"] for row in found["rows"]] == ["transea", "ram"]
+    assert found["rows"][0]["test"] == saved["test"]
+    assert found["rows"][1]["epochs"] > 2
+
+
+def test_presets_and_epochs_fit_the_graph_and_the_device():
+    graph = small_graph(people=40)
+    small = trial_for("stare", graph, CPU, 3, 60.0)
+    assert small.preset == "stare-small"
+    assert small.planned_epochs(graph, CPU) == 400  # its paper's
+    assert small.settings(graph, CPU).schedule.period == 50
+    assert small.settings(graph, CPU).seed == 3
+    constant = trial_for("kbln", graph, CPU, 0, 60.0).settings(graph, CPU).schedule
+    assert constant.lowest_rate == pytest.approx(1e-2)
+    assert constant.period == constant.epochs
+    hynt = trial_for("hynt", graph, CPU, 0, 60.0)
+    own = settings_for(Wishes("hynt"), graph, on_gpu=False)
+    assert hynt.planned_epochs(graph, CPU) == own.schedule.epochs
+    assert hynt.settings(graph, CPU).model == own.model
+    cuda = torch.device("cuda")
+    assert trial_for("stare", graph, cuda, 0, 60.0).preset is None
+    assert trial_for("stare", graph, cuda, 0, 60.0).settings(graph, cuda).model.dimension == 256
+
+
+def test_every_model_has_the_same_time_however_few_epochs_its_schedule_has(tmp_path):
+    graph, time, few = small_graph(people=12), iter(range(10**9)), ("schedule.epochs=4", "schedule.period=4")
+    place = Place(graph, CPU, clock=lambda: float(next(time)))  # a clock that every look moves on by a second
+    trials = [replace(trial_for(model, graph, CPU, 0, 200.0), changes=few) for model in ("hynt", "mt-kgnn")]
+    heard = Listening()
+    rows = Comparison(tmp_path / "compared", place, trials).run(heard, Stopper())["rows"]
+    assert [row["train_seconds"] for row in rows] == pytest.approx([200.0] * 2, rel=0.05)
+    for row, trial in zip(rows, trials, strict=True):
+        assert row["epochs"] > row["schedule_epochs"] == trial.planned_epochs(graph, CPU) == 4
+        assert row["budget_limited"] is False
+    lines = map(json.loads, _lines(tmp_path / "compared" / "runs" / "hynt-0"))
+    rates = [line["learning_rate"] for line in lines if "learning_rate" in line]
+    assert rates[0] > 100 * rates[-1]  # the cosine ends with the time
+
+
+def test_compiling_takes_no_training_time(monkeypatch):
+    before = training_clock()
+    monkeypatch.setattr(CapturedStep, "preparing_seconds", CapturedStep.preparing_seconds + 1000.0)
+    assert -1000 <= training_clock() - before < -990
+    assert Place(small_graph(), CPU).clock is training_clock
+
+
+def _lines(run):
+    return (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+
+
+def test_a_limit_alone_does_not_stretch_a_schedule():
+    graph = small_graph(people=40)
+    settings = Trial("hynt", "world", seconds=600.0).settings(graph, CPU)
+    assert (settings.schedule.epochs, settings.schedule.seconds) == (40, 600.0)
+
+
+def test_one_minute_is_no_minutes():
+    assert [minutes_text(minutes) for minutes in (1.0, 2.0, 0.5)] == ["1 minute", "2 minutes", "0.5 minutes"]
