@@ -22,7 +22,9 @@ from typing import Any
 
 ROWS: dict[str, tuple[str, ...]] = {
     "without masking numbers, relations, qualifiers": (
-        "masking.numbers=false", "masking.relations=false", "masking.qualifiers=false",
+        "masking.numbers=false",
+        "masking.relations=false",
+        "masking.qualifiers=false",
     ),
     "without masking relations, qualifiers": ("masking.relations=false", "masking.qualifiers=false"),
     "without masking numbers": ("masking.numbers=false",),
@@ -32,9 +34,15 @@ ROWS: dict[str, tuple[str, ...]] = {
     "with Hadamard encoding": ("model.encoding=hadamard",),
     "numbers as discrete entities": ("model.numbers=discrete",),
     "HyNT": (),
-}  # fmt: skip
-COLUMNS = ("link.triplet.mrr", "link.all.mrr", "relation.triplet.mrr", "relation.all.mrr", "number.triplet.rmse",
-           "number.all.rmse")  # fmt: skip
+}
+COLUMNS = (
+    "link.triplet.mrr",
+    "link.all.mrr",
+    "relation.triplet.mrr",
+    "relation.all.mrr",
+    "number.triplet.rmse",
+    "number.all.rmse",
+)
 HEADER = "| | link MRR, triplet | all | relation MRR, triplet | all | RMSE, triplet | all |"
 
 

@@ -83,9 +83,11 @@ def quality(score: Floats, changes: Sequence[Change], share: float) -> dict[str,
     wrong = kind != ""
     first = np.lexsort((wrong, -score))[: round(share * len(score))]
     found: dict[str, Any] = {
-        "precision_at_share": float(wrong[first].mean()), "roc_auc": roc_auc(score, wrong),
-        "average_precision": average_precision(score, wrong), "kinds": {},
-    }  # fmt: skip
+        "precision_at_share": float(wrong[first].mean()),
+        "roc_auc": roc_auc(score, wrong),
+        "average_precision": average_precision(score, wrong),
+        "kinds": {},
+    }
     for one in KINDS:
         chosen = kind == one
         beside = chosen | ~wrong
@@ -93,11 +95,12 @@ def quality(score: Floats, changes: Sequence[Change], share: float) -> dict[str,
         if planted:
             own = np.lexsort((chosen[beside], -score[beside]))[:planted]
             found["kinds"][one] = {
-                "planted": planted, "found_at_share": float(chosen[first].sum() / planted),
+                "planted": planted,
+                "found_at_share": float(chosen[first].sum() / planted),
                 "precision_at_planted": float(chosen[beside][own].mean()),
                 "roc_auc": roc_auc(score[beside], chosen[beside]),
                 "average_precision": average_precision(score[beside], chosen[beside]),
-            }  # fmt: skip
+            }
     return found
 
 
@@ -141,7 +144,7 @@ def measured(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
     wishes = Wishes(preset=arguments.preset, epochs=arguments.epochs, changes=tuple(arguments.set))
     plan = plan_audit(
         copy, folds=arguments.folds, fold_by=arguments.fold_by, wishes=wishes, on_gpu=device.type == "cuda"
-    )  # fmt: skip
+    )
     if arguments.limit_seconds is not None:
         left = arguments.limit_seconds - (time.monotonic() - began)
         plan = fitting(plan, left, device, work, arguments.compile)
@@ -150,17 +153,28 @@ def measured(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
     rows = {"audit": audit_scores(audit), **trivial_scores(copy)}
     schedule = plan.settings.schedule
     return {
-        "graph": copy.name, "facts": len(copy), "share": arguments.share, "seed": arguments.seed,
-        "folds": arguments.folds, "fold_by": arguments.fold_by, "preset": arguments.preset,
-        "set": arguments.set, "epochs": schedule.epochs, "period": schedule.period,
-        "judged": len(audit), "not_judged": audit.reasons(), "hynt": __version__, "torch": torch.__version__,
+        "graph": copy.name,
+        "facts": len(copy),
+        "share": arguments.share,
+        "seed": arguments.seed,
+        "folds": arguments.folds,
+        "fold_by": arguments.fold_by,
+        "preset": arguments.preset,
+        "set": arguments.set,
+        "epochs": schedule.epochs,
+        "period": schedule.period,
+        "judged": len(audit),
+        "not_judged": audit.reasons(),
+        "hynt": __version__,
+        "torch": torch.__version__,
         "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
-        "seconds": round(time.monotonic() - began, 1), "folds_trained_before": found_trained,
+        "seconds": round(time.monotonic() - began, 1),
+        "folds_trained_before": found_trained,
         "passed_over": passed_over,
         "right_component": right_component(audit, changes, arguments.share),
         "quality": {name: quality(score, changes, arguments.share) for name, score in rows.items()},
         "first": [_shown(row, changes, audit) for row in audit.top(20)],
-    }  # fmt: skip
+    }
 
 
 def _shown(row: dict[str, Any], changes: Sequence[Change], audit: Audit) -> dict[str, Any]:
@@ -189,10 +203,14 @@ def main() -> None:
         result = measured(arguments, arguments.work or Path(folder))
     arguments.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, found in result["quality"].items():
-        kinds = "  ".join(f"{kind} {one['roc_auc']:.3f}/{one['average_precision']:.3f}/{one['found_at_share']:.2f}"
-                          for kind, one in found["kinds"].items())  # fmt: skip
-        print(f"{name:15s} precision {found['precision_at_share']:.3f}  ROC-AUC {found['roc_auc']:.3f}  "
-              f"AP {found['average_precision']:.3f}  {kinds}")  # fmt: skip
+        kinds = "  ".join(
+            f"{kind} {one['roc_auc']:.3f}/{one['average_precision']:.3f}/{one['found_at_share']:.2f}"
+            for kind, one in found["kinds"].items()
+        )
+        print(
+            f"{name:15s} precision {found['precision_at_share']:.3f}  ROC-AUC {found['roc_auc']:.3f}  "
+            f"AP {found['average_precision']:.3f}  {kinds}"
+        )
 
 
 if __name__ == "__main__":

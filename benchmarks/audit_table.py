@@ -11,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 NAMES = {
-    "audit": "**audit**", "robust z-score": "robust z-score of numbers", "both": "both, by rank",
+    "audit": "**audit**",
+    "robust z-score": "robust z-score of numbers",
+    "both": "both, by rank",
     "frequency": "frequency of entities and relations",
-}  # fmt: skip
+}
 KINDS = {
-    "entity": "entity swapped", "number": "number of the same relation", "magnitude": "number off by ten",
+    "entity": "entity swapped",
+    "number": "number of the same relation",
+    "magnitude": "number off by ten",
     "relation": "relation swapped",
-}  # fmt: skip
+}
 
 
 def tables(result: dict[str, Any]) -> str:

@@ -52,20 +52,27 @@ def _hidden(facts: pa.RecordBatch, position: np.ndarray, starts: np.ndarray) -> 
         facts["qualifiers"].offsets,
         pa.StructArray.from_arrays(
             [
-                with_hole(name, place == asked), with_hole(entity, in_value), without(number, in_value),
-                without(literal, in_value), pa.nulls(len(pairs), pa.string()),
+                with_hole(name, place == asked),
+                with_hole(entity, in_value),
+                without(number, in_value),
+                without(literal, in_value),
+                pa.nulls(len(pairs), pa.string()),
             ],
             fields=list(PAIR),
         ),
-    )  # fmt: skip
+    )
     return pa.table(
         [
-            with_hole(facts["head"], position == HEAD), with_hole(facts["relation"], position == RELATION),
-            with_hole(facts["tail_entity"], in_tail), without(facts["tail_number"], in_tail),
-            without(facts["tail_literal"], in_tail), pa.nulls(rows, pa.string()), lists,
+            with_hole(facts["head"], position == HEAD),
+            with_hole(facts["relation"], position == RELATION),
+            with_hole(facts["tail_entity"], in_tail),
+            without(facts["tail_number"], in_tail),
+            without(facts["tail_literal"], in_tail),
+            pa.nulls(rows, pa.string()),
+            lists,
         ],
         schema=QUESTION_SCHEMA,
-    )  # fmt: skip
+    )
 
 
 def write_parquet(questions: pa.Table, path: Path) -> Path:

@@ -133,9 +133,13 @@ class _Clock:
             torch.cuda.synchronize()
         wall, spent = time.perf_counter() - self._wall, time.process_time() - self._spent
         return {
-            "questions": questions, "rows": rows, "seconds": wall, "processor_seconds": spent,
-            "questions_per_second": questions / wall, "questions_per_processor_second": questions / spent,
-        }  # fmt: skip
+            "questions": questions,
+            "rows": rows,
+            "seconds": wall,
+            "processor_seconds": spent,
+            "questions_per_second": questions / wall,
+            "questions_per_processor_second": questions / spent,
+        }
 
 
 def timed(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -159,12 +163,19 @@ def trained(graph: str, preset: str | None, epochs: int, device: str, out: Path)
 def described(predictor: Predictor, given: argparse.Namespace) -> dict[str, Any]:
     graph, device, settings = predictor.graph, predictor.device, predictor.loaded.settings
     return {
-        "graph": graph.name, "entities": graph.vocabulary.entity_count, "relations": graph.vocabulary.relation_count,
-        "model": settings.model_name, "dimension": getattr(settings.model, "dimension", None),
-        "top": given.top, "device": torch.cuda.get_device_name() if device.type == "cuda" else platform.processor(),
-        "device_type": device.type, "threads": torch.get_num_threads(), "cores": os.cpu_count(),
-        "torch": torch.__version__, "measures": {},
-    }  # fmt: skip
+        "graph": graph.name,
+        "entities": graph.vocabulary.entity_count,
+        "relations": graph.vocabulary.relation_count,
+        "model": settings.model_name,
+        "dimension": getattr(settings.model, "dimension", None),
+        "top": given.top,
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else platform.processor(),
+        "device_type": device.type,
+        "threads": torch.get_num_threads(),
+        "cores": os.cpu_count(),
+        "torch": torch.__version__,
+        "measures": {},
+    }
 
 
 def _arguments() -> argparse.Namespace:

@@ -107,9 +107,10 @@ class _Draft:
         relation = int(self.relation[row])
         places = [(HEAD, -1)] + ([] if self.is_number[relation] else [(TAIL, -1)])
         places += [
-            (4 + 2 * number, slot) for number, slot in enumerate(self.slots(row))
+            (4 + 2 * number, slot)
+            for number, slot in enumerate(self.slots(row))
             if not self.is_number[self.table.qualifier_relation[slot]]
-        ]  # fmt: skip
+        ]
         position, slot = places[self.random.integers(len(places))]
         if position == HEAD:
             seen, was = self.heads[relation], int(self.head[row])
@@ -119,14 +120,15 @@ class _Draft:
             seen, was = self.values[int(self.table.qualifier_relation[slot])], int(self.value[slot])
         now = int(seen[self.random.integers(len(seen))])
         triplet = (
-            now if position == HEAD else int(self.head[row]), relation,
+            now if position == HEAD else int(self.head[row]),
+            relation,
             float(now) if position == TAIL else self._tails(range(row, row + 1))[0],
-        )  # fmt: skip
+        )
         if now == was or (position <= TAIL and triplet in self.triplets):
             return None
-        column, place = (self.head, row) if position == HEAD else (self.tail, row) if position == TAIL else (
-            self.value, slot
-        )  # fmt: skip
+        column, place = (
+            (self.head, row) if position == HEAD else (self.tail, row) if position == TAIL else (self.value, slot)
+        )
         column[place] = now
         return Change(row, "entity", position, self.vocabulary.entities[was], self.vocabulary.entities[now])
 
@@ -135,8 +137,9 @@ class _Draft:
         places = [(TAIL, int(self.relation[row]), -1)] if self.is_number[self.relation[row]] else []
         places += [
             (4 + 2 * number, int(self.table.qualifier_relation[slot]), slot)
-            for number, slot in enumerate(self.slots(row)) if self.is_number[self.table.qualifier_relation[slot]]
-        ]  # fmt: skip
+            for number, slot in enumerate(self.slots(row))
+            if self.is_number[self.table.qualifier_relation[slot]]
+        ]
         return places[self.random.integers(len(places))] if places else None
 
     def number_changed(self, row: int, kind: str) -> Change | None:
@@ -186,10 +189,16 @@ class _Draft:
 
     def changed(self) -> FactTable:
         return replace(
-            self.table, head=self.head, relation=self.relation, tail_entity=self.tail, tail_number=self.tail_number,
-            tail_literal=pa.array(self.tail_literal, type=pa.string()), qualifier_entity=self.value,
-            qualifier_number=self.number, qualifier_literal=pa.array(self.literal, type=pa.string()),
-        )  # fmt: skip
+            self.table,
+            head=self.head,
+            relation=self.relation,
+            tail_entity=self.tail,
+            tail_number=self.tail_number,
+            tail_literal=pa.array(self.tail_literal, type=pa.string()),
+            qualifier_entity=self.value,
+            qualifier_number=self.number,
+            qualifier_literal=pa.array(self.literal, type=pa.string()),
+        )
 
 
 def corrupted(graph: KnowledgeGraph, share: float = SHARE, seed: int = 0) -> AlteredCopy:
@@ -214,9 +223,7 @@ def corrupted(graph: KnowledgeGraph, share: float = SHARE, seed: int = 0) -> Alt
             kinds.remove(kind)
             left.extend(nothing_fitted)
     made, sizes = draft.changed(), np.cumsum([0, *(len(one) for one in graph.splits.values())])
-    splits = {
-        name: made.take(np.arange(sizes[index], sizes[index + 1])) for index, name in enumerate(graph.splits)
-    }  # fmt: skip
+    splits = {name: made.take(np.arange(sizes[index], sizes[index + 1])) for index, name in enumerate(graph.splits)}
     copy = KnowledgeGraph(graph.vocabulary, splits, graph.entities, replace(graph.manifest, files={}))
     return AlteredCopy(copy, sorted(changes, key=lambda change: change.fact), passed_over)
 

@@ -125,12 +125,16 @@ def compare(batch_size: int, graphs: list[str]) -> list[dict[str, Any]]:
         for form, measured in forms.items():
             found = measured(problem)
             first = first or found
-            rows.append({
-                "graph": name, "form": form, "facts_per_second": batch_size / found["seconds"],
-                "facts_per_processor_second": batch_size / found["processor_seconds"],
-                "times_the_time": found["seconds"] / first["seconds"],
-                "times_the_processor": found["processor_seconds"] / first["processor_seconds"],
-            })  # fmt: skip
+            rows.append(
+                {
+                    "graph": name,
+                    "form": form,
+                    "facts_per_second": batch_size / found["seconds"],
+                    "facts_per_processor_second": batch_size / found["processor_seconds"],
+                    "times_the_time": found["seconds"] / first["seconds"],
+                    "times_the_processor": found["processor_seconds"] / first["processor_seconds"],
+                }
+            )
             show(rows[-1])
     return rows
 

@@ -78,8 +78,10 @@ def _line(numbers: random.Random, entities: int) -> bytes:
 
     def item() -> dict[str, Any]:
         identity = 1 + int(entities * numbers.random() ** 3)
-        return {"value": {"entity-type": "item", "numeric-id": identity, "id": f"Q{identity}"},
-                "type": "wikibase-entityid"}  # fmt: skip
+        return {
+            "value": {"entity-type": "item", "numeric-id": identity, "id": f"Q{identity}"},
+            "type": "wikibase-entityid",
+        }
 
     def quantity() -> dict[str, Any]:
         unit = numbers.choice(_UNITS)
@@ -88,21 +90,42 @@ def _line(numbers: random.Random, entities: int) -> bytes:
 
     def time() -> dict[str, Any]:
         year, month, day = numbers.randrange(1500, 2025), numbers.randrange(1, 13), numbers.randrange(1, 29)
-        return {"value": {"time": f"+{year}-{month:02d}-{day:02d}T00:00:00Z", "timezone": 0, "before": 0, "after": 0,
-                          "precision": numbers.choice((9, 10, 11, 11)),
-                          "calendarmodel": "http://www.wikidata.org/entity/Q1985727"}, "type": "time"}  # fmt: skip
+        return {
+            "value": {
+                "time": f"+{year}-{month:02d}-{day:02d}T00:00:00Z",
+                "timezone": 0,
+                "before": 0,
+                "after": 0,
+                "precision": numbers.choice((9, 10, 11, 11)),
+                "calendarmodel": "http://www.wikidata.org/entity/Q1985727",
+            },
+            "type": "time",
+        }
 
     def place() -> dict[str, Any]:
         latitude, longitude = round(numbers.uniform(-90, 90), 6), round(numbers.uniform(-180, 180), 6)
-        return {"value": {"latitude": latitude, "longitude": longitude, "altitude": None, "precision": 0.0001,
-                          "globe": "http://www.wikidata.org/entity/Q2"}, "type": "globecoordinate"}  # fmt: skip
+        return {
+            "value": {
+                "latitude": latitude,
+                "longitude": longitude,
+                "altitude": None,
+                "precision": 0.0001,
+                "globe": "http://www.wikidata.org/entity/Q2",
+            },
+            "type": "globecoordinate",
+        }
 
     def text() -> dict[str, Any]:
         return {"value": words(2), "type": "string"}
 
     def snak(name: str, value: dict[str, Any]) -> dict[str, Any]:
-        return {"snaktype": "value", "property": name, "hash": f"{numbers.getrandbits(160):040x}", "datavalue": value,
-                "datatype": value["type"]}  # fmt: skip
+        return {
+            "snaktype": "value",
+            "property": name,
+            "hash": f"{numbers.getrandbits(160):040x}",
+            "datavalue": value,
+            "datatype": value["type"],
+        }
 
     claims: dict[str, list[Any]] = {}
     for _ in range(min(int(numbers.lognormvariate(2.3, 0.7)) + 1, 200)):
@@ -115,16 +138,31 @@ def _line(numbers: random.Random, entities: int) -> bytes:
             held["qualifiers"] = {relation: [snak(relation, value)] for relation, value in pairs}
             held["qualifiers-order"] = [relation for relation, _ in pairs]
         held |= {"id": f"Q1${numbers.getrandbits(128):032x}", "rank": "normal"}
-        held["references"] = [{"hash": f"{numbers.getrandbits(160):040x}", "snaks-order": ["P248", "P813"],
-                               "snaks": {"P248": [snak("P248", item())], "P813": [snak("P813", time())]}}]  # fmt: skip
+        held["references"] = [
+            {
+                "hash": f"{numbers.getrandbits(160):040x}",
+                "snaks-order": ["P248", "P813"],
+                "snaks": {"P248": [snak("P248", item())], "P813": [snak("P813", time())]},
+            }
+        ]
         claims.setdefault(f"P{name}", []).append(held)
     spoken = numbers.sample(_LANGUAGES, min(len(_LANGUAGES), int(numbers.lognormvariate(2.5, 0.8)) + 1))
     labels = {language: {"language": language, "value": words(3)} for language in ["en", *spoken]}
     descriptions = {language: {"language": language, "value": words(5)} for language in spoken}
     sites = {f"{language}wiki": {"site": f"{language}wiki", "title": words(3), "badges": []} for language in spoken[:8]}
-    content = {"type": "item", "id": "Q0000000000", "labels": labels, "descriptions": descriptions,
-               "aliases": {"en": [{"language": "en", "value": words(2)}]}, "claims": claims, "sitelinks": sites,
-               "pageid": 1, "ns": 0, "lastrevid": 1234567890, "modified": "2026-01-02T03:04:05Z"}  # fmt: skip
+    content = {
+        "type": "item",
+        "id": "Q0000000000",
+        "labels": labels,
+        "descriptions": descriptions,
+        "aliases": {"en": [{"language": "en", "value": words(2)}]},
+        "claims": claims,
+        "sitelinks": sites,
+        "pageid": 1,
+        "ns": 0,
+        "lastrevid": 1234567890,
+        "modified": "2026-01-02T03:04:05Z",
+    }
     return json.dumps(content, separators=(",", ":")).encode()
 
 

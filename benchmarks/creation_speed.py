@@ -99,8 +99,12 @@ def build(path: Path, folder: Path, *options: str) -> dict[str, Any]:
             said.seek(0)
             raise SystemExit(said.read().decode())
         result = json.loads(told.read())
-    return {"seconds": round(seconds, 1), "peak_mb": peak >> 20, "facts": result["facts"]["kept"],
-            "entities": result["counts"]["entities"]}  # fmt: skip
+    return {
+        "seconds": round(seconds, 1),
+        "peak_mb": peak >> 20,
+        "facts": result["facts"]["kept"],
+        "entities": result["counts"]["entities"],
+    }
 
 
 def family(process: int) -> list[int]:
@@ -172,8 +176,7 @@ def main() -> None:
         sizes = {"gz": size, "zst": size, "bz2": small.stat().st_size}
         for ending, path in packed.items():
             write(path, min(arguments.bytes, _SMALL_BYTES) if ending == "bz2" else arguments.bytes)
-        note("unpack_mb_s_core", {ending: round(unpack_speed(path, sizes[ending]))
-                             for ending, path in packed.items()})  # fmt: skip
+        note("unpack_mb_s_core", {ending: round(unpack_speed(path, sizes[ending])) for ending, path in packed.items()})
         skipped = {"plain": plain, "gz": packed["gz"], "zst": packed["zst"]}
         note("skip_mb_s_core", {ending: round(skip_speed(path, entities, size)) for ending, path in skipped.items()})
         note("parse_mb_s", parse_speed(plain, size, arguments.workers))

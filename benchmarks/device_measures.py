@@ -104,13 +104,17 @@ def epoch(bench: Bench) -> dict[str, Any]:
         shapes[str(items.items(index).shape)] += 1
     on_gpu = bench.device.type == "cuda"
     return {
-        "facts": phase.stream.item_count, "steps": len(items), "shapes": dict(shapes),
-        "first_epoch_seconds": first, "epoch_seconds": total / TIMED_EPOCHS, "plan_seconds": median(lone),
+        "facts": phase.stream.item_count,
+        "steps": len(items),
+        "shapes": dict(shapes),
+        "first_epoch_seconds": first,
+        "epoch_seconds": total / TIMED_EPOCHS,
+        "plan_seconds": median(lone),
         "step_milliseconds": 1000 * total / TIMED_EPOCHS / len(items),
         "facts_per_second": phase.stream.item_count * TIMED_EPOCHS / total,
         "peak_memory_bytes": torch.cuda.max_memory_allocated() if on_gpu else None,
         "failed": bool(runner.optimisation.failed),
-    }  # fmt: skip
+    }
 
 
 def profile(bench: Bench) -> dict[str, Any]:
@@ -145,12 +149,14 @@ def _profiled(bench: Bench, runner: Any, steps: list[Any]) -> dict[str, Any]:
     key = "self_device_time_total" if on_gpu else "self_cpu_time_total"
     rows = sorted(seen.key_averages(), key=lambda row: -getattr(row, key))
     return {
-        "steps": len(steps), "milliseconds": milliseconds, "kernels_a_step": sum(row.count for row in rows) / profiled,
+        "steps": len(steps),
+        "milliseconds": milliseconds,
+        "kernels_a_step": sum(row.count for row in rows) / profiled,
         "kernels": [
             {"name": row.key[:120], "microseconds_a_step": getattr(row, key) / profiled, "calls": row.count / profiled}
             for row in rows[:40]
         ],
-    }  # fmt: skip
+    }
 
 
 def evaluate(bench: Bench) -> dict[str, Any]:
@@ -169,9 +175,12 @@ def evaluate(bench: Bench) -> dict[str, Any]:
     again = bench.waited() - begin
     questions = {task: len(one) for task, one in found.per_question.items()}
     return {
-        "first_seconds": times[0], "seconds": min(times[1:]), "again_seconds": again, "questions": questions,
+        "first_seconds": times[0],
+        "seconds": min(times[1:]),
+        "again_seconds": again,
+        "questions": questions,
         "back_off": found.protocol.get("memory_back_off"),
-    }  # fmt: skip
+    }
 
 
 class Curve:
@@ -189,10 +198,13 @@ class Curve:
         """A point of the curve."""
         self.points.append(
             {
-                "epoch": record.epoch, "trained_seconds": record.trained_seconds, "seconds": record.seconds,
-                "value": record.value, "results": record.results,
+                "epoch": record.epoch,
+                "trained_seconds": record.trained_seconds,
+                "seconds": record.seconds,
+                "value": record.value,
+                "results": record.results,
             }
-        )  # fmt: skip
+        )
         say(f"    epoch {record.epoch}: {record.metric} {record.value:.4f} after {record.trained_seconds:.1f} s")
 
     def note(self, text: str) -> None:
@@ -223,9 +235,13 @@ def _one_seed(bench: Bench, seed: int) -> dict[str, Any]:
         loaded = load_run(run.path, bench.device)
         begin = bench.waited()
         evaluator = Evaluator(
-            loaded.graph, loaded.scaling, bench.job.split, device=bench.device, literals=loaded.literals,
+            loaded.graph,
+            loaded.scaling,
+            bench.job.split,
+            device=bench.device,
+            literals=loaded.literals,
             described=loaded.described(),
-        )  # fmt: skip
+        )
         found = evaluator.evaluate(loaded.model)
         evaluating = bench.waited() - begin
     both = {
@@ -233,12 +249,17 @@ def _one_seed(bench: Bench, seed: int) -> dict[str, Any]:
         for ties in ("realistic", "hynt")
     }
     return {
-        "settings": to_mapping(settings), "wall_seconds": wall, "training": run.manifest["training"],
-        "split": bench.job.split, "test_seconds": evaluating, bench.job.split: both,
-        "protocol": dict(found.protocol), "curve": curve.points,
+        "settings": to_mapping(settings),
+        "wall_seconds": wall,
+        "training": run.manifest["training"],
+        "split": bench.job.split,
+        "test_seconds": evaluating,
+        bench.job.split: both,
+        "protocol": dict(found.protocol),
+        "curve": curve.points,
         "per_relation": found.to_mapping().get("number", {}).get("per_relation"),
         "peak_memory_bytes": torch.cuda.max_memory_allocated() if bench.device.type == "cuda" else None,
-    }  # fmt: skip
+    }
 
 
 def _summary(runs: Iterable[dict[str, Any]]) -> dict[str, Any]:

@@ -57,11 +57,13 @@ def one_run(given: argparse.Namespace, processes: int, folder: Path, seconds: fl
     epochs = [line for line in lines if "loss" in line]
     validations = [line for line in lines if "metric" in line]
     return {
-        "epoch_seconds": epoch_seconds([line["seconds"] for line in epochs], given.device), "loss": epochs[-1]["loss"],
-        "questions": epochs[-1]["questions"], "validation": {one["metric"]: one["value"] for one in validations},
+        "epoch_seconds": epoch_seconds([line["seconds"] for line in epochs], given.device),
+        "loss": epochs[-1]["loss"],
+        "questions": epochs[-1]["questions"],
+        "validation": {one["metric"]: one["value"] for one in validations},
         "notes": [line[:300] for line in done.stderr.splitlines() if not line.startswith("epoch ")],
         "whole_seconds": time.perf_counter() - began,
-    }  # fmt: skip
+    }
 
 
 def train_once(given: argparse.Namespace) -> None:
@@ -121,9 +123,11 @@ def main() -> None:
         parser.error("--epochs: at least 2 on a CPU, and 4 on a GPU")
     began = time.perf_counter()
     result: dict[str, Any] = {
-        "command": " ".join(["python3 -m benchmarks.distributed_speed", *sys.argv[1:]]), "device": given.device,
-        "compiled": given.compile and given.device == "cuda", "runs": {},
-    }  # fmt: skip
+        "command": " ".join(["python3 -m benchmarks.distributed_speed", *sys.argv[1:]]),
+        "device": given.device,
+        "compiled": given.compile and given.device == "cuda",
+        "runs": {},
+    }
     with tempfile.TemporaryDirectory() as place:
         for turn in range(given.rounds):
             for processes in (int(text) for text in given.processes.split(",")):

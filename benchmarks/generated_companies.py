@@ -24,9 +24,17 @@ LAST = (
     "Torres Ueda Vogel Weber Yilmaz Zhang"
 )
 COUNTRY_OF = {
-    "Berlin": "Germany", "Munich": "Germany", "Paris": "France", "Lyon": "France", "Tokyo": "Japan", "Osaka": "Japan",
-    "Austin": "United States", "Boston": "United States", "Toronto": "Canada", "Oslo": "Norway",
-}  # fmt: skip
+    "Berlin": "Germany",
+    "Munich": "Germany",
+    "Paris": "France",
+    "Lyon": "France",
+    "Tokyo": "Japan",
+    "Osaka": "Japan",
+    "Austin": "United States",
+    "Boston": "United States",
+    "Toronto": "Canada",
+    "Oslo": "Norway",
+}
 COUNTRIES = ["Germany", "France", "Japan", "United States", "Canada", "Norway"]
 INDUSTRIES = ["robotics", "biotech", "software", "shipping", "solar power", "food"]
 ROLES = ("chief executive", "chief scientist", "chair")
@@ -50,8 +58,10 @@ def _firm(chance: random.Random, number: int, founders: list[str]) -> list[Recor
     name = f"{first} {chance.choice(['Labs', 'Works', 'Dynamics', 'Foods', 'Systems', 'Marine'])} {number}"
     city, industry, begun = chance.choice(list(COUNTRY_OF)), chance.choice(INDUSTRIES), chance.randint(1985, 2015)
     facts: list[Record] = [
-        (name, "headquarters", city, []), (name, "industry", industry, []), (name, "founded", _day(chance, begun), [])
-    ]  # fmt: skip
+        (name, "headquarters", city, []),
+        (name, "industry", industry, []),
+        (name, "founded", _day(chance, begun), []),
+    ]
     revenue = chance.uniform(1, 80)
     employees = int(revenue * chance.uniform(3, 8)) + 5
     for year in range(2014, 2024):

@@ -39,10 +39,14 @@ def measure(source: Path, format_name: str) -> dict[str, Any]:
         size = sum(path.stat().st_size for path in out.iterdir()) / 2**20
     facts = len(graph)
     return {
-        "facts": facts, "entities": manifest.counts["entities"], "import_seconds": round(seconds, 2),
-        "facts_per_second": round(facts / seconds), "peak_import_mb": round(peak), "load_seconds": round(load, 3),
+        "facts": facts,
+        "entities": manifest.counts["entities"],
+        "import_seconds": round(seconds, 2),
+        "facts_per_second": round(facts / seconds),
+        "peak_import_mb": round(peak),
+        "load_seconds": round(load, 3),
         "folder_mb": round(size, 1),
-    }  # fmt: skip
+    }
 
 
 def main() -> None:

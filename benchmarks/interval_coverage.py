@@ -53,10 +53,12 @@ def halves(predictor: Predictor, split: str, times: int = 50) -> dict[str, Any] 
     if split == SPLIT or len(found) < 2:
         return None
     relation = np.concatenate([one.relation for one in found])
-    error = np.concatenate([
-        np.abs(loaded.scaling.scale(one.relation, one.truth) - loaded.scaling.scale(one.relation, one.predicted))
-        for one in found
-    ])  # fmt: skip
+    error = np.concatenate(
+        [
+            np.abs(loaded.scaling.scale(one.relation, one.truth) - loaded.scaling.scale(one.relation, one.predicted))
+            for one in found
+        ]
+    )
     tables = [loaded.graph.split(name) for name in training_splits(loaded.settings)]
     spread, random = training_spread(loaded.graph, tables, loaded.scaling), np.random.default_rng(0)
     rows = []

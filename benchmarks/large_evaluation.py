@@ -54,10 +54,14 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
         model = Hynt(
             facts.sizes,
             HyntSettings(
-                dimension=wide, context_heads=4, prediction_heads=4, context_feedforward=2 * wide,
-                prediction_feedforward=2 * wide, tied_output=True,
+                dimension=wide,
+                context_heads=4,
+                prediction_heads=4,
+                context_feedforward=2 * wide,
+                prediction_feedforward=2 * wide,
+                tied_output=True,
             ),
-        )  # fmt: skip
+        )
     is_cuda = device.type == "cuda"
     chosen = torch.nonzero((~facts.tail_is_number) & (facts.qualifier_counts() == 0)).squeeze(1)[: given.rows]
     chunk = max(1, SCORES_AT_ONCE // given.rows)
@@ -129,17 +133,28 @@ def main() -> None:
     began = time.perf_counter()
     result: dict[str, Any] = {
         "command": " ".join(["python3 -m benchmarks.large_evaluation", *sys.argv[1:]]),
-        "device": given.device, "dimension": given.dimension, "points": [],
-    }  # fmt: skip
+        "device": given.device,
+        "dimension": given.dimension,
+        "points": [],
+    }
     if given.device == "cuda":
         import torch
 
         result["device"] = torch.cuda.get_device_name()
     for entities in given.entities.split(","):
         command = [
-            sys.executable, "-m", "benchmarks.large_evaluation", "--device", given.device, "--dimension",
-            str(given.dimension), "--rows", str(given.rows), "--point", entities,
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "benchmarks.large_evaluation",
+            "--device",
+            given.device,
+            "--dimension",
+            str(given.dimension),
+            "--rows",
+            str(given.rows),
+            "--point",
+            entities,
+        ]
         try:
             left = max(1.0, given.limit_seconds - (time.perf_counter() - began))
             done = subprocess.run(command, capture_output=True, text=True, timeout=left, check=False)

@@ -53,12 +53,21 @@ def generated_facts(entities: int, facts: int, device: Any) -> Any:
     offsets = torch.cat([torch.zeros(1, dtype=torch.int64), count.cumsum(0)])
     qualifiers = int(offsets[-1]) + 1  # the last one is the filler
     return FactTensors(
-        Sizes(entities, RELATIONS), skewed(facts), relation,
-        torch.where(tail_is_number, entities, skewed(facts)).int(), value.double() * tail_is_number,
-        value * tail_is_number, tail_is_number, offsets, torch.full((qualifiers,), 1, dtype=torch.int32),
-        skewed(qualifiers), torch.zeros(qualifiers, dtype=torch.float64), torch.zeros(qualifiers),
-        torch.zeros(qualifiers, dtype=torch.bool), torch.cat([is_number, torch.zeros(1, dtype=torch.bool)]),
-    ).to(device)  # fmt: skip
+        Sizes(entities, RELATIONS),
+        skewed(facts),
+        relation,
+        torch.where(tail_is_number, entities, skewed(facts)).int(),
+        value.double() * tail_is_number,
+        value * tail_is_number,
+        tail_is_number,
+        offsets,
+        torch.full((qualifiers,), 1, dtype=torch.int32),
+        skewed(qualifiers),
+        torch.zeros(qualifiers, dtype=torch.float64),
+        torch.zeros(qualifiers),
+        torch.zeros(qualifiers, dtype=torch.bool),
+        torch.cat([is_number, torch.zeros(1, dtype=torch.bool)]),
+    ).to(device)
 
 
 def measured(given: argparse.Namespace) -> dict[str, Any]:
@@ -85,10 +94,13 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
         model = Hynt(
             facts.sizes,
             HyntSettings(
-                dimension=given.dimension, context_heads=heads, prediction_heads=heads,
-                context_feedforward=4 * given.dimension, prediction_feedforward=4 * given.dimension,
+                dimension=given.dimension,
+                context_heads=heads,
+                prediction_heads=heads,
+                context_feedforward=4 * given.dimension,
+                prediction_feedforward=4 * given.dimension,
             ),
-        )  # fmt: skip
+        )
     losses = LossSettings(softmax=given.softmax, negatives=given.negatives)
     stream = MaskedFacts(facts, given.batch_size, Masking(), losses)
     optimisation = Optimisation(trainable(model), Optimiser(clip=1.0), device)
@@ -125,10 +137,15 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
     peak = torch.cuda.max_memory_allocated() if is_cuda else 1024 * (after - before)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     result: dict[str, Any] = {
-        "entities": entities, "softmax": given.softmax, "parameters": parameters, "peak_bytes": peak,
-        "step_seconds": sorted(times)[len(times) // 2], "least_step_seconds": min(times),
-        "bytes_an_entity": peak / entities, "link_questions_a_step": stream.planner.regular.outputs[0],
-    }  # fmt: skip
+        "entities": entities,
+        "softmax": given.softmax,
+        "parameters": parameters,
+        "peak_bytes": peak,
+        "step_seconds": sorted(times)[len(times) // 2],
+        "least_step_seconds": min(times),
+        "bytes_an_entity": peak / entities,
+        "link_questions_a_step": stream.planner.regular.outputs[0],
+    }
     if is_cuda:
         # Weights stay where they are after a step that was not finite, and such a step is no measure.
         result |= {"is_finite": not runner.has_failed(), "notes": notes}
@@ -170,9 +187,14 @@ def main() -> None:
     began = time.perf_counter()
     result: dict[str, Any] = {
         "command": " ".join(["python3 -m benchmarks.large_vocabulary", *sys.argv[1:]]),
-        "device": given.device, "dimension": given.dimension, "batch_size": given.batch_size,
-        "negatives": given.negatives, "compiled": given.compile, "points": [], "slopes": {},
-    }  # fmt: skip
+        "device": given.device,
+        "dimension": given.dimension,
+        "batch_size": given.batch_size,
+        "negatives": given.negatives,
+        "compiled": given.compile,
+        "points": [],
+        "slopes": {},
+    }
     if given.device == "cuda":
         import torch
 
@@ -199,11 +221,25 @@ def _point(given: argparse.Namespace, entities: int, softmax: str, left: float) 
     if left <= 0:
         return {**failed, "skipped": "the time limit was reached"}
     command = [
-        sys.executable, "-m", "benchmarks.large_vocabulary", "--device", given.device, "--dimension",
-        str(given.dimension), "--batch-size", str(given.batch_size), "--negatives", str(given.negatives),
-        "--softmax", softmax, "--steps", str(given.steps), "--point", str(entities),
+        sys.executable,
+        "-m",
+        "benchmarks.large_vocabulary",
+        "--device",
+        given.device,
+        "--dimension",
+        str(given.dimension),
+        "--batch-size",
+        str(given.batch_size),
+        "--negatives",
+        str(given.negatives),
+        "--softmax",
+        softmax,
+        "--steps",
+        str(given.steps),
+        "--point",
+        str(entities),
         *(["--compile"] if given.compile else []),
-    ]  # fmt: skip
+    ]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=None if math.isinf(left) else left, check=False

@@ -34,8 +34,10 @@ def _told(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def table(found: list[dict[str, Any]]) -> str:
     """As the documentation shows it."""
-    lines = ["| probability | proposals | of which test knows head and relation | said on average | confirmed |",
-             "|---|---|---|---|---|"]  # fmt: skip
+    lines = [
+        "| probability | proposals | of which test knows head and relation | said on average | confirmed |",
+        "|---|---|---|---|---|",
+    ]
     for row in found:
         shares = (f"{row[key]:.3f}".removeprefix("0") if key in row else "" for key in ("said", "confirmed"))
         name = row["probability"].replace(" - ", " – ")

@@ -99,20 +99,28 @@ def measured(model: str, given: argparse.Namespace) -> dict[str, Any]:
     wall, processor = end[0] - start[0], end[1] - start[1]
     facts, failed = len(data.facts) * steps / len(items), bool(runner.optimisation.failed)
     row: dict[str, Any] = {
-        "parameters": sum(p.numel() for p in network.parameters()), "batch_size": settings.batch_size,
-        "steps_per_epoch": len(items), "steps": steps, "build_seconds": built, "train_seconds": wall,
-        "train_processor_seconds": processor, "facts_per_second": facts / wall,
-        "facts_per_processor_second": facts / processor, "failed": failed,
+        "parameters": sum(p.numel() for p in network.parameters()),
+        "batch_size": settings.batch_size,
+        "steps_per_epoch": len(items),
+        "steps": steps,
+        "build_seconds": built,
+        "train_seconds": wall,
+        "train_processor_seconds": processor,
+        "facts_per_second": facts / wall,
+        "facts_per_processor_second": facts / processor,
+        "failed": failed,
         "train_peak_memory_bytes": peak_memory(device),
-    }  # fmt: skip
+    }
     before = waited()
     found = evaluator.evaluate(network)
     after = waited()
     questions = sum(len(one) for one in found.per_question.values())
     return row | {
-        "test_questions": questions, "test_seconds": after[0] - before[0],
-        "test_processor_seconds": after[1] - before[1], "peak_memory_bytes": peak_memory(device),
-    }  # fmt: skip
+        "test_questions": questions,
+        "test_seconds": after[0] - before[0],
+        "test_processor_seconds": after[1] - before[1],
+        "peak_memory_bytes": peak_memory(device),
+    }
 
 
 def turn(meeting: Path, model: str) -> None:
@@ -201,10 +209,13 @@ def _run_all(given: argparse.Namespace, place: Path) -> None:
 
     name = "generated" if given.generated is not None else Path(given.graph).name
     result: dict[str, Any] = {
-        "environment": describe_environment(chosen_device(given.device)), "graph": name, "preset": given.preset,
-        "threads": given.threads, "models": {},
+        "environment": describe_environment(chosen_device(given.device)),
+        "graph": name,
+        "preset": given.preset,
+        "threads": given.threads,
+        "models": {},
         "command": [Path(part).name if part.startswith("/") else part for part in sys.argv[1:]],
-    }  # fmt: skip
+    }
     environment = {**os.environ, "OMP_NUM_THREADS": str(given.threads)}
     options = ["--graph", given.graph, "--preset", given.preset, "--device", given.device]
     options += ["--threads", str(given.threads), "--seconds", str(given.seconds)]

@@ -21,13 +21,19 @@ from hynt.models.hynt import Hynt
 from hynt.models.hynt_settings import HyntSettings
 
 _LAYER_NAMES = {
-    "self_attn.in_proj_weight": "projection.weight", "self_attn.in_proj_bias": "projection.bias",
-    "self_attn.out_proj.weight": "output.weight", "self_attn.out_proj.bias": "output.bias",
-    "linear1.weight": "expand.weight", "linear1.bias": "expand.bias",
-    "linear2.weight": "contract.weight", "linear2.bias": "contract.bias",
-    "norm1.weight": "attention_norm.weight", "norm1.bias": "attention_norm.bias",
-    "norm2.weight": "feedforward_norm.weight", "norm2.bias": "feedforward_norm.bias",
-}  # fmt: skip
+    "self_attn.in_proj_weight": "projection.weight",
+    "self_attn.in_proj_bias": "projection.bias",
+    "self_attn.out_proj.weight": "output.weight",
+    "self_attn.out_proj.bias": "output.bias",
+    "linear1.weight": "expand.weight",
+    "linear1.bias": "expand.bias",
+    "linear2.weight": "contract.weight",
+    "linear2.bias": "contract.bias",
+    "norm1.weight": "attention_norm.weight",
+    "norm1.bias": "attention_norm.bias",
+    "norm2.weight": "feedforward_norm.weight",
+    "norm2.bias": "feedforward_norm.bias",
+}
 """What PyTorch calls the parts of a layer, and what this project calls them."""
 
 
@@ -44,9 +50,13 @@ def facts_as_lists(facts: FactTensors) -> list[Fact]:
     found = []
     starts = facts.offsets.tolist()
     triplets = zip(
-        facts.head.tolist(), facts.relation.tolist(), facts.tail_entity.tolist(), facts.tail_number.tolist(),
-        facts.tail_is_number.tolist(), strict=True,
-    )  # fmt: skip
+        facts.head.tolist(),
+        facts.relation.tolist(),
+        facts.tail_entity.tolist(),
+        facts.tail_number.tolist(),
+        facts.tail_is_number.tolist(),
+        strict=True,
+    )
     relations, entities = facts.qualifier_relation.tolist(), facts.qualifier_entity.tolist()
     numbers, kinds = facts.qualifier_number.tolist(), facts.qualifier_is_number.tolist()
     for index, (head, relation, entity, number, kind) in enumerate(triplets):
@@ -109,12 +119,19 @@ def padded_batch(facts: list[Fact], sizes: Sizes, longest: int | None, choice: r
             padding.append(False)
         answer = fact.components[asked]
         row = {
-            "relation": relation, "head": head, "value_entity": entity, "value_number": number,
-            "value_is_number": kind, "number_hidden": hidden, "padding": padding,
-            "token": max(asked - 1, 0) // 2, "place": 1 + asked if asked < 3 else 2 - asked % 2,
-            "task": 1 if asked % 2 else 2 if fact.is_number[asked] else 0, "answer": answer,
+            "relation": relation,
+            "head": head,
+            "value_entity": entity,
+            "value_number": number,
+            "value_is_number": kind,
+            "number_hidden": hidden,
+            "padding": padding,
+            "token": max(asked - 1, 0) // 2,
+            "place": 1 + asked if asked < 3 else 2 - asked % 2,
+            "task": 1 if asked % 2 else 2 if fact.is_number[asked] else 0,
+            "answer": answer,
             "answer_relation": fact.components[asked - 1] if asked and not asked % 2 else 0,
-        }  # fmt: skip
+        }
         for name, value_of_row in row.items():
             columns[name].append(value_of_row)
     floats = {"value_number": torch.float32, "answer": torch.float64}
@@ -167,9 +184,11 @@ class NaiveHynt(nn.Module):
         """Scores of (rows, 4 tokens) for all entities, all relations, and the numbers of all relations."""
         head = functional.embedding(batch.head, self.entity)
         relation = functional.embedding(batch.relation, self.relation)
-        value = torch.where(batch.value_is_number.unsqueeze(2), self._numbers(batch), functional.embedding(
-            batch.value_entity, self.entity
-        ))  # fmt: skip
+        value = torch.where(
+            batch.value_is_number.unsqueeze(2),
+            self._numbers(batch),
+            functional.embedding(batch.value_entity, self.entity),
+        )
         triplet = self.encode_triplet(torch.cat([head, relation[:, 0], value[:, 0]], 1)) + self.context_position[0]
         qualifiers = self.encode_qualifier(torch.cat([relation[:, 1:], value[:, 1:]], 2)) + self.context_position[1]
         encoded = self.context(torch.cat([triplet.unsqueeze(1), qualifiers], 1), src_key_padding_mask=batch.padding)

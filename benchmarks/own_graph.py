@@ -103,21 +103,26 @@ def try_one(graph: KnowledgeGraph, wanted: Mapping[str, Any]) -> dict[str, Any]:
     epochs = max((line["epoch"] for line in lines if "loss" in line), default=0)
     return {
         "valid": {task: found[task] for task in ("link", "relation", "number") if found.get(task)},
-        "epoch": training.get("weights_of_epoch", 0), "epochs": epochs,
+        "epoch": training.get("weights_of_epoch", 0),
+        "epochs": epochs,
         "curve": [[line["epoch"], round(line["value"], 5)] for line in curve],
-        "train_seconds": training["seconds"], "all_seconds": round(time.process_time() - began, 2),
+        "train_seconds": training["seconds"],
+        "all_seconds": round(time.process_time() - began, 2),
         "settings": to_mapping(settings),
-    }  # fmt: skip
+    }
 
 
 def described(graph: KnowledgeGraph) -> dict[str, Any]:
     """The sizes that a rule may look at."""
     table, is_number = graph.split("train"), graph.vocabulary.relation_is_number
     return {
-        "name": graph.name, "splits": {name: len(split) for name, split in graph.splits.items()},
-        "entities": graph.vocabulary.entity_count, "relations": graph.vocabulary.relation_count,
-        "number_tails": int(is_number[table.relation].sum()), "qualifiers": int(table.qualifier_total),
-    }  # fmt: skip
+        "name": graph.name,
+        "splits": {name: len(split) for name, split in graph.splits.items()},
+        "entities": graph.vocabulary.entity_count,
+        "relations": graph.vocabulary.relation_count,
+        "number_tails": int(is_number[table.relation].sum()),
+        "qualifiers": int(table.qualifier_total),
+    }
 
 
 def tried(plan: list[dict[str, Any]], out: Path, parts: Path) -> Iterator[str]:
@@ -147,11 +152,15 @@ def line_of(row: Mapping[str, Any]) -> str:
         return "–" if value is None else f"{value:.4f}"
 
     cells = [
-        row["wanted"]["graph"], row["wanted"].get("model", "hynt"), json.dumps(row["wanted"].get("set", {})),
+        row["wanted"]["graph"],
+        row["wanted"].get("model", "hynt"),
+        json.dumps(row["wanted"].get("set", {})),
         f"link {metric('link', 'triplet', 'mrr')} all {metric('link', 'all', 'mrr')}",
-        f"relation {metric('relation', 'all', 'mrr')}", f"number {metric('number', 'all', 'rmse')}",
-        f"{row['train_seconds']:.0f} s", f"{row['epochs']} epochs",
-    ]  # fmt: skip
+        f"relation {metric('relation', 'all', 'mrr')}",
+        f"number {metric('number', 'all', 'rmse')}",
+        f"{row['train_seconds']:.0f} s",
+        f"{row['epochs']} epochs",
+    ]
     return " | ".join(cells)
 
 

@@ -126,9 +126,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     predictor = load(given.run, given.device, lambda text: print(f"note: {text}", file=sys.stderr, flush=True))
     result: dict[str, Any] = {
-        "run": given.run.name, **predictor.described(), **predictor.loaded.described(),
-        "environment": describe_environment(predictor.device), "figures": {}, "left_out": {},
-    }  # fmt: skip
+        "run": given.run.name,
+        **predictor.described(),
+        **predictor.loaded.described(),
+        "environment": describe_environment(predictor.device),
+        "figures": {},
+        "left_out": {},
+    }
     wanted = wanted_figures(predictor)
     result["left_out"] = {name: "the graph lacks the relation" for name in FIGURES if name not in wanted}
     for name, (relation, heads) in wanted.items():

@@ -46,11 +46,14 @@ class Asked:
         """How often the first answer is right, with and without qualifiers."""
         right = self.answer == self.truth[:, None]
         return {
-            "questions": len(self.row), "right_with_qualifiers": int(right[:, 0].sum()),
-            "right_without": int(right[:, 1].sum()), "gained": int((right[:, 0] & ~right[:, 1]).sum()),
+            "questions": len(self.row),
+            "right_with_qualifiers": int(right[:, 0].sum()),
+            "right_without": int(right[:, 1].sum()),
+            "gained": int((right[:, 0] & ~right[:, 1]).sum()),
             "lost": int((right[:, 1] & ~right[:, 0]).sum()),
-            "changed": int((self.answer[:, 0] != self.answer[:, 1]).sum()), "asked_all": self.asked_all,
-        }  # fmt: skip
+            "changed": int((self.answer[:, 0] != self.answer[:, 1]).sum()),
+            "asked_all": self.asked_all,
+        }
 
 
 def ask_all(predictor: Predictor, until: float) -> Asked:
@@ -77,26 +80,37 @@ def ask_all(predictor: Predictor, until: float) -> Asked:
         done = here.stop
     return Asked(
         table, split, row[:done], position[:done], truth[:done], answer[:done], probability[:done], done == len(row)
-    )  # fmt: skip
+    )
 
 
 def _bare(table: FactTable) -> FactTable:
     """The triplets alone."""
     none = slice(0, 0)
     return FactTable(
-        table.head, table.relation, table.tail_entity, table.tail_number, table.tail_literal,
-        np.zeros(len(table) + 1, dtype=np.int64), table.qualifier_relation[none], table.qualifier_entity[none],
-        table.qualifier_number[none], table.qualifier_literal[none],
-    )  # fmt: skip
+        table.head,
+        table.relation,
+        table.tail_entity,
+        table.tail_number,
+        table.tail_literal,
+        np.zeros(len(table) + 1, dtype=np.int64),
+        table.qualifier_relation[none],
+        table.qualifier_entity[none],
+        table.qualifier_number[none],
+        table.qualifier_literal[none],
+    )
 
 
 def _first(predictor: Predictor, table: FactTable, position: Ids) -> tuple[Ids, Floats]:
     """(n,) the first answers, and their probabilities."""
     count = len(table)
     asked = AskedFacts(
-        table, np.arange(count + 1, dtype=np.int64), position, np.full(count, ENTITY_KIND, dtype=np.int64),
-        table.relation.astype(np.int64), np.zeros(count, dtype=np.bool_),
-    )  # fmt: skip
+        table,
+        np.arange(count + 1, dtype=np.int64),
+        position,
+        np.full(count, ENTITY_KIND, dtype=np.int64),
+        table.relation.astype(np.int64),
+        np.zeros(count, dtype=np.bool_),
+    )
     found = predictor.answering(asked).ranked(AllowedAnswers.all_of(count), 1)
     return found.candidate, found.probability
 
@@ -158,15 +172,21 @@ def told(predictor: Predictor, asked: Asked, number: int) -> dict[str, Any]:
     qualifiers = [f"{words.relation(one.relation)} {words.value(one.value)}" for one in fact.qualifiers]
     first, without = (graph.entity_labels[int(one)] for one in asked.answer[number])
     return {
-        "question": f"{head} · {words.relation(fact.relation)} · {tail}", "qualifiers": qualifiers,
-        "prediction": first, "probability": float(asked.probability[number, 0]),
-        "prediction_without_qualifiers": without, "probability_without": float(asked.probability[number, 1]),
-        "right": graph.entity_labels[int(asked.truth[number])], "split": asked.split[row],
+        "question": f"{head} · {words.relation(fact.relation)} · {tail}",
+        "qualifiers": qualifiers,
+        "prediction": first,
+        "probability": float(asked.probability[number, 0]),
+        "prediction_without_qualifiers": without,
+        "probability_without": float(asked.probability[number, 1]),
+        "right": graph.entity_labels[int(asked.truth[number])],
+        "split": asked.split[row],
         "ids": {
-            "head": fact.head, "relation": fact.relation, "position": "head" if position == HEAD else "tail",
+            "head": fact.head,
+            "relation": fact.relation,
+            "position": "head" if position == HEAD else "tail",
             "tail": fact.tail if isinstance(fact.tail, str) else fact.tail.value,
             "qualifiers": [
                 [one.relation, one.value if isinstance(one.value, str) else one.value.value] for one in fact.qualifiers
             ],
         },
-    }  # fmt: skip
+    }

@@ -125,16 +125,26 @@ def work_list(given: argparse.Namespace) -> list[Work]:
             changes = [change for change in given.set if ":" not in change.partition("=")[0]] + own
             found += [
                 Work(
-                    job["graph"], model, preset, float(job.get("seconds", given.seconds_per_model)),
-                    job.get("tasks", given.tasks), changes, given.validation_facts, given.validations, given.device,
-                    given.compiled, seed, 1.0 if given.as_published else given.batch_scale,
+                    job["graph"],
+                    model,
+                    preset,
+                    float(job.get("seconds", given.seconds_per_model)),
+                    job.get("tasks", given.tasks),
+                    changes,
+                    given.validation_facts,
+                    given.validations,
+                    given.device,
+                    given.compiled,
+                    seed,
+                    1.0 if given.as_published else given.batch_scale,
                     int(job["test_facts"]) if "test_facts" in job else given.test_facts,
-                    int(job.get("search", given.search)), candidates_of(model, given.candidates),
+                    int(job.get("search", given.search)),
+                    candidates_of(model, given.candidates),
                     job["fill"] == "yes" if "fill" in job else given.fill_time,
                     given.search_share,
                 )
                 for seed in given.seeds
-            ]  # fmt: skip
+            ]
     refuse_strangers(given)
     order = {model: index for index, model in enumerate(SLOWEST_FIRST)}
     return sorted(found, key=lambda work: order.get(work.model, len(order)))
@@ -174,8 +184,14 @@ def main() -> None:
     parser.add_argument("--validations", type=int, default=6)
     parser.add_argument("--test-facts", type=int, help="ask about so many test facts only, drawn once")
     parser.add_argument("--search", type=int, default=0, help="first try so many settings of the paper's grid")
-    parser.add_argument("--try", action="append", default=[], dest="candidates", metavar="MODEL:CHANGES",
-                        help="first try these changes, separated by semicolons")  # fmt: skip
+    parser.add_argument(
+        "--try",
+        action="append",
+        default=[],
+        dest="candidates",
+        metavar="MODEL:CHANGES",
+        help="first try these changes, separated by semicolons",
+    )
     parser.add_argument("--search-share", type=float, default=1.0, help="time to choose settings, in times of a row's")
     parser.add_argument("--fill-time", action="store_true", help="cut or stretch each schedule to the time there is")
     parser.add_argument("--compiled", action="store_true", help="compile steps: faster, but half a minute before that")

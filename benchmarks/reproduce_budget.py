@@ -14,9 +14,7 @@ class Budget(NamedTuple):
     validation_facts: int | None = None
 
 
-CHOSEN = (
-    "optimiser.learning_rate=1e-3", "optimiser.weight_decay=0.3", "model.loss=softmax", "model.negatives=32",
-)  # fmt: skip
+CHOSEN = ("optimiser.learning_rate=1e-3", "optimiser.weight_decay=0.3", "model.loss=softmax", "model.negatives=32")
 """For models of facts with negatives."""
 
 BUDGET: dict[str, Budget] = {

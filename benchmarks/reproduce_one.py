@@ -105,11 +105,16 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     plain = Trial(work["model"], work["preset"], work["seed"])
     budget = BUDGET.get(work["model"], Budget())
     trial = Trial(
-        work["model"], work["preset"], work["seed"], work["seconds"],
+        work["model"],
+        work["preset"],
+        work["seed"],
+        work["seconds"],
         min(work["validations"], budget.validations or work["validations"]),
         min(work["validation_facts"], budget.validation_facts or work["validation_facts"]),
-        work["test_facts"], changes_of(work, plain.settings(graph, device).batch_size), work["fills_time"],
-    )  # fmt: skip
+        work["test_facts"],
+        changes_of(work, plain.settings(graph, device).batch_size),
+        work["fills_time"],
+    )
     found: list[dict[str, Any]] = []
     candidates = [tuple(one) for one in work["candidates"]]
     if not candidates and work["search"] > 1 and work["model"] in GRIDS:

@@ -17,15 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.paper_baselines import (
-    ATTRIBUTES,
-    BENCHMARK_LINK,
-    LINK,
-    NUMBER,
-    ORDER,
-    PER_ATTRIBUTE,
-    RELATION,
-)
+from benchmarks.paper_baselines import ATTRIBUTES, BENCHMARK_LINK, LINK, NUMBER, ORDER, PER_ATTRIBUTE, RELATION
 from benchmarks.result_file import read_result
 
 CLOSE = 0.010
@@ -153,11 +145,16 @@ def cost_table(rows: Mapping[str, Any]) -> str:
         curve = [point["value"] for point in row["curve"]]
         cells.append(
             [
-                name_of(row), f"{row['epochs']} of {row['schedule_epochs']}", f"{row['train_seconds']:.0f}", speed,
-                f"{row['peak_memory_bytes'] / 1e9:.1f}", " ".join(cell(one, digits=3) for one in curve),
-                "; ".join(_remarks(row)), f"`{row['commit']}`" if "commit" in row else "–",
+                name_of(row),
+                f"{row['epochs']} of {row['schedule_epochs']}",
+                f"{row['train_seconds']:.0f}",
+                speed,
+                f"{row['peak_memory_bytes'] / 1e9:.1f}",
+                " ".join(cell(one, digits=3) for one in curve),
+                "; ".join(_remarks(row)),
+                f"`{row['commit']}`" if "commit" in row else "–",
             ]
-        )  # fmt: skip
+        )
     titles = ["model", "epochs", "train s", "facts/s", "GPU memory, GB", "validation curve", "changed", "commit"]
     return table(titles, cells)
 

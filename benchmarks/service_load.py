@@ -63,7 +63,9 @@ def questions_of(graph_folder: Path) -> list[dict[str, Any]]:
     random.Random(1).shuffle(facts)
     return [
         {
-            "head": fact.head, "relation": fact.relation, "tail": "?",
+            "head": fact.head,
+            "relation": fact.relation,
+            "tail": "?",
             "qualifiers": [
                 {"relation": relation, "value": value.literal if isinstance(value, Number) else value}
                 for relation, value in fact.qualifiers
@@ -71,7 +73,7 @@ def questions_of(graph_folder: Path) -> list[dict[str, Any]]:
         }
         for fact in facts
         if not isinstance(fact.tail, Number)
-    ][:QUESTIONS]  # fmt: skip
+    ][:QUESTIONS]
 
 
 def searched(graph_folder: Path) -> dict[str, Any]:
@@ -129,9 +131,12 @@ async def pressed(ask: Ask, clients: int, seconds: float) -> dict[str, Any]:
         await work
     took.sort()
     return {
-        "clients": clients, "questions": len(took), "questions_a_second": round(len(took) / spent, 1), **_times(took),
+        "clients": clients,
+        "questions": len(took),
+        "questions_a_second": round(len(took) / spent, 1),
+        **_times(took),
         "processor_ms_a_question": round(1000 * processor / max(1, len(took)), 2),
-    }  # fmt: skip
+    }
 
 
 async def at_the_queue(run: Path, questions: list[dict[str, Any]], clients: int, batching: bool, seconds: float) -> Any:
@@ -253,9 +258,18 @@ def served(
         found = []
         for count in clients:
             pressing = [
-                sys.executable, "-m", "benchmarks.service_load", str(questions), "--press", str(port),
-                "--clients", str(count), "--seconds", str(seconds), *refused,
-            ]  # fmt: skip
+                sys.executable,
+                "-m",
+                "benchmarks.service_load",
+                str(questions),
+                "--press",
+                str(port),
+                "--clients",
+                str(count),
+                "--seconds",
+                str(seconds),
+                *refused,
+            ]
             found.append(json.loads(subprocess.run(pressing, stdout=subprocess.PIPE, check=True).stdout))
         return found
     finally:
@@ -291,10 +305,16 @@ def main() -> None:
         print(json.dumps(asyncio.run(press)))
         return
     result: dict[str, Any] = {
-        "graph": given.graph.name, "preset": given.preset, "seconds": given.seconds, "cores": os.cpu_count(),
+        "graph": given.graph.name,
+        "preset": given.preset,
+        "seconds": given.seconds,
+        "cores": os.cpu_count(),
         "load_before": os.getloadavg(),
-        "search": searched(given.graph), "queue": {}, "http": {}, "refused": {},
-    }  # fmt: skip
+        "search": searched(given.graph),
+        "queue": {},
+        "http": {},
+        "refused": {},
+    }
     with tempfile.TemporaryDirectory(prefix="hynt-load-") as folder:
         run, asked = Path(folder) / "run", Path(folder) / "questions.json"
         make_run(given.graph, given.preset, run)

@@ -133,8 +133,11 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
     torch.set_num_threads(1)
     distributed.init_process_group("gloo")
     made = {
-        "dtensor": dtensor_step, "dtensor-dense": dense_dtensor_step, "torchrec": torchrec_step, "whole": whole_step,
-    }[given.engine]  # fmt: skip
+        "dtensor": dtensor_step,
+        "dtensor-dense": dense_dtensor_step,
+        "torchrec": torchrec_step,
+        "whole": whole_step,
+    }[given.engine]
     # What the engine's modules take is not the table's: they are loaded before memory is counted.
     warm = argparse.Namespace(**{**vars(given), "rows": 100})
     made(warm)(torch.arange(10))
@@ -153,9 +156,11 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
     distributed.destroy_process_group()
     ordered = sorted(times[1:])
     return {
-        "least_seconds": ordered[0], "median_seconds": ordered[len(ordered) // 2], "processor_seconds": busy,
+        "least_seconds": ordered[0],
+        "median_seconds": ordered[len(ordered) // 2],
+        "processor_seconds": busy,
         "added_bytes": added,
-    }  # fmt: skip
+    }
 
 
 def main() -> None:
@@ -187,16 +192,31 @@ def _engine(given: argparse.Namespace, engine: str) -> dict[str, Any]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [
-        sys.executable, "-m", "benchmarks.sharded_table", "--engine", engine, "--rows", str(given.rows), "--width",
-        str(given.width), "--asked", str(given.asked), "--steps", str(given.steps),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "benchmarks.sharded_table",
+        "--engine",
+        engine,
+        "--rows",
+        str(given.rows),
+        "--width",
+        str(given.width),
+        "--asked",
+        str(given.asked),
+        "--steps",
+        str(given.steps),
+    ]
     place = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
     started = [
         subprocess.Popen(
-            command, env={**os.environ, **place, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            command,
+            env={**os.environ, **place, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-        ) for rank in (0, 1)
-    ]  # fmt: skip
+        )
+        for rank in (0, 1)
+    ]
     try:
         said = [process.communicate(timeout=given.limit_seconds) for process in started]
     except subprocess.TimeoutExpired:

@@ -48,24 +48,58 @@ class Problem:
         literal = pa.array(["1" if kind else None for kind in is_number], type=pa.string())
         n, offsets = self.facts, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         table = FactTable(
-            random.integers(0, self.entities, n).astype(np.int32), relation[:n], entity[:n], number[:n], literal[:n],
-            offsets, relation[n:], entity[n:], number[n:], literal[n:],
-        )  # fmt: skip
+            random.integers(0, self.entities, n).astype(np.int32),
+            relation[:n],
+            entity[:n],
+            number[:n],
+            literal[:n],
+            offsets,
+            relation[n:],
+            entity[n:],
+            number[n:],
+            literal[n:],
+        )
         return FactTensors.from_table(table, vocabulary, NumberScaling.fit([table], vocabulary))
 
 
 def settings(width: int, layers: int, heads: int, feedforward: int, dropout: float = 0.2) -> HyntSettings:
     """Both transformers alike."""
     return HyntSettings(
-        dimension=width, context_layers=layers, prediction_layers=layers, context_heads=heads, prediction_heads=heads,
-        context_feedforward=feedforward, prediction_feedforward=feedforward, dropout=dropout,
-    )  # fmt: skip
+        dimension=width,
+        context_layers=layers,
+        prediction_layers=layers,
+        context_heads=heads,
+        prediction_heads=heads,
+        context_feedforward=feedforward,
+        prediction_feedforward=feedforward,
+        dropout=dropout,
+    )
 
 
 WD50K_LENGTHS = {
-    0: 143545, 1: 14931, 2: 6797, 3: 654, 4: 236, 5: 188, 6: 24, 7: 7, 8: 5, 9: 6, 10: 8, 11: 5, 12: 4, 13: 6,
-    15: 2, 16: 2, 17: 3, 19: 2, 20: 7, 21: 1, 30: 1, 65: 1,
-}  # fmt: skip
+    0: 143545,
+    1: 14931,
+    2: 6797,
+    3: 654,
+    4: 236,
+    5: 188,
+    6: 24,
+    7: 7,
+    8: 5,
+    9: 6,
+    10: 8,
+    11: 5,
+    12: 4,
+    13: 6,
+    15: 2,
+    16: 2,
+    17: 3,
+    19: 2,
+    20: 7,
+    21: 1,
+    30: 1,
+    65: 1,
+}
 HN_YG_LENGTHS = {0: 52976, 1: 6816, 2: 1311, 3: 1, 4: 1}
 
 

@@ -12,9 +12,13 @@ from hynt.graph.units.dates import decimal_year
 
 PEOPLE = 60
 LABELS = {f"p{index}": f"Person {index}" for index in range(PEOPLE)} | {
-    "t0": "Springfield", "t1": "Shelbyville", "t2": "Ogdenville", "t3": "Brockway",
-    "f0": "Springfield", "f1": "Globex",
-}  # fmt: skip
+    "t0": "Springfield",
+    "t1": "Shelbyville",
+    "t2": "Ogdenville",
+    "t3": "Brockway",
+    "f0": "Springfield",
+    "f1": "Globex",
+}
 RELATION_LABELS = {"P19": "born in", "P108": "employer", "P26": "spouse"}
 
 

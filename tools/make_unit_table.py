@@ -22,10 +22,24 @@ COLUMNS = ("symbol", "si_unit", "factor", "offset", "dimension", "base", "wikida
 
 # symbol: (name, power of ten)
 PREFIXES = {
-    "Y": ("yotta", 24), "E": ("exa", 18), "P": ("peta", 15), "T": ("tera", 12), "G": ("giga", 9), "M": ("mega", 6),
-    "k": ("kilo", 3), "h": ("hecto", 2), "da": ("deca", 1), "d": ("deci", -1), "c": ("centi", -2), "m": ("milli", -3),
-    "μ": ("micro", -6), "n": ("nano", -9), "p": ("pico", -12), "f": ("femto", -15), "a": ("atto", -18),
-}  # fmt: skip
+    "Y": ("yotta", 24),
+    "E": ("exa", 18),
+    "P": ("peta", 15),
+    "T": ("tera", 12),
+    "G": ("giga", 9),
+    "M": ("mega", 6),
+    "k": ("kilo", 3),
+    "h": ("hecto", 2),
+    "da": ("deca", 1),
+    "d": ("deci", -1),
+    "c": ("centi", -2),
+    "m": ("milli", -3),
+    "μ": ("micro", -6),
+    "n": ("nano", -9),
+    "p": ("pico", -12),
+    "f": ("femto", -15),
+    "a": ("atto", -18),
+}
 
 # Typed factors that differ from pint's on purpose: its acre and the units around it are US survey units, its barrel is
 # not that of oil, its quad is rounded.

@@ -64,9 +64,10 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             Path(name).unlink(missing_ok=True)
     except OSError as problem:
         raise DataError(
-            f"the file cannot be written: {problem.strerror or problem}.", where=str(path),
+            f"the file cannot be written: {problem.strerror or problem}.",
+            where=str(path),
             advice="Make room, or choose another place.",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -22,10 +22,19 @@ from tests.training.small_graph import tiny_settings
 from tests.trends.series_graph import PLANTED, SERIES, series_facts, series_graph
 
 TINY = (
-    "batch_size=32", "optimiser.learning_rate=0.005", "optimiser.clip=1.0", "losses.smoothing=0.1",
-    "model.dimension=16", "model.context_layers=1", "model.prediction_layers=1", "model.context_heads=2",
-    "model.prediction_heads=2", "model.context_feedforward=32", "model.prediction_feedforward=32", "model.dropout=0.1",
-)  # fmt: skip
+    "batch_size=32",
+    "optimiser.learning_rate=0.005",
+    "optimiser.clip=1.0",
+    "losses.smoothing=0.1",
+    "model.dimension=16",
+    "model.context_layers=1",
+    "model.prediction_layers=1",
+    "model.context_heads=2",
+    "model.prediction_heads=2",
+    "model.context_feedforward=32",
+    "model.prediction_feedforward=32",
+    "model.dropout=0.1",
+)
 CPU = torch.device("cpu")
 
 
@@ -113,9 +122,7 @@ def test_facts_that_cannot_be_judged_are_listed_with_the_reason(tmp_path):
     found = tiny_audit(tmp_path / "graph", tmp_path / "work", epochs=1, folds=2)
     assert found.reasons() == {"an entity or relation occurs nowhere else": 1}
     last = list(found.rows())[-1]
-    assert (last["fact"], last["reason"]) == (
-        "series 3 · network · pirate radio", "'pirate radio' occurs nowhere else",
-    )  # fmt: skip
+    assert (last["fact"], last["reason"]) == ("series 3 · network · pirate radio", "'pirate radio' occurs nowhere else")
     assert "rank" not in last
     found.write(tmp_path / "out.parquet")
     assert pq.read_table(tmp_path / "out.parquet")["rank"].null_count == 1

@@ -18,10 +18,27 @@ from tests.conftest import ROOT
 from tests.trends.series_graph import series_graph
 
 OPTIONS = [
-    "--set", "model.dimension=16", "--set", "model.context_heads=2", "--set", "model.prediction_heads=2",
-    "--set", "model.context_feedforward=32", "--set", "model.prediction_feedforward=32", "--set", "batch_size=16",
-    "--set", "saving.minutes=0", "--device", "cpu", "--epochs", "6", "--folds", "2",
-]  # fmt: skip
+    "--set",
+    "model.dimension=16",
+    "--set",
+    "model.context_heads=2",
+    "--set",
+    "model.prediction_heads=2",
+    "--set",
+    "model.context_feedforward=32",
+    "--set",
+    "model.prediction_feedforward=32",
+    "--set",
+    "batch_size=16",
+    "--set",
+    "saving.minutes=0",
+    "--device",
+    "cpu",
+    "--epochs",
+    "6",
+    "--folds",
+    "2",
+]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 

@@ -21,9 +21,14 @@ def whole(facts):
 def dealt(graph, table, count=3, together=(), seed=0, in_training=None, is_judged=None):
     everything = np.ones(len(table), dtype=np.bool_)
     return deal(
-        table, graph.vocabulary, everything if in_training is None else in_training,
-        everything if is_judged is None else is_judged, count, together, seed,
-    )  # fmt: skip
+        table,
+        graph.vocabulary,
+        everything if in_training is None else in_training,
+        everything if is_judged is None else is_judged,
+        count,
+        together,
+        seed,
+    )
 
 
 def names_of(table, vocabulary, rows):
@@ -38,11 +43,14 @@ def names_of(table, vocabulary, rows):
 
 FACTS = st.lists(
     st.tuples(
-        st.integers(0, 7).map("h{}".format), st.sampled_from("rst"), st.integers(0, 9).map("e{}".format),
+        st.integers(0, 7).map("h{}".format),
+        st.sampled_from("rst"),
+        st.integers(0, 9).map("e{}".format),
         st.lists(st.tuples(st.sampled_from("qw"), st.integers(0, 5).map("v{}".format)), max_size=2),
     ),
-    min_size=2, max_size=40,
-)  # fmt: skip
+    min_size=2,
+    max_size=40,
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -135,8 +143,7 @@ def test_facts_of_other_splits_need_names_that_training_has_met():
 
 
 @pytest.mark.parametrize(
-    ("text", "parts"),
-    [("fact", ()), ("head,relation", ("head", "relation")), ("relation, head", ("head", "relation"))],
+    ("text", "parts"), [("fact", ()), ("head,relation", ("head", "relation")), ("relation, head", ("head", "relation"))]
 )
 def test_fold_by(text, parts):
     assert fold_parts(text) == parts

@@ -41,12 +41,16 @@ def people(with_units: bool = True):
         one = f"p{index}"
         when = [("point in time", written(1990.0 + index % 9, DATE_UNIT))]
         facts += [
-            (one, "height", written(150.0 + index, "cm"), when), (one, "reach", written(140.0 + 2 * index, "cm")),
-            (one, "weight", written(50.0 + index, "kg")), (one, "born", written(1950.0 + index, DATE_UNIT)),
-            (one, "died", written(1970.0 + index, DATE_UNIT)), (one, "shoe size", number(36.0 + index % 10)),
-            (one, "shirt size", number(34.0 + index % 12)), (one, "lives in", f"t{index % 4}"),
+            (one, "height", written(150.0 + index, "cm"), when),
+            (one, "reach", written(140.0 + 2 * index, "cm")),
+            (one, "weight", written(50.0 + index, "kg")),
+            (one, "born", written(1950.0 + index, DATE_UNIT)),
+            (one, "died", written(1970.0 + index, DATE_UNIT)),
+            (one, "shoe size", number(36.0 + index % 10)),
+            (one, "shirt size", number(34.0 + index % 12)),
+            (one, "lives in", f"t{index % 4}"),
             (one, "works in", f"t{(index + 1) % 4}"),
-        ]  # fmt: skip
+        ]
     return graph_from_facts({"train": facts}, name="people")
 
 
@@ -141,9 +145,11 @@ def test_far_outside_its_scale_a_relation_is_no_candidate(judge):
     asked = components(far, judge.loaded.graph.vocabulary.relation_is_number)
     asked = asked.take(np.flatnonzero((asked.position == RELATION) & (asked.relation == names["height"])))
     RelationScores(judge.loaded, judge.places, far, CPU).each(
-        asked, lambda which, found: [np.testing.assert_array_equal(np.flatnonzero(np.isfinite(row)), [names["height"]])
-                                     for row in found.numpy()]
-    )  # fmt: skip
+        asked,
+        lambda which, found: [
+            np.testing.assert_array_equal(np.flatnonzero(np.isfinite(row)), [names["height"]]) for row in found.numpy()
+        ],
+    )
 
 
 def test_the_only_relation_of_a_unit_is_certain(judge):
@@ -164,9 +170,7 @@ def test_sharpness_is_fitted_on_the_same_candidates(judge):
     assert fitted is not None
     assert math.isfinite(fitted)
     plain = people(with_units=False)
-    everything = Places.of(
-        components(plain.split("train"), plain.vocabulary.relation_is_number), plain.vocabulary
-    )  # fmt: skip
+    everything = Places.of(components(plain.split("train"), plain.vocabulary.relation_is_number), plain.vocabulary)
     free = Judge(judge.loaded, judge.known, everything, judge.facts, judge.table, CPU)
     assert free.sharpness("relation") != pytest.approx(fitted, rel=1e-3)
 
@@ -177,14 +181,19 @@ def test_an_audit_names_only_relations_that_could_stand_there(with_units, tmp_pa
 
     save_graph(people(with_units), tmp_path / "graph")
     found = audit(
-        tmp_path / "graph", folds=2, epochs=1, device="cpu", work=tmp_path / "work",
+        tmp_path / "graph",
+        folds=2,
+        epochs=1,
+        device="cpu",
+        work=tmp_path / "work",
         changes=("batch_size=64", "model.dimension=16", "model.context_heads=2", "model.prediction_heads=2"),
-    )  # fmt: skip
+    )
     verdicts, relations = found.found, found.plan.graph.relations
     asked = np.flatnonzero(verdicts.stored.kind == 1)
     assert len(asked) == len(concatenate(list(found.plan.graph.splits.values()))) + 40
-    said = {(relations[int(verdicts.stored.relation[row])].name, relations[int(verdicts.best[row])].name)
-            for row in asked}  # fmt: skip
+    said = {
+        (relations[int(verdicts.stored.relation[row])].name, relations[int(verdicts.best[row])].name) for row in asked
+    }
     if with_units:
         assert all(best in allowed_beside(stored) for stored, best in said)
         alone = asked[verdicts.values[asked] == 1]

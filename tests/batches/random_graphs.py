@@ -30,10 +30,17 @@ def random_table(lengths: Sequence[int], seed: int = 0) -> FactTable:
     pairs = zip(number.tolist(), is_number.tolist(), strict=True)
     literal = [repr(value) if kind else None for value, kind in pairs]
     return FactTable(
-        random.integers(0, ENTITIES, n).astype(np.int32), relation[:n], entity[:n], number[:n],
-        pa.array(literal[:n], type=pa.string()), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        relation[n:], entity[n:], number[n:], pa.array(literal[n:], type=pa.string()),
-    )  # fmt: skip
+        random.integers(0, ENTITIES, n).astype(np.int32),
+        relation[:n],
+        entity[:n],
+        number[:n],
+        pa.array(literal[:n], type=pa.string()),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        relation[n:],
+        entity[n:],
+        number[n:],
+        pa.array(literal[n:], type=pa.string()),
+    )
 
 
 def random_facts(lengths: Sequence[int], seed: int = 0) -> FactTensors:

@@ -117,10 +117,15 @@ def test_where_everything_is_true_there_is_no_negative():
     head = torch.arange(4) // entities
     tail = torch.arange(4) % entities
     few = replace(
-        full, sizes=full.sizes._replace(entities=entities), head=head.int(), relation=torch.zeros(4).int(),
-        tail_entity=tail.int(), offsets=torch.zeros(5).long(), qualifier_relation=torch.zeros(1).int(),
+        full,
+        sizes=full.sizes._replace(entities=entities),
+        head=head.int(),
+        relation=torch.zeros(4).int(),
+        tail_entity=tail.int(),
+        offsets=torch.zeros(5).long(),
+        qualifier_relation=torch.zeros(1).int(),
         qualifier_entity=torch.zeros(1).int(),
-    )  # fmt: skip
+    )
     rows = torch.arange(4)
     _, false = Corrupter(few, Corruption()).draw(rows, rows < 0, rows / 4, torch.Generator().manual_seed(0))
     assert not bool(false.any())

@@ -41,19 +41,23 @@ def visible(batch: MaskedBatch, row: int) -> list[tuple[str, float]]:
         value(int(batch.head[row]), 0.0, False, False),
         relation(int(batch.relation[row])),
         value(
-            int(batch.tail_entity[row]), float(batch.tail_number[row]),
-            bool(batch.tail_is_number[row]), bool(batch.tail_number_hidden[row]),
+            int(batch.tail_entity[row]),
+            float(batch.tail_number[row]),
+            bool(batch.tail_is_number[row]),
+            bool(batch.tail_number_hidden[row]),
         ),
-    ]  # fmt: skip
+    ]
     for slot in torch.nonzero(batch.places.slot_row == row).squeeze(1).tolist():
         if batch.qualifier_present[slot]:
             found.append(relation(int(batch.qualifier_relation[slot])))
             found.append(
                 value(
-                    int(batch.qualifier_entity[slot]), float(batch.qualifier_number[slot]),
-                    bool(batch.qualifier_is_number[slot]), bool(batch.qualifier_number_hidden[slot]),
+                    int(batch.qualifier_entity[slot]),
+                    float(batch.qualifier_number[slot]),
+                    bool(batch.qualifier_is_number[slot]),
+                    bool(batch.qualifier_number_hidden[slot]),
                 )
-            )  # fmt: skip
+            )
     return found
 
 

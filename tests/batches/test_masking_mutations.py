@@ -9,32 +9,60 @@ from tests.mutants import mutant_of
 
 MUTANTS = [
     # leaks
-    ("batches/masking.py", "torch.where(asked == HEAD, sizes.hidden_entity, facts.head[rows].long())", "facts.head[rows].long()"),  # noqa: E501
-    ("batches/masking.py", "torch.where(asked == RELATION, sizes.hidden_relation, facts.relation[rows].long())", "facts.relation[rows].long()"),  # noqa: E501
-    ("batches/masking.py", "torch.where(tail_hidden, sizes.hidden_entity, facts.tail_entity[rows].long())", "facts.tail_entity[rows].long()"),  # noqa: E501
+    (
+        "batches/masking.py",
+        "torch.where(asked == HEAD, sizes.hidden_entity, facts.head[rows].long())",
+        "facts.head[rows].long()",
+    ),
+    (
+        "batches/masking.py",
+        "torch.where(asked == RELATION, sizes.hidden_relation, facts.relation[rows].long())",
+        "facts.relation[rows].long()",
+    ),
+    (
+        "batches/masking.py",
+        "torch.where(tail_hidden, sizes.hidden_entity, facts.tail_entity[rows].long())",
+        "facts.tail_entity[rows].long()",
+    ),
     ("batches/masking.py", "torch.where(tail_hidden, 0.0, facts.tail_number[rows])", "facts.tail_number[rows]"),
     ("batches/masking.py", "tail_hidden & tail_is_number", "tail_hidden & ~tail_hidden"),
-    ("batches/masking.py", "torch.where(value_hidden, 0.0, facts.qualifier_number[slot])", "facts.qualifier_number[slot]"),  # noqa: E501
-    ("batches/masking.py", "torch.where(value_hidden, sizes.hidden_entity, facts.qualifier_entity[slot].long())", "facts.qualifier_entity[slot].long()"),  # noqa: E501
+    (
+        "batches/masking.py",
+        "torch.where(value_hidden, 0.0, facts.qualifier_number[slot])",
+        "facts.qualifier_number[slot]",
+    ),
+    (
+        "batches/masking.py",
+        "torch.where(value_hidden, sizes.hidden_entity, facts.qualifier_entity[slot].long())",
+        "facts.qualifier_entity[slot].long()",
+    ),
     ("batches/masking.py", "value_hidden & slot_is_number", "value_hidden & ~slot_is_number"),
     # one place too far
     ("batches/masking.py", "slot_asked == 4", "slot_asked == 3"),
     ("batches/masking.py", "torch.where(slot_asked == 3, sizes", "torch.where(slot_asked == 1, sizes"),
     ("batches/masking.py", "at.slot_within < count[at.slot_row]", "at.slot_within <= count[at.slot_row]"),
-    ("batches/masking.py", "start[at.slot_row] + at.slot_within, nowhere", "start[at.slot_row] + at.slot_within + 1, nowhere"),  # noqa: E501
+    (
+        "batches/masking.py",
+        "start[at.slot_row] + at.slot_within, nowhere",
+        "start[at.slot_row] + at.slot_within + 1, nowhere",
+    ),
     ("batches/masking.py", "asked[at.slot_row] - 2 * at.slot_within", "asked[at.slot_row] + 2 * at.slot_within"),
     ("batches/masking.py", "start + (asked - 3) // 2", "start + (asked - 2) // 2"),
     ("batches/masking.py", "in_qualifier = asked > TAIL", "in_qualifier = asked >= TAIL"),
     # the wrong kind
     ("batches/masking.py", "asked % 2 == 1", "asked % 2 == 0"),
-    ("batches/masking.py", "torch.where(asked == HEAD, facts.head[rows], facts.tail_entity[rows])", "facts.tail_entity[rows]"),  # noqa: E501
+    (
+        "batches/masking.py",
+        "torch.where(asked == HEAD, facts.head[rows], facts.tail_entity[rows])",
+        "facts.tail_entity[rows]",
+    ),
     ("batches/masking.py", "tail_is_number & (asked == TAIL)", "tail_is_number"),
     # the plan of an epoch
     ("batches/epoch_plan.py", "mask.cumsum(1) - 1, places)", "mask.cumsum(1), places)"),
     ("batches/epoch_plan.py", "real & (task[facts] == kind)", "task[facts] == kind"),
     ("batches/epoch_plan.py", "[facts, asked[facts]]", "[facts, asked[facts.flip(0)]]"),
     ("batches/epoch_plan.py", 'generator_for(seed, epoch, "masking")', 'generator_for(seed, 0, "masking")'),
-]  # fmt: skip
+]
 
 
 def agrees() -> bool:

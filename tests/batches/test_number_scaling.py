@@ -28,11 +28,17 @@ def table(relation: int, values: list[float], qualifier_values: list[float] | No
     offsets = np.zeros(n + 1, dtype=np.int64)
     offsets[-1] = len(more)
     return FactTable(
-        zeros, zeros + relation, zeros, np.array(values, dtype=np.float64), pa.array(map(repr, values), pa.string()),
+        zeros,
+        zeros + relation,
+        zeros,
+        np.array(values, dtype=np.float64),
+        pa.array(map(repr, values), pa.string()),
         offsets,
-        np.full(len(more), relation, dtype=np.int32), np.zeros(len(more), dtype=np.int32),
-        np.array(more, dtype=np.float64), pa.array(map(repr, more), pa.string()),
-    )  # fmt: skip
+        np.full(len(more), relation, dtype=np.int32),
+        np.zeros(len(more), dtype=np.int32),
+        np.array(more, dtype=np.float64),
+        pa.array(map(repr, more), pa.string()),
+    )
 
 
 def ids(relation: int, values: np.ndarray) -> np.ndarray:

@@ -12,8 +12,14 @@ from hynt.graph.storage import save_graph
 from tests.training.small_graph import small_graph
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SMALL = ("batch_size=64", "model.dimension=16", "model.context_heads=2", "model.prediction_heads=2",
-         "model.context_feedforward=16", "model.prediction_feedforward=16")  # fmt: skip
+SMALL = (
+    "batch_size=64",
+    "model.dimension=16",
+    "model.context_heads=2",
+    "model.prediction_heads=2",
+    "model.context_feedforward=16",
+    "model.prediction_feedforward=16",
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +49,9 @@ def test_every_row_is_trained_with_its_switches(outcome):
 def test_the_table_has_a_line_for_each_and_six_figures(outcome):
     lines = ablations.table(outcome[1]).splitlines()
     assert [line.split("|")[1].strip() for line in lines[2:]] == [
-        "without masking numbers, relations, qualifiers", "without prediction transformer",
-        "numbers as discrete entities", "HyNT",
-    ]  # fmt: skip
+        "without masking numbers, relations, qualifiers",
+        "without prediction transformer",
+        "numbers as discrete entities",
+        "HyNT",
+    ]
     assert all(line.count("|") == 8 and "–" not in line for line in lines[2:])

@@ -27,6 +27,11 @@ def test_models_that_prepare_at_once_are_timed_in_turn_and_one_that_fails_delays
     assert rows["nalp"]["test_questions"] <= 40
     table = subprocess.run(
         [sys.executable, "-m", "benchmarks.model_speed", "--markdown", str(out)],
-        cwd=ROOT, env=environment, check=True, timeout=300, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=environment,
+        check=True,
+        timeout=300,
+        capture_output=True,
+        text=True,
+    )
     assert table.stdout.count("\n| `") == 3

@@ -80,9 +80,18 @@ def test_a_budget_that_is_used_up_is_said_and_so_is_a_call_without_time(saved, t
 
 def test_a_grid_is_searched_on_validation_before_the_row_is_made(saved, tmp_path):
     found, _ = reproduced(
-        tmp_path / "result.json", "--models", "transea", "--seconds-per-model", "20", "--validation-facts", "5",
-        "--search", "3", *SMALL, graphs=[saved],
-    )  # fmt: skip
+        tmp_path / "result.json",
+        "--models",
+        "transea",
+        "--seconds-per-model",
+        "20",
+        "--validation-facts",
+        "5",
+        "--search",
+        "3",
+        *SMALL,
+        graphs=[saved],
+    )
     row = found["rows"]["small transea"]
     assert [len(one["changes"]) > 0 for one in row["searched"]] == [False, True, True]
     best = max(row["searched"], key=lambda one: one["value"])
@@ -99,10 +108,24 @@ def test_a_grid_is_searched_on_validation_before_the_row_is_made(saved, tmp_path
 def test_named_values_are_tried_on_validation_and_the_best_is_kept(saved, tmp_path):
     rates = ["optimiser.learning_rate=1e-9", "optimiser.learning_rate=0.5"]
     found, _ = reproduced(
-        tmp_path / "result.json", "--models", "transea", "--seconds-per-model", "20", "--validation-facts", "5",
-        "--try", f"transea:{rates[0]}", "--try", f"transea:{rates[1]}", "--search-share", "0.5",
-        "--set", "optimiser.learning_rate=0.1", *SMALL, graphs=[saved],
-    )  # fmt: skip
+        tmp_path / "result.json",
+        "--models",
+        "transea",
+        "--seconds-per-model",
+        "20",
+        "--validation-facts",
+        "5",
+        "--try",
+        f"transea:{rates[0]}",
+        "--try",
+        f"transea:{rates[1]}",
+        "--search-share",
+        "0.5",
+        "--set",
+        "optimiser.learning_rate=0.1",
+        *SMALL,
+        graphs=[saved],
+    )
     row = found["rows"]["small transea"]
     assert [one["changes"] for one in row["searched"]] == [[rate] for rate in rates]
     best = max(row["searched"], key=lambda one: one["value"])
@@ -167,10 +190,22 @@ def test_a_schedule_can_be_cut_to_the_time_there_is(saved, tmp_path):
 
 def test_training_ends_before_the_call_does_and_leaves_a_row(saved, tmp_path):
     found, _ = reproduced(
-        tmp_path / "result.json", "--models", "transea", "--seconds-per-model", "600", "--as-published", "--set",
-        "schedule.epochs=1000000", "--validation-facts", "5", "--limit-seconds", "45", "--seconds-for-test", "30",
+        tmp_path / "result.json",
+        "--models",
+        "transea",
+        "--seconds-per-model",
+        "600",
+        "--as-published",
+        "--set",
+        "schedule.epochs=1000000",
+        "--validation-facts",
+        "5",
+        "--limit-seconds",
+        "45",
+        "--seconds-for-test",
+        "30",
         graphs=[saved],
-    )  # fmt: skip
+    )
     assert found["failed"] == {}
     row = found["rows"]["small transea"]
     assert row["budget_limited"] is True
@@ -194,5 +229,6 @@ def test_a_clock_that_is_to_end_runs_ahead_whenever_it_is_asked_and_rows_tell_no
     row = {"train_seconds": told[2] - told[0] + 8.25, "facts_per_second": 1e9, "curve": [{"seconds": AHEAD + 0.5}]}
     assert without_ahead(row) == {"train_seconds": 8.25, "facts_per_second": 1e9, "curve": [{"seconds": 0.5}]}
     assert without_ahead({"train_seconds": 400.25, "epoch_seconds": None}) == {
-        "train_seconds": 400.25, "epoch_seconds": None,
-    }  # fmt: skip
+        "train_seconds": 400.25,
+        "epoch_seconds": None,
+    }

@@ -15,12 +15,20 @@ def ranked(mrr):
 
 def row(model, limited, answers, **tasks):
     return {
-        "model": model, "budget_limited": limited, "answers": answers, "epochs": 5, "schedule_epochs": 100,
-        "train_seconds": 60.4, "facts_per_second": 12345.6, "peak_memory_bytes": 2.5e9, "changes": ["batch_size=1024"],
+        "model": model,
+        "budget_limited": limited,
+        "answers": answers,
+        "epochs": 5,
+        "schedule_epochs": 100,
+        "train_seconds": 60.4,
+        "facts_per_second": 12345.6,
+        "peak_memory_bytes": 2.5e9,
+        "changes": ["batch_size=1024"],
         "settings": {"model": {"pool": "seen"} if limited else {}},
-        "curve": [{"value": 0.1}, {"value": 0.15}], "per_relation": [{"relation": "P1352", "rmse": 20.25}],
+        "curve": [{"value": 0.1}, {"value": 0.15}],
+        "per_relation": [{"relation": "P1352", "rmse": 20.25}],
         "test": {"realistic": tasks},
-    }  # fmt: skip
+    }
 
 
 def test_the_page_has_ours_and_the_papers(tmp_path):
@@ -28,7 +36,8 @@ def test_the_page_has_ours_and_the_papers(tmp_path):
     number = {"triplet": {"rmse": 0.09}, "all": {"rmse": 0.1}}
     everywhere = ["link, qualifier value", "number, qualifier value"]
     result = {
-        "commit": "at `abc`", "earlier_commands": [["--first"]],
+        "commit": "at `abc`",
+        "earlier_commands": [["--first"]],
         "command": ["--graph", "graphs/HN-YG", "--job", "graph=a models=b"],
         "rows": {
             "HN-YG gran": row("gran", False, everywhere, link=link, number=number),
@@ -36,7 +45,7 @@ def test_the_page_has_ours_and_the_papers(tmp_path):
         },
         "trivial": {"HN-YG": {"frequency": {"answers": [], "test": {"realistic": {"link": link}}}}},
         "failed": {"HN-YG ram": {"reason": "ended with 1"}},
-    }  # fmt: skip
+    }
     file = tmp_path / "baselines-hn-yg.json"
     file.write_text(json.dumps(result), encoding="utf-8")
     of_hynt = {"test": {"realistic": {"link": {"triplet": ranked(0.2036), "all": ranked(0.21)}}}, "per_relation": None}

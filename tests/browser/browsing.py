@@ -79,8 +79,11 @@ def opened(browser: Browser, view: str, scheme: str, host: str | None = None) ->
     """A page in a window of its own."""
     width, height = VIEWS[view]
     context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=scheme, has_touch=view == "phone",  # type: ignore[arg-type]
-        locale="en-GB", reduced_motion="reduce",
-    )  # fmt: skip
+        viewport={"width": width, "height": height},
+        color_scheme=scheme,
+        has_touch=view == "phone",  # type: ignore[arg-type]
+        locale="en-GB",
+        reduced_motion="reduce",
+    )
     context.set_default_timeout(20_000)
     return Watched(context.new_page(), host)

@@ -17,9 +17,14 @@ from tests.conftest import require
 from tests.training.small_graph import tiny_settings
 
 FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 

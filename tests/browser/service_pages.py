@@ -30,15 +30,32 @@ def write_audit(run: Path, out: Path, count: int = 60) -> Path:
     for index, fact in enumerate(graph.split("train").take(np.arange(count)).facts(graph.vocabulary)):
         is_number = not isinstance(fact.tail, str)
         common = {
-            "rank": index + 1, "score": 10.0 - index / 10, "split": "train", "row": index, "fact": words.fact(fact),
-            "head": fact.head, "relation": fact.relation, "component": "tail", "judge": "fold-1",
-            "stored": words.value(fact.tail), "component_score": 3.0,
-        }  # fmt: skip
+            "rank": index + 1,
+            "score": 10.0 - index / 10,
+            "split": "train",
+            "row": index,
+            "fact": words.fact(fact),
+            "head": fact.head,
+            "relation": fact.relation,
+            "component": "tail",
+            "judge": "fold-1",
+            "stored": words.value(fact.tail),
+            "component_score": 3.0,
+        }
         if is_number:
             rows.append({**common, "kind": "number", "said": "1.7 m", "said_value": 1.7, "residual": 2.5})
         else:
-            rows.append({**common, "kind": "entity", "stored_id": fact.tail, "probability": 0.001, "said": "Zürich",
-                         "said_id": "t3", "said_probability": 0.75})  # fmt: skip
+            rows.append(
+                {
+                    **common,
+                    "kind": "entity",
+                    "stored_id": fact.tail,
+                    "probability": 0.001,
+                    "said": "Zürich",
+                    "said_id": "t3",
+                    "said_probability": 0.75,
+                }
+            )
     rows.append({"split": "train", "row": count, "fact": "nobody", "reason": "occurs nowhere else"})
     pq.write_table(pa.Table.from_pylist(rows, SCHEMA), out)
     return out

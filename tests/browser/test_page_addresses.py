@@ -22,9 +22,15 @@ from tests.browser.hostile_names import hostile_graph
 texts = st.text(min_size=0, max_size=20).map(str.strip)
 pairs = st.lists(st.tuples(texts, texts), max_size=5).map(tuple)
 forms = st.builds(
-    AskedForm, texts, texts, texts, pairs, st.sampled_from(TOPS), st.sampled_from([(), ("type",), ("type", "unknown")]),
+    AskedForm,
+    texts,
+    texts,
+    texts,
+    pairs,
+    st.sampled_from(TOPS),
+    st.sampled_from([(), ("type",), ("type", "unknown")]),
     st.booleans(),
-)  # fmt: skip
+)
 
 
 def read(address: str) -> AskedForm:
@@ -92,9 +98,16 @@ def test_variants_leave_out_one_qualifier_each():
 
 @pytest.mark.parametrize(
     "pointer, place",
-    [("#/head", "head"), ("#/questions/0/tail", "tail"), ("#/questions/3/qualifiers/2/value", "2v"),
-     ("#/qualifiers/0/relation", "0r"), ("#/qualifiers/1", "1v"), ("#/top", ""), ("", "")],
-)  # fmt: skip
+    [
+        ("#/head", "head"),
+        ("#/questions/0/tail", "tail"),
+        ("#/questions/3/qualifiers/2/value", "2v"),
+        ("#/qualifiers/0/relation", "0r"),
+        ("#/qualifiers/1", "1v"),
+        ("#/top", ""),
+        ("", ""),
+    ],
+)
 def test_faults_find_their_field(pointer, place):
     assert field_of(pointer) == place
 
@@ -102,8 +115,11 @@ def test_faults_find_their_field(pointer, place):
 def test_numbers_show_as_many_digits_as_their_interval_is_sure_of():
     answer = {"unit": "year", "value": 84.76781, "low": 78.51287, "high": 91.02256, "text": "84.7678 years"}
     assert rounded_texts(answer) == {
-        "value": "84.8 years", "low": "78.5 years", "high": "91 years", "exact": "84.7678 years"
-    }  # fmt: skip
+        "value": "84.8 years",
+        "low": "78.5 years",
+        "high": "91 years",
+        "exact": "84.7678 years",
+    }
     wide = {"unit": "", "value": 123456.7, "low": 20000.0, "high": 220000.0, "text": "123,456.7"}
     assert rounded_texts(wide)["value"] == "123,000"
     date = {"unit": "date", "value": 1995.5, "low": None, "high": None, "text": "1995-07-02"}

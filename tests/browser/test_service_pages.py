@@ -13,12 +13,23 @@ from tests.browser.addresses import HEIGHT, LINK, TREND, WEDDING, asked, follow,
 from tests.browser.hostile_names import ATTACKS
 
 PAGES = {
-    "home": "/", "search": "/?query=person", "nothing": "/?query=zzzzqqqq", "entity": "/entity?id=p1", "ask": "/ask",
-    "incomplete": "/ask?head=Person+1&tail=%3F", "link": LINK, "qualifiers": WEDDING, "number": HEIGHT,
-    "unknown": "/ask?head=Persn+1&relation=height&tail=%3F", "trends": "/trends", "trend": TREND,
-    "several": f"{TREND}&head=Person+2&head=Person+3", "not-a-trend": "/trends?head=Person+1&relation=spouse",
-    "doubtful": "/doubtful", "about": "/about",
-}  # fmt: skip
+    "home": "/",
+    "search": "/?query=person",
+    "nothing": "/?query=zzzzqqqq",
+    "entity": "/entity?id=p1",
+    "ask": "/ask",
+    "incomplete": "/ask?head=Person+1&tail=%3F",
+    "link": LINK,
+    "qualifiers": WEDDING,
+    "number": HEIGHT,
+    "unknown": "/ask?head=Persn+1&relation=height&tail=%3F",
+    "trends": "/trends",
+    "trend": TREND,
+    "several": f"{TREND}&head=Person+2&head=Person+3",
+    "not-a-trend": "/trends?head=Person+1&relation=spouse",
+    "doubtful": "/doubtful",
+    "about": "/about",
+}
 
 
 @pytest.mark.parametrize("view, scheme", [("laptop", "light"), ("phone", "dark")])
@@ -98,13 +109,38 @@ def test_policy_forbids_what_is_inline(service):
 
 def test_odd_addresses_never_break_a_page(service):
     chance = random.Random(7)
-    odd = ["", "?", "Person 1", "height", "year", "2003", "1e400", "nan", "-0043", "80 kg", "<b>", "\x00", "\u202e",
-           "²", "a" * 900, "-1", "9" * 30, "0r", "1v", "head", "number", "{{ 7 }}", "%"]  # fmt: skip
+    odd = [
+        "",
+        "?",
+        "Person 1",
+        "height",
+        "year",
+        "2003",
+        "1e400",
+        "nan",
+        "-0043",
+        "80 kg",
+        "<b>",
+        "\x00",
+        "\u202e",
+        "²",
+        "a" * 900,
+        "-1",
+        "9" * 30,
+        "0r",
+        "1v",
+        "head",
+        "number",
+        "{{ 7 }}",
+        "%",
+    ]
     fields = {
-        "/": ["query"], "/entity": ["id", "offset", "position"], "/trends": ["head", "head", "relation", "over"],
+        "/": ["query"],
+        "/entity": ["id", "offset", "position"],
+        "/trends": ["head", "head", "relation", "over"],
         "/ask": ["head", "relation", "tail", "qualifier", "value", "top", "candidates", "blank", "remove"],
         "/doubtful": ["kind", "offset"],
-    }  # fmt: skip
+    }
     for _ in range(150):
         path = chance.choice(list(fields))
         given = [(name, chance.choice(odd)) for name in fields[path] if chance.random() < 0.6]

@@ -18,10 +18,14 @@ QUESTION = "/ask?head=Person+1&relation=height&tail=%3F"
 
 
 ANSWER = {
-    "question": "Person 1 · height · ?", "hole": "tail", "kind": "entity", "candidates": 1, "calibrated": False,
+    "question": "Person 1 · height · ?",
+    "hole": "tail",
+    "kind": "entity",
+    "candidates": 1,
+    "calibrated": False,
     "notes": ["probabilities are not calibrated"],
     "answers": [{"rank": 1, "id": "t0", "name": "Springfield", "probability": 1.0, "score": 0.0, "known": []}],
-}  # fmt: skip
+}
 
 
 class CannedEngine(FakeEngine):

@@ -139,8 +139,9 @@ def test_what_is_measured_on_test(predictor):
     assert numbers["triplet"]["questions"] == 12  # heights; dates stand in qualifiers
     by_relation = {row["relation"]: row for row in numbers["relations"]}
     assert {name: (row["questions"], row["values"], row["own"]) for name, row in by_relation.items()} == {
-        "height": (12, 12, False), "date": (12, 12, False),
-    }  # fmt: skip
+        "height": (12, 12, False),
+        "date": (12, 12, False),
+    }
     assert by_relation["height"]["coverage"] == numbers["triplet"]["levels"]["0.9"]["coverage"]
     assert np.mean([row["coverage"] for row in numbers["relations"]]) == pytest.approx(covered[-1])
 

@@ -25,9 +25,12 @@ def planted(seed: int, questions: int, candidates: int, sharpness: float) -> tup
 
 
 @given(
-    seed=st.integers(0, 2**31), questions=st.integers(1, 60), candidates=st.integers(2, 30),
-    sharpness=st.floats(0.1, 8), scale=st.floats(1e-3, 1e3),
-)  # fmt: skip
+    seed=st.integers(0, 2**31),
+    questions=st.integers(1, 60),
+    candidates=st.integers(2, 30),
+    sharpness=st.floats(0.1, 8),
+    scale=st.floats(1e-3, 1e3),
+)
 def test_fitting_never_makes_the_loss_larger(seed, questions, candidates, sharpness, scale):
     scores, answer = planted(seed, questions, candidates, sharpness)
     fit = fit_sharpness(lambda one: first_answers(scale * scores, answer, one))

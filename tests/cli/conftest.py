@@ -47,20 +47,37 @@ def hynt(capfd: pytest.CaptureFixture[str]) -> Hynt:
 
 FACTS = [
     {"head": "Q17", "relation": "P36", "tail": "Q1490"},
-    {"head": "Q17", "relation": "P2250", "tail": {"number": 88.2, "unit": "year"},
-     "qualifiers": [["P585", {"date": "2024"}], ["P21", "Q6581072"]]},
-    {"head": "Q17", "relation": "P2250", "tail": {"number": 82.1, "unit": "year"},
-     "qualifiers": [["P585", {"date": "2024"}], ["P21", "Q6581097"]]},
+    {
+        "head": "Q17",
+        "relation": "P2250",
+        "tail": {"number": 88.2, "unit": "year"},
+        "qualifiers": [["P585", {"date": "2024"}], ["P21", "Q6581072"]],
+    },
+    {
+        "head": "Q17",
+        "relation": "P2250",
+        "tail": {"number": 82.1, "unit": "year"},
+        "qualifiers": [["P585", {"date": "2024"}], ["P21", "Q6581097"]],
+    },
     {"head": "Q42", "relation": "P2067", "tail": {"number": 176.4, "unit": "lb"}},
     {"head": "Q42", "relation": "P569", "tail": {"date": "1952-03-11"}},
     {"head": "Q1490", "relation": "P17", "tail": "Q17"},
-]  # fmt: skip
+]
 
 LABELS = {
-    "Q17": "Japan", "Q1490": "Tokyo", "Q42": "Douglas Adams", "Q6581072": "female", "Q6581097": "male",
-    "P36": "capital", "P2250": "life expectancy", "P585": "point in time", "P21": "sex", "P2067": "mass",
-    "P569": "date of birth", "P17": "country",
-}  # fmt: skip
+    "Q17": "Japan",
+    "Q1490": "Tokyo",
+    "Q42": "Douglas Adams",
+    "Q6581072": "female",
+    "Q6581097": "male",
+    "P36": "capital",
+    "P2250": "life expectancy",
+    "P585": "point in time",
+    "P21": "sex",
+    "P2067": "mass",
+    "P569": "date of birth",
+    "P17": "country",
+}
 
 
 @pytest.fixture

@@ -20,10 +20,25 @@ from tests.trends.series_graph import SERIES, series_graph
 
 PAGE = (ROOT / "docs" / "auditing.md").read_text(encoding="utf-8")
 SMALL = [
-    "--set", "model.dimension=16", "--set", "model.context_heads=2", "--set", "model.prediction_heads=2",
-    "--set", "model.context_feedforward=32", "--set", "model.prediction_feedforward=32", "--set", "batch_size=64",
-    "--device", "cpu", "--epochs", "2", "--folds", "2",
-]  # fmt: skip
+    "--set",
+    "model.dimension=16",
+    "--set",
+    "model.context_heads=2",
+    "--set",
+    "model.prediction_heads=2",
+    "--set",
+    "model.context_feedforward=32",
+    "--set",
+    "model.prediction_feedforward=32",
+    "--set",
+    "batch_size=64",
+    "--device",
+    "cpu",
+    "--epochs",
+    "2",
+    "--folds",
+    "2",
+]
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,7 @@ CASES = {
     "truncated gzip": ("x.jsonl.gz", gzip.compress(GOOD.encode() * 5000)[:60], ""),
     "corrupt bzip2": ("x.jsonl.bz2", bz2.compress(GOOD.encode() * 50)[:20] + b"?????????", ""),
     "a long line": ("x.jsonl", b'{"head": "' + b"a" * (17 * 2**20), "long"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -48,9 +48,14 @@ def test_fields_are_the_documented_ones(outputs):
     for command, output in outputs.items():
         assert set(documented(command)) == set(output), command
     for command, field in (
-        ("check", "outcome"), ("import", "importing"), ("import", "counts"), ("stats", "counts"), ("stats", "outliers"),
-        ("show", "entity"), ("show", "counts"),
-    ):  # fmt: skip
+        ("check", "outcome"),
+        ("import", "importing"),
+        ("import", "counts"),
+        ("stats", "counts"),
+        ("stats", "outliers"),
+        ("show", "entity"),
+        ("show", "counts"),
+    ):
         missing = set(outputs[command][field]) - words(documented(command)[field]) - {"train", "valid", "test"}
         assert not missing, (command, field)
     for command, field in (("list", "graphs"), ("list", "formats"), ("stats", "numbers"), ("show", "facts")):

@@ -12,9 +12,21 @@ from tests.cli.conftest import leftovers
 
 def test_a_source_becomes_a_graph(hynt, source, tmp_path):
     found = hynt(
-        "data", "import", source, "--format", "jsonl", "--out", tmp_path / "g", "--json",
-        "--name", "small", "--licence", "CC0-1.0", "--source", "made by hand",
-    ).json  # fmt: skip
+        "data",
+        "import",
+        source,
+        "--format",
+        "jsonl",
+        "--out",
+        tmp_path / "g",
+        "--json",
+        "--name",
+        "small",
+        "--licence",
+        "CC0-1.0",
+        "--source",
+        "made by hand",
+    ).json
     graph = load_graph(tmp_path / "g")
     assert (graph.name, graph.manifest.licence, graph.manifest.source) == ("small", "CC0-1.0", "made by hand")
     assert found["counts"]["entities"] == 5
@@ -149,15 +161,32 @@ def test_mixed_relations_are_refused_or_split(hynt, tmp_path):
 def test_an_edge_list_with_its_own_columns(hynt, tmp_path):
     (tmp_path / "edges.csv").write_text("who;what;whom;since;age\nanna;knows;bert;1999-05-01;7\n")
     done = hynt(
-        "data", "import", tmp_path / "edges.csv", "--format", "csv-edges", "--out", tmp_path / "g",
-        "--head", "who", "--relation", "what", "--tail", "whom", "--delimiter", "semicolon",
-        "--numeric", "age", "--dates", "since",
-    )  # fmt: skip
+        "data",
+        "import",
+        tmp_path / "edges.csv",
+        "--format",
+        "csv-edges",
+        "--out",
+        tmp_path / "g",
+        "--head",
+        "who",
+        "--relation",
+        "what",
+        "--tail",
+        "whom",
+        "--delimiter",
+        "semicolon",
+        "--numeric",
+        "age",
+        "--dates",
+        "since",
+    )
     assert done.code == 0, done.err
     (fact,) = load_graph(tmp_path / "g").facts()
     assert {relation: value.value for relation, value in fact.qualifiers} == {
-        "since": pytest.approx(1999 + 120 / 365), "age": 7.0,
-    }  # fmt: skip
+        "since": pytest.approx(1999 + 120 / 365),
+        "age": 7.0,
+    }
 
 
 def test_leakage_is_removed_when_asked(hynt, tmp_path):

@@ -31,16 +31,19 @@ def test_facts_as_json(hynt, graph):
     assert fact["tail"] == {"number": 88.2, "literal": "88.2", "unit": "year", "text": "88.2 years"}
     assert fact["qualifiers"][0]["value"]["text"] == "2024"
     assert fact["qualifiers"][1] == {
-        "relation": {"id": "P21", "label": "sex"}, "value": {"id": "Q6581072", "label": "female"},
-    }  # fmt: skip
+        "relation": {"id": "P21", "label": "sex"},
+        "value": {"id": "Q6581072", "label": "female"},
+    }
 
 
 def test_limit_takes_many_relations_and_says_what_is_left_out(hynt, graph):
     found = hynt("data", "show", graph, "Japan", "--limit", "3", "--json").json
     assert (found["left_out"], len(found["facts"])) == (1, 3)
     assert {(fact["position"], fact["relation"]["id"]) for fact in found["facts"]} == {
-        ("head", "P36"), ("head", "P2250"), ("tail", "P17"),
-    }  # fmt: skip
+        ("head", "P36"),
+        ("head", "P2250"),
+        ("tail", "P17"),
+    }
     assert "… and 1 more facts: --limit 4 shows all." in hynt("data", "show", graph, "Japan", "--limit", "3").out
 
 

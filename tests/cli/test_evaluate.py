@@ -169,8 +169,10 @@ def test_numbers_that_a_mean_beats_are_told_in_words(hynt, tmp_path):
     run = train(start(small_graph(), settings, tmp_path / "run", CPU), CPU).path
     found = hynt("evaluate", run, "--json", "--device", "cpu").json
     (rmse,) = [note for note in found["notes"] if note.startswith("numbers are worse than ") and "RMSE" in note]
-    best = min(("relation-mean", "relation-median", "neighbour-mean"),
-               key=lambda name: found["references"][name]["number"]["all"]["rmse"])  # fmt: skip
+    best = min(
+        ("relation-mean", "relation-median", "neighbour-mean"),
+        key=lambda name: found["references"][name]["number"]["all"]["rmse"],
+    )
     own, mark = found["number"]["all"]["rmse"], found["references"][best]["number"]["all"]["rmse"]
     assert rmse == f"numbers are worse than {best}: RMSE {own:.4f} against {mark:.4f} over all components."
     assert rmse[1:] in " ".join(hynt("evaluate", run, "--device", "cpu").out.split())

@@ -45,7 +45,16 @@ def test_training_and_comparing_say_it_once(unmarked, tmp_path, hynt):
     again = hynt("train", unmarked, "--out", tmp_path / "run", "--resume", "--device", "cpu")
     assert "holds no numbers" not in again.err
     compared = hynt(
-        "compare", "--graph", unmarked, "--models", "transea", "--minutes-per-model", "0.001", "--device", "cpu",
-        "--out", tmp_path / "compared",
-    )  # fmt: skip
+        "compare",
+        "--graph",
+        unmarked,
+        "--models",
+        "transea",
+        "--minutes-per-model",
+        "0.001",
+        "--device",
+        "cpu",
+        "--out",
+        tmp_path / "compared",
+    )
     assert compared.err.count("this graph holds no numbers") == 1

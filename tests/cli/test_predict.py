@@ -48,8 +48,11 @@ def test_json_is_one_object_and_can_be_saved(run, hynt, tmp_path):
     found = done.json
     assert found["question"] == "Person 2 · spouse · Person 9 (date 1992-06-01; place ?)"
     assert (found["hole"], found["kind"], found["model"], found["graph"]) == (
-        "value of qualifier 2", "entity", "hynt", "towns",
-    )  # fmt: skip
+        "value of qualifier 2",
+        "entity",
+        "hynt",
+        "towns",
+    )
     assert set(found["answers"][0]) == {"rank", "id", "name", "probability", "score", "known"}
     assert len(found["answers"]) == 2
     assert json.loads((tmp_path / "answer.json").read_text()) == found

@@ -70,8 +70,11 @@ def test_from_a_sweep_to_a_run(sweep, hynt, people, tmp_path):
 def test_the_documented_fields_are_those_printed(sweep):
     result = sweep("--json", "--set", "validation.every=1").json
     table = PAGE.split("| field | meaning |")[1].split("##")[0]
-    documented = {name for row in re.findall(r"^\| (`.*?`) \|", table, flags=re.MULTILINE)
-                  for name in re.findall(r"`([a-z_]+)`", row)}  # fmt: skip
+    documented = {
+        name
+        for row in re.findall(r"^\| (`.*?`) \|", table, flags=re.MULTILINE)
+        for name in re.findall(r"`([a-z_]+)`", row)
+    }
     assert documented == set(result)
     for field in ("trials", "best"):
         (meaning,) = re.findall(rf"^\| `{field}` \| (.*) \|$", table, flags=re.MULTILINE)

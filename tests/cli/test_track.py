@@ -29,9 +29,18 @@ def test_the_command_tracks_beside_the_run(hynt, tmp_path):
     save_graph(small_graph(), tmp_path / "graph")
     small = [f"--set=model.{name}=8" for name in ("dimension", "context_heads", "prediction_heads")]
     done = hynt(
-        "train", tmp_path / "graph", "--out", tmp_path / "runs" / "a", "--epochs", 1, *small, "--device", "cpu",
-        "--track", "tensorboard",
-    )  # fmt: skip
+        "train",
+        tmp_path / "graph",
+        "--out",
+        tmp_path / "runs" / "a",
+        "--epochs",
+        1,
+        *small,
+        "--device",
+        "cpu",
+        "--track",
+        "tensorboard",
+    )
     assert done.code == 0, done.err
     assert list((tmp_path / "runs" / "tracking" / "tensorboard").glob("a-*/events.*"))
     assert not list((tmp_path / "runs" / "a").rglob("events.*"))

@@ -58,9 +58,15 @@ def test_json_is_what_python_has(run, hynt, tmp_path):
         "trends", run, *WARMTH, *options, "--over", "point in time", "--out", tmp_path / "a.csv", "--json"
     ).json
     own = trend(
-        load(run, "cpu"), "t0", "temperature", qualifiers=[("time of day", "night")], start=1995, end="2025-06",
-        points=5, level=0.8,
-    )  # fmt: skip
+        load(run, "cpu"),
+        "t0",
+        "temperature",
+        qualifiers=[("time of day", "night")],
+        start=1995,
+        end="2025-06",
+        points=5,
+        level=0.8,
+    )
     assert {name: found[name] for name in own.to_dict()} == own.to_dict()
     assert (found["graph"], found["model"], found["out"]) == ("seasons", "hynt", [str(tmp_path / "a.csv")])
 

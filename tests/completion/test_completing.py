@@ -320,9 +320,13 @@ def test_progress_is_of_what_is_answered_not_of_what_was_read_ahead(predictor, t
     parquet.write_table(pa.Table.from_batches([batch.columns]), tmp_path / "q.parquet")
     told = []
     complete(
-        predictor, tmp_path / "q.parquet", tmp_path / "a.parquet", Wanted(1), on_error=on_error,
+        predictor,
+        tmp_path / "q.parquet",
+        tmp_path / "a.parquet",
+        Wanted(1),
+        on_error=on_error,
         progress=lambda step, done, share: told.append((step, done, round(share, 3))),
-    )  # fmt: skip
+    )
     steps = [("answering", done, round(done / 300, 3)) for done in range(0, 301, 30)]
     checks = [("checking", done, round(done / 300, 3)) for done in range(30, 301, 30)]
     assert told == (checks + steps if on_error == "stop" else steps)

@@ -22,9 +22,18 @@ entities = some.sampled_from(
 )
 relations = some.sampled_from(["P19", "born in", "BORN IN", "height", "spouse", "P26", "date", "place", "?", "weight"])
 numbers = some.sampled_from(
-    [1.7, 170, {"number": 170, "unit": "cm"}, {"number": 1.7, "unit": "m"}, {"number": 3, "unit": "kg"},
-     {"date": "1995-06"}, {"number": 1995.5, "unit": "date"}, "1.8 m", "1995-06-01"]
-)  # fmt: skip
+    [
+        1.7,
+        170,
+        {"number": 170, "unit": "cm"},
+        {"number": 1.7, "unit": "m"},
+        {"number": 3, "unit": "kg"},
+        {"date": "1995-06"},
+        {"number": 1995.5, "unit": "date"},
+        "1.8 m",
+        "1995-06-01",
+    ]
+)
 values = some.one_of(entities, numbers)
 pairs = some.lists(some.tuples(relations, values).map(list), max_size=3)
 drawn = some.fixed_dictionaries({"head": entities, "relation": relations, "tail": values, "qualifiers": pairs})
@@ -72,9 +81,10 @@ def test_every_set_of_holes_is_counted(towns, tmp_path):
     found = QuestionEncoder(towns, NameLookup(towns)).encode(batch, explain=False)
     assert sorted(found.row.tolist()) == [1 << place for place in range(len(parts))]
     assert len(found.refused) == 128 - len(parts)
-    assert {problem.what[:19] for _, problem in found.refused} == {"the question has no", *(
-        f"the question has {count} " for count in range(2, 8)
-    )}  # fmt: skip
+    assert {problem.what[:19] for _, problem in found.refused} == {
+        "the question has no",
+        *(f"the question has {count} " for count in range(2, 8)),
+    }
 
 
 def test_most_questions_are_resolved_together(towns, tmp_path, monkeypatch):

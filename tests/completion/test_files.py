@@ -109,8 +109,10 @@ def test_bad_lines_are_kept_in_their_places(tmp_path):
     assert batch.numbers.to_pylist() == [1, 3]
     assert [(bad.number, bad.line) for bad in batch.bad] == [(2, 2), (4, 4), (5, 5)]
     assert [bad.problem.what for bad in batch.bad] == [
-        "no valid JSON at character 1: Expecting value.", "the key 'relation' is missing.", "the tail is a list.",
-    ]  # fmt: skip
+        "no valid JSON at character 1: Expecting value.",
+        "the key 'relation' is missing.",
+        "the tail is a list.",
+    ]
     few = list(open_questions(path).batches(2, 1))
     assert [(one.numbers.to_pylist(), [bad.number for bad in one.bad]) for one in few] == [([3], [2]), ([], [4, 5])]
 

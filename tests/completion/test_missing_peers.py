@@ -127,9 +127,7 @@ def test_other_qualifiers_are_usual_only_when_nearly_all_share_them():
 
 def test_the_order_of_qualifiers_does_not_matter_and_fewer_win_a_tie():
     both = [dated(2000), ("sex", "male")]
-    facts = [
-        (f"c{index}", "population", number(index, ""), both if index % 2 else both[::-1]) for index in range(8)
-    ]  # fmt: skip
+    facts = [(f"c{index}", "population", number(index, ""), both if index % 2 else both[::-1]) for index in range(8)]
     assert sorted(usual(facts)) == [("point in time", 2000.0), ("sex", "male")]
     bare = [(f"c{index}", "population", number(index + 0.5, "")) for index in range(8)]
     assert usual(facts + bare) == []
@@ -144,8 +142,12 @@ def test_tails_fit_by_type_or_by_having_been_one():
     mayor = graph.vocabulary.relation_ids["mayor"]
     found = fitting.fits(np.full(len(tails), mayor), heads, np.array([ids[name] for name in tails]))
     assert dict(zip(tails, found.tolist(), strict=True)) == {
-        "mc0": True, "c0": False, "x": False, "mc5": True, "c7": False,
-    }  # fmt: skip
+        "mc0": True,
+        "c0": False,
+        "x": False,
+        "mc5": True,
+        "c7": False,
+    }
     own = np.array([ids["mc0"]])
     assert not fitting.fits(np.array([mayor]), own.astype(np.int32), own)[
         0

@@ -105,10 +105,24 @@ def test_killed_many_times(tmp_path, slow, seed):
 def test_a_polite_stop_saves_and_says_how_to_go_on(tmp_path):
     save_graph(small_graph(), tmp_path / "people")
     command = [
-        sys.executable, "-m", "hynt", "train", str(tmp_path / "people"), "--out", str(tmp_path / "run"),
-        "--device", "cpu", "--epochs", "2000", "--set", "model.dimension=32", "--set", "model.context_heads=2", "--set",
+        sys.executable,
+        "-m",
+        "hynt",
+        "train",
+        str(tmp_path / "people"),
+        "--out",
+        str(tmp_path / "run"),
+        "--device",
+        "cpu",
+        "--epochs",
+        "2000",
+        "--set",
+        "model.dimension=32",
+        "--set",
+        "model.context_heads=2",
+        "--set",
         "model.prediction_heads=2",
-    ]  # fmt: skip
+    ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT

@@ -32,7 +32,8 @@ def lines() -> list[bytes]:
                     statement("P31", item_value("Q1")),
                     # a quantity with bounds, the unit 1, and two qualifiers of which one stands there twice
                     statement(
-                        "P2196", quantity_value("+1990", bounds=("+1980", "+2000")),
+                        "P2196",
+                        quantity_value("+1990", bounds=("+1980", "+2000")),
                         qualifiers=[
                             snak("P585", time_value("+2020-00-00T00:00:00Z", 9)),
                             snak("P585", time_value("+2020-00-00T00:00:00Z", 9)),
@@ -44,14 +45,19 @@ def lines() -> list[bytes]:
                         ],
                     ),
                     statement("P361", item_value(HARVARD)),
-                    statement("P361", item_value("Q13371000"), rank="deprecated",
-                              qualifiers=[snak("P585", time_value("+1999-01-01T00:00:00Z"))]),
+                    statement(
+                        "P361",
+                        item_value("Q13371000"),
+                        rank="deprecated",
+                        qualifiers=[snak("P585", time_value("+1999-01-01T00:00:00Z"))],
+                    ),
                     statement("P571", time_value("+1817-00-00T00:00:00Z", 9)),
                     statement("P856", string_value("https://hls.harvard.edu")),
                     statement("P1448", monolingual_value("Harvard Law School", "en")),
                     statement("P112", None, kind="somevalue"),
-                    statement("P138", None, kind="novalue",
-                              qualifiers=[snak("P580", time_value("+1900-01-01T00:00:00Z"))]),
+                    statement(
+                        "P138", None, kind="novalue", qualifiers=[snak("P580", time_value("+1900-01-01T00:00:00Z"))]
+                    ),
                 ],
                 label="Harvard Law School",
             )
@@ -60,8 +66,11 @@ def lines() -> list[bytes]:
             entity(
                 HARVARD,
                 [
-                    statement("P625", coordinate_value(42.374444444444, -71.116944444444),
-                              qualifiers=[snak("P518", item_value(CAMBRIDGE))]),
+                    statement(
+                        "P625",
+                        coordinate_value(42.374444444444, -71.116944444444),
+                        qualifiers=[snak("P518", item_value(CAMBRIDGE))],
+                    ),
                     statement("P2048", quantity_value("+5000", CENTIMETRE)),
                     statement("P2048", quantity_value("+12", METRE)),
                     statement("P2048", quantity_value("+3", UNHEARD_OF)),
@@ -97,4 +106,4 @@ def lines() -> list[bytes]:
         compact(entity(MOON, [statement("P625", coordinate_value(0.5, 10.25, "Q405"))], label="Moon")),
         b'{"type":"lexeme","id":"L1","lemmas":{"en":{"language":"en","value":"mother"}},"claims":{}}',
         b'{"id":"Q888","missing":""}',  # the API's word for a deleted entity
-    ]  # fmt: skip
+    ]

@@ -27,8 +27,12 @@ def graph_of(
                 if statement["rank"] == "deprecated" or not found:
                     dropped["parsing"] += _size(statement["mainsnak"])
                     continue
-                pairs = [pair for held in (statement.get("qualifiers") or {}).values() for snak in held
-                         for pair in _values(snak)]  # fmt: skip
+                pairs = [
+                    pair
+                    for held in (statement.get("qualifiers") or {}).values()
+                    for snak in held
+                    for pair in _values(snak)
+                ]
                 candidates.extend((item["id"], relation, value, pairs) for relation, value in found)
 
     def usable(value: Any) -> bool:

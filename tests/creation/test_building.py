@@ -37,9 +37,11 @@ def test_the_sample_with_every_awkward_case(tmp_path):
     facts = facts_of(graph)
     students = next(fact for fact in facts if fact.relation == "P2196")
     assert students == Fact(
-        "Q49122", "P2196", Number(1990.0, "+1990"),
+        "Q49122",
+        "P2196",
+        Number(1990.0, "+1990"),
         (Qualifier("P585", Number(2020.0, "+2020-00-00T00:00:00Z", "date")), Qualifier("P276", "Q49111")),
-    )  # fmt: skip
+    )
     heights = [fact.tail for fact in facts if fact.relation == "P2048"]
     assert sorted(heights) == [Number(12.0, "+12", "m"), Number(50.0, "+5000", "m")]
     (born,) = [fact.tail.value for fact in facts if fact.relation == "P569"]
@@ -52,24 +54,38 @@ def test_the_sample_with_every_awkward_case(tmp_path):
     assert labels["Q13371"] == "Universität Harvard \U0001f393"
     assert labels["Q49111"] == ""
     assert told["lines"] == {
-        "read": 11, "kept": 5,
+        "read": 11,
+        "kept": 5,
         "dropped": {"deleted-entity": 1, "frame": 2, "other-entity-type": 1, "property": 2},
-    }  # fmt: skip
+    }
     assert told["facts"]["dropped"] == {
-        "bad-date": 1, "bad-number": 1, "deprecated": 1, "duplicate": 1, "no-value": 1, "not-in-set": 2,
-        "other-unit": 1, "text": 2, "unknown-datatype": 1, "unknown-unit": 1, "unknown-value": 1,
-    }  # fmt: skip
+        "bad-date": 1,
+        "bad-number": 1,
+        "deprecated": 1,
+        "duplicate": 1,
+        "no-value": 1,
+        "not-in-set": 2,
+        "other-unit": 1,
+        "text": 2,
+        "unknown-datatype": 1,
+        "unknown-unit": 1,
+        "unknown-value": 1,
+    }
     assert told["qualifiers"]["dropped"] == {
-        "fact-dropped": 2, "no-value": 1, "not-in-set": 1, "repeated": 1, "text": 1, "unknown-value": 1,
-    }  # fmt: skip
+        "fact-dropped": 2,
+        "no-value": 1,
+        "not-in-set": 1,
+        "repeated": 1,
+        "text": 1,
+        "unknown-value": 1,
+    }
     assert all(balanced(told[name]) for name in ("lines", "facts", "qualifiers"))
-    assert told["noted"] == {
-        "bounds-left-out": 1, "coarser-than-a-year": 3, "not-on-earth": 1, "without-label": 1,
-    }  # fmt: skip
+    assert told["noted"] == {"bounds-left-out": 1, "coarser-than-a-year": 3, "not-on-earth": 1, "without-label": 1}
     assert told["units"]["not_convertible"] == ["Q999999999"]
     assert [(loss["given_unit"], loss["verdict"]) for loss in told["units"]["losses"]] == [
-        ("Q11570", "other-unit"), ("Q999999999", "unknown-unit"),
-    ]  # fmt: skip
+        ("Q11570", "other-unit"),
+        ("Q999999999", "unknown-unit"),
+    ]
     assert told["statistics"]["facts"] == len(facts)
 
 
@@ -166,8 +182,12 @@ def test_numbers_in_another_unit_than_most_of_their_relation(rule, relations, tm
 
 
 def test_unknown_units_can_be_kept_and_units_left_alone(tmp_path):
-    lines = dump([entity("Q1", [statement("P1", quantity_value("+3", "Q999999999"))]),
-                  entity("Q2", [statement("P2", quantity_value("+150", "Q174728"))])])  # fmt: skip
+    lines = dump(
+        [
+            entity("Q1", [statement("P1", quantity_value("+3", "Q999999999"))]),
+            entity("Q2", [statement("P2", quantity_value("+150", "Q174728"))]),
+        ]
+    )
     graph, _ = make(tmp_path, lines, unknown_units="keep")
     assert sorted(fact.tail for fact in facts_of(graph)) == [Number(1.5, "+150", "m"), Number(3.0, "+3", "Q999999999")]
     graph, _ = make(tmp_path, lines, units="keep")
@@ -209,8 +229,9 @@ def test_bad_lines_are_counted_and_shown(tmp_path):
     assert told["lines"]["dropped"] == {"frame": 1, "rejected-bad-json": 1, "rejected-cut-off": 1}
     rejects = [json.loads(line) for line in (tmp_path / "graph.rejects.jsonl").read_text().splitlines()]
     assert [(held["reason"], data[held["offset"] :].startswith(b"{")) for held in rejects] == [
-        ("bad-json", True), ("cut-off", True),
-    ]  # fmt: skip
+        ("bad-json", True),
+        ("cut-off", True),
+    ]
     assert rejects[0]["line"] == '{"type":"item","id":"Q2","claims":\\xff}'
     assert facts_of(graph) == [Fact("Q1", "P31", "Q1")]
 

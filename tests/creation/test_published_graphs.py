@@ -14,8 +14,14 @@ from tests.creation.builds import ALONE, facts_of, keys_of
 from tests.creation.sources.test_freebase import triple
 
 pytestmark = pytest.mark.slow
-AS_THEY_ARE = {"everything": True, "units": "keep", "unknown_units": "keep", "other_units": "keep",
-               "assembly": AssemblyPolicy(), "engine": ALONE}  # fmt: skip
+AS_THEY_ARE = {
+    "everything": True,
+    "units": "keep",
+    "unknown_units": "keep",
+    "other_units": "keep",
+    "assembly": AssemblyPolicy(),
+    "engine": ALONE,
+}
 SPACE = "<http://rdf.freebase.com/ns/"
 
 
@@ -56,8 +62,10 @@ def test_freebase(shared_data, tmp_path):
     for number, (head, relation, tail, *pairs) in enumerate(released(shared_data / "HN-FB-S-part")):
         names = [name.removeprefix(SPACE).removesuffix(">") for name in relation.split(",")]
         expected.add(",".join(names))
-        properties = [(name.removeprefix(SPACE).removesuffix(">"), value)
-                      for name, value in zip(pairs[::2], pairs[1::2], strict=True)]  # fmt: skip
+        properties = [
+            (name.removeprefix(SPACE).removesuffix(">"), value)
+            for name, value in zip(pairs[::2], pairs[1::2], strict=True)
+        ]
         numbers |= {
             name for name, value in [(names[-1], tail), *properties] if value.startswith('"') and "^^" not in value
         }

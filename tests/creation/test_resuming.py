@@ -28,13 +28,16 @@ def many_entities(count=400):
                 f"Q{n}",
                 [
                     statement("P31", item_value(f"Q{n % 50 + 1}")),
-                    statement("P2048", quantity_value(f"+{n}", "Q174728"),
-                              qualifiers=[snak("P585", time_value("+2020-01-01T00:00:00Z"))]),
+                    statement(
+                        "P2048",
+                        quantity_value(f"+{n}", "Q174728"),
+                        qualifiers=[snak("P585", time_value("+2020-01-01T00:00:00Z"))],
+                    ),
                 ],
             )
             for n in range(1, count + 1)
         ]
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture

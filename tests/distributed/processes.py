@@ -39,9 +39,12 @@ def together(world: int, work: Callable, *arguments, stopper_of=lambda rank: Non
 
 def _member(rank, world, port, work, arguments, stopper_of) -> None:
     os.environ |= {
-        "RANK": str(rank), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+        "RANK": str(rank),
+        "WORLD_SIZE": str(world),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
         "GLOO_SOCKET_IFNAME": "lo",
-    }  # fmt: skip
+    }
     torch.set_num_threads(1)
     code = 1
     try:

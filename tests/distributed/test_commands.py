@@ -24,10 +24,18 @@ from tests.distributed.test_runs import same_weights
 from tests.training.small_graph import small_graph
 
 SETTINGS = (
-    "batch_size=32", "model.dimension=16", "model.context_layers=1", "model.prediction_layers=1",
-    "model.context_heads=2", "model.prediction_heads=2", "model.context_feedforward=32",
-    "model.prediction_feedforward=32", "model.dropout=0.0", "saving.minutes=0.0", "validation.every=1000",
-)  # fmt: skip
+    "batch_size=32",
+    "model.dimension=16",
+    "model.context_layers=1",
+    "model.prediction_layers=1",
+    "model.context_heads=2",
+    "model.prediction_heads=2",
+    "model.context_feedforward=32",
+    "model.prediction_feedforward=32",
+    "model.dropout=0.0",
+    "saving.minutes=0.0",
+    "validation.every=1000",
+)
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +65,8 @@ def environment(**more) -> dict[str, str]:
 @contextmanager
 def started(arguments, **more):
     process = subprocess.Popen(
-        arguments, env=environment(**more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        arguments, env=environment(**more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         yield process
     finally:
@@ -117,8 +125,8 @@ def test_a_killed_worker_ends_the_job_with_a_clear_word_and_the_run_goes_on_from
     assert f"Go on with: hynt train {graph} --out {run} --resume --processes 2" in said
     assert has_checkpoint(run)
     done = subprocess.run(
-        [*hynt, *command(graph, run, 40), "--resume"], env=environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [*hynt, *command(graph, run, 40), "--resume"], env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert trained_epochs(run) == list(range(1, 41))
     assert load_file(run / "weights.safetensors")
@@ -128,9 +136,17 @@ def test_a_killed_worker_ends_the_job_with_a_clear_word_and_the_run_goes_on_from
 def test_torchrun_starts_a_job_again_and_it_goes_on(graph, tmp_path):
     run = tmp_path / "run"
     torchrun = [
-        sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1",
-        "-m", "hynt",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "--max-restarts",
+        "1",
+        "-m",
+        "hynt",
+    ]
     with started([*torchrun, *command(graph, run, 40)]) as process:
         until(lambda: has_checkpoint(run), process)
         os.kill(until(lambda: worker(process.pid, 1), process), signal.SIGKILL)
@@ -173,14 +189,30 @@ def test_two_machines_train_one_run(graph, tmp_path):
     with two_machines() as (names, cables):
         machines = [
             subprocess.Popen(
-                ["ip", "netns", "exec", names[rank], sys.executable, "-m", "hynt",
-                 *command(graph, run if rank == 0 else elsewhere, 3)],
+                [
+                    "ip",
+                    "netns",
+                    "exec",
+                    names[rank],
+                    sys.executable,
+                    "-m",
+                    "hynt",
+                    *command(graph, run if rank == 0 else elsewhere, 3),
+                ],
                 env=environment(
-                    RANK=str(rank), LOCAL_RANK="0", WORLD_SIZE="2", MASTER_ADDR="10.77.0.1", MASTER_PORT="29511",
+                    RANK=str(rank),
+                    LOCAL_RANK="0",
+                    WORLD_SIZE="2",
+                    MASTER_ADDR="10.77.0.1",
+                    MASTER_PORT="29511",
                     GLOO_SOCKET_IFNAME=cables[rank],
-                ), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            ) for rank in (0, 1)
-        ]  # fmt: skip
+                ),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in (0, 1)
+        ]
         said = [machine.communicate(timeout=120) for machine in machines]
     assert [machine.returncode for machine in machines] == [0, 0], said
     assert trained_epochs(run) == [1, 2, 3]
@@ -192,8 +224,11 @@ def test_a_model_that_cannot_be_shared_is_refused_before_a_folder_is_made(graph,
     run = tmp_path / "run"
     done = subprocess.run(
         [sys.executable, "-m", "hynt", *command(graph, run, 1)[:4], "--model", "transea", "--processes", "2"],
-        env=environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2
     assert "the training of 'transea' cannot be shared among processes." in done.stderr
     assert not run.exists()

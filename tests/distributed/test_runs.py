@@ -31,9 +31,12 @@ GRAPH = small_graph(people=40)
 
 def settings(**changes):
     given = {
-        "model": {**TINY["model"], "dropout": 0.0}, "schedule": {"epochs": 5, "period": 5}, "batch_size": 32,
-        "validation": {"every": 2}, **changes,
-    }  # fmt: skip
+        "model": {**TINY["model"], "dropout": 0.0},
+        "schedule": {"epochs": 5, "period": 5},
+        "batch_size": 32,
+        "validation": {"every": 2},
+        **changes,
+    }
     return tiny_settings(**given)
 
 
@@ -93,9 +96,13 @@ def test_five_epochs_of_two_half_batches_are_five_epochs_of_a_full_one(tmp_path)
 @pytest.mark.parametrize("model_name", NO_DROPOUT)
 def test_the_other_models_that_can_be_shared_learn_the_same_in_two_processes(model_name, tmp_path):
     chosen = tiny_settings(
-        model_name, model=NO_DROPOUT[model_name], batch_size=32, schedule={"epochs": 3, "period": 3},
-        validation={"every": 3, "metric": "link.all.mrr"}, optimiser={"learning_rate": 1e-3},
-    )  # fmt: skip
+        model_name,
+        model=NO_DROPOUT[model_name],
+        batch_size=32,
+        schedule={"epochs": 3, "period": 3},
+        validation={"every": 3, "metric": "link.all.mrr"},
+        optimiser={"learning_rate": 1e-3},
+    )
     check_shareable(chosen)
     one, two = in_one_process(tmp_path / "one", chosen), in_processes(tmp_path / "two", chosen)
     assert same_weights(one, two, 1e-4)

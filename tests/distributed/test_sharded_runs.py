@@ -25,9 +25,13 @@ OWN = Stopper()
 
 def settings(**changes):
     given = {
-        "model": {**TINY["model"], "dropout": 0.0}, "schedule": {"epochs": 6, "period": 6}, "tables": "spread",
-        "losses": {"smoothing": 0.1, "negatives": 24}, "validation": {"every": 3}, **changes,
-    }  # fmt: skip
+        "model": {**TINY["model"], "dropout": 0.0},
+        "schedule": {"epochs": 6, "period": 6},
+        "tables": "spread",
+        "losses": {"smoothing": 0.1, "negatives": 24},
+        "validation": {"every": 3},
+        **changes,
+    }
     return tiny_settings(**given)
 
 

@@ -38,7 +38,14 @@ def _table(rng: np.random.Generator, count: int, entities: int, relations: int) 
 
     total = int(offsets[-1])
     return FactTable(
-        rng.integers(0, entities, count).astype(np.int32), skewed(count, relations), skewed(count, entities),
-        np.zeros(count), literals(count), offsets, skewed(total, relations), skewed(total, entities),
-        np.zeros(total), literals(total),
-    )  # fmt: skip
+        rng.integers(0, entities, count).astype(np.int32),
+        skewed(count, relations),
+        skewed(count, entities),
+        np.zeros(count),
+        literals(count),
+        offsets,
+        skewed(total, relations),
+        skewed(total, entities),
+        np.zeros(total),
+        literals(total),
+    )

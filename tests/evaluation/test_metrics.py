@@ -38,9 +38,13 @@ def ranked(rng, questions=200, shift=0) -> RankedQuestions:
     whole = {name: rng.integers(0, high, questions) for name, high in (("answer", 30), ("relation", 1), ("ties", 4))}
     row = np.sort(rng.integers(0, questions // 3, questions))
     return RankedQuestions(
-        row=row, position=np.arange(questions) % 5, qualifiers=row % 4, better=rng.integers(0, 20, questions) + shift,
-        candidates=np.full(questions, 60), **whole,
-    )  # fmt: skip
+        row=row,
+        position=np.arange(questions) % 5,
+        qualifiers=row % 4,
+        better=rng.integers(0, 20, questions) + shift,
+        candidates=np.full(questions, 60),
+        **whole,
+    )
 
 
 def numbers(rng, questions=100, noise=0.1) -> NumberQuestions:
@@ -48,10 +52,16 @@ def numbers(rng, questions=100, noise=0.1) -> NumberQuestions:
     predicted = truth + noise * rng.standard_normal(questions)
     relation = 1 + np.arange(questions) % 2
     return NumberQuestions(
-        row=np.arange(questions), position=2 + 2 * (np.arange(questions) % 2), relation=relation, head=relation,
-        qualifiers=np.ones(questions, dtype=np.int64), truth=10 * truth, predicted=10 * predicted, truth_scaled=truth,
+        row=np.arange(questions),
+        position=2 + 2 * (np.arange(questions) % 2),
+        relation=relation,
+        head=relation,
+        qualifiers=np.ones(questions, dtype=np.int64),
+        truth=10 * truth,
+        predicted=10 * predicted,
+        truth_scaled=truth,
         predicted_scaled=predicted,
-    )  # fmt: skip
+    )
 
 
 def evaluation(link, number=None, **protocol) -> Evaluation:
@@ -79,8 +89,14 @@ def test_amri_is_one_at_best_nothing_by_chance_and_minus_one_at_worst():
 def test_no_question_gives_no_number():
     empty = np.zeros(0)
     assert ranking_metrics(empty, empty.astype(np.int64)) == {
-        "mrr": None, "hits@1": None, "hits@3": None, "hits@10": None, "mean_rank": None, "amri": None, "count": 0,
-    }  # fmt: skip
+        "mrr": None,
+        "hits@1": None,
+        "hits@3": None,
+        "hits@10": None,
+        "mean_rank": None,
+        "amri": None,
+        "count": 0,
+    }
     assert number_metrics(empty) == {"rmse": None, "mae": None, "count": 0}
 
 
@@ -183,9 +199,11 @@ def test_breakdowns_cover_every_question_once():
     frequency = entity_frequency(table_of([(0, 0, 1, []), (0, 0, 2, [(0, 1)]), (0, 1, 1.5, [])]), VOCABULARY)
     assert frequency[:4].tolist() == [3, 2, 1, 0]
     for rows in (
-        by_relation(questions, "realistic", VOCABULARY), by_position(questions, "realistic"),
-        by_qualifier_count(questions, "realistic"), by_entity_frequency(questions, "realistic", frequency),
-    ):  # fmt: skip
+        by_relation(questions, "realistic", VOCABULARY),
+        by_position(questions, "realistic"),
+        by_qualifier_count(questions, "realistic"),
+        by_entity_frequency(questions, "realistic", frequency),
+    ):
         assert sum(row["count"] for row in rows) == len(questions)
         weighted = sum(row["mrr"] * row["count"] for row in rows) / len(questions)
         assert weighted == pytest.approx(questions.metrics()["mrr"])

@@ -29,8 +29,12 @@ def hynt_for(graph, **settings) -> Hynt:
 
 
 SMALL = {
-    "dimension": 16, "context_heads": 2, "prediction_heads": 2, "context_feedforward": 32, "prediction_feedforward": 32,
-}  # fmt: skip
+    "dimension": 16,
+    "context_heads": 2,
+    "prediction_heads": 2,
+    "context_feedforward": 32,
+    "prediction_feedforward": 32,
+}
 
 
 def test_the_large_graph_has_the_questions_of_wd50k():

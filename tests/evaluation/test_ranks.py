@@ -71,9 +71,13 @@ def simple(scores, answer, known=(), chunk=None, allowed=None):
     slots = KnownSlots(answers, torch.zeros(1, dtype=torch.int64), torch.tensor([len(answers)]), len(answers))
     mask = None if allowed is None else torch.tensor([allowed])
     found = tally(
-        lambda first, end: scores[:, first:end], scores.shape[1], torch.tensor([answer]), slots,
-        chunk or scores.shape[1], mask,
-    )  # fmt: skip
+        lambda first, end: scores[:, first:end],
+        scores.shape[1],
+        torch.tensor([answer]),
+        slots,
+        chunk or scores.shape[1],
+        mask,
+    )
     return [None if one is None else (int(one.better), int(one.ties), int(one.candidates)) for one in found]
 
 
@@ -90,10 +94,7 @@ def test_only_allowed_candidates_count_and_the_answer_always_does():
     assert simple([5, 4, 3, 3, 9], answer=1, known={1}, allowed=allowed)[1] == (1, 0, 4)
 
 
-@given(
-    scores=st.lists(st.sampled_from([-1.5, 0.0, 0.25, 2.0]), min_size=1, max_size=12),
-    data=st.data(),
-)
+@given(scores=st.lists(st.sampled_from([-1.5, 0.0, 0.25, 2.0]), min_size=1, max_size=12), data=st.data())
 def test_chunk_order_and_filter_behave(scores, data):
     answer = data.draw(st.integers(0, len(scores) - 1))
     known = data.draw(st.sets(st.integers(0, len(scores) - 1)))

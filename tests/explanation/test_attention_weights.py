@@ -37,6 +37,8 @@ def test_the_outcome_is_the_models_own(form):
                 assert found.prediction is found.on_parts is None
             else:
                 assert found.prediction.shape == (
-                    settings.prediction_layers, settings.prediction_heads, len(found.parts),
-                )  # fmt: skip
+                    settings.prediction_layers,
+                    settings.prediction_heads,
+                    len(found.parts),
+                )
                 np.testing.assert_allclose(found.on_parts.sum(), 1, atol=1e-5)

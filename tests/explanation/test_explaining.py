@@ -54,9 +54,11 @@ def test_a_removed_qualifier_gives_the_answer_to_the_shorter_question(predictor)
 def test_hidden_components_are_those_of_the_fact(predictor):
     hidden = by_part(explain(predictor, ("p2", "spouse", "?", WEDDING)), "hidden")
     assert {part: one.says for part, one in hidden.items()} == {
-        "head": "Person 2", "relation": "spouse", "value of qualifier 1": "1992-06-01",
+        "head": "Person 2",
+        "relation": "spouse",
+        "value of qualifier 1": "1992-06-01",
         "value of qualifier 2": "Ogdenville",
-    }  # fmt: skip
+    }
     assert all(-1 <= one.probability_change <= 1 for one in hidden.values())
     inside = by_part(explain(predictor, ("p2", "spouse", "p9", [("date", "1992-06"), ("place", "?")])), "hidden")
     assert set(inside) == {"head", "relation", "tail", "value of qualifier 1", "relation of qualifier 2"}

@@ -142,9 +142,14 @@ def test_other_models_are_exported_too(model, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
-    [{"tied_output": True}, {"prediction": "linear"}, {"encoding": "hadamard"}, {"number_of_hidden_relation": "entity"},
-     {"number_bias": False, "encoding_bias": True, "context_position": False}],
-)  # fmt: skip
+    [
+        {"tied_output": True},
+        {"prediction": "linear"},
+        {"encoding": "hadamard"},
+        {"number_of_hidden_relation": "entity"},
+        {"number_bias": False, "encoding_bias": True, "context_position": False},
+    ],
+)
 def test_every_form_of_hynt_is_exported(changes, tmp_path):
     sizes = tiny_settings().model
     own = {name: getattr(sizes, name) for name in ("dimension", "context_heads", "prediction_heads")} | changes

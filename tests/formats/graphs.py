@@ -44,13 +44,7 @@ def dates(draw: st.DrawFn) -> Number:
 
 
 values = st.one_of(names, numbers(), dates())
-facts = st.builds(
-    Fact,
-    names,
-    names,
-    values,
-    st.lists(st.builds(Qualifier, names, values), max_size=3).map(tuple),
-)
+facts = st.builds(Fact, names, names, values, st.lists(st.builds(Qualifier, names, values), max_size=3).map(tuple))
 
 
 def mutated(seeds: Sequence[str], alphabet: str, count: int, seed: int) -> Iterator[str]:

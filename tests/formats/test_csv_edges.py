@@ -73,20 +73,27 @@ def test_a_unit_beside_what_is_no_number_is_refused(tmp_path):
     assert found == []
     assert [(problem.reason, problem.what, problem.advice) for problem in report.problems] == [
         (
-            "unit-without-number", "the tail '80' has the unit 'kg' and is no number.",
+            "unit-without-number",
+            "the tail '80' has the unit 'kg' and is no number.",
             "Say --numeric 'mass', or leave the unit empty.",
         ),
         ("unit-of-date", "a date has no unit, and here it is 'years'.", "Leave the unit empty."),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(
     "header",
     [
-        "head,relation,tail", "source,type,target", "Subject,Predicate,Object", "from,rel,to", "_start,_type,_end",
-        ":START_ID,:TYPE,:END_ID", "start,edge,end", "src,property,dst",
+        "head,relation,tail",
+        "source,type,target",
+        "Subject,Predicate,Object",
+        "from,rel,to",
+        "_start,_type,_end",
+        ":START_ID,:TYPE,:END_ID",
+        "start,edge,end",
+        "src,property,dst",
     ],
-)  # fmt: skip
+)
 def test_the_main_columns_have_several_names(tmp_path, header):
     assert edges(f"{header}\nA,r,B\n", tmp_path) == [Fact("A", "r", "B")]
 
@@ -104,10 +111,13 @@ def test_columns_can_be_named(tmp_path):
 @pytest.mark.parametrize(
     "name, delimiter, option",
     [
-        ("facts.csv", ";", ""), ("facts.csv", "\t", ""), ("facts.tsv", "\t", ""),
-        ("facts.csv", "|", "|"), ("facts.csv", "\t", "tab"),
+        ("facts.csv", ";", ""),
+        ("facts.csv", "\t", ""),
+        ("facts.tsv", "\t", ""),
+        ("facts.csv", "|", "|"),
+        ("facts.csv", "\t", "tab"),
     ],
-)  # fmt: skip
+)
 def test_delimiters(tmp_path, name, delimiter, option):
     text = delimiter.join(["head", "relation", "tail"]) + "\n" + delimiter.join(["A", "r", "B,C"]) + "\n"
     assert read(text, tmp_path, name, delimiter=option)[0] == [Fact("A", "r", "B,C")]
@@ -164,8 +174,11 @@ def test_neo4j_nodes_give_their_labels_numbers_and_dates(tmp_path):
         Fact("City:2", ":LABEL", "City"),
     ]
     assert report.to_mapping() == {
-        "read": 7, "kept": 5, "rejected": {"bad-number": 1, "empty-name": 1}, "noted": {"text-property": 2},
-    }  # fmt: skip
+        "read": 7,
+        "kept": 5,
+        "rejected": {"bad-number": 1, "empty-name": 1},
+        "noted": {"text-property": 2},
+    }
 
 
 def test_apoc_exports_hold_nodes_and_relationships_in_one_file(tmp_path):
@@ -196,14 +209,16 @@ def test_apoc_exports_hold_nodes_and_relationships_in_one_file(tmp_path):
         ("A,r,B,1e999", 2, "bad-number", "'1e999' is too large for a double-precision number."),
         ("A,r,B,１２", 2, "bad-number", "'１２' is written with characters that are not ASCII."),
         (
-            "A,born,1990-13,", 2, "bad-date",
+            "A,born,1990-13,",
+            2,
+            "bad-date",
             "impossible date: year 1990, month 13, day 1 is not in the Gregorian calendar.",
         ),
         ('A,r,"B"x,', 2, "bad-quotes", "field 3 goes on after its closing quote: 'x,'."),
         ('\nA,r,"B\n\n",nan', 3, "bad-number", "'nan' is not a finite number."),
         ("A,r,B\x00,1", 2, "nul-byte", "byte 6 is NUL."),
     ],
-)  # fmt: skip
+)
 def test_a_bad_row_is_rejected_with_its_line_and_the_rest_is_read(tmp_path, row, line, reason, what):
     text = f"head,relation,tail,year\n{row}\nA,r,C,5\n"
     found, report = read(text, tmp_path, numeric=("year",), dates=("born",))
@@ -215,15 +230,19 @@ def test_a_bad_row_is_rejected_with_its_line_and_the_rest_is_read(tmp_path, row,
     "text, options, message",
     [
         ("", {}, "the file is empty. The first line names the columns."),
-        ("a,b\n1,2\n", {}, "facts.csv:1: no column for the head and the relation and the tail in the header: a, b. "
-                           "Name the columns with --head, --relation and --tail."),
+        (
+            "a,b\n1,2\n",
+            {},
+            "facts.csv:1: no column for the head and the relation and the tail in the header: a, b. "
+            "Name the columns with --head, --relation and --tail.",
+        ),
         ("head,tail\n", {}, "no column for the relation in the header: head, tail."),
         (":START_ID,:END_ID\n", {}, "facts.csv:1: the header lacks :TYPE."),
         ("head,relation,tail,x,x\n", {}, "two columns are called 'x'. Rename one of them."),
         ('head,"relation\n', {}, "facts.csv:1: a quote that opens in this record is not closed in the rest of the"),
         ('head,"relation"x,tail\n', {}, "facts.csv:1: field 2 goes on after its closing quote: 'x,tail'."),
     ],
-)  # fmt: skip
+)
 def test_a_bad_header_is_an_error(tmp_path, text, options, message):
     with pytest.raises(DataError) as problem:
         read(text, tmp_path, **options)
@@ -294,9 +313,7 @@ def test_what_pythons_csv_module_writes_is_read(tmp_path_factory, rows):
     ]
 
 
-ROWS = [
-    "Ann,knows,Bob,2020,1990-01-02", 'Ann,"kn""ows","B,ob",,', "Ann,height,1.8,1e3,1990", ",,,,", '"x","y","z",1,',
-]  # fmt: skip
+ROWS = ["Ann,knows,Bob,2020,1990-01-02", 'Ann,"kn""ows","B,ob",,', "Ann,height,1.8,1e3,1990", ",,,,", '"x","y","z",1,']
 
 
 @pytest.mark.parametrize("count", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])

@@ -128,12 +128,16 @@ def test_a_table_of_any_library_becomes_the_same_graph(library):
     graph = graph_from_table(table, valid=table, units={"year": "year"})
     assert list(graph.facts("train")) == [
         Fact(
-            "Ann", "knows", "Bob",
-            (Qualifier("year", Number(2020.0, "2020", "year")),
-             Qualifier("since", Number(1922 + 27 / 365, "1922-01-28", "date"))),
+            "Ann",
+            "knows",
+            "Bob",
+            (
+                Qualifier("year", Number(2020.0, "2020", "year")),
+                Qualifier("since", Number(1922 + 27 / 365, "1922-01-28", "date")),
+            ),
         ),
         Fact("Bob", "knows", "Ann", (Qualifier("place", "Rome"),)),
-    ]  # fmt: skip
+    ]
     assert list(graph.splits) == ["train", "valid"]
 
 
@@ -148,9 +152,15 @@ def test_columns_are_named_and_text_can_be_declared():
         }
     )
     graph = graph_from_table(
-        table, test=table, head="who", relation="what", tail="value",
-        qualifiers=["n"], numeric=["height", "n"], dates=["born"],
-    )  # fmt: skip
+        table,
+        test=table,
+        head="who",
+        relation="what",
+        tail="value",
+        qualifiers=["n"],
+        numeric=["height", "n"],
+        dates=["born"],
+    )
     assert list(graph.facts("train")) == [
         Fact("a", "height", Number(1.5, "1.5"), (Qualifier("n", Number(1.0, "1")),)),
         Fact("a", "born", Number(1922.0, "1922", "date"), (Qualifier("n", Number(2.0, "2")),)),

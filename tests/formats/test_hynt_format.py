@@ -130,8 +130,10 @@ def test_an_impossible_date_is_kept_as_the_authors_did_and_refused_when_strict(t
     assert [note.where for note in report.notes] == [f"{tmp_path}/facts:1", f"{tmp_path}/facts:2"]
     where, reason, what, _ = only_problem(line, "hynt", tmp_path, strict=True)
     assert (where, reason, what) == (
-        "facts:1", "impossible-date", '"2016-20-11"^^xsd:date is a date that no calendar has.'
-    )  # fmt: skip
+        "facts:1",
+        "impossible-date",
+        '"2016-20-11"^^xsd:date is a date that no calendar has.',
+    )
 
 
 @given(values)

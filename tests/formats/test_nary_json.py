@@ -18,14 +18,16 @@ def test_the_example_of_wikipeople(tmp_path):
     time = "+1903-01-01T00:00:00Z#0#0#0#9#http://www.wikidata.org/entity/Q1985727"
     assert found == [
         Fact(
-            "Q7186", "P166", "Q38104",
+            "Q7186",
+            "P166",
+            "Q38104",
             (
                 Qualifier("P585", Number(1903.0, time, "date")),
                 Qualifier("P1706", "Q41269"),
                 Qualifier("P1706", "Q37463"),
             ),
         )
-    ]  # fmt: skip
+    ]
     assert not report.noted
 
 
@@ -49,11 +51,7 @@ def test_other_roles_take_the_first_two(tmp_path):
         ("-0044-03-15T00:00:00Z", decimal_year(-43, 3, 15), "date"),
         ("+1700-03-15T00:00:00Z#0#0#0#9#http://www.wikidata.org/entity/Q1985727", 1700, "date"),
         ("+1700-03-15T00:00:00Z#0#0#0#10#http://www.wikidata.org/entity/Q1985727", decimal_year(1700, 3), "date"),
-        (
-            "+1582-10-05T00:00:00Z#0#0#0#11#http://www.wikidata.org/entity/Q1985786",
-            decimal_year(1582, 10, 15),
-            "date",
-        ),
+        ("+1582-10-05T00:00:00Z#0#0#0#11#http://www.wikidata.org/entity/Q1985786", decimal_year(1582, 10, 15), "date"),
         ("+180", 180, ""),
         ("-1.5#1", -1.5, ""),
         ("+180#http://www.wikidata.org/entity/Q174728", 180, "Q174728"),

@@ -42,8 +42,7 @@ def test_compression_is_known_by_content_and_read_to_the_end(tmp_path, compress)
 
 
 @pytest.mark.parametrize(
-    "name, compress",
-    [("gzip", gzip.compress), ("bzip2", bz2.compress), ("zstd", zstandard.ZstdCompressor().compress)],
+    "name, compress", [("gzip", gzip.compress), ("bzip2", bz2.compress), ("zstd", zstandard.ZstdCompressor().compress)]
 )
 def test_a_truncated_archive_is_named(tmp_path, name, compress):
     path = tmp_path / "cut"

@@ -64,10 +64,7 @@ def test_the_full_shape(tmp_path):
 def test_the_plain_shape_has_tails_of_the_columns_type(tmp_path):
     assert read(pa.table({"head": ["a"], "relation": ["r"], "tail": ["5"]}), tmp_path)[0] == [Fact("a", "r", "5")]
     numbers = pa.table({"head": ["a", "b"], "relation": ["r", "r"], "tail": [5, 6], "unit": ["kg", None]})
-    assert read(numbers, tmp_path)[0] == [
-        Fact("a", "r", Number(5.0, "5", "kg")),
-        Fact("b", "r", Number(6.0, "6")),
-    ]
+    assert read(numbers, tmp_path)[0] == [Fact("a", "r", Number(5.0, "5", "kg")), Fact("b", "r", Number(6.0, "6"))]
 
 
 def test_large_strings_dictionaries_and_missing_optional_columns_are_read(tmp_path):
@@ -116,14 +113,18 @@ def test_bad_rows_are_rejected_with_their_number(tmp_path, change, reason, what)
         ({"hed": ["a"], "relation": ["r"], "tail": ["b"]}, "the column head is missing. Did you mean hed?"),
         ({"head": ["a"], "relation": ["r"]}, "the columns tail_entity and tail_number are both missing, and so"),
         ({"head": [1], "relation": ["r"], "tail": ["b"]}, "the column head has the type int64. It holds strings."),
-        ({"head": ["a"], "relation": ["r"], "tail": [True]}, "the column tail has the type bool. "
-                                                            "It holds strings (entities) or numbers."),
+        (
+            {"head": ["a"], "relation": ["r"], "tail": [True]},
+            "the column tail has the type bool. It holds strings (entities) or numbers.",
+        ),
         ({"head": ["a"], "relation": ["r"], "tail_number": ["5"]}, "the column tail_number has the type string."),
         ({"head": ["a"], "relation": ["r"], "tail": ["b"], "qualifiers": ["q"]}, "the column qualifiers has the type"),
-        ({"head": ["a"], "relation": ["r"], "tail": ["b"], "qualifiers": [[{"relation": "q", "number": "5"}]]},
-         "It holds a list of structs with relation, entity, number and, where wanted, literal and unit."),
+        (
+            {"head": ["a"], "relation": ["r"], "tail": ["b"], "qualifiers": [[{"relation": "q", "number": "5"}]]},
+            "It holds a list of structs with relation, entity, number and, where wanted, literal and unit.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_missing_columns_and_wrong_types_are_named(tmp_path, columns, message):
     with pytest.raises(DataError) as problem:
         read(pa.table(columns), tmp_path)

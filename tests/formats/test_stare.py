@@ -14,10 +14,7 @@ from tests.formats.graphs import facts, only_problem, read_text
 
 def test_all_values_are_entities(tmp_path):
     found, report = read_text("Q1,P1,Q2\r\nQ1,P2,1980,P3,Q4,P3,Q5\n\n", "stare", tmp_path)
-    assert found == [
-        Fact("Q1", "P1", "Q2"),
-        Fact("Q1", "P2", "1980", (Qualifier("P3", "Q4"), Qualifier("P3", "Q5"))),
-    ]
+    assert found == [Fact("Q1", "P1", "Q2"), Fact("Q1", "P2", "1980", (Qualifier("P3", "Q4"), Qualifier("P3", "Q5")))]
     assert report.read == 2
 
 

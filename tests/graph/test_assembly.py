@@ -136,8 +136,12 @@ def test_declared_units_apply_to_bare_numbers():
         assembler.add(fact("Keane", "weight", 80_000))
         graph = assembler.finish().to_graph()
     assert graph.relations[0]._asdict() == {
-        "name": "weight", "kind": "number", "unit": "kg", "scale": "log", "label": "body weight",
-    }  # fmt: skip
+        "name": "weight",
+        "kind": "number",
+        "unit": "kg",
+        "scale": "log",
+        "label": "body weight",
+    }
     assert next(iter(graph.facts())).tail == Number(80.0, "80000", "kg")
 
 
@@ -169,9 +173,16 @@ def test_leaking_relations_are_removed_with_their_evidence():
     leakage = graph.manifest.importing["leakage"]
     assert leakage["removed_facts"] == 29
     assert leakage["relations"] == [
-        {"removed": "child of", "kept": "parent of", "kind": "inverse", "shared": 29, "pairs": 29, "kept_pairs": 30,
-         "overlap": 0.9667},
-    ]  # fmt: skip
+        {
+            "removed": "child of",
+            "kept": "parent of",
+            "kind": "inverse",
+            "shared": 29,
+            "pairs": 29,
+            "kept_pairs": 30,
+            "overlap": 0.9667,
+        }
+    ]
     assert [relation.name for relation in graph.relations] == ["parent of", "knows"]
 
 

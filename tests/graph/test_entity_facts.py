@@ -52,8 +52,13 @@ def graph() -> KnowledgeGraph:
 def test_a_mix_has_many_relations_and_positions(graph):
     found = facts_of(graph, graph.vocabulary.entity_ids["a"], limit=6)
     assert [(item.position, item.fact.relation) for item in found.facts] == [
-        ("head", "population"), ("head", "r0"), ("head", "r1"), ("head", "r2"), ("tail", "in"), ("value", "at"),
-    ]  # fmt: skip
+        ("head", "population"),
+        ("head", "r0"),
+        ("head", "r1"),
+        ("head", "r2"),
+        ("tail", "in"),
+        ("value", "at"),
+    ]
 
 
 def test_positions_narrow_the_search(graph):
@@ -85,6 +90,9 @@ def test_a_series_is_told_in_time_whatever_splits_it_is_in(unit):
         "test": [person(0, 1900), person(4, 1940)],
     }
     graph = assembled(facts)
-    told = [one.fact.tail.value for one in facts_of(graph, graph.vocabulary.entity_ids["a"], positions=("head",)).facts
-            if one.fact.relation == "height"]  # fmt: skip
+    told = [
+        one.fact.tail.value
+        for one in facts_of(graph, graph.vocabulary.entity_ids["a"], positions=("head",)).facts
+        if one.fact.relation == "height"
+    ]
     assert told == [0, 1, 3, 4, 5, 6, 7, 9]

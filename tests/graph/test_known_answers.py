@@ -33,9 +33,14 @@ def test_components_are_those_of_the_facts():
 
 def test_positions_have_names():
     assert [position_name(place) for place in range(7)] == [
-        "head", "relation", "tail",
-        "relation of qualifier 1", "value of qualifier 1", "relation of qualifier 2", "value of qualifier 2",
-    ]  # fmt: skip
+        "head",
+        "relation",
+        "tail",
+        "relation of qualifier 1",
+        "value of qualifier 1",
+        "relation of qualifier 2",
+        "value of qualifier 2",
+    ]
 
 
 @pytest.mark.parametrize("seed", range(30))

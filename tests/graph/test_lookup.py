@@ -17,18 +17,17 @@ from hynt.graph.lookup import _SCANS, NameLookup, _Names, nearest_names
 from hynt.graph.vocabulary import Entity
 
 ENTITIES = [
-    Entity("Q148", "China", "country"), Entity("Q29520", "China", "region"), Entity("Q17", "Japan", "country"),
-    Entity("Q1490", "Tokyo", "city"), Entity("Q183", "Germany"),
-]  # fmt: skip
+    Entity("Q148", "China", "country"),
+    Entity("Q29520", "China", "region"),
+    Entity("Q17", "Japan", "country"),
+    Entity("Q1490", "Tokyo", "city"),
+    Entity("Q183", "Germany"),
+]
 
 
 @pytest.fixture(scope="module")
 def graph() -> KnowledgeGraph:
-    facts = [
-        fact("Q148", "P36", "Q1490"),
-        fact("Q17", "P36", "Q1490", [("P17", "Q29520")]),
-        fact("Q183", "P1082", 83),
-    ]
+    facts = [fact("Q148", "P36", "Q1490"), fact("Q17", "P36", "Q1490", [("P17", "Q29520")]), fact("Q183", "P1082", 83)]
     with Assembler(details={entity.name: entity for entity in ENTITIES}) as assembler:
         assembler.encoder.declare_relation("P36", "entity", label="capital")
         assembler.encoder.declare_relation("P1082", "number", label="population")

@@ -91,13 +91,20 @@ def test_limits_remove_tails_and_qualifiers_and_are_counted():
 
 def test_single_facts_are_removed_by_number_literal_or_entity():
     facts = [
-        GLEE, fact("Glee", "number of seasons", 6), fact("Glee", "on", "Fox"), fact("Glee", "on", "ABC"),
+        GLEE,
+        fact("Glee", "number of seasons", 6),
+        fact("Glee", "on", "Fox"),
+        fact("Glee", "on", "ABC"),
         fact("Glee", "born", Number(2016.9, "2016-20-11", "date")),
-    ]  # fmt: skip
-    rules = OutlierRules(remove=(
-        Removal("The Glee", "number of seasons", number=91), Removal("Glee", "born", literal="2016-20-11"),
-        Removal("Glee", "on", entity="ABC"), Removal("Glee", "number of seasons", number=7),
-    ))  # fmt: skip
+    ]
+    rules = OutlierRules(
+        remove=(
+            Removal("The Glee", "number of seasons", number=91),
+            Removal("Glee", "born", literal="2016-20-11"),
+            Removal("Glee", "on", entity="ABC"),
+            Removal("Glee", "number of seasons", number=7),
+        )
+    )
     graph = assembled_with(rules, facts, {"Glee": Entity("Glee", "The Glee")})
     assert [one[:3] for one in graph.facts()] == [facts[1][:3], facts[2][:3]]
     report = graph.manifest.importing["outliers"]
@@ -135,7 +142,7 @@ def test_removing_everything_is_refused():
     "text, message",
     [
         ("", "the file has no rules"),
-        ('[limits.r]\nmaximun = 3', "unknown setting"),
+        ("[limits.r]\nmaximun = 3", "unknown setting"),
         ("[limits.r]", "a limit needs a minimum or a maximum"),
         ("[limits.r]\nminimum = 3\nmaximum = 1", "the minimum 3 is above the maximum 1"),
         ("[limits.r]\nminimum = nan", "finite"),
@@ -143,7 +150,7 @@ def test_removing_everything_is_refused():
         ('[[remove]]\nhead = "a"\nnumber = 3', "a setting is missing"),
         ("[limits", "not valid TOML"),
     ],
-)  # fmt: skip
+)
 def test_bad_rule_files_are_refused_with_their_place(tmp_path: Path, text, message):
     path = tmp_path / "rules.toml"
     path.write_text(text, encoding="utf-8")

@@ -25,8 +25,10 @@ def test_hn_yg_has_the_counts_of_the_paper(shared_data):
     assert (counts.entity_triplets, counts.number_triplets) == (45_001, 31_382)
     assert (counts.entity_qualifiers, counts.number_qualifiers) == (4, 8_008)
     assert {name: split["facts"] for name, split in found.splits.items()} == {
-        "train": 61_105, "valid": 7_639, "test": 7_639,
-    }  # fmt: skip
+        "train": 61_105,
+        "valid": 7_639,
+        "test": 7_639,
+    }
     assert len(found.numbers) == 26
 
 
@@ -88,10 +90,15 @@ def test_statistics_are_plain_json_values():
     mapping = json.loads(json.dumps(graph_statistics(graph).to_mapping(graph), allow_nan=False))
     assert mapping["leakage"] == [
         {
-            "rarer": "child", "other": "parent", "kind": "inverse", "shared": 12,
-            "rarer_pairs": 12, "other_pairs": 12, "overlap": 1.0,
+            "rarer": "child",
+            "other": "parent",
+            "kind": "inverse",
+            "shared": 12,
+            "rarer_pairs": 12,
+            "other_pairs": 12,
+            "overlap": 1.0,
         }
-    ]  # fmt: skip
+    ]
     assert mapping["numbers"][0]["relation"] == "age"
     assert mapping["numbers"][0]["quantiles"]["0.5"] == 40.0
 

@@ -65,11 +65,20 @@ def with_qualifiers(facts, pairs):
     value = torch.tensor([v for _, v in pairs] + [0], dtype=torch.int32)
     blank = torch.zeros(len(relation))
     return replace(
-        facts, head=facts.head[:1], relation=facts.relation[:1], tail_entity=facts.tail_entity[:1],
-        tail_value=facts.tail_value[:1], tail_number=facts.tail_number[:1], tail_is_number=facts.tail_is_number[:1],
-        offsets=torch.tensor([0, len(pairs)]), qualifier_relation=relation, qualifier_entity=value,
-        qualifier_value=blank.double(), qualifier_number=blank, qualifier_is_number=blank.bool(),
-    )  # fmt: skip
+        facts,
+        head=facts.head[:1],
+        relation=facts.relation[:1],
+        tail_entity=facts.tail_entity[:1],
+        tail_value=facts.tail_value[:1],
+        tail_number=facts.tail_number[:1],
+        tail_is_number=facts.tail_is_number[:1],
+        offsets=torch.tensor([0, len(pairs)]),
+        qualifier_relation=relation,
+        qualifier_entity=value,
+        qualifier_value=blank.double(),
+        qualifier_number=blank,
+        qualifier_is_number=blank.bool(),
+    )
 
 
 FACTS = facts_of([0, 1, 2, 3, 5, 0, 4], literals=True)

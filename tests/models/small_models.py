@@ -11,9 +11,15 @@ from hynt.models.hynt_settings import HyntSettings, as_released
 from tests.batches.random_graphs import VOCABULARY, random_table
 
 SMALL = {
-    "dimension": 16, "context_heads": 4, "prediction_heads": 2, "context_feedforward": 24, "prediction_feedforward": 20,
-    "context_layers": 2, "prediction_layers": 2, "dropout": 0.0,
-}  # fmt: skip
+    "dimension": 16,
+    "context_heads": 4,
+    "prediction_heads": 2,
+    "context_feedforward": 24,
+    "prediction_feedforward": 20,
+    "context_layers": 2,
+    "prediction_layers": 2,
+    "dropout": 0.0,
+}
 
 FORMS = {
     "paper": HyntSettings(**SMALL),

@@ -13,16 +13,7 @@ from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
 from hynt.models.contract import Entities, Number, Relations, Tokens
 from hynt.objectives.negatives import FactScorer, NegativeFacts
-from tests.models.fact_scorers import (
-    FACTS,
-    SMALL,
-    asked_of,
-    model_for,
-    scored,
-    substituted,
-    whole,
-    with_qualifiers,
-)
+from tests.models.fact_scorers import FACTS, SMALL, asked_of, model_for, scored, substituted, whole, with_qualifiers
 from tests.models.first_steps import trained
 from tests.training.small_graph import forty_facts, small_graph
 
@@ -103,9 +94,12 @@ def test_numbers_are_values_that_the_relation_had_in_training(name):
 
 def settings_of(name, batch=32, rate=2e-3, **model):
     return {
-        "batch_size": batch, "optimiser": {"learning_rate": rate}, "losses": {"smoothing": 0.0},
-        "schedule": {"shape": "steps", "decay": 1.0}, "model": {**SMALL[name], **model},
-    }  # fmt: skip
+        "batch_size": batch,
+        "optimiser": {"learning_rate": rate},
+        "losses": {"smoothing": 0.0},
+        "schedule": {"shape": "steps", "decay": 1.0},
+        "model": {**SMALL[name], **model},
+    }
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -263,9 +263,11 @@ def test_the_first_losses_are_as_expected():
 def test_a_few_facts_are_learnt_by_heart():
     graph = forty_facts()
     settings = SETTINGS | {
-        "batch_size": 64, "losses": {"smoothing": 0.0}, "optimiser": {"learning_rate": 5e-3, "clip": 1.0},
+        "batch_size": 64,
+        "losses": {"smoothing": 0.0},
+        "optimiser": {"learning_rate": 5e-3, "clip": 1.0},
         "model": {"dimension": 32, "layers": 2, "heads": 2, "feedforward": 64, "dropout": 0.0},
-    }  # fmt: skip
+    }
     model, losses, data = trained("gran", graph, settings, 450)
     assert losses[-1] < 0.3 * losses[0]
     found = evaluate(model, graph, data.scaling, "train", literals=data.literals)

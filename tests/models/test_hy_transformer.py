@@ -128,12 +128,19 @@ def test_the_first_losses_are_as_expected():
 def test_a_few_facts_are_learnt_by_heart():
     graph = forty_facts()
     settings = SETTINGS | {
-        "batch_size": 64, "losses": {"smoothing": 0.0}, "optimiser": {"learning_rate": 2e-3},
+        "batch_size": 64,
+        "losses": {"smoothing": 0.0},
+        "optimiser": {"learning_rate": 2e-3},
         "model": {
-            "dimension": 32, "layers": 1, "heads": 2, "feedforward": 64, "qualifier_values": 1.0, "dropout": 0.0,
+            "dimension": 32,
+            "layers": 1,
+            "heads": 2,
+            "feedforward": 64,
+            "qualifier_values": 1.0,
+            "dropout": 0.0,
             "table_dropout": 0.0,
         },
-    }  # fmt: skip
+    }
     model, _, data = trained("hy-transformer", graph, settings, 400)
     found = evaluate(model, graph, data.scaling, "train", literals=data.literals)
     assert found.metric("link.all.mrr") > 0.9

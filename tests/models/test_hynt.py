@@ -26,11 +26,15 @@ def test_a_layer_equals_torchs_own():
     mine = TransformerLayer(16, 4, 24, 0.0)
     its = nn.TransformerEncoderLayer(16, 4, 24, 0.0, batch_first=True)
     pairs = [
-        (its.self_attn.in_proj_weight, mine.projection.weight), (its.self_attn.in_proj_bias, mine.projection.bias),
-        (its.self_attn.out_proj.weight, mine.output.weight), (its.self_attn.out_proj.bias, mine.output.bias),
-        (its.linear1.weight, mine.expand.weight), (its.linear1.bias, mine.expand.bias),
-        (its.linear2.weight, mine.contract.weight), (its.linear2.bias, mine.contract.bias),
-    ]  # fmt: skip
+        (its.self_attn.in_proj_weight, mine.projection.weight),
+        (its.self_attn.in_proj_bias, mine.projection.bias),
+        (its.self_attn.out_proj.weight, mine.output.weight),
+        (its.self_attn.out_proj.bias, mine.output.bias),
+        (its.linear1.weight, mine.expand.weight),
+        (its.linear1.bias, mine.expand.bias),
+        (its.linear2.weight, mine.contract.weight),
+        (its.linear2.bias, mine.contract.bias),
+    ]
     with torch.no_grad():
         for theirs, ours in pairs:
             theirs.copy_(ours)

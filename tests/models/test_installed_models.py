@@ -102,10 +102,12 @@ def test_what_is_wrong_with_a_package_is_told_and_keeps_no_other_model_out(insta
         "broken-models",
         {"broken_module": "import no_such_module_anywhere", "odd_module": "ENTRY = {'a': 'dictionary'}"},
         {
-            "broken": "broken_module:ENTRY", "odd": "odd_module:ENTRY", "gone": "odd_module:NOTHING",
+            "broken": "broken_module:ENTRY",
+            "odd": "odd_module:ENTRY",
+            "gone": "odd_module:NOTHING",
             "gran": "odd_module:ENTRY",
         },
-    )  # fmt: skip
+    )
     with pytest.raises(UsageError) as told:
         MODELS.get("broken")
     assert str(told.value) == (

@@ -24,7 +24,7 @@ def long_graph():
             "train": [*short, ("entity 0", "elected", "entity 5", many), ("entity 3", "elected", "entity 5", many[5:])],
             "test": [("entity 1", "elected", "entity 5", many[::-1]), ("entity 4", "near", "entity 9")],
         }
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

@@ -142,9 +142,7 @@ def test_candidates_are_encoded_by_the_graph_and_kept_until_a_weight_changes():
         question = model.read(ask(facts, 0, 0))
         x, _ = model.encoded_graph()
         assert model.encoded_graph()[0] is x
-        torch.testing.assert_close(
-            model.score(question, Entities()), question.encoded @ x[: facts.sizes.entities].t()
-        )  # fmt: skip
+        torch.testing.assert_close(model.score(question, Entities()), question.encoded @ x[: facts.sizes.entities].t())
         model.entity.mul_(1.5)
         changed, _ = model.encoded_graph()
     assert not torch.allclose(changed, x)
@@ -177,12 +175,20 @@ def test_the_first_losses_are_as_expected():
 def test_a_few_facts_are_learnt_by_heart():
     graph = forty_facts()
     settings = SETTINGS | {
-        "batch_size": 64, "losses": {"smoothing": 0.0}, "optimiser": {"learning_rate": 5e-3},
+        "batch_size": 64,
+        "losses": {"smoothing": 0.0},
+        "optimiser": {"learning_rate": 5e-3},
         "model": {
-            "dimension": 32, "graph_layers": 1, "layers": 1, "heads": 2, "feedforward": 64, "dropout": 0.0,
-            "message_dropout": 0.0, "graph_dropout": 0.0,
+            "dimension": 32,
+            "graph_layers": 1,
+            "layers": 1,
+            "heads": 2,
+            "feedforward": 64,
+            "dropout": 0.0,
+            "message_dropout": 0.0,
+            "graph_dropout": 0.0,
         },
-    }  # fmt: skip
+    }
     model, _, data = trained("stare", graph, settings, 150)
     found = evaluate(model, graph, data.scaling, "train", literals=data.literals)
     assert found.metric("link.all.mrr") > 0.95

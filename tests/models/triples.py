@@ -77,9 +77,13 @@ def only(facts: FactTensors, *, numeric: bool) -> FactTensors:
 def first_losses(model_name: str, steps: int = 5, **model_settings: object) -> list[float]:
     """The mean loss of each of the first steps on the small graph, summed over its parts."""
     settings = tiny_settings(
-        model_name, batch_size=16, optimiser={"learning_rate": 0.01}, schedule={"epochs": 5, "period": 5},
-        losses={"smoothing": 0.1}, model={"dimension": 8, **model_settings},
-    )  # fmt: skip
+        model_name,
+        batch_size=16,
+        optimiser={"learning_rate": 0.01},
+        schedule={"epochs": 5, "period": 5},
+        losses={"smoothing": 0.1},
+        model={"dimension": 8, **model_settings},
+    )
     graph = small_graph()
     data = training_data(graph, settings, fit_scaling(graph, settings), CPU)
     model = new_model(settings, data, CPU).train()

@@ -23,9 +23,7 @@ from tests.training.small_graph import small_graph
 def tensors(graph, literals=False):
     table = graph.split("train")
     known = distinct_literals(table) if literals else None
-    return FactTensors.from_table(
-        table, graph.vocabulary, NumberScaling.fit([table], graph.vocabulary), literals=known
-    )  # fmt: skip
+    return FactTensors.from_table(table, graph.vocabulary, NumberScaling.fit([table], graph.vocabulary), literals=known)
 
 
 def obvious_groups(graph, grouping, literals):
@@ -66,9 +64,12 @@ def test_groups_are_those_a_dictionary_makes(grouping, literals):
     # The fact that stands for a question holds one of its answers where the hole is.
     slots = {0: groups.facts.head, 2: groups.facts.tail_entity}
     for row, position, start, end in zip(
-        groups.row.tolist(), groups.position.tolist(), groups.offsets.tolist(), groups.offsets.tolist()[1:],
+        groups.row.tolist(),
+        groups.position.tolist(),
+        groups.offsets.tolist(),
+        groups.offsets.tolist()[1:],
         strict=False,
-    ):  # fmt: skip
+    ):
         if position in slots:
             own = int(slots[position][row])
             own -= own > groups.facts.sizes.hidden_entity
@@ -87,9 +88,7 @@ def test_the_order_of_qualifiers_makes_no_new_question():
 def test_the_loss_is_that_of_labels_written_out(smoothing):
     torch.manual_seed(0)
     logits = torch.randn(3, 7, dtype=torch.float64, requires_grad=True)
-    true = TrueAnswers(
-        torch.tensor([0, 0, 2, 0]), torch.tensor([1, 4, 6, 1]), torch.tensor([True, True, True, False])
-    )  # fmt: skip
+    true = TrueAnswers(torch.tensor([0, 0, 2, 0]), torch.tensor([1, 4, 6, 1]), torch.tensor([True, True, True, False]))
     labels = torch.zeros(3, 7, dtype=torch.float64)
     labels[[0, 0, 2], [1, 4, 6]] = 1.0
     if smoothing:

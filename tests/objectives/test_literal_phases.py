@@ -25,9 +25,12 @@ NAMES = ("transea", "mt-kgnn", "kbln", "literale")
 def settings_of(name, **changes):
     model = {"dimension": 8} | ({"head_epochs": 6} if name in ("kbln", "literale") else {})
     given = {
-        "batch_size": 16, "optimiser": {"learning_rate": 0.02}, "schedule": {"epochs": 6, "period": 6},
-        "validation": {"every": 2}, "model": model,
-    }  # fmt: skip
+        "batch_size": 16,
+        "optimiser": {"learning_rate": 0.02},
+        "schedule": {"epochs": 6, "period": 6},
+        "validation": {"every": 2},
+        "model": model,
+    }
     return tiny_settings(name, **given | changes)
 
 
@@ -66,8 +69,11 @@ def test_the_head_is_fitted_to_the_best_weights_and_leaves_them_as_they_are(name
     assert rates == {settings.model.head_rate}
     judged = [line for line in lines(run) if "validation" in line]
     assert [(line["phase"], line["epoch"]) for line in judged] == [
-        ("grouped questions", 2), ("grouped questions", 4), ("grouped questions", 6), ("number head", 6),
-    ]  # fmt: skip
+        ("grouped questions", 2),
+        ("grouped questions", 4),
+        ("grouped questions", 6),
+        ("number head", 6),
+    ]
     best = max(judged[:3], key=lambda line: line["value"])["epoch"]
     shorter = {"schedule": {"epochs": 6, "period": 6}, "validation": {"every": best, "patience": 1}}
     other = start(graph, settings_of(name, **shorter), tmp_path / "other", CPU)
@@ -84,9 +90,13 @@ def test_the_head_is_fitted_to_the_best_weights_and_leaves_them_as_they_are(name
 
 @pytest.mark.parametrize(
     "name, phase",
-    [("kbln", "grouped questions"), ("kbln", "number head"), ("mt-kgnn", "attribute triples"),
-     ("transea", "attribute triples")],
-)  # fmt: skip
+    [
+        ("kbln", "grouped questions"),
+        ("kbln", "number head"),
+        ("mt-kgnn", "attribute triples"),
+        ("transea", "attribute triples"),
+    ],
+)
 def test_going_on_equals_going_through(name, phase, tmp_path):
     graph, settings = small_graph(), settings_of(name)
     whole = train(start(graph, settings, tmp_path / "whole", CPU), CPU)

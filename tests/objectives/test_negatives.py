@@ -144,10 +144,15 @@ class Tails(nn.Module):
 def test_how_frequent_a_tail_is_can_be_learnt_only_as_a_choice():
     entities, heads = 60, torch.arange(40).int()
     few = replace(
-        FACTS, sizes=FACTS.sizes._replace(entities=entities), head=heads, relation=torch.zeros(40).int(),
-        tail_entity=torch.where(heads < 36, 50, 51).int(), offsets=torch.zeros(41).long(),
-        qualifier_relation=torch.zeros(1).int(), qualifier_entity=torch.zeros(1).int(),
-    )  # fmt: skip
+        FACTS,
+        sizes=FACTS.sizes._replace(entities=entities),
+        head=heads,
+        relation=torch.zeros(40).int(),
+        tail_entity=torch.where(heads < 36, 50, 51).int(),
+        offsets=torch.zeros(41).long(),
+        qualifier_relation=torch.zeros(1).int(),
+        qualifier_entity=torch.zeros(1).int(),
+    )
     learnt = {}
     for loss in ("logistic", "softmax"):
         stream, model = NegativeFacts(few, 64, Corruption(4, relations=0.0, pool="answers", loss=loss)), Tails()

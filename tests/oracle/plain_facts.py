@@ -26,10 +26,13 @@ def table_of(facts: Sequence[PlainFact]) -> FactTable:
     pairs = [pair for fact in facts for pair in fact[3]]
     offsets = np.cumsum([0] + [len(fact[3]) for fact in facts]).astype(np.int64)
     return FactTable(
-        np.array([fact[0] for fact in facts], dtype=np.int32), np.array([fact[1] for fact in facts], dtype=np.int32),
+        np.array([fact[0] for fact in facts], dtype=np.int32),
+        np.array([fact[1] for fact in facts], dtype=np.int32),
         *columns([fact[2] for fact in facts]),
-        offsets, np.array([pair[0] for pair in pairs], dtype=np.int32), *columns([pair[1] for pair in pairs]),
-    )  # fmt: skip
+        offsets,
+        np.array([pair[0] for pair in pairs], dtype=np.int32),
+        *columns([pair[1] for pair in pairs]),
+    )
 
 
 def random_facts(

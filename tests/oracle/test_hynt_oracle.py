@@ -62,6 +62,13 @@ def test_the_model_matches_the_oracle_in_every_position_with_any_number_of_quali
         seen.add((task, int(asked[row]), int(counts[order][row])))
     assert {length for _, _, length in seen} == {0, 1, 2, 3, 4}
     assert {(task, position) for task, position, _ in seen} >= {
-        (Task.LINK, 0), (Task.RELATION, 1), (Task.LINK, 2), (Task.NUMBER, 2), (Task.RELATION, 3), (Task.LINK, 4),
-        (Task.NUMBER, 4), (Task.RELATION, 9), (Task.LINK, 10) if (Task.LINK, 10, 4) in seen else (Task.NUMBER, 10),
-    }  # fmt: skip
+        (Task.LINK, 0),
+        (Task.RELATION, 1),
+        (Task.LINK, 2),
+        (Task.NUMBER, 2),
+        (Task.RELATION, 3),
+        (Task.LINK, 4),
+        (Task.NUMBER, 4),
+        (Task.RELATION, 9),
+        (Task.LINK, 10) if (Task.LINK, 10, 4) in seen else (Task.NUMBER, 10),
+    }

@@ -84,9 +84,16 @@ def test_axis_ends_and_middle():
 
 @pytest.mark.parametrize(
     "value, unit, text",
-    [(1990.0, DATE_UNIT, "1990"), (-43.0, DATE_UNIT, "44 BCE"), (1500.0, "", "1,500"), (25_000.0, "", "25k"),
-     (3.2e9, "", "3.2G"), (0.25, "", "0.25"), (-2e6, "", "−2M")],
-)  # fmt: skip
+    [
+        (1990.0, DATE_UNIT, "1990"),
+        (-43.0, DATE_UNIT, "44 BCE"),
+        (1500.0, "", "1,500"),
+        (25_000.0, "", "25k"),
+        (3.2e9, "", "3.2G"),
+        (0.25, "", "0.25"),
+        (-2e6, "", "−2M"),
+    ],
+)
 def test_tick_text(value, unit, text):
     assert tick_text(value, unit) == text
 
@@ -149,10 +156,14 @@ def test_other_charts_are_described():
 
 def test_trend_draws_band_curve_and_known_values():
     drawn = TrendDrawing(
-        "Person <1>: height", "cm", "year", DATE_UNIT,
+        "Person <1>: height",
+        "cm",
+        "year",
+        DATE_UNIT,
         [TrendPoint(2000.0, 1.0, 0.5, 1.5), TrendPoint(2010.0, 3.0, 2.5, 3.5)],
-        [KnownPoint(2001.0, 1.1, True), KnownPoint(2005.0, 2.2, False)], (0.6, 99.0),
-    )  # fmt: skip
+        [KnownPoint(2001.0, 1.1, True), KnownPoint(2005.0, 2.2, False)],
+        (0.6, 99.0),
+    )
     root, title, told = described(trend_chart("t", drawn))
     assert title == "Person <1>: height"
     assert told == ("The predicted curve runs from 1 cm (2000) to 3 cm (2010). Known values: 1 trained on, 1 held out.")

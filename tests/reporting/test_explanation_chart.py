@@ -21,11 +21,22 @@ def ranked(
     answers = (first, RankedAnswer(2, "b", f"Berlin{long}", 0.3, 0.5, ()))
     influences = tuple(
         Influence(
-            f"qualifier {number}", f"point in time {number}{long}", "removed" if number % 2 else "hidden", "b",
-            "Berlin", 0.1, -0.5 + 0.3 * number, 2, None, None, None, 0.4 if looked else None, 0.9 if looked else None,
+            f"qualifier {number}",
+            f"point in time {number}{long}",
+            "removed" if number % 2 else "hidden",
+            "b",
+            "Berlin",
+            0.1,
+            -0.5 + 0.3 * number,
+            2,
+            None,
+            None,
+            None,
+            0.4 if looked else None,
+            0.9 if looked else None,
         )
         for number in range(parts)
-    )  # fmt: skip
+    )
     attention = AttentionWeights(np.full((1, 2, 2), 0.5), None, (None, 0, 1, 2), np.zeros(4)) if looked else None
     told = Answers(question, "tail", "entity", answers, 9, True)
     return Explanation(told, Explained("b", f"Berlin{long}", 0.3, 2), influences, attention, ("triplet", "q"), ())

@@ -74,17 +74,25 @@ def test_questions_are_judged_as_the_predictor_answers_them(runs):
 def test_time_that_is_up_is_told(runs):
     asked = ask_all(load(runs["towns"], "cpu"), 0.0)
     assert asked.counts() == {
-        "questions": 0, "right_with_qualifiers": 0, "right_without": 0, "gained": 0, "lost": 0, "changed": 0,
+        "questions": 0,
+        "right_with_qualifiers": 0,
+        "right_without": 0,
+        "gained": 0,
+        "lost": 0,
+        "changed": 0,
         "asked_all": False,
-    }  # fmt: skip
+    }
 
 
 def test_the_table_in_words():
     row = {
-        "question": "London · country · ?", "qualifiers": ["start time 927", "end time 1707"],
+        "question": "London · country · ?",
+        "qualifiers": ["start time 927", "end time 1707"],
         "prediction": "England|x",
-        "probability": 0.912, "prediction_without_qualifiers": "United Kingdom", "probability_without": 0.5,
-    }  # fmt: skip
+        "probability": 0.912,
+        "prediction_without_qualifiers": "United Kingdom",
+        "probability_without": 0.5,
+    }
     assert table_text([[row]]).splitlines()[2] == (
         "| London · country · ? | start time 927; end time 1707 | England/x (91%) | United Kingdom (50%) |"
     )

@@ -18,9 +18,14 @@ from hynt.trends.trends import COLUMNS, Predicted, Series, Trend
 
 
 def made(
-    heads: int = 1, *, factor: float = 1.0, band: bool = True, training_range=(0.0, 10.0), span=(1990.0, 2020.0),
+    heads: int = 1,
+    *,
+    factor: float = 1.0,
+    band: bool = True,
+    training_range=(0.0, 10.0),
+    span=(1990.0, 2020.0),
     long: str = "",
-) -> Trend:  # fmt: skip
+) -> Trend:
     at = np.linspace(1990, 2020, 5)
     series = []
     for head in range(heads):
@@ -30,15 +35,33 @@ def made(
         split = ("train", "valid", "train")
         series.append(
             Series(
-                f"e{head}", f"Head, number {head} $x${long}", Predicted(curve, *ends),
-                np.array([1991.0, 2000.0, 2010.0]), known, split, np.array([True, False, True]),
-                Predicted(known + 0.1, known - 1, known + 1), (),
+                f"e{head}",
+                f"Head, number {head} $x${long}",
+                Predicted(curve, *ends),
+                np.array([1991.0, 2000.0, 2010.0]),
+                known,
+                split,
+                np.array([True, False, True]),
+                Predicted(known + 0.1, known - 1, known + 1),
+                (),
             )
-        )  # fmt: skip
+        )
     return Trend(
-        "r", f"total fertility rate{long}", "1", "t", "point in time", DATE_UNIT, f"sex female{long}", at,
-        tuple(series), 0.9, "this relation", training_range, span, (),
-    )  # fmt: skip
+        "r",
+        f"total fertility rate{long}",
+        "1",
+        "t",
+        "point in time",
+        DATE_UNIT,
+        f"sex female{long}",
+        at,
+        tuple(series),
+        0.9,
+        "this relation",
+        training_range,
+        span,
+        (),
+    )
 
 
 @pytest.mark.parametrize("heads", [1, 2, 3, 4, 5, 7])
@@ -78,10 +101,14 @@ def test_heads_of_different_orders_share_a_logarithmic_axis():
 @pytest.mark.parametrize(
     "span,solid,dashed",
     [
-        ((1990.0, 2020.0), 5, []), ((1980.0, 2030.0), 5, []), ((1990.0, 2012.0), 3, [3]), ((1995.0, 2006.0), 2, [2, 3]),
-        ((1900.0, 1950.0), 0, [5]), (None, 0, [5]),
+        ((1990.0, 2020.0), 5, []),
+        ((1980.0, 2030.0), 5, []),
+        ((1990.0, 2012.0), 3, [3]),
+        ((1995.0, 2006.0), 2, [2, 3]),
+        ((1900.0, 1950.0), 0, [5]),
+        (None, 0, [5]),
     ],
-)  # fmt: skip
+)
 def test_the_curve_is_dashed_where_training_has_no_value(span, solid, dashed):
     lines = [
         line
@@ -128,12 +155,20 @@ def test_the_table_has_every_digit():
 @pytest.mark.parametrize(
     "value,unit,span,text",
     [
-        (2010.0, DATE_UNIT, 40, "2010"), (2010.4, DATE_UNIT, 40, "2010"), (2010.5, DATE_UNIT, 1, "2010-07"),
-        (2010.5, DATE_UNIT, 0.1, "2010-07-02"), (1.5e6, "1", 4e6, "1.5 M"), (0.0, "1", 4e6, "0"),
-        (2e9, "1", 4e9, "2 B"), (0.30000000000000004, "1", 1.0, "0.3"), (-20.0, "percent", 80.0, "−20"),
-        (250.0, "m", 500.0, "250"), (2e5, "m", 2e5, "200 k"), (1e-10, "m", 2e-10, "1 × 10⁻¹⁰"),
+        (2010.0, DATE_UNIT, 40, "2010"),
+        (2010.4, DATE_UNIT, 40, "2010"),
+        (2010.5, DATE_UNIT, 1, "2010-07"),
+        (2010.5, DATE_UNIT, 0.1, "2010-07-02"),
+        (1.5e6, "1", 4e6, "1.5 M"),
+        (0.0, "1", 4e6, "0"),
+        (2e9, "1", 4e9, "2 B"),
+        (0.30000000000000004, "1", 1.0, "0.3"),
+        (-20.0, "percent", 80.0, "−20"),
+        (250.0, "m", 500.0, "250"),
+        (2e5, "m", 2e5, "200 k"),
+        (1e-10, "m", 2e-10, "1 × 10⁻¹⁰"),
     ],
-)  # fmt: skip
+)
 def test_ticks(value, unit, span, text):
     assert axis_text(value, unit, span) == text
 

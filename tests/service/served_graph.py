@@ -9,9 +9,13 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 
 PEOPLE, TOWNS = 60, 4
 LABELS = {f"p{index}": f"Person {index}" for index in range(PEOPLE)} | {
-    "town/0": "Springfield", "town/1": "Shelbyville", "town/2": "Ogdenville", "town/3": "Curaçao",
-    "f0": "Springfield", "f1": "Globex",
-}  # fmt: skip
+    "town/0": "Springfield",
+    "town/1": "Shelbyville",
+    "town/2": "Ogdenville",
+    "town/3": "Curaçao",
+    "f0": "Springfield",
+    "f1": "Globex",
+}
 RELATION_LABELS = {"P19": "born in", "P108": "employer", "P26": "spouse", "P1082": "population"}
 
 

@@ -37,9 +37,12 @@ def mixed(draw: random.Random) -> tuple[str, str, bytes | None]:
         ("POST", "/v1/trends", {"heads": [town], "relation": "population", "points": draw.randint(2, 40)}),
         ("POST", "/v1/explain", {"head": person, "relation": "spouse", "tail": "?", "qualifiers": pairs}),
         ("GET", f"/v1/entities?query=person+{draw.randint(0, 99)}", None),
-        ("GET", f"/v1/entities/{person}", None), ("GET", f"/v1/similar?entity={person}", None),
-        ("GET", f"/made-up/{draw.random()}", None), ("GET", "/metrics", None), ("GET", "/v1/relations", None),
-    ]  # fmt: skip
+        ("GET", f"/v1/entities/{person}", None),
+        ("GET", f"/v1/similar?entity={person}", None),
+        ("GET", f"/made-up/{draw.random()}", None),
+        ("GET", "/metrics", None),
+        ("GET", "/v1/relations", None),
+    ]
     method, path, body = draw.choice(choices)
     return method, path, None if body is None else json.dumps(body).encode()
 

@@ -56,10 +56,16 @@ def test_a_limit_cuts_and_says_so(names, query, limit):
 @pytest.mark.parametrize(
     "query, name",
     [
-        ("Shelbivile", "Shelbyville"), ("CURACAO", "Curaçao"), ("ｔｏｋｙｏ", "Tokyo"), ("muenchen", "München"),
-        ("lake  victoria", "Lake Victoria"), ("victoria", "Lake Victoria"), ("strasse", "Straße"), ("東", "東京"),
+        ("Shelbivile", "Shelbyville"),
+        ("CURACAO", "Curaçao"),
+        ("ｔｏｋｙｏ", "Tokyo"),
+        ("muenchen", "München"),
+        ("lake  victoria", "Lake Victoria"),
+        ("victoria", "Lake Victoria"),
+        ("strasse", "Straße"),
+        ("東", "東京"),
     ],
-)  # fmt: skip
+)
 def test_names_are_found_as_people_type_them(query, name):
     names = ["Shelbyville", "Curaçao", "Tokyo", "München", "Lake Victoria", "Straße", "東京", "Elsewhere"]
     assert names[search_of(*names).find(query, 1)[0][0].identity] == name

@@ -17,21 +17,30 @@ QUESTIONS = [
     {"head": "p3", "relation": "height", "tail": "?", "level": 0.5},
     {"head": "p3", "relation": "?", "tail": "160 cm"},
     {"head": "town/2", "relation": "population", "tail": "?", "qualifiers": [{"relation": "date", "value": 1993.5}]},
-    {"head": "p1", "relation": "spouse", "tail": "?", "candidates": ["type", "unknown"],
-     "qualifiers": [{"relation": "date", "value": "1991"}, {"relation": "place", "value": "town/1"}]},
+    {
+        "head": "p1",
+        "relation": "spouse",
+        "tail": "?",
+        "candidates": ["type", "unknown"],
+        "qualifiers": [{"relation": "date", "value": "1991"}, {"relation": "place", "value": "town/1"}],
+    },
     {"head": "p1", "relation": "spouse", "tail": "p8", "qualifiers": [{"relation": "date", "value": "?"}]},
     {"head": "p1", "relation": "spouse", "tail": "p8", "qualifiers": [{"relation": "?", "value": "Ogdenville"}]},
     {"head": "p1", "relation": "employer", "tail": "?", "only": ["Globex", "f0"]},
-]  # fmt: skip
+]
 
 
 def from_library(predictor, question) -> str:
     wishes = [*question.get("candidates", ()), *([question["only"]] if "only" in question else [])]
     answers = predictor.predict(
-        head=question["head"], relation=question["relation"], tail=question["tail"],
+        head=question["head"],
+        relation=question["relation"],
+        tail=question["tail"],
         qualifiers=[(pair["relation"], pair["value"]) for pair in question.get("qualifiers", ())],
-        top=question.get("top", 10), candidates=wishes, level=question.get("level", 0.9),
-    )  # fmt: skip
+        top=question.get("top", 10),
+        candidates=wishes,
+        level=question.get("level", 0.9),
+    )
     return json.dumps(answers.to_dict(), ensure_ascii=False)
 
 

@@ -94,13 +94,19 @@ def test_every_endpoint_and_status_stands_on_the_page(world):
 def test_limits_on_the_page_are_the_real_ones():
     defaults = settings.ServiceSettings(ROOT)
     for words in (
-        f"a body over {settings.BODY_BYTES // 1024} KiB", f"an address over {settings.TARGET_BYTES // 1024} KiB",
-        f"headers over {settings.HEADER_BYTES // 1024} KiB", f"more than {settings.QUALIFIERS} qualifiers",
-        f"`top` over {settings.TOP:,}", f"more than {settings.BATCH} questions", f"deeper than {settings.NESTING}",
-        f"{defaults.queue:,} questions are waiting", f"within {defaults.answer_within:g} s (`--timeout`)",
-        f"after `--grace` seconds ({defaults.grace:g})", f"waits for others ({1000 * defaults.window:g} ms)",
+        f"a body over {settings.BODY_BYTES // 1024} KiB",
+        f"an address over {settings.TARGET_BYTES // 1024} KiB",
+        f"headers over {settings.HEADER_BYTES // 1024} KiB",
+        f"more than {settings.QUALIFIERS} qualifiers",
+        f"`top` over {settings.TOP:,}",
+        f"more than {settings.BATCH} questions",
+        f"deeper than {settings.NESTING}",
+        f"{defaults.queue:,} questions are waiting",
+        f"within {defaults.answer_within:g} s (`--timeout`)",
+        f"after `--grace` seconds ({defaults.grace:g})",
+        f"waits for others ({1000 * defaults.window:g} ms)",
         f"longer than {defaults.head_within:g} s",
-    ):  # fmt: skip
+    ):
         assert words in PAGE, words
 
 

@@ -80,13 +80,14 @@ class Hub:
             {
                 "files": [
                     {
-                        "path": file["path"], "shouldIgnore": False,
+                        "path": file["path"],
+                        "shouldIgnore": False,
                         "uploadMode": "lfs" if file["path"].endswith(LARGE) else "regular",
                     }
                     for file in json.loads(body)["files"]
                 ]
             }
-        )  # fmt: skip
+        )
 
     def batch(self, name, body):
         assert name in self.files

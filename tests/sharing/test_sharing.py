@@ -61,9 +61,13 @@ def test_the_folder_is_a_repository_of_the_hub(original, given):
 def test_the_card_has_the_evaluation_and_the_licence(original, tmp_path):
     run = RunFolder.open(original)
     protocol = {
-        "graph": "small", "split": "test", "ties": "realistic", "model": "hynt", "seed": 0,
+        "graph": "small",
+        "split": "test",
+        "ties": "realistic",
+        "model": "hynt",
+        "seed": 0,
         "epoch": run.manifest["training"]["weights_of_epoch"],
-    }  # fmt: skip
+    }
     evaluation = {"link": {"all": {"mrr": 0.25, "hits@10": 0.5, "questions": 4}}, "protocol": protocol}
     (tmp_path / "test.json").write_text(json.dumps(evaluation))
     push(original, str(tmp_path / "given"), evaluation=tmp_path / "test.json", licence="CC-BY-4.0")
@@ -101,9 +105,17 @@ def test_names_from_data_do_nothing_in_a_card(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["weights.safetensors", "config.toml", "manifest.json", "metrics.jsonl", "calibration.json",
-             "graph/train.parquet", "graph/manifest.json"],
-)  # fmt: skip
+    "name",
+    [
+        "weights.safetensors",
+        "config.toml",
+        "manifest.json",
+        "metrics.jsonl",
+        "calibration.json",
+        "graph/train.parquet",
+        "graph/manifest.json",
+    ],
+)
 def test_a_changed_file_is_refused_by_name(given, tmp_path, name):
     content = bytearray((given / name).read_bytes())
     content[len(content) // 2] ^= 1
@@ -132,7 +144,7 @@ def test_a_missing_file_and_a_changed_list_are_refused(given, tmp_path):
 @pytest.mark.parametrize(
     "name",
     ["../evil.py", "/etc/passwd", "setup.py", "weights.pkl", "graph/../../x", "modeling.py", "graph/extra.parquet"],
-)  # fmt: skip
+)
 def test_a_list_that_asks_for_other_files_is_refused(given, tmp_path, name):
     files = json.loads((given / LIST).read_text())["files"]
     files[name] = "0" * 64

@@ -44,9 +44,17 @@ def make_plan(graph: Path, out: Path, storage: str | None = None, **changes: Any
     settings = tiny_settings(validation={"every": 1}, schedule={"epochs": 4, "period": 4})
     settings, space = settled(settings, changes.pop("metric", "link.all.mrr"), space_from(SPACE, "SPACE"), loaded)
     plan = Plan(
-        out, "sweep", "hynt", to_mapping(settings), space, changes.pop("trials", 3),
-        StudyStorage.of(storage, database(out)), threads=1, heartbeat=1, grace=3,
-    )  # fmt: skip
+        out,
+        "sweep",
+        "hynt",
+        to_mapping(settings),
+        space,
+        changes.pop("trials", 3),
+        StudyStorage.of(storage, database(out)),
+        threads=1,
+        heartbeat=1,
+        grace=3,
+    )
     return replace(plan, **changes)
 
 

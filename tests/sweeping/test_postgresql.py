@@ -71,9 +71,15 @@ def server() -> Iterator[str]:
         environment = {"LC_ALL": "C", "PATH": os.environ["PATH"]}
         with (folder / "log").open("a") as log:
             done = subprocess.run(
-                [str(where / program), *arguments], cwd=folder, check=False, env=environment, stdin=subprocess.DEVNULL,
-                stdout=log, stderr=subprocess.STDOUT, **runs_as,
-            )  # fmt: skip
+                [str(where / program), *arguments],
+                cwd=folder,
+                check=False,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                **runs_as,
+            )
         assert done.returncode == 0, (folder / "log").read_text()
 
     data, port = str(folder / "data"), free_port()
@@ -98,10 +104,26 @@ def test_two_workers_share_a_sweep_through_a_server(server, people, tmp_path):
 
     def worker(name: str) -> subprocess.Popen[str]:
         call = [
-            sys.executable, "-m", "hynt", "sweep", str(people), "--space", str(tmp_path / "space.toml"),
-            "--trials", "8", "--out", str(tmp_path / name), "--name", "shared", "--pruner", "none", "--device", "cpu",
-            "--resume", "--json",
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "hynt",
+            "sweep",
+            str(people),
+            "--space",
+            str(tmp_path / "space.toml"),
+            "--trials",
+            "8",
+            "--out",
+            str(tmp_path / name),
+            "--name",
+            "shared",
+            "--pruner",
+            "none",
+            "--device",
+            "cpu",
+            "--resume",
+            "--json",
+        ]
         return subprocess.Popen(call, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     workers = {name: worker(name) for name in ("first", "second")}

@@ -162,24 +162,24 @@ def test_a_value_that_its_setting_cannot_take_is_named(text, where, what):
         ("[spaces]\na = { choices = [1] }", "S.toml: spaces", "unknown table"),
         ("[settings]\na = 1", "S.toml", "varies nothing"),
         ("space = 3", "S.toml: space", "expected a table"),
+        ("relative_to_epochs = 3\n[space]\na = { choices = [1] }", "S.toml: relative_to_epochs", "a list of the paths"),
         (
-            "relative_to_epochs = 3\n[space]\na = { choices = [1] }", "S.toml: relative_to_epochs",
-            "a list of the paths",
-        ),
-        (
-            "relative_to_epochs = ['a']\n[space]\na = { choices = [1] }", "S.toml: relative_to_epochs",
+            "relative_to_epochs = ['a']\n[space]\na = { choices = [1] }",
+            "S.toml: relative_to_epochs",
             "it takes schedule.epochs under [settings]",
         ),
         (
             "relative_to_epochs = ['b']\n[settings]\nschedule.epochs = 9\n[space]\na = { choices = [1] }",
-            "S.toml: relative_to_epochs", "'b' is no whole number",
+            "S.toml: relative_to_epochs",
+            "'b' is no whole number",
         ),
         (
             "relative_to_epochs = ['a']\n[settings]\nschedule.epochs = 9\n[space]\na = { range = [1, 9], step = 2 }",
-            "S.toml: relative_to_epochs", "'a' is no whole number",
+            "S.toml: relative_to_epochs",
+            "'a' is no whole number",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_line_is_refused_by_its_path(text, where, what):
     with pytest.raises(UsageError) as problem:
         space(text)

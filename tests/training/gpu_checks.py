@@ -252,7 +252,15 @@ def a_job_of_one_process_trains_over_nccl() -> None:
 
 
 CHECKS = (
-    captured_equals_eager, compiled_equals_eager, randomness_follows_the_seed, steps_never_wait,
-    bad_steps_move_nothing, large_tables_move_as_small_ones, falls_back_without_a_compiler,
-    precisions_agree, a_run_resumes, sampled_steps_are_captured_and_agree, a_job_of_one_process_trains_over_nccl,
-)  # fmt: skip
+    captured_equals_eager,
+    compiled_equals_eager,
+    randomness_follows_the_seed,
+    steps_never_wait,
+    bad_steps_move_nothing,
+    large_tables_move_as_small_ones,
+    falls_back_without_a_compiler,
+    precisions_agree,
+    a_run_resumes,
+    sampled_steps_are_captured_and_agree,
+    a_job_of_one_process_trains_over_nccl,
+)

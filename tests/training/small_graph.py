@@ -17,22 +17,38 @@ TINY = {
     "schedule": {"epochs": 4, "period": 2},
     "losses": {"smoothing": 0.1},
     "model": {
-        "dimension": 16, "context_layers": 1, "prediction_layers": 1, "context_heads": 2, "prediction_heads": 2,
-        "context_feedforward": 32, "prediction_feedforward": 32, "dropout": 0.1,
+        "dimension": 16,
+        "context_layers": 1,
+        "prediction_layers": 1,
+        "context_heads": 2,
+        "prediction_heads": 2,
+        "context_feedforward": 32,
+        "prediction_feedforward": 32,
+        "dropout": 0.1,
     },
-}  # fmt: skip
+}
 
 NO_DROPOUT = {
     "gran": {"dimension": 16, "layers": 2, "heads": 2, "feedforward": 32, "dropout": 0.0},
     "ram": {"dimension": 8, "role_dropout": 0.0, "entity_dropout": 0.0},
     "stare": {
-        "dimension": 16, "layers": 1, "heads": 2, "feedforward": 32, "dropout": 0.0, "message_dropout": 0.0,
+        "dimension": 16,
+        "layers": 1,
+        "heads": 2,
+        "feedforward": 32,
+        "dropout": 0.0,
+        "message_dropout": 0.0,
         "graph_dropout": 0.0,
     },
     "hy-transformer": {
-        "dimension": 16, "layers": 1, "heads": 2, "feedforward": 32, "dropout": 0.0, "table_dropout": 0.0,
+        "dimension": 16,
+        "layers": 1,
+        "heads": 2,
+        "feedforward": 32,
+        "dropout": 0.0,
+        "table_dropout": 0.0,
     },
-}  # fmt: skip
+}
 """The other models whose training can be shared among processes, small and without anything random in a step."""
 
 

@@ -12,9 +12,13 @@ from tests.training.small_graph import small_graph, tiny_settings
 
 CPU = torch.device("cpu")
 FORMS = {
-    "transea": {}, "mt-kgnn": {}, "kbln": {}, "literale": {},
-    "literale with complex": {"base": "complex"}, "literale with conve": {"base": "conve"},
-}  # fmt: skip
+    "transea": {},
+    "mt-kgnn": {},
+    "kbln": {},
+    "literale": {},
+    "literale with complex": {"base": "complex"},
+    "literale with conve": {"base": "conve"},
+}
 
 
 @pytest.mark.parametrize("form", FORMS)

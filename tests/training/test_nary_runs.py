@@ -30,9 +30,13 @@ class StopAfterFirst(Silence):
 
 def settings_of(name):
     return tiny_settings(
-        name, batch_size=16, optimiser={"learning_rate": 0.005}, schedule={"epochs": 3, "shape": "steps"},
-        losses={"smoothing": 0.0}, model=SMALL[name],
-    )  # fmt: skip
+        name,
+        batch_size=16,
+        optimiser={"learning_rate": 0.005},
+        schedule={"epochs": 3, "shape": "steps"},
+        losses={"smoothing": 0.0},
+        model=SMALL[name],
+    )
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -39,10 +39,17 @@ def test_presets_are_the_authors(name):
     settings = from_mapping(settings_class_for("hynt"), dict(PRESETS.get(name)))
     model = settings.model
     assert PUBLISHED[name] == (
-        settings.optimiser.learning_rate, settings.schedule.epochs, model.context_layers, model.prediction_layers,
-        model.context_heads, model.context_feedforward, model.dropout, settings.losses.smoothing, settings.batch_size,
+        settings.optimiser.learning_rate,
+        settings.schedule.epochs,
+        model.context_layers,
+        model.prediction_layers,
+        model.context_heads,
+        model.context_feedforward,
+        model.dropout,
+        settings.losses.smoothing,
+        settings.batch_size,
         settings.schedule.period,
-    )  # fmt: skip
+    )
     assert model.dimension == 256
     assert (model.prediction_heads, model.prediction_feedforward) == (model.context_heads, model.context_feedforward)
     assert model.tied_output == (name == "hn-fb-s-link")
@@ -104,8 +111,10 @@ def test_defaults_fit_any_graph(facts, on_gpu):
         assert settings.model.dimension <= 128
 
 
-@pytest.mark.parametrize(("facts", "epochs", "batch"), [(0, 1000, 128), (500, 1000, 128), (2_500, 400, 128),
-                                                        (10_000, 100, 256), (50_000, 20, 256)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("facts", "epochs", "batch"),
+    [(0, 1000, 128), (500, 1000, 128), (2_500, 400, 128), (10_000, 100, 256), (50_000, 20, 256)],
+)
 def test_a_small_graph_sees_as_many_facts_as_another_on_any_device(facts, epochs, batch):
     on_cpu = from_mapping(settings_class_for("hynt"), dict(defaults_for(_Sized(facts), on_gpu=False)))
     assert (on_cpu.schedule.epochs, on_cpu.schedule.period, on_cpu.batch_size) == (epochs, epochs, batch)

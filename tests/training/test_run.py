@@ -47,9 +47,15 @@ def lines(run, *, timed=False):
 
 def test_a_finished_run_holds_what_it_should(finished):
     assert sorted(path.name for path in finished.path.iterdir()) == [
-        "config.toml", "environment.json", "graph", "manifest.json", "metrics.jsonl", "reads.json", "scaling.json",
+        "config.toml",
+        "environment.json",
+        "graph",
+        "manifest.json",
+        "metrics.jsonl",
+        "reads.json",
+        "scaling.json",
         "weights.safetensors",
-    ]  # fmt: skip
+    ]
     assert finished.is_finished
     assert finished.manifest["training"]["best"]["metric"] == "link.all.mrr"
     epochs = [line["epoch"] for line in lines(finished) if "loss" in line]
@@ -199,9 +205,12 @@ def test_learns_forty_facts_by_heart(tmp_path):
     graph = forty_facts()
     wider = {"dimension": 64, "context_feedforward": 128, "prediction_feedforward": 128, "dropout": 0.0}
     settings = tiny_settings(
-        schedule={"epochs": 600, "period": 600}, losses={"smoothing": 0.0, "number_weight": 5.0}, batch_size=40,
-        optimiser={"learning_rate": 0.002, "clip": 1.0}, model={**TINY["model"], **wider},
-    )  # fmt: skip
+        schedule={"epochs": 600, "period": 600},
+        losses={"smoothing": 0.0, "number_weight": 5.0},
+        batch_size=40,
+        optimiser={"learning_rate": 0.002, "clip": 1.0},
+        model={**TINY["model"], **wider},
+    )
     loaded = load_run(train(start(graph, settings, tmp_path / "run", CPU), CPU).path)
     found = evaluate(loaded.model, loaded.graph, loaded.scaling, "train")
     assert len(graph) == 40

@@ -34,10 +34,7 @@ def test_another_seed_draws_other_facts_of_the_same_number():
     graph = small_graph(people=60)
     settings = tiny_settings()
     scaling = fit_scaling(graph, settings)
-    drawn = [
-        SampledEvaluator(graph, scaling, "valid", facts_asked=4, seed=seed)._is_asked
-        for seed in (0, 0, 1)
-    ]  # fmt: skip
+    drawn = [SampledEvaluator(graph, scaling, "valid", facts_asked=4, seed=seed)._is_asked for seed in (0, 0, 1)]
     assert [int(one.sum()) for one in drawn] == [4, 4, 4]
     assert np.array_equal(drawn[0], drawn[1])
     assert not np.array_equal(drawn[0], drawn[2])
@@ -76,22 +73,28 @@ def test_what_a_person_or_a_preset_says_stays():
     ("model", "metric", "valid", "words"),
     [
         (
-            "transea", "relation.all.mrr", [LINKS, NUMBERS],
+            "transea",
+            "relation.all.mrr",
+            [LINKS, NUMBERS],
             "validation.metric: transea answers no relation questions, so there is no relation.all.mrr. "
             "Choose a metric of link or number.",
         ),
         (
-            "hynt", "number.all.rmse", [LINKS],
+            "hynt",
+            "number.all.rmse",
+            [LINKS],
             "validation.metric: the validation split holds no number at all, so there is no number.all.rmse. "
             "Choose a metric of link or relation.",
         ),
         (
-            "hynt", "number.triplet.mae", [("a", "likes", "b", [("measured", 3.0)])],
+            "hynt",
+            "number.triplet.mae",
+            [("a", "likes", "b", [("measured", 3.0)])],
             "validation.metric: the validation split holds no number as a tail, so there is no number.triplet.mae. "
             "Choose number.all.rmse.",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_metric_that_no_question_gives_is_refused_before_training(model, metric, valid, words):
     graph = _graph(*valid)
     settings = settings_for(Wishes(model, changes=[f"validation.metric={metric}"]), graph, on_gpu=False)

@@ -110,6 +110,12 @@ def trainer(model, stream, notebook, chosen, *, validate=None, stopper=None, clo
     phase = Phase("points", stream, trainable(model), chosen.schedule.epochs if epochs is None else epochs)
     extra = {} if clock is None else {"clock": clock}
     return Trainer(
-        [phase], chosen, lambda phase, made: EagerStep(model, phase.stream, made, stream.device, bf16=False), validate,
-        notebook, stream.device, stopper or Stopper(), **extra,
-    )  # fmt: skip
+        [phase],
+        chosen,
+        lambda phase, made: EagerStep(model, phase.stream, made, stream.device, bf16=False),
+        validate,
+        notebook,
+        stream.device,
+        stopper or Stopper(),
+        **extra,
+    )

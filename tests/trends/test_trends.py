@@ -115,11 +115,15 @@ def test_tables_agree(seasons):
     assert table["kind"].tolist() == ["curve"] * 4 + ["known"] * 30
     assert table["predicted"].tolist() == [row["predicted"] for row in plain["rows"]]
     assert plain["heads"][0] | {"notes": 0} == {
-        "id": "t3", "name": "Brockway", "trained_on": 24, "held_out": 6,
-        "held_out_inside": found.series[0].covered[0], "notes": 0,
+        "id": "t3",
+        "name": "Brockway",
+        "trained_on": 24,
+        "held_out": 6,
+        "held_out_inside": found.series[0].covered[0],
+        "notes": 0,
         "mean_error_trained_on": found.series[0].mean_error(trained_on=True),
         "mean_error_held_out": found.series[0].mean_error(trained_on=False),
-    }  # fmt: skip
+    }
     assert plain["rows"][0]["value"] is None
     assert plain["rows"][4]["split"] == "train"
 

@@ -63,21 +63,28 @@ def _relation_lines(statements: list[Statement], train: list[Statement]) -> list
     rows = []
     for label in sorted(used):
         relation = RELATIONS[label]
-        rows.append({
-            "id": label,
-            "label": label,
-            "kind": "entity" if relation.kind == ENTITY else "number",
-            "unit": relation.unit,
-            "scale": scale(numbers[label], relation.unit) if label in numbers else "linear",
-            "description": relation.description,
-        })  # fmt: skip
+        rows.append(
+            {
+                "id": label,
+                "label": label,
+                "kind": "entity" if relation.kind == ENTITY else "number",
+                "unit": relation.unit,
+                "scale": scale(numbers[label], relation.unit) if label in numbers else "linear",
+                "description": relation.description,
+            }
+        )
     return [json.dumps(row, ensure_ascii=False) for row in rows]
 
 
 def _manifest(
-    folder: Path, gapminder: Path, statements: list[Statement], rejected: list[Rejected], counts: Counts,
-    kept: list[Statement], moved: int,
-) -> dict[str, object]:  # fmt: skip
+    folder: Path,
+    gapminder: Path,
+    statements: list[Statement],
+    rejected: list[Rejected],
+    counts: Counts,
+    kept: list[Statement],
+    moved: int,
+) -> dict[str, object]:
     """What was read, what was kept and why the rest was not: the three add up."""
     reasons = Counter(item.reason for item in rejected) + counts.statements
     read = len(statements) + len(rejected)

@@ -14,24 +14,49 @@ from tools.world.text import split_outside_parentheses
 
 SOURCE = "elements"
 _NUMBERS = {
-    "atomic_number": "atomic number", "atomic_weight": "atomic weight", "density": "density",
-    "covalent_radius_pyykko": "covalent radius", "vdw_radius": "van der Waals radius",
-    "electron_affinity": "electron affinity", "en_pauling": "electronegativity",
-    "fusion_heat": "heat of fusion", "evaporation_heat": "heat of vaporization",
-    "thermal_conductivity": "thermal conductivity", "abundance_crust": "crustal abundance",
-}  # fmt: skip
+    "atomic_number": "atomic number",
+    "atomic_weight": "atomic weight",
+    "density": "density",
+    "covalent_radius_pyykko": "covalent radius",
+    "vdw_radius": "van der Waals radius",
+    "electron_affinity": "electron affinity",
+    "en_pauling": "electronegativity",
+    "fusion_heat": "heat of fusion",
+    "evaporation_heat": "heat of vaporization",
+    "thermal_conductivity": "thermal conductivity",
+    "abundance_crust": "crustal abundance",
+}
 _ROMAN = {
-    "I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7,
-    "VIII": 8, "IX": 9, "X": 10, "XI": 11, "XII": 12, "XIV": 14,
-}  # fmt: skip
+    "I": 1,
+    "II": 2,
+    "III": 3,
+    "IV": 4,
+    "V": 5,
+    "VI": 6,
+    "VII": 7,
+    "VIII": 8,
+    "IX": 9,
+    "X": 10,
+    "XI": 11,
+    "XII": 12,
+    "XIV": 14,
+}
 _SPINS = {"HS": "high spin", "LS": "low spin"}
 _SPELLINGS = {  # one person, several spellings in the source; the most common one is kept
-    "H. Davy": "Humphrey Davy", "William Ramsay": "William Ramsey", "M. W. Travers": "M.W. Travers",
-    "A. Ghiorso": "A.Ghiorso", "J. Berzelius": "Jöns Berzelius", "M. Klaproth": "Martin Klaproth",
+    "H. Davy": "Humphrey Davy",
+    "William Ramsay": "William Ramsey",
+    "M. W. Travers": "M.W. Travers",
+    "A. Ghiorso": "A.Ghiorso",
+    "J. Berzelius": "Jöns Berzelius",
+    "M. Klaproth": "Martin Klaproth",
     "L.N.Vauquelin": "Louis Vauquelin",
-    "R. Bunsen": "Robert Bunsen", "G. Kirchoff": "Gustov Kirchoff", "S.Tenant": "Smithson Tenant",
-    "P.T.Cleve": "Per Theodor Cleve", "Émillo Segrè": "E.Segré", "E.M. McMillan": "E.M.McMillan",
-}  # fmt: skip
+    "R. Bunsen": "Robert Bunsen",
+    "G. Kirchoff": "Gustov Kirchoff",
+    "S.Tenant": "Smithson Tenant",
+    "P.T.Cleve": "Per Theodor Cleve",
+    "Émillo Segrè": "E.Segré",
+    "E.M. McMillan": "E.M.McMillan",
+}
 _COUPLES = {"Pierre and Marie Curie": ("Pierre Curie", "Marie Curie")}
 _LABORATORY = re.compile(r"Institute|Laborator|Research|RIKEN|Argonne|Los Alamos|U\.? of ")
 
@@ -49,9 +74,11 @@ def read(database: Path, countries: Countries) -> Reading:
         yield from _top_countries(row, countries)
     for number, name in sorted(names.items()):
         for table, reader in (
-            ("phasetransitions", _phases), ("ionicradii", _radii),
-            ("ionizationenergies", _energies), ("isotopes", _isotopes),
-        ):  # fmt: skip
+            ("phasetransitions", _phases),
+            ("ionicradii", _radii),
+            ("ionizationenergies", _energies),
+            ("isotopes", _isotopes),
+        ):
             for row in connection.execute(f"SELECT * FROM {table} WHERE atomic_number = ? ORDER BY id", (number,)):
                 yield from reader(Entity("element", name), row)
     connection.close()

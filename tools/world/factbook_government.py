@@ -10,12 +10,24 @@ from tools.world.statement import Date, Entity, Reading, Rejected, Statement, Va
 from tools.world.text import calendar_date, measure, number, plain, split_outside_parentheses
 
 _TITLES = (
-    "Prime Minister", "President", "King", "Queen",
-    "Emperor", "Sultan", "Sultan and Prime Minister", "Amir",
-    "Chancellor", "Premier", "Prince", "Governor", "Supreme Leader",
-    "Crown Prince and Prime Minister", "Chief Executive",
-    "President of the Swiss Confederation", "Federal Chancellor",
-)  # fmt: skip
+    "Prime Minister",
+    "President",
+    "King",
+    "Queen",
+    "Emperor",
+    "Sultan",
+    "Sultan and Prime Minister",
+    "Amir",
+    "Chancellor",
+    "Premier",
+    "Prince",
+    "Governor",
+    "Supreme Leader",
+    "Crown Prince and Prime Minister",
+    "Chief Executive",
+    "President of the Swiss Confederation",
+    "Federal Chancellor",
+)
 _HOLDER = re.compile(
     rf"^(?P<title>{'|'.join(sorted(_TITLES, key=len, reverse=True))}) "
     r"(?P<name>[A-Z][^();,]+?(?:, Jr\.)?) \(since (?P<date>[^();,]+)\)$"

@@ -15,8 +15,13 @@ from tools.world.text import comparable
 SOURCE = "geonames"
 SMALLEST_CITY = 1_500_000
 _CONTINENTS = {
-    "AF": "Africa", "AS": "Asia", "EU": "Europe", "NA": "North America", "OC": "Oceania", "SA": "South America",
-}  # fmt: skip
+    "AF": "Africa",
+    "AS": "Asia",
+    "EU": "Europe",
+    "NA": "North America",
+    "OC": "Oceania",
+    "SA": "South America",
+}
 
 
 @dataclass(frozen=True)

@@ -33,13 +33,21 @@ HEDGED = any_of(
 """A resource that the text does not simply state."""
 
 GOODS = {
-    "aluminium": "aluminum", "sulphur": "sulfur", "phosphate": "phosphates", "clays": "clay",
+    "aluminium": "aluminum",
+    "sulphur": "sulfur",
+    "phosphate": "phosphates",
+    "clays": "clay",
     "packaged medicines": "packaged medicine",
-}  # fmt: skip
+}
 GROUPS = {
-    "Islam": "Muslim", "Buddhism": "Buddhist", "Hinduism": "Hindu", "Christianity": "Christian", "animist": "Animist",
-    "Jehovah Witness": "Jehovah's Witness", "Traditional": "traditionalist",
-}  # fmt: skip
+    "Islam": "Muslim",
+    "Buddhism": "Buddhist",
+    "Hinduism": "Hindu",
+    "Christianity": "Christian",
+    "animist": "Animist",
+    "Jehovah Witness": "Jehovah's Witness",
+    "Traditional": "traditionalist",
+}
 ROLES = {"partners": "partner", "nonregional members": "nonregional member", "associate": "associate member"}
 NO_ROLES = frozenset({"Chinese Taipei", "NGOs"})
 """In parentheses after an organisation, but no role: the name a member goes by, or who represents it."""

@@ -11,9 +11,19 @@ from tools.world.statement import Date
 
 _MULTIPLIERS = {"": 1, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _MONTHS = [
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-]  # fmt: skip
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 _SHORT_MONTHS = [month[:3] for month in _MONTHS]
 _NOTE = re.compile(r"(<p>)?\s*(<(strong|b|em)>\s*)?\bnote( \d)?\s*(:|-)", re.IGNORECASE)
 _TAG = re.compile(r"<[^>]+>")

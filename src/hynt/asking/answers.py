@@ -23,9 +23,13 @@ class RankedAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "rank": self.rank, "id": self.id, "name": self.name, "probability": self.probability,
-            "score": self.score, "known": list(self.known),
-        }  # fmt: skip
+            "rank": self.rank,
+            "id": self.id,
+            "name": self.name,
+            "probability": self.probability,
+            "score": self.score,
+            "known": list(self.known),
+        }
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,19 @@ class NumberAnswer:
         low, high = self.interval or (None, None)
         least, most = self.training_range or (None, None)
         return {
-            "value": self.value, "text": self.text(self.value), "unit": self.unit, "low": low, "high": high,
-            "low_text": None if low is None else self.text(low), "high_text": None if high is None else self.text(high),
-            "level": self.level, "interval_from": self.interval_from,
-            "training_low": least, "training_high": most, "known": [one.to_dict() for one in self.known],
-        }  # fmt: skip
+            "value": self.value,
+            "text": self.text(self.value),
+            "unit": self.unit,
+            "low": low,
+            "high": high,
+            "low_text": None if low is None else self.text(low),
+            "high_text": None if high is None else self.text(high),
+            "level": self.level,
+            "interval_from": self.interval_from,
+            "training_low": least,
+            "training_high": most,
+            "known": [one.to_dict() for one in self.known],
+        }
 
 
 Answer: TypeAlias = RankedAnswer | NumberAnswer
@@ -93,10 +105,14 @@ class Answers:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "question": self.question, "hole": self.hole, "kind": self.kind, "candidates": self.candidates,
-            "calibrated": self.calibrated, "notes": list(self.notes),
+            "question": self.question,
+            "hole": self.hole,
+            "kind": self.kind,
+            "candidates": self.candidates,
+            "calibrated": self.calibrated,
+            "notes": list(self.notes),
             "answers": [answer.to_dict() for answer in self.answers],
-        }  # fmt: skip
+        }
 
     def to_pandas(self) -> Any:
         """A pandas data frame, a row an answer."""

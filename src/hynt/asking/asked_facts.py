@@ -37,12 +37,13 @@ class AskedFacts:
         rows = np.zeros(len(asked) + 1, dtype=np.int64)
         np.cumsum([len(one.table) for one in asked], out=rows[1:])
         return cls(
-            concatenate([one.table for one in asked]), rows,
+            concatenate([one.table for one in asked]),
+            rows,
             np.array([one.position for one in asked], dtype=np.int64),
             np.array([one.kind for one in asked], dtype=np.int64),
             np.array([one.relation or 0 for one in asked], dtype=np.int64),
             np.array([one.tried is not None for one in asked], dtype=np.bool_),
-        )  # fmt: skip
+        )
 
     @classmethod
     def concatenated(cls, parts: Sequence[AskedFacts]) -> AskedFacts:
@@ -50,19 +51,26 @@ class AskedFacts:
         shifts = np.cumsum([0] + [len(part.table) for part in parts])
         starts = [part.rows[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
         return cls(
-            concatenate([part.table for part in parts]), np.concatenate([*starts, shifts[-1:]]),
-            np.concatenate([part.position for part in parts]), np.concatenate([part.kind for part in parts]),
-            np.concatenate([part.relation for part in parts]), np.concatenate([part.is_tried for part in parts]),
-        )  # fmt: skip
+            concatenate([part.table for part in parts]),
+            np.concatenate([*starts, shifts[-1:]]),
+            np.concatenate([part.position for part in parts]),
+            np.concatenate([part.kind for part in parts]),
+            np.concatenate([part.relation for part in parts]),
+            np.concatenate([part.is_tried for part in parts]),
+        )
 
     def take(self, chosen: Ids) -> AskedFacts:
         """These questions, in this order."""
         rows = np.zeros(len(chosen) + 1, dtype=np.int64)
         np.cumsum(np.diff(self.rows)[chosen], out=rows[1:])
         return AskedFacts(
-            self.table.take(self.rows_of(chosen)), rows, self.position[chosen], self.kind[chosen],
-            self.relation[chosen], self.is_tried[chosen],
-        )  # fmt: skip
+            self.table.take(self.rows_of(chosen)),
+            rows,
+            self.position[chosen],
+            self.kind[chosen],
+            self.relation[chosen],
+            self.is_tried[chosen],
+        )
 
     def rows_of(self, chosen: Ids) -> Ids:
         """The rows of these questions, question by question."""

@@ -81,6 +81,9 @@ def _in_order(place: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
 def _merged(one: Best, other: Best, top: int) -> Best:
     place, value = _in_order(torch.cat([one.candidate, other.candidate], 1), torch.cat([one.score, other.score], 1))
     return Best(
-        place[:, :top], value[:, :top], torch.logaddexp(one.total, other.total), one.count + other.count,
+        place[:, :top],
+        value[:, :top],
+        torch.logaddexp(one.total, other.total),
+        one.count + other.count,
         one.is_finite & other.is_finite,
-    )  # fmt: skip
+    )

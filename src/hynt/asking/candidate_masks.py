@@ -44,9 +44,11 @@ class AllowedAnswers:
                 lists.append(np.flatnonzero(one.allowed).astype(np.int64))
             list_of[number] = known[id(one.allowed)]
         return cls(
-            lists, list_of, np.array([one.allowed is not None for one in candidates], dtype=np.bool_),
+            lists,
+            list_of,
+            np.array([one.allowed is not None for one in candidates], dtype=np.bool_),
             np.array([one.only_unknown for one in candidates], dtype=np.bool_),
-        )  # fmt: skip
+        )
 
     def mask(self, which: Ids, first: int, end: int, device: torch.device) -> Tensor | None:
         """(k, end − first) bool: which of the candidates first … end − 1 the lists of the questions `which` (k,) hold;

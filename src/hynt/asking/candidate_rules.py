@@ -38,9 +38,10 @@ def candidates_for(
             continue
         if isinstance(wish, str) and wish != TYPE:
             raise UsageError(
-                f"{wish!r} says nothing about candidates.", where="candidates",
+                f"{wish!r} says nothing about candidates.",
+                where="candidates",
                 advice="Say 'type', 'unknown', or give a list of names.",
-            )  # fmt: skip
+            )
         found = _of_type(graph, asked) if wish == TYPE else _listed(graph, asked, wish, names or NameLookup(graph))
         allowed = found if allowed is None else allowed & found
     if allowed is not None and not allowed.any():
@@ -55,9 +56,10 @@ def read_list(path: Path) -> list[str]:
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
         raise UsageError(
-            f"the list of candidates cannot be read: {reason}.", where=str(path),
+            f"the list of candidates cannot be read: {reason}.",
+            where=str(path),
             advice="Say type, unknown, or give a text file with a name or id on each line.",
-        ) from None  # fmt: skip
+        ) from None
     found = [line.strip() for line in lines if line.strip()]
     if not found:
         raise UsageError("the list of candidates is empty.", where=str(path), advice="Give a name or id on each line.")

@@ -31,9 +31,7 @@ class SimilarEntity:
     similarity: float
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "rank": self.rank, "id": self.id, "name": self.name, "type": self.type, "similarity": self.similarity
-        }  # fmt: skip
+        return {"rank": self.rank, "id": self.id, "name": self.name, "type": self.type, "similarity": self.similarity}
 
 
 def entity_vectors(loaded: LoadedRun) -> NDArray[np.float32]:
@@ -67,9 +65,11 @@ def _batch(graph: KnowledgeGraph, vectors: NDArray[np.float32], first: int, sche
     flat = pa.FixedSizeListArray.from_arrays(pa.array(piece.reshape(-1)), piece.shape[1])
     labels = graph.entity_labels[first : first + _ROWS_AT_ONCE]
     columns = [
-        pa.array([entity.name for entity in entities], pa.string()), pa.array(labels, pa.string()),
-        pa.array([entity.type for entity in entities], pa.string()), flat,
-    ]  # fmt: skip
+        pa.array([entity.name for entity in entities], pa.string()),
+        pa.array(labels, pa.string()),
+        pa.array([entity.type for entity in entities], pa.string()),
+        flat,
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -83,8 +83,11 @@ def similar_entities(loaded: LoadedRun, entity: int, top: int) -> list[SimilarEn
     chosen = order[order != entity][:top]
     return [
         SimilarEntity(
-            rank, graph.entities[index].name, graph.entity_labels[index], graph.entities[index].type,
+            rank,
+            graph.entities[index].name,
+            graph.entity_labels[index],
+            graph.entities[index].type,
             float(min(1.0, max(-1.0, cosine[index]))),
         )
         for rank, index in enumerate(chosen.tolist(), 1)
-    ]  # fmt: skip
+    ]

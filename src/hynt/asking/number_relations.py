@@ -33,7 +33,8 @@ def within_reach(asked: AskedFact, scaling: NumberScaling) -> AskedFact:
     rows = np.flatnonzero((scaled >= -REACH) & (scaled <= 1 + REACH)).astype(np.int64)
     if not len(rows):
         raise UsageError(
-            "the number is far outside the training range of every relation.", where=asked.place,
+            "the number is far outside the training range of every relation.",
+            where=asked.place,
             advice="Check its unit; a number without one is read in the unit of each relation.",
-        )  # fmt: skip
+        )
     return replace(asked, table=table.take(rows), tried=asked.tried[rows])

@@ -154,9 +154,10 @@ class Predictor:
             raise UsageError(f"{top} answers cannot be given.", where="top", advice="Ask for at least 1.")
         if candidates is not None and len(candidates) != len(asked):
             raise UsageError(
-                f"there are {len(asked)} questions and {len(candidates)} candidates.", where="candidates",
+                f"there are {len(asked)} questions and {len(candidates)} candidates.",
+                where="candidates",
                 advice="Give candidates for each question, or none.",
-            )  # fmt: skip
+            )
         if not asked:
             return []
         reached = [self._reached(one, number, len(asked)) for number, one in enumerate(asked, 1)]

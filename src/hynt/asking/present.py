@@ -32,9 +32,12 @@ class Telling:
         here = slice(int(columns.offsets[number]), int(columns.offsets[number + 1]))
         ids, labels = self._relation_names if asked.kind == RELATION_KIND else self._entity_names
         rows = zip(
-            columns.candidate[here].tolist(), columns.probability[here].tolist(), columns.score[here].tolist(),
-            columns.splits[here].tolist(), strict=True,
-        )  # fmt: skip
+            columns.candidate[here].tolist(),
+            columns.probability[here].tolist(),
+            columns.score[here].tolist(),
+            columns.splits[here].tolist(),
+            strict=True,
+        )
         found = tuple(
             RankedAnswer(rank, ids[one], labels[one], probability, score, self.known.split_names(bits))
             for rank, (one, probability, score, bits) in enumerate(rows, 1)

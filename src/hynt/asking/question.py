@@ -67,9 +67,10 @@ def pair_from_text(text: str, names: NameLookup) -> tuple[str, str]:
     cuts = [place for place, letter in enumerate(text) if letter == "="]
     if not cuts:
         raise UsageError(
-            f"{text[:60]!r} is no qualifier.", where="--qualifier",
+            f"{text[:60]!r} is no qualifier.",
+            where="--qualifier",
             advice="Write it as relation=value, with '?' for what is asked.",
-        )  # fmt: skip
+        )
     for cut in cuts if len(cuts) > 1 else ():
         if text[:cut] == HOLE or _is_relation(text[:cut], names):
             return text[:cut], text[cut + 1 :]
@@ -114,13 +115,17 @@ class _Asking:
         of_pairs = relations[1:]
         count = len(of_pairs)
         table = FactTable(
-            np.full(rows, head, dtype=np.int32), relations[0], columns[0].entity, columns[0].number, columns[0].literal,
+            np.full(rows, head, dtype=np.int32),
+            relations[0],
+            columns[0].entity,
+            columns[0].number,
+            columns[0].literal,
             np.arange(rows + 1, dtype=np.int64) * count,
             _interleaved(of_pairs, np.int32),
             _interleaved([column.entity for column in columns[1:]], np.int32),
             _interleaved([column.number for column in columns[1:]], np.float64),
             pa.array([column.literal[row].as_py() for row in range(rows) for column in columns[1:]], type=pa.string()),
-        )  # fmt: skip
+        )
         beside = None if position % 2 else int(relations[0 if position <= TAIL else (position - 2) // 2][0])
         kind = self._kind(position, beside)
         return AskedFact(table, position, kind, beside, tried, self._text(table, position, parts))
@@ -140,14 +145,16 @@ class _Asking:
         if isinstance(written, str) and (self._is_entity(written) or not is_written_number(written)):
             return None
         found = [
-            number for number, relation in enumerate(self.graph.relations)
+            number
+            for number, relation in enumerate(self.graph.relations)
             if relation.kind == "number" and fits(relation, written)
-        ]  # fmt: skip
+        ]
         if not found:
             raise UsageError(
-                f"no relation of this graph holds numbers such as {written!r:.60}.", where=_where(position + 1),
+                f"no relation of this graph holds numbers such as {written!r:.60}.",
+                where=_where(position + 1),
                 advice="Give an entity, or a number in a unit that the graph has.",
-            )  # fmt: skip
+            )
         return np.array(found, dtype=np.int64)
 
     def _is_entity(self, written: str) -> bool:
@@ -163,9 +170,10 @@ class _Asking:
                 name = parts[place]
                 if not isinstance(name, str):
                     raise UsageError(
-                        f"the relation is {name!r:.40}, which is not text.", where=_where(place),
+                        f"the relation is {name!r:.40}, which is not text.",
+                        where=_where(place),
                         advice="Give a relation's id or name.",
-                    )  # fmt: skip
+                    )
                 found.append(np.full(rows, self._located(lambda: self.names.relation(name), place), dtype=np.int32))  # noqa: B023 - called at once
             elif tried is not None:
                 found.append(tried.astype(np.int32))
@@ -202,9 +210,10 @@ class _Asking:
     def _entity(self, written: Any, where: Position, relation: int | None, place: int) -> int:
         if not isinstance(written, str):
             raise UsageError(
-                f"the {position_name(place)} is {written!r:.40}, and an entity is wanted there.", where=_where(place),
+                f"the {position_name(place)} is {written!r:.40}, and an entity is wanted there.",
+                where=_where(place),
                 advice="Give an entity's id or name.",
-            )  # fmt: skip
+            )
         return int(self._located(lambda: self.names.entity(written, where, relation), place))
 
     def _located(self, find: Any, place: int) -> Any:
@@ -255,9 +264,10 @@ class _Column:
     @classmethod
     def of(cls, numbers: list[Number]) -> _Column:
         return cls(
-            np.zeros(len(numbers), np.int32), np.array([number.value for number in numbers]),
+            np.zeros(len(numbers), np.int32),
+            np.array([number.value for number in numbers]),
             pa.array([number.literal for number in numbers], type=pa.string()),
-        )  # fmt: skip
+        )
 
 
 def _interleaved(columns: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:

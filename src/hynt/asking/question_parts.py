@@ -32,9 +32,10 @@ def parts_of(question: Any, where: str = "") -> QuestionParts:
         return QuestionParts(head, relation, tail, () if qualifiers is None else qualifiers)
     if isinstance(question, str) or not isinstance(question, Sequence) or len(question) not in (3, 4):
         raise UsageError(
-            f"{question!r:.60} is no fact.", where=where,
+            f"{question!r:.60} is no fact.",
+            where=where,
             advice="Give (head, relation, tail) or (head, relation, tail, qualifiers).",
-        )  # fmt: skip
+        )
     return QuestionParts(question[0], question[1], question[2], question[3] if len(question) == 4 else ())
 
 

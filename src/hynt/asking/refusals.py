@@ -32,16 +32,18 @@ def unanswerable(loaded: LoadedRun, position: int, kind: int) -> UsageError:
     article = "an" if kind == ENTITY_KIND else "a"
     return UsageError(
         f"the model {loaded.settings.model_name!r} cannot answer {article} {KIND_NAMES[kind]} as {group}.",
-        where=position_name(position), advice=f"It answers: {', '.join(offers)}.",
-    )  # fmt: skip
+        where=position_name(position),
+        advice=f"It answers: {', '.join(offers)}.",
+    )
 
 
 def non_finite(loaded: LoadedRun, question: str) -> DataError:
     """The model's own fault."""
     return DataError(
-        f"the model's answer to {question} is not a finite number.", where=str(loaded.run.path),
+        f"the model's answer to {question} is not a finite number.",
+        where=str(loaded.run.path),
         advice="Take an earlier checkpoint, or train again with a lower learning rate.",
-    )  # fmt: skip
+    )
 
 
 def off_scale(loaded: LoadedRun, table: FactTable) -> list[tuple[int, UsageError]]:

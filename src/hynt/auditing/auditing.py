@@ -72,14 +72,17 @@ class Audit:
     def reasons(self) -> dict[str, int]:
         """Why facts were not judged, and how many for each sort of reason."""
         told = Counter(
-            "an entity or relation occurs nowhere else" if not judged and trained
-            else "an entity or relation occurs nowhere in training" if not judged
+            "an entity or relation occurs nowhere else"
+            if not judged and trained
+            else "an entity or relation occurs nowhere in training"
+            if not judged
             else "the model answers none of its components"
             for judged, trained in zip(
-                self.plan.folds.is_judged[self.not_judged].tolist(), self.plan.in_training[self.not_judged].tolist(),
+                self.plan.folds.is_judged[self.not_judged].tolist(),
+                self.plan.in_training[self.not_judged].tolist(),
                 strict=True,
             )
-        )  # fmt: skip
+        )
         return dict(told)
 
     def not_asked(self) -> int:

@@ -70,7 +70,7 @@ def relation_sorts(vocabulary: Vocabulary) -> Ids:
     sorts: dict[tuple[str, str], int] = {}
     return np.array(
         [sorts.setdefault((one.kind, one.unit), len(sorts)) for one in vocabulary.relations], dtype=np.int64
-    )  # fmt: skip
+    )
 
 
 def place_keys(parts: Components, sort: Ids | Flags) -> Ids:

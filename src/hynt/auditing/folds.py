@@ -51,9 +51,10 @@ def fold_parts(text: str) -> tuple[str, ...]:
         return ()
     if not set(names) <= set(_PARTS) or len(set(names)) < len(names):
         raise UsageError(
-            f"folds cannot be made by {text!r}.", where="--fold-by",
+            f"folds cannot be made by {text!r}.",
+            where="--fold-by",
             advice="Say fact, or some of head, relation and tail: head,relation keeps a time series together.",
-        )  # fmt: skip
+        )
     return tuple(part for part in _PARTS if part in names)
 
 

@@ -138,12 +138,16 @@ class Judge:
             self._relations.each(taken, work)
         elif count:
             read_tiles(
-                self.loaded, self.table, taken.row, taken.position, self.device,
+                self.loaded,
+                self.table,
+                taken.row,
+                taken.position,
+                self.device,
                 lambda tile: work(tile.which, tile.entities().clone()),
-            )  # fmt: skip
+            )
         return RankedJudgement(
             self.facts[taken.row], taken.position, logs[:, 0], place, best, logs[:, 1], logs[:, 2], values
-        )  # fmt: skip
+        )
 
     def numbers(self, tick: Tick = lambda questions: None) -> NumberJudgement:
         """All numbers that the model can be asked for."""
@@ -183,9 +187,10 @@ class Judge:
 
     def _not_finite(self) -> DataError:
         return DataError(
-            "the model's answer to a question is not a finite number.", where=str(self.loaded.run.path),
+            "the model's answer to a question is not a finite number.",
+            where=str(self.loaded.run.path),
             advice="Train with a lower learning rate: --set optimiser.learning_rate=0.0003.",
-        )  # fmt: skip
+        )
 
 
 def _answers(parts: Components, task: TaskName) -> Ids:
@@ -211,6 +216,10 @@ def _found(scores: Tensor, stored: Tensor, decoy: Tensor, sharpness: float) -> F
     ties = torch.count_nonzero(scores == own, dim=1) - 1
     other = torch.where(decoy == stored, -torch.inf, scores.gather(1, decoy[:, None])[:, 0])
     columns = (
-        sharpness * own[:, 0] - total, sharpness * top - total, 1 + better + ties / 2, best, sharpness * other - total,
-    )  # fmt: skip
+        sharpness * own[:, 0] - total,
+        sharpness * top - total,
+        1 + better + ties / 2,
+        best,
+        sharpness * other - total,
+    )
     return np.stack([column.double().cpu().numpy() for column in columns], axis=1)

@@ -110,9 +110,13 @@ def plan_audit(
             advice="Audit more of the graph, or keep fewer facts together.",
         )
     described = {
-        "graph": graph.name, "fingerprints": fingerprints(graph), "splits": list(chosen), "folds": folds,
-        "fold_by": fold_by, "seed": settings.seed,
-    }  # fmt: skip
+        "graph": graph.name,
+        "fingerprints": fingerprints(graph),
+        "splits": list(chosen),
+        "folds": folds,
+        "fold_by": fold_by,
+        "seed": settings.seed,
+    }
     learned, moved = pulled_in(table, graph.vocabulary, settings.log_relations)
     return AuditPlan(graph, table, learned, moved, split, in_training, wanted, dealt, settings, run, described)
 
@@ -163,8 +167,10 @@ def wide_relations(graph: KnowledgeGraph, table: FactTable) -> tuple[str, ...]:
     return tuple(
         relation.name
         for relation, is_wide, is_positive in zip(
-            (graph.relations[index] for index in numbers.present.tolist()), wide.tolist(), positive.tolist(),
+            (graph.relations[index] for index in numbers.present.tolist()),
+            wide.tolist(),
+            positive.tolist(),
             strict=True,
         )
         if is_positive and relation.unit != DATE_UNIT and (is_wide or relation.name in declared)
-    )  # fmt: skip
+    )

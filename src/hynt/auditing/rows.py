@@ -98,44 +98,59 @@ class RowWriter:
         split = int(self.plan.split[number])
         tail = fact.tail.literal if isinstance(fact.tail, Number) else fact.tail
         return {
-            "split": tuple(self.plan.graph.splits)[split], "row": number - int(self._starts[split]),
-            "fact": self._sentences.fact(fact), "head": fact.head, "relation": fact.relation, "tail": tail,
-        }  # fmt: skip
+            "split": tuple(self.plan.graph.splits)[split],
+            "row": number - int(self._starts[split]),
+            "fact": self._sentences.fact(fact),
+            "head": fact.head,
+            "relation": fact.relation,
+            "tail": tail,
+        }
 
     def _component(self, index: int) -> dict[str, Any]:
         found, graph = self.found, self.plan.graph
         stored = found.stored
         kind = int(stored.kind[index])
         told: dict[str, Any] = {
-            "component": position_name(int(stored.position[index])), "kind": KIND_NAMES[kind],
-            "component_score": float(found.score[index]), "judge": self.parts[int(found.part[index])].name,
-        }  # fmt: skip
+            "component": position_name(int(stored.position[index])),
+            "kind": KIND_NAMES[kind],
+            "component_score": float(found.score[index]),
+            "judge": self.parts[int(found.part[index])].name,
+        }
         if kind == NUMBER_KIND:
             return told | self._number(index)
         own = int(stored.entity[index] if kind == ENTITY_KIND else stored.relation[index])
         best = int(found.best[index])
         (own_id, own_name), (best_id, best_name) = _named(graph, kind, own), _named(graph, kind, best)
         return told | {
-            "stored": own_name, "stored_id": own_id, "probability": math.exp(found.log_probability[index]),
-            "place": float(found.place[index]), "said": best_name, "said_id": best_id,
+            "stored": own_name,
+            "stored_id": own_id,
+            "probability": math.exp(found.log_probability[index]),
+            "place": float(found.place[index]),
+            "said": best_name,
+            "said_id": best_id,
             "said_probability": math.exp(found.best_log_probability[index]),
-        }  # fmt: skip
+        }
 
     def _number(self, index: int) -> dict[str, Any]:
         found = self.found
         unit = self.plan.graph.relations[int(found.stored.relation[index])].unit
         stored, said = float(found.stored.number[index]), float(found.predicted[index])
         told: dict[str, Any] = {
-            "stored": format_quantity(stored, unit), "stored_value": stored,
-            "said": format_quantity(said, unit), "said_value": said,
-        }  # fmt: skip
+            "stored": format_quantity(stored, unit),
+            "stored_value": stored,
+            "said": format_quantity(said, unit),
+            "said_value": said,
+        }
         low, high = float(found.low[index]), float(found.high[index])
         if math.isfinite(low) and math.isfinite(high):
             told |= {
-                "residual": float(found.residual[index]), "low": low, "high": high,
-                "low_text": format_quantity(low, unit), "high_text": format_quantity(high, unit),
+                "residual": float(found.residual[index]),
+                "low": low,
+                "high": high,
+                "low_text": format_quantity(low, unit),
+                "high_text": format_quantity(high, unit),
                 "interval_from": "this relation" if found.is_own[index] else "all relations with few values",
-            }  # fmt: skip
+            }
         return told
 
 

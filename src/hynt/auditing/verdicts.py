@@ -69,10 +69,20 @@ def verdicts(plan: AuditPlan, judged: Sequence[tuple[Part, Judged]]) -> Verdicts
         return _padded([getattr(one, name) for _, one in ranked], size, 0)
 
     found = Verdicts(
-        stored, part, np.zeros(size), column("log_probability"), column("place"), column("best"),
-        column("best_log_probability"), column("values"), _padded([one.predicted for _, one in numbers], size, first),
-        np.zeros(size), np.full(size, -np.inf), np.full(size, np.inf), np.zeros(size, np.bool_),
-    )  # fmt: skip
+        stored,
+        part,
+        np.zeros(size),
+        column("log_probability"),
+        column("place"),
+        column("best"),
+        column("best_log_probability"),
+        column("values"),
+        _padded([one.predicted for _, one in numbers], size, first),
+        np.zeros(size),
+        np.full(size, -np.inf),
+        np.full(size, np.inf),
+        np.zeros(size, np.bool_),
+    )
     decoys = column("decoy_log_probability")
     keys = place_keys(stored, relation_sorts(vocabulary))
     by_run = np.array([one.by_run for one, _ in judged], dtype=np.bool_)

@@ -67,9 +67,10 @@ class WorkFolder:
                 write_atomically(path / INDEX_NAME, index_text(content))
         except OSError as problem:
             raise UsageError(
-                f"the work folder cannot be made: {problem.strerror or problem}.", where=str(path),
+                f"the work folder cannot be made: {problem.strerror or problem}.",
+                where=str(path),
                 advice="Choose another with --work.",
-            ) from None  # fmt: skip
+            ) from None
         if not (path / INDEX_NAME).is_file():
             raise UsageError(
                 f"{path} holds something else than an audit.", where="--work", advice="Give a new or empty folder."
@@ -77,9 +78,10 @@ class WorkFolder:
         found = read_index(path / INDEX_NAME)
         if found != content:
             raise UsageError(
-                f"{path} belongs to another audit: {', '.join(_differing(found, content))} differ.", where="--work",
+                f"{path} belongs to another audit: {', '.join(_differing(found, content))} differ.",
+                where="--work",
                 advice="Say the same as before to go on with it, or remove the folder to begin anew.",
-            )  # fmt: skip
+            )
         remove_partial(path)
         return cls(path)
 

@@ -90,9 +90,10 @@ class Corrupter:
             # The id between entities and literals stands for hidden ones and is no value.
             anything = choice + (choice >= facts.sizes.hidden_entity).long()
             drawn = Exchange(
-                asked[waiting].expand_as(choice), torch.where(seen, self.pool[at], anything),
+                asked[waiting].expand_as(choice),
+                torch.where(seen, self.pool[at], anything),
                 (uniform * facts.sizes.relations).long(),
-            )  # fmt: skip
+            )
             true = self.known.holds(rows[waiting].expand_as(choice), drawn)
             first_false = true.long().argmin(0, keepdim=True)  # the first of all where none is
             entity[waiting] = drawn.entity.gather(0, first_false).squeeze(0)

@@ -115,10 +115,18 @@ class FactTensors:
         )
         entity, value, number, kind = (_with_filler(column) for column in values)
         return cls(
-            sizes, _tensor(table.head), _tensor(table.relation), *tail, _tensor(table.offsets),
-            _with_filler(_tensor(table.qualifier_relation)), entity, value, number, kind,
+            sizes,
+            _tensor(table.head),
+            _tensor(table.relation),
+            *tail,
+            _tensor(table.offsets),
+            _with_filler(_tensor(table.qualifier_relation)),
+            entity,
+            value,
+            number,
+            kind,
             _with_filler(_tensor(is_number)),
-        ).to(device)  # fmt: skip
+        ).to(device)
 
     def to_table(self) -> FactTable:
         """Back to columns. Literals are not kept on the device, so a number is written as Python spells its value."""
@@ -133,11 +141,17 @@ class FactTensors:
 
         flags = here.qualifier_is_number[:-1]
         return FactTable(
-            here.head.numpy(), here.relation.numpy(), entities(here.tail_entity, here.tail_is_number),
-            here.tail_value.numpy(), literals(here.tail_value, here.tail_is_number), here.offsets.numpy(),
-            here.qualifier_relation[:-1].numpy(), entities(here.qualifier_entity[:-1], flags),
-            here.qualifier_value[:-1].numpy(), literals(here.qualifier_value[:-1], flags),
-        )  # fmt: skip
+            here.head.numpy(),
+            here.relation.numpy(),
+            entities(here.tail_entity, here.tail_is_number),
+            here.tail_value.numpy(),
+            literals(here.tail_value, here.tail_is_number),
+            here.offsets.numpy(),
+            here.qualifier_relation[:-1].numpy(),
+            entities(here.qualifier_entity[:-1], flags),
+            here.qualifier_value[:-1].numpy(),
+            literals(here.qualifier_value[:-1], flags),
+        )
 
 
 def distinct_literals(table: FactTable) -> pa.StringArray:

@@ -93,8 +93,9 @@ class NumberScaling:
             odd = sorted(set(names) ^ set(mapping))[0]
             raise DataError(
                 f"the scaling and the vocabulary disagree about the number relation {odd!r}.",
-                where=where, advice="They belong to different runs; take both from one run folder.",
-            )  # fmt: skip
+                where=where,
+                advice="They belong to different runs; take both from one run folder.",
+            )
         count = vocabulary.relation_count
         scaling = cls(np.zeros(count), np.ones(count), np.zeros(count, np.bool_), np.zeros(count), np.ones(count))
         for name in names:
@@ -103,8 +104,9 @@ class NumberScaling:
             if set(entry) != keys or not all(_is_fine(key, entry[key]) for key in keys):
                 raise DataError(
                     f"expected finite numbers {', '.join(sorted(keys))} with widths above 0, found {entry!r}.",
-                    where=f"{where}.{name}", advice="Take the file from the run again.",
-                )  # fmt: skip
+                    where=f"{where}.{name}",
+                    advice="Take the file from the run again.",
+                )
             for key in keys:
                 getattr(scaling, key)[index] = float(entry[key])
             scaling.is_log[index] = len(keys) == 4

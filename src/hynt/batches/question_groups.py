@@ -74,9 +74,12 @@ class QuestionGroups:
         distinct[1:] |= answer[1:] != answer[:-1]
         asks, kept = np.flatnonzero(first), np.flatnonzero(distinct)
         columns = (
-            parts.row[chosen[asks]], parts.position[chosen[asks]], np.diff(np.append(asks, len(order))),
-            np.append(np.flatnonzero(first[kept]), len(kept)), answer[kept],
-        )  # fmt: skip
+            parts.row[chosen[asks]],
+            parts.position[chosen[asks]],
+            np.diff(np.append(asks, len(order))),
+            np.append(np.flatnonzero(first[kept]), len(kept)),
+            answer[kept],
+        )
         return cls(facts, *(torch.from_numpy(one.astype(np.int64)).to(facts.device) for one in columns))
 
     def counts(self) -> Tensor:
@@ -94,9 +97,13 @@ def without_qualifiers(facts: FactTensors) -> FactTensors:
     fillers = {
         name: getattr(facts, name)[-1:]
         for name in (
-            "qualifier_relation", "qualifier_entity", "qualifier_value", "qualifier_number", "qualifier_is_number",
+            "qualifier_relation",
+            "qualifier_entity",
+            "qualifier_value",
+            "qualifier_number",
+            "qualifier_is_number",
         )
-    }  # fmt: skip
+    }
     return replace(facts, offsets=torch.zeros_like(facts.offsets), **fillers)
 
 
@@ -104,8 +111,14 @@ def _columns(facts: FactTensors) -> FactTable:
     """The facts as columns without literals, whose ids stand in the places for entities."""
     here = facts.to("cpu")
     return FactTable(
-        here.head.numpy(), here.relation.numpy(), here.tail_entity.numpy(), here.tail_value.numpy(),
-        pa.nulls(len(here), pa.string()), here.offsets.numpy(), here.qualifier_relation[:-1].numpy(),
-        here.qualifier_entity[:-1].numpy(), here.qualifier_value[:-1].numpy(),
+        here.head.numpy(),
+        here.relation.numpy(),
+        here.tail_entity.numpy(),
+        here.tail_value.numpy(),
+        pa.nulls(len(here), pa.string()),
+        here.offsets.numpy(),
+        here.qualifier_relation[:-1].numpy(),
+        here.qualifier_entity[:-1].numpy(),
+        here.qualifier_value[:-1].numpy(),
         pa.nulls(here.qualifier_total, pa.string()),
-    )  # fmt: skip
+    )

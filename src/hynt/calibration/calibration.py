@@ -87,9 +87,10 @@ def calibration_of(
         content = read_index(path)
         if content.get("schema_version") != SCHEMA_VERSION or content.get("weights") != weights:
             raise DataError(
-                "the calibration was made with other weights, or by another hynt.", where=str(path),
+                "the calibration was made with other weights, or by another hynt.",
+                where=str(path),
                 advice="Remove the file: it is made again.",
-            )  # fmt: skip
+            )
         return _with_ends(Calibration.from_mapping(content, vocabulary, str(path)), loaded)
     made = calibrate(loaded, device, note)
     if weights is not None:
@@ -127,11 +128,14 @@ def _task(loaded: LoadedRun, task: TaskName, device: torch.device) -> dict[str, 
         return {}
     fit = fit_sharpness(questions.first_answers)
     return {
-        "temperature": 1.0 / fit.after.sharpness, "questions": len(questions), "of": questions.total,
+        "temperature": 1.0 / fit.after.sharpness,
+        "questions": len(questions),
+        "of": questions.total,
         "calibration_error_before": fit.before.calibration_error,
         "calibration_error_after": fit.after.calibration_error,
-        "loss_before": fit.before.loss, "loss_after": fit.after.loss,
-    }  # fmt: skip
+        "loss_before": fit.before.loss,
+        "loss_after": fit.after.loss,
+    }
 
 
 def _radii(loaded: LoadedRun, device: torch.device) -> Radii | None:
@@ -147,8 +151,6 @@ def _radii(loaded: LoadedRun, device: torch.device) -> Radii | None:
 
 def number_questions(loaded: LoadedRun, split: str, device: torch.device) -> NumberQuestions | None:
     """The evaluator's answers to the number questions of a split; None where there are none."""
-    evaluator = Evaluator(
-        loaded.graph, loaded.scaling, split, ("number",), device=device, literals=loaded.literals
-    )  # fmt: skip
+    evaluator = Evaluator(loaded.graph, loaded.scaling, split, ("number",), device=device, literals=loaded.literals)
     found = evaluator.evaluate(loaded.model).per_question.get("number")
     return found if isinstance(found, NumberQuestions) else None

@@ -78,12 +78,13 @@ class Radii:
                 "values": int(self.count[index]),
                 "radius": {
                     f"{level:g}": float(self.radius[row, index])
-                    for row, level in enumerate(LEVELS) if math.isfinite(self.radius[row, index])
+                    for row, level in enumerate(LEVELS)
+                    if math.isfinite(self.radius[row, index])
                 },
                 "own": [f"{level:g}" for row, level in enumerate(LEVELS) if self.is_own[row, index]],
             }
             for index in np.flatnonzero(vocabulary.relation_is_number).tolist()
-        }  # fmt: skip
+        }
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any], vocabulary: Vocabulary, where: str) -> Radii:

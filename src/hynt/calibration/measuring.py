@@ -39,9 +39,11 @@ def measure(loaded: LoadedRun, calibration: Calibration, split: str, device: tor
             continue
         before, after = (questions.first_answers(one).calibration_error for one in (1.0, calibration.sharpness(task)))
         found[task] = {
-            "questions": len(questions), "of": questions.total,
-            "calibration_error_before": before, "calibration_error_after": after,
-        }  # fmt: skip
+            "questions": len(questions),
+            "of": questions.total,
+            "calibration_error_before": before,
+            "calibration_error_after": after,
+        }
     numbers = number_questions(loaded, split, device)
     if numbers is not None and calibration.radii is not None:
         relations = per_relation(loaded, calibration.radii, numbers, LEVEL)
@@ -68,11 +70,16 @@ def per_relation(loaded: LoadedRun, radii: Radii, numbers: NumberQuestions, leve
     for relation in np.unique(numbers.relation).tolist():
         one = told.of(np.flatnonzero(numbers.relation == relation).astype(np.int64), (level,))
         at_level = one["levels"][f"{level:g}"]
-        found.append({
-            "relation": loaded.graph.relations[relation].name, "questions": one["questions"],
-            "coverage": at_level["coverage"], "mean_width": at_level["mean_width"],
-            "own": bool(radii.is_own[radii.at(level), relation]), "values": int(radii.count[relation]),
-        })  # fmt: skip
+        found.append(
+            {
+                "relation": loaded.graph.relations[relation].name,
+                "questions": one["questions"],
+                "coverage": at_level["coverage"],
+                "mean_width": at_level["mean_width"],
+                "own": bool(radii.is_own[radii.at(level), relation]),
+                "values": int(radii.count[relation]),
+            }
+        )
     return sorted(found, key=lambda row: (-row["questions"], row["relation"]))
 
 
@@ -101,11 +108,15 @@ class _Covered:
             width = width[self._has_range[relation[known]]]
             own = radii.is_own[row, relation]
             found[f"{level:g}"] = {
-                "coverage": _mean(inside), "mean_width": _mean(width), "median_width": _median(width),
-                "coverage_own": _mean(inside[own]), "coverage_shared": _mean(inside[~own]),
-                "questions_own": int(own.sum()), "questions_shared": int((~own).sum()),
+                "coverage": _mean(inside),
+                "mean_width": _mean(width),
+                "median_width": _median(width),
+                "coverage_own": _mean(inside[own]),
+                "coverage_shared": _mean(inside[~own]),
+                "questions_own": int(own.sum()),
+                "questions_shared": int((~own).sum()),
                 "without": int((~known).sum()),
-            }  # fmt: skip
+            }
         return {"questions": len(relation), "levels": found}
 
     @cached_property

@@ -65,9 +65,11 @@ class FirstAnswers:
     @classmethod
     def joined(cls, parts: Sequence[FirstAnswers]) -> FirstAnswers:
         return cls(
-            parts[0].sharpness, np.concatenate([part.rest for part in parts]),
-            np.concatenate([part.mean_gap for part in parts]), np.concatenate([part.correct for part in parts]),
-        )  # fmt: skip
+            parts[0].sharpness,
+            np.concatenate([part.rest for part in parts]),
+            np.concatenate([part.mean_gap for part in parts]),
+            np.concatenate([part.correct for part in parts]),
+        )
 
 
 def first_answers(scores: Tensor, answer: Tensor, sharpness: float) -> FirstAnswers:

@@ -32,9 +32,28 @@ from hynt.errors import HyntError, UsageError
 from hynt.names import advice_on
 
 VERBS = (
-    "demo", "data", "create", "models", "train", "sweep", "evaluate", "compare", "predict", "complete", "audit",
-    "trends", "explain", "calibrate", "similar", "embeddings", "push", "pull", "export", "report", "serve",
-)  # fmt: skip
+    "demo",
+    "data",
+    "create",
+    "models",
+    "train",
+    "sweep",
+    "evaluate",
+    "compare",
+    "predict",
+    "complete",
+    "audit",
+    "trends",
+    "explain",
+    "calibrate",
+    "similar",
+    "embeddings",
+    "push",
+    "pull",
+    "export",
+    "report",
+    "serve",
+)
 """In the order that `hynt --help` lists them. Each is a module of this room with a function or a group of its name."""
 
 _COMPLETION_OPTIONS = ("install_completion", "show_completion")

@@ -29,8 +29,7 @@ def audit(
     ] = "all",
     folds: Annotated[int, typer.Option("--folds", min=2, help="Into how many parts the facts are dealt.")] = 5,
     fold_by: Annotated[
-        str,
-        typer.Option("--fold-by", help="What stays together: fact, or head,relation for time series."),
+        str, typer.Option("--fold-by", help="What stays together: fact, or head,relation for time series.")
     ] = "fact",
     model: Annotated[
         str | None, typer.Option("--model", metavar="M", help="Which model judges: the run's own, or hynt.")
@@ -51,7 +50,7 @@ def audit(
         typer.Option("--work", metavar="DIR", help="Keep the folds' models here. Else FILE.work is used, and removed."),
     ] = None,
     as_json: JsonFlag = False,
-) -> None:  # fmt: skip
+) -> None:
     """Rank the facts of GRAPH, or of RUN's graph, by how wrong they look to models that did not see them.
 
     An audit that was stopped goes on when the same command is said again.
@@ -65,10 +64,20 @@ def audit(
     started = time.monotonic()
     with AuditProgress() as progress, stopping_on_signals() as stopper:
         found = audited(
-            source, splits=[part.strip() for part in split.split(",")], folds=folds, fold_by=fold_by, model=model,
-            preset=preset, epochs=epochs, seed=seed, changes=tuple(changes or ()), device=device.value, work=folder,
-            watcher=progress, stopper=stopper,
-        )  # fmt: skip
+            source,
+            splits=[part.strip() for part in split.split(",")],
+            folds=folds,
+            fold_by=fold_by,
+            model=model,
+            preset=preset,
+            epochs=epochs,
+            seed=seed,
+            changes=tuple(changes or ()),
+            device=device.value,
+            work=folder,
+            watcher=progress,
+            stopper=stopper,
+        )
         rows = found.write(out, components=components)
     if work is None:
         from shutil import rmtree
@@ -81,12 +90,23 @@ def audit(
 def _summary(found: Audit, out: Path, rows: int, top: int, seconds: float) -> dict[str, Any]:
     plan = found.plan
     return {
-        "graph": plan.graph.name, "model": plan.settings.model_name, "splits": plan.described["splits"],
-        "folds": plan.described["folds"], "fold_by": plan.described["fold_by"], "seed": plan.settings.seed,
-        "epochs": plan.settings.schedule.epochs, "facts": int(plan.wanted.sum()), "judged": len(found),
-        "not_judged": found.reasons(), "components": len(found.found.score), "not_asked": found.not_asked(),
-        "out": str(out), "rows": rows, "seconds": round(seconds, 3), "suspicious": found.top(top),
-    }  # fmt: skip
+        "graph": plan.graph.name,
+        "model": plan.settings.model_name,
+        "splits": plan.described["splits"],
+        "folds": plan.described["folds"],
+        "fold_by": plan.described["fold_by"],
+        "seed": plan.settings.seed,
+        "epochs": plan.settings.schedule.epochs,
+        "facts": int(plan.wanted.sum()),
+        "judged": len(found),
+        "not_judged": found.reasons(),
+        "components": len(found.found.score),
+        "not_asked": found.not_asked(),
+        "out": str(out),
+        "rows": rows,
+        "seconds": round(seconds, 3),
+        "suspicious": found.top(top),
+    }
 
 
 def _print(console: Console, result: dict[str, Any]) -> None:
@@ -96,14 +116,18 @@ def _print(console: Console, result: dict[str, Any]) -> None:
         table = Table("rank", "score", "fact", "looks wrong", "the model would have said")
         for row in result["suspicious"]:
             table.add_row(
-                str(row["rank"]), f"{row['score']:.2f}", visible(row["fact"]),
-                visible(f"{row['component']}: {row['stored']}{_doubt(row)}"), visible(_said(row)),
-            )  # fmt: skip
+                str(row["rank"]),
+                f"{row['score']:.2f}",
+                visible(row["fact"]),
+                visible(f"{row['component']}: {row['stored']}{_doubt(row)}"),
+                visible(_said(row)),
+            )
         console.print(table)
     console.print(
         f"{result['judged']:,} of {result['facts']:,} facts judged in {duration(result['seconds'])}, "
-        f"ranked in {result['out']}", soft_wrap=True,
-    )  # fmt: skip
+        f"ranked in {result['out']}",
+        soft_wrap=True,
+    )
     for reason, count in result["not_judged"].items():
         console.print(f"{count:,} not judged: {reason}", soft_wrap=True)
     if result["not_asked"]:

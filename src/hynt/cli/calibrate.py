@@ -30,8 +30,10 @@ def calibrate(
     predictor = load(run, device.value, note_to_person)
     calibration, graph = predictor.calibration, predictor.graph
     result: dict[str, Any] = {
-        "run": str(run), **predictor.described(), "calibration": calibration.to_mapping(graph.vocabulary)
-    }  # fmt: skip
+        "run": str(run),
+        **predictor.described(),
+        "calibration": calibration.to_mapping(graph.vocabulary),
+    }
     if split is not None:
         result["measured"] = _measured(predictor, split)
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, result))
@@ -44,9 +46,10 @@ def _measured(predictor: Any, split: str) -> dict[str, Any]:
     predictor.graph.split(split)  # refuses an unknown split before it is counted
     if predictor.calibration.missing:
         raise UsageError(
-            f"the run is not calibrated: {predictor.calibration.missing}.", where="--split",
+            f"the run is not calibrated: {predictor.calibration.missing}.",
+            where="--split",
             advice="Leave it out, or train on train alone.",
-        )  # fmt: skip
+        )
     if split == "train":
         raise UsageError("the run was trained on train, so its answers there say nothing.", where="--split")
     with whole_run():

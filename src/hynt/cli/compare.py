@@ -32,8 +32,7 @@ def compare(
     ] = None,
     models: Annotated[str, typer.Option("--models", metavar="M,M…", help="Names from `hynt models`, or all.")] = "all",
     minutes: Annotated[
-        float,
-        typer.Option("--minutes-per-model", min=0.001, max=1e6, help="Of training alone; testing comes on top."),
+        float, typer.Option("--minutes-per-model", min=0.001, max=1e6, help="Of training alone; testing comes on top.")
     ] = 2.0,
     seeds: Annotated[str, typer.Option("--seeds", metavar="S,S…", help="Each model is trained once a seed.")] = "0",
     task: Annotated[
@@ -75,9 +74,13 @@ def compare(
     hint_at_numbers(loaded)
     clock = time.process_time if by_processor else training_clock
     place = Place(
-        loaded, target, None if graph in BUILT_IN else graph_folder(graph), tasks,
-        compiled=minutes >= MINUTES_WORTH_COMPILING, clock=clock,
-    )  # fmt: skip
+        loaded,
+        target,
+        None if graph in BUILT_IN else graph_folder(graph),
+        tasks,
+        compiled=minutes >= MINUTES_WORTH_COMPILING,
+        clock=clock,
+    )
     trials = [trial_for(name, loaded, target, seed, 60 * minutes) for name in names for seed in numbers]
     with CompareProgress() as progress, stopping_on_signals() as stopper:
         try:
@@ -85,17 +88,21 @@ def compare(
         except Interrupted as stopped:
             raise Interrupted(stopped.what, advice="Go on with the same command.") from None
     result = {
-        "graph": loaded.name, "minutes_per_model": minutes, "clock": "processor" if by_processor else "wall",
-        "environment": describe_environment(target), **found,
-    }  # fmt: skip
+        "graph": loaded.name,
+        "minutes_per_model": minutes,
+        "clock": "processor" if by_processor else "wall",
+        "environment": describe_environment(target),
+        **found,
+    }
     files = _write(out, result)
     told = result | {"files": files}
     deliver(told, as_json=as_json, save=None, text=lambda console: _print(console, told))
     if found["failed"]:
         raise DataError(
-            f"{', '.join(found['failed'])} failed; the others are in the table.", where=str(out),
+            f"{', '.join(found['failed'])} failed; the others are in the table.",
+            where=str(out),
             advice="The same command tries them again.",
-        )  # fmt: skip
+        )
 
 
 def _seeds(text: str) -> list[int]:
@@ -109,9 +116,10 @@ def _check_splits(graph: Any) -> None:
     for split in ("train", "valid", "test"):
         if not len(graph.splits.get(split, ())):
             raise UsageError(
-                f"the graph has no {split} split, and a comparison needs train, valid and test.", where="GRAPH",
+                f"the graph has no {split} split, and a comparison needs train, valid and test.",
+                where="GRAPH",
                 advice="Import it with --split 8:1:1, or with files for all three.",
-            )  # fmt: skip
+            )
 
 
 def _write(out: Path, result: dict[str, Any]) -> list[str]:

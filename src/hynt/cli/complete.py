@@ -55,8 +55,7 @@ def complete(
         bool, typer.Option("--missing", help="Propose facts for entities that lack a relation their peers have.")
     ] = False,
     relations: Annotated[
-        list[str] | None,
-        typer.Option("--relations", metavar="R", help="--missing: only this one. May be said again."),
+        list[str] | None, typer.Option("--relations", metavar="R", help="--missing: only this one. May be said again.")
     ] = None,
     budget: Annotated[int, typer.Option("--budget", min=1, help="--missing: at most so many proposals.")] = 1000,
     threshold: Annotated[
@@ -90,17 +89,25 @@ def complete(
         from hynt.completion.missing_facts import Proposing
 
         wanted = Proposing(
-            tuple(relations or ()), budget, threshold, widest, per_relation, share, level, top or 1,
+            tuple(relations or ()),
+            budget,
+            threshold,
+            widest,
+            per_relation,
+            share,
+            level,
+            top or 1,
             tuple(without or ()),
-        )  # fmt: skip
+        )
         _propose(run, out, wanted, device, as_json=as_json)
         return
     _refuse({"--relations": relations, "--per-relation": per_relation, "--without": without}, "without --missing")
     if questions is None:
         raise UsageError(
-            "no questions were given.", where="QUESTIONS",
+            "no questions were given.",
+            where="QUESTIONS",
             advice="Give a .jsonl or .parquet file of facts with one ? each, or say --missing.",
-        )  # fmt: skip
+        )
     from hynt.distributed.launch import is_launched, launch
 
     if processes > 1 and not is_launched():
@@ -150,18 +157,30 @@ def _answer(
         with interruptible(), CompletionProgress() as progress:
             try:
                 done = complete_file(
-                    predictor, questions, out, wanted, on_error=on_error.value, resume=resume, progress=progress,
+                    predictor,
+                    questions,
+                    out,
+                    wanted,
+                    on_error=on_error.value,
+                    resume=resume,
+                    progress=progress,
                     team=team,
-                )  # fmt: skip
+                )
             except KeyboardInterrupt:
                 note_to_person("what is done so far is kept; say --resume to go on")
                 raise
     result: dict[str, Any] = {
-        "run": str(run), **predictor.described(), "questions_file": str(questions), "out": str(out),
-        "questions": done.questions, "rows": done.rows, "without_answer": done.refused,
-        "resumed_from": done.resumed_from, "seconds": round(done.seconds, 3),
+        "run": str(run),
+        **predictor.described(),
+        "questions_file": str(questions),
+        "out": str(out),
+        "questions": done.questions,
+        "rows": done.rows,
+        "without_answer": done.refused,
+        "resumed_from": done.resumed_from,
+        "seconds": round(done.seconds, 3),
         "questions_per_second": round(done.questions_per_second, 1),
-    }  # fmt: skip
+    }
     deliver(result, as_json=as_json, save=None, text=lambda console: _tell_answers(console, result, done.was_finished))
 
 
@@ -204,12 +223,21 @@ def _propose(run: Path, out: Path, wanted: Any, device: Device, *, as_json: bool
         parquet.write_table(table, file, compression="zstd")
     checked = int(found.is_checked.sum())
     result = {
-        "run": str(run), **predictor.described(), "out": str(out), "proposals": len(table),
-        "of_entities": int((~found.proposals.is_number).sum()), "of_numbers": int(found.proposals.is_number.sum()),
-        "relations_lacked": found.relations, "questions": found.questions, "not_answerable": found.unasked,
-        "without_interval": found.without_interval, "below_threshold": found.below, "beyond_budget": found.left_out,
-        "checked": checked, "confirmed": int(found.is_confirmed.sum()),
-    }  # fmt: skip
+        "run": str(run),
+        **predictor.described(),
+        "out": str(out),
+        "proposals": len(table),
+        "of_entities": int((~found.proposals.is_number).sum()),
+        "of_numbers": int(found.proposals.is_number.sum()),
+        "relations_lacked": found.relations,
+        "questions": found.questions,
+        "not_answerable": found.unasked,
+        "without_interval": found.without_interval,
+        "below_threshold": found.below,
+        "beyond_budget": found.left_out,
+        "checked": checked,
+        "confirmed": int(found.is_confirmed.sum()),
+    }
     deliver(result, as_json=as_json, save=None, text=lambda console: _tell_proposals(console, result, table))
 
 
@@ -223,23 +251,28 @@ def _tell_proposals(console: Console, result: dict[str, Any], table: Any) -> Non
         told = [end for end in (row["low"], row["high"]) if end is not None]
         ends = [format_quantity(end, row["tail_unit"] or "") for end in told]
         shown.add_row(
-            str(row["rank"]), visible(row["sentence"]), f"{row['probability']:.3f}", visible(" to ".join(ends)) or "-",
+            str(row["rank"]),
+            visible(row["sentence"]),
+            f"{row['probability']:.3f}",
+            visible(" to ".join(ends)) or "-",
             f"{row['share']:.0%}",
-        )  # fmt: skip
+        )
     if result["proposals"]:
         console.print(shown)
     console.print(
         f"{result['proposals']:,} proposals in {visible(result['out'])} "
         f"({result['of_entities']:,} of entities, {result['of_numbers']:,} of numbers), "
-        f"from {result['questions']:,} questions about {result['relations_lacked']:,} relations", soft_wrap=True,
-    )  # fmt: skip
+        f"from {result['questions']:,} questions about {result['relations_lacked']:,} relations",
+        soft_wrap=True,
+    )
     if not result["questions"] and not result["not_answerable"]:
         console.print("no entity lacks a relation that enough of its peers have: a lower --share asks for fewer peers")
     elif not result["proposals"] and result["below_threshold"]:
         console.print(
             f"{result['below_threshold']:,} answers were not sure enough: a lower --threshold (entities) or a higher "
-            "--widest (numbers) lets them in", soft_wrap=True,
-        )  # fmt: skip
+            "--widest (numbers) lets them in",
+            soft_wrap=True,
+        )
     if result["checked"]:
         console.print(
             f"hidden facts say something of {result['checked']:,} of them, and confirm {result['confirmed']:,}",

@@ -85,9 +85,17 @@ def evaluate(
     def evaluator_of(loaded: Any, team: Any) -> Evaluator:
         described = loaded.described() | {"reads_of_split": _counted(loaded, split, counts=team.rank == 0)}
         return Evaluator(
-            loaded.graph, loaded.scaling, split, tasks, ties.value, target, type_constrained,
-            literals=loaded.literals, described=described, team=team,
-        )  # fmt: skip
+            loaded.graph,
+            loaded.scaling,
+            split,
+            tasks,
+            ties.value,
+            target,
+            type_constrained,
+            literals=loaded.literals,
+            described=described,
+            team=team,
+        )
 
     with team_of(target) as team:
         loaded = _opened(run, split, target)
@@ -127,9 +135,10 @@ def _opened(run: Path, split: str, device: Any) -> Any:
         loaded = load_run(run, device)
     if split in loaded.described()["trained_on"].split("+"):
         raise UsageError(
-            f"the run was trained on {split}, so its answers there say nothing.", where="--split",
+            f"the run was trained on {split}, so its answers there say nothing.",
+            where="--split",
             advice="Choose another split.",
-        )  # fmt: skip
+        )
     loaded.graph.split(split)  # refuses an unknown split before it is counted
     return loaded
 
@@ -141,8 +150,9 @@ def _refuse_another_graph(loaded: Any, rival: Any) -> None:
     if differ:
         raise UsageError(
             f"the two runs have different graphs ({'; '.join(differ)}).",
-            where="--compare", advice="Compare runs on one graph.",
-        )  # fmt: skip
+            where="--compare",
+            advice="Compare runs on one graph.",
+        )
 
 
 def _counted(loaded: Any, split: str, *, counts: bool) -> int:

@@ -12,9 +12,14 @@ if TYPE_CHECKING:
 RANKED = ("mrr", "hits@1", "hits@3", "hits@10")  # a table for 80 columns; the mean rank is in the JSON
 NUMBER = ("rmse", "mae")
 WORDS = {
-    "mrr": "MRR", "hits@1": "Hits@1", "hits@3": "Hits@3", "hits@10": "Hits@10", "mean_rank": "mean rank",
-    "rmse": "RMSE (scaled)", "mae": "MAE (scaled)",
-}  # fmt: skip
+    "mrr": "MRR",
+    "hits@1": "Hits@1",
+    "hits@3": "Hits@3",
+    "hits@10": "Hits@10",
+    "mean_rank": "mean rank",
+    "rmse": "RMSE (scaled)",
+    "mae": "MAE (scaled)",
+}
 
 
 def print_evaluation(console: Console, result: dict[str, Any]) -> None:
@@ -100,10 +105,14 @@ def _comparison(console: Console, task: str, scopes: dict[str, Any]) -> None:
                 continue
             digits = 1 if metric == "mean_rank" else 4
             table.add_row(
-                scope, WORDS[metric], _number(found["first"], digits), _number(found["second"], digits),
+                scope,
+                WORDS[metric],
+                _number(found["first"], digits),
+                _number(found["second"], digits),
                 _number(found["difference"], digits),
-                f"{_number(found['low'], digits)} … {_number(found['high'], digits)}", _number(found["p_value"], 3),
-            )  # fmt: skip
+                f"{_number(found['low'], digits)} … {_number(found['high'], digits)}",
+                _number(found["p_value"], 3),
+            )
     console.print(table)
 
 

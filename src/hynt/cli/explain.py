@@ -54,9 +54,7 @@ def explain(
         from hynt.reporting.explanation_chart import explanation_figure
 
         write_whole(out, picture(explanation_figure(found), out.suffix.lower()))
-    result = {
-        "run": str(run), **predictor.described(), "out": None if out is None else str(out), **found.to_dict()
-    }  # fmt: skip
+    result = {"run": str(run), **predictor.described(), "out": None if out is None else str(out), **found.to_dict()}
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, found, out))
 
 

@@ -66,10 +66,20 @@ def of_the_machine(error: OSError) -> HyntError | None:
 
 _REFUSALS = frozenset(
     {
-        errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE,
-        errno.ENFILE, errno.ENAMETOOLONG, errno.ELOOP, errno.ESTALE,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENAMETOOLONG,
+        errno.ELOOP,
+        errno.ESTALE,
     }
-)  # fmt: skip
+)
 
 
 def _shown(text: str) -> str:

@@ -45,8 +45,9 @@ def relations_like_numbers(graph: KnowledgeGraph) -> list[str]:
     seen, fits = np.zeros(vocabulary.relation_count), np.zeros(vocabulary.relation_count)
     for table in graph.splits.values():
         for relation, value in (
-            (table.relation, table.tail_entity), (table.qualifier_relation, table.qualifier_entity)
-        ):  # fmt: skip
+            (table.relation, table.tail_entity),
+            (table.qualifier_relation, table.qualifier_entity),
+        ):
             seen += np.bincount(relation, minlength=vocabulary.relation_count)
             fits += np.bincount(relation, weights=like[value], minlength=vocabulary.relation_count)
     return [vocabulary.relations[place].name for place in np.flatnonzero((seen > 0) & (fits >= SHARE * seen))]

@@ -54,9 +54,10 @@ def check_parquet(out: Path, option: str = "--out") -> None:
     check_place(out, option)
     if out.suffix.lower() in _OTHER_ENDINGS:
         raise UsageError(
-            f"{out} would hold Parquet under the name of another format.", where=option,
+            f"{out} would hold Parquet under the name of another format.",
+            where=option,
             advice=f"Name it {out.with_suffix('.parquet').name}; pandas, polars and DuckDB read it.",
-        )  # fmt: skip
+        )
 
 
 def note_to_person(text: str) -> None:

@@ -25,7 +25,7 @@ def predict(
     device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
     save: SaveFile = None,
-) -> None:  # fmt: skip
+) -> None:
     """Ask RUN for the one component of a fact that is written as ?."""
     from hynt.graph.lookup import NameLookup
     from hynt.runs.run_graph import run_graph
@@ -61,9 +61,12 @@ def _print_ranked(console: Console, answers: Answers) -> None:
     for answer in answers:
         found: dict[str, Any] = answer.to_dict()
         table.add_row(
-            str(found["rank"]), visible(found["name"]), visible(found["id"]), f"{found['probability']:.4f}",
+            str(found["rank"]),
+            visible(found["name"]),
+            visible(found["id"]),
+            f"{found['probability']:.4f}",
             ", ".join(found["known"]) or "-",
-        )  # fmt: skip
+        )
     console.print(table)
     console.print(f"of {answers.candidates:,} candidate{'' if answers.candidates == 1 else 's'}", style="dim")
 

@@ -19,21 +19,17 @@ def push(
     evaluation: Annotated[
         Path | None, typer.Option("--evaluation", metavar="FILE", help="What `hynt evaluate RUN --save FILE` wrote.")
     ] = None,
-    licence: Annotated[
-        str, typer.Option("--licence", help="Of the model, such as cc-by-4.0; else the graph's.")
-    ] = "",
+    licence: Annotated[str, typer.Option("--licence", help="Of the model, such as cc-by-4.0; else the graph's.")] = "",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier push left in DEST.")] = False,
     public: Annotated[bool, typer.Option("--public", help="Make a new repository on the hub public.")] = False,
     as_json: JsonFlag = False,
-) -> None:  # fmt: skip
+) -> None:
     """Give RUN away with a model card made from it. Weights are safetensors; nothing is a pickle."""
     from hynt.runs.run_graph import whole_run
     from hynt.sharing.pushing import push as give
 
     with whole_run():
-        result = give(
-            run, destination, evaluation=evaluation, licence=licence, overwrite=overwrite, private=not public
-        )  # fmt: skip
+        result = give(run, destination, evaluation=evaluation, licence=licence, overwrite=overwrite, private=not public)
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
 
 

@@ -54,9 +54,15 @@ def report(
     content = made.page.encode("utf-8", "backslashreplace")
     write_whole(out, content)
     result: dict[str, Any] = {
-        "run": str(run), "out": str(out), "bytes": len(content), **predictor.described(), "split": split,
-        "reads_of_split": made.measurements["reads_now"], "reused": made.reused, "sections": list(made.sections),
-    }  # fmt: skip
+        "run": str(run),
+        "out": str(out),
+        "bytes": len(content),
+        **predictor.described(),
+        "split": split,
+        "reads_of_split": made.measurements["reads_now"],
+        "reused": made.reused,
+        "sections": list(made.sections),
+    }
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, result))
 
 

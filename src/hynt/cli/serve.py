@@ -63,9 +63,20 @@ def serve(
     if audit is not None:
         check_audit(audit)
     settings = ServiceSettings(
-        _folder(run), host, port, token, tuple(allowed_hosts or ()), audit, device.value, batching, window / 1000,
-        queue=queue, answer_within=answer_within, grace=grace, log_questions=log_questions,
-    )  # fmt: skip
+        _folder(run),
+        host,
+        port,
+        token,
+        tuple(allowed_hosts or ()),
+        audit,
+        device.value,
+        batching,
+        window / 1000,
+        queue=queue,
+        answer_within=answer_within,
+        grace=grace,
+        log_questions=log_questions,
+    )
     _start_log(quiet)
     serve_run(settings, lambda url: _announce(url, run, as_json))
 
@@ -84,9 +95,10 @@ def _folder(run: str) -> Path:
 
 def _start_log(quiet: bool) -> None:
     logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING if quiet else logging.INFO,
+        stream=sys.stderr,
+        level=logging.WARNING if quiet else logging.INFO,
         format="%(asctime)s %(levelname)s %(message)s",
-    )  # fmt: skip
+    )
     for name in ("uvicorn.error", "asyncio"):  # our own log says what matters
         logging.getLogger(name).setLevel(logging.ERROR)
 

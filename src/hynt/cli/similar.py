@@ -46,7 +46,10 @@ def _print(console: Console, result: dict[str, Any]) -> None:
     table = Table("rank", "entity", "id", "type", "cosine")
     for other in result["similar"]:
         table.add_row(
-            str(other["rank"]), visible(other["name"]), visible(other["id"]), visible(other["type"]) or "-",
+            str(other["rank"]),
+            visible(other["name"]),
+            visible(other["id"]),
+            visible(other["type"]) or "-",
             f"{other['similarity']:.4f}",
-        )  # fmt: skip
+        )
     console.print(table)

@@ -30,9 +30,11 @@ class StatusLine:
             from rich.progress import BarColumn, Progress, TextColumn
 
             self._bar = Progress(
-                BarColumn(bar_width=20), TextColumn("{task.description}", markup=False),
-                console=Console(file=self._stream), transient=True,
-            )  # fmt: skip
+                BarColumn(bar_width=20),
+                TextColumn("{task.description}", markup=False),
+                console=Console(file=self._stream),
+                transient=True,
+            )
             self._task = self._bar.add_task(words, total=None)
             self._bar.start()
 

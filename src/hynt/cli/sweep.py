@@ -52,7 +52,9 @@ def sweep(
     storage: Annotated[
         str | None,
         typer.Option(
-            "--storage", metavar="WHERE", envvar="HYNT_SWEEP_STORAGE",
+            "--storage",
+            metavar="WHERE",
+            envvar="HYNT_SWEEP_STORAGE",
             help="A SQLite file or a postgresql:// URL; else a SQLite file in DIR.",
         ),
     ] = None,
@@ -65,7 +67,7 @@ def sweep(
     device: TrainingDevice = Device.AUTO,
     as_json: JsonFlag = False,
     save: SaveFile = None,
-) -> None:  # fmt: skip
+) -> None:
     """Try settings of MODEL on GRAPH, judged on its validation split. The test split is never read."""
     from hynt.sweeping.blind_copy import blind_copy
     from hynt.sweeping.plan import GRAPH, Plan, settled
@@ -92,9 +94,19 @@ def sweep(
         wanted, moved = wanted.for_epochs(base(wanted).schedule.epochs)
         settings, wanted = settled(base(wanted), metric, wanted, loaded)
     plan = Plan(
-        out, name, model, _plain(settings), wanted, _possible(trials, sampler, wanted), place, pruner.value,
-        sampler.value, seed, target, max(1, (os.cpu_count() or 1) // workers) if target == "cpu" else None,
-    )  # fmt: skip
+        out,
+        name,
+        model,
+        _plain(settings),
+        wanted,
+        _possible(trials, sampler, wanted),
+        place,
+        pruner.value,
+        sampler.value,
+        seed,
+        target,
+        max(1, (os.cpu_count() or 1) // workers) if target == "cpu" else None,
+    )
     spoken = {one.partition("=")[0] for one in said}
     result = _swept(plan, graph, workers, resume, {path: to for path, to in moved.items() if path not in spoken})
     if result["best"] is None:

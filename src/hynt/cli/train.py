@@ -137,7 +137,7 @@ def _trackers(names: list[str] | None) -> dict[str, Any]:
 
 def _trained(
     run: Any, device: Any, graph: str, out: Path, trackers: dict[str, Any], track_to: Path, team: Any
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     from hynt.distributed.launch import is_watched
     from hynt.runs.progress import Interrupted
     from hynt.tracking.tracker import Tracked

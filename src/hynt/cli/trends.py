@@ -32,8 +32,7 @@ def trends(
         typer.Option("--out", metavar="FILE", help="A .png or .svg picture, or a .csv table. May be said again."),
     ],
     over: Annotated[
-        str | None,
-        typer.Option("--over", help="The qualifier that is the axis; else the date that most facts carry."),
+        str | None, typer.Option("--over", help="The qualifier that is the axis; else the date that most facts carry.")
     ] = None,
     qualifiers: Annotated[
         list[str] | None,
@@ -114,9 +113,13 @@ def _print(console: Console, found: Trend, out: list[Path]) -> None:
     for one in found.series:
         covered = f"{one.covered[0]} of {one.covered[1]}" if one.covered and one.covered[1] else "-"
         table.add_row(
-            visible(one.name), str(int(one.trained_on.sum())), _error(found, one, trained_on=True),
-            str(int((~one.trained_on).sum())), _error(found, one, trained_on=False), covered,
-        )  # fmt: skip
+            visible(one.name),
+            str(int(one.trained_on.sum())),
+            _error(found, one, trained_on=True),
+            str(int((~one.trained_on).sum())),
+            _error(found, one, trained_on=False),
+            covered,
+        )
     console.print(table)
     for one in found.series:
         for note in one.notes:

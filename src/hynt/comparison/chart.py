@@ -22,9 +22,20 @@ PANELS = (
     ("number", "rmse", "number prediction, triplet RMSE"),
 )
 _COLOURS = (
-    "#1f6f6b", "#d9730d", "#3f77ad", "#8e44ad", "#c0392b", "#7f8c1d", "#16a085", "#e84393", "#5d4037", "#0984e3",
-    "#b8860b", "#6c5ce7", "#2d3436",
-)  # fmt: skip
+    "#1f6f6b",
+    "#d9730d",
+    "#3f77ad",
+    "#8e44ad",
+    "#c0392b",
+    "#7f8c1d",
+    "#16a085",
+    "#e84393",
+    "#5d4037",
+    "#0984e3",
+    "#b8860b",
+    "#6c5ce7",
+    "#2d3436",
+)
 _ROUND = [digit * 10.0**power for power in range(-1, 6) for digit in (1, 2, 5)]  # seconds
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*", "d")
 
@@ -51,7 +62,7 @@ def compare_figure(comparison: Mapping[str, Any], title: str) -> Figure:
 
 def _panel(
     axes: Axes, rows: Mapping[str, Mapping[str, Any]], trivial: Mapping[str, Any], task: str, metric: str
-) -> None:  # fmt: skip
+) -> None:
     for index, row in enumerate(rows.values()):
         reached = row["test"]["realistic"].get(task, {}).get("triplet", {}).get(metric)
         if reached is None:
@@ -82,9 +93,14 @@ def _panel(
         best = (min if metric == "rmse" else max)(found, key=lambda name: found[name])
         axes.axhline(found[best], color=GREY, linestyle=":", linewidth=1.2)
         axes.annotate(
-            best, (0.0, found[best]), xycoords=("axes fraction", "data"), xytext=(3, 3), textcoords="offset points",
-            color=GREY, fontsize=8,
-        )  # fmt: skip
+            best,
+            (0.0, found[best]),
+            xycoords=("axes fraction", "data"),
+            xytext=(3, 3),
+            textcoords="offset points",
+            color=GREY,
+            fontsize=8,
+        )
     if metric == "rmse" and found:
         axes.set_ylim(0, 2 * max(found.values()))  # a model that went astray must not flatten the others
     else:
@@ -96,8 +112,13 @@ def _handles(models: Sequence[str]) -> list[Any]:
 
     return [
         Line2D(
-            [], [], color=_COLOURS[index % len(_COLOURS)], marker=_MARKS[index % len(_MARKS)], markersize=6,
-            markeredgecolor="white", label=model,
+            [],
+            [],
+            color=_COLOURS[index % len(_COLOURS)],
+            marker=_MARKS[index % len(_MARKS)],
+            markersize=6,
+            markeredgecolor="white",
+            label=model,
         )
         for index, model in enumerate(models)
-    ]  # fmt: skip
+    ]

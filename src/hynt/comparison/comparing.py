@@ -57,9 +57,10 @@ def model_names(text: str) -> list[str]:
             found += [model for model, entry in MODELS.items() if entry.item_stream is not ItemStream.NONE]
         elif MODELS.get(name).item_stream is ItemStream.NONE:
             raise UsageError(
-                f"{name} learns nothing; its row stands in every comparison anyway.", where="--models",
+                f"{name} learns nothing; its row stands in every comparison anyway.",
+                where="--models",
                 advice="Leave it out.",
-            )  # fmt: skip
+            )
         else:
             found.append(name)
     if not found:
@@ -122,9 +123,7 @@ class Comparison:
     def _row(self, trial: Trial, listener: Listener, stopper: Stopper) -> dict[str, Any]:
         file = self.folder / "rows" / f"{_key(trial)}.json"
         if not file.exists():
-            row = run_trial(
-                self.place, trial, self.folder / "runs" / _key(trial), listener, stopper, listener.asked
-            )  # fmt: skip
+            row = run_trial(self.place, trial, self.folder / "runs" / _key(trial), listener, stopper, listener.asked)
             write_atomically(file, index_text(row))
         return read_index(file)
 
@@ -143,9 +142,10 @@ class Comparison:
         changed = graph_differences(read_index(file), mine)
         if changed:
             raise UsageError(
-                f"{self.folder} holds a comparison on another graph: {'; '.join(changed)}.", where="--out",
+                f"{self.folder} holds a comparison on another graph: {'; '.join(changed)}.",
+                where="--out",
                 advice="Choose another folder.",
-            )  # fmt: skip
+            )
 
     def _refuse_other_settings(self) -> None:
         """Before hours of training, not after them: rows made with other settings do not belong beside new ones."""
@@ -158,8 +158,9 @@ class Comparison:
             if changed:
                 raise UsageError(
                     f"{self.folder} holds a row of {trial.model} with other settings: {'; '.join(changed)}.",
-                    where="--out", advice="Choose another folder, or give the options it was made with.",
-                )  # fmt: skip
+                    where="--out",
+                    advice="Choose another folder, or give the options it was made with.",
+                )
 
 
 def _changes(old: Any, new: Any, path: str = "") -> Iterator[str]:

@@ -7,12 +7,16 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 COLUMNS: dict[str, tuple[str, str, str, int]] = {
-    "link MRR": ("link", "triplet", "mrr", 3), "H@1": ("link", "triplet", "hits@1", 3),
-    "H@3": ("link", "triplet", "hits@3", 3), "H@10": ("link", "triplet", "hits@10", 3),
-    "link all": ("link", "all", "mrr", 3), "relation MRR": ("relation", "triplet", "mrr", 3),
-    "relation all": ("relation", "all", "mrr", 3), "number RMSE": ("number", "triplet", "rmse", 4),
+    "link MRR": ("link", "triplet", "mrr", 3),
+    "H@1": ("link", "triplet", "hits@1", 3),
+    "H@3": ("link", "triplet", "hits@3", 3),
+    "H@10": ("link", "triplet", "hits@10", 3),
+    "link all": ("link", "all", "mrr", 3),
+    "relation MRR": ("relation", "triplet", "mrr", 3),
+    "relation all": ("relation", "all", "mrr", 3),
+    "number RMSE": ("number", "triplet", "rmse", 4),
     "number all": ("number", "all", "rmse", 4),
-}  # fmt: skip
+}
 """Title to task, scope, metric and digits; "all" counts questions about qualifiers too."""
 
 _SHORT = {"head": "h", "tail": "t", "relation": "r", "qualifier relation": "qr", "qualifier value": "qv"}
@@ -42,12 +46,17 @@ def cost_table(comparison: Mapping[str, Any]) -> Cells:
         limited = sum(row["budget_limited"] for row in rows)
         cells.append(
             [
-                model, reads_text(first), answers_text(first), f"{first['parameters']:,}",
-                f"{fmean(row['epochs'] for row in rows):.0f}", str(first["schedule_epochs"]),
+                model,
+                reads_text(first),
+                answers_text(first),
+                f"{first['parameters']:,}",
+                f"{fmean(row['epochs'] for row in rows):.0f}",
+                str(first["schedule_epochs"]),
                 f"{fmean(row['train_seconds'] for row in rows):.0f}",
-                _speed(rows), "yes" if limited else "no",
+                _speed(rows),
+                "yes" if limited else "no",
             ]
-        )  # fmt: skip
+        )
     for name, row in comparison["trivial"].items():
         cells.append([name, reads_text(row), answers_text(row), *["–"] * 6])
     return Cells(titles, cells)
@@ -71,9 +80,7 @@ def quality_table(comparison: Mapping[str, Any], ties: str = "realistic") -> Cel
     return Cells(["model", *COLUMNS], cells)
 
 
-def _metric(
-    rows: Sequence[Mapping[str, Any]], task: str, scope: str, metric: str, digits: int, ties: str
-) -> str:  # fmt: skip
+def _metric(rows: Sequence[Mapping[str, Any]], task: str, scope: str, metric: str, digits: int, ties: str) -> str:
     found = [row["test"][ties].get(task, {}).get(scope, {}).get(metric) for row in rows]
     values = [value for value in found if value is not None]
     if not values or (scope == "all" and not any(_answers_qualifiers(row, task) for row in rows)):

@@ -75,9 +75,7 @@ class Trial:
         schedule = replace(chosen.schedule, seconds=self.seconds)
         if self.fills_time:
             schedule = lasting(schedule, self.seconds)
-        validation = replace(
-            chosen.validation, seconds=self.seconds / self.validations, every=schedule.epochs
-        )  # fmt: skip
+        validation = replace(chosen.validation, seconds=self.seconds / self.validations, every=schedule.epochs)
         return replace(chosen, schedule=schedule, validation=validation)
 
     def planned_epochs(self, graph: KnowledgeGraph, device: torch.device) -> int:
@@ -124,18 +122,29 @@ def run_trial(
     run.count_read("test")
     found = _test(place, trial, loaded).evaluate(loaded.model, asked)
     return {
-        "model": trial.model, "preset": trial.preset, "seed": settings.seed, "changes": list(trial.changes),
-        **described(loaded.model), **trained(loaded, trial.planned_epochs(place.graph, place.device)), **judged(found),
-        "test_seconds": time.perf_counter() - began, "peak_memory_bytes": peak_memory(place.device),
+        "model": trial.model,
+        "preset": trial.preset,
+        "seed": settings.seed,
+        "changes": list(trial.changes),
+        **described(loaded.model),
+        **trained(loaded, trial.planned_epochs(place.graph, place.device)),
+        **judged(found),
+        "test_seconds": time.perf_counter() - began,
+        "peak_memory_bytes": peak_memory(place.device),
         "settings": to_mapping(settings),
-    }  # fmt: skip
+    }
 
 
 def _test(place: Place, trial: Trial, loaded: LoadedRun) -> Evaluator:
     evaluator = Evaluator(
-        loaded.graph, loaded.scaling, "test", checked_tasks(place.tasks), device=place.device,
-        literals=loaded.literals, described=loaded.described() | {"test_facts": trial.test_facts or "all"},
-    )  # fmt: skip
+        loaded.graph,
+        loaded.scaling,
+        "test",
+        checked_tasks(place.tasks),
+        device=place.device,
+        literals=loaded.literals,
+        described=loaded.described() | {"test_facts": trial.test_facts or "all"},
+    )
     return evaluator if trial.test_facts is None else SampledEvaluator.of(evaluator, trial.test_facts)
 
 
@@ -161,13 +170,19 @@ def trained(loaded: LoadedRun, planned: int) -> dict[str, Any]:
     seconds = median([line["seconds"] for line in whole[1:] or whole]) if whole else None
     facts = len(training_table(loaded.graph, loaded.settings))
     return {
-        "facts": facts, "epochs": reached, "schedule_epochs": planned if epochs else 0,
+        "facts": facts,
+        "epochs": reached,
+        "schedule_epochs": planned if epochs else 0,
         "budget_limited": was_cut and reached < planned,
-        "train_seconds": run.manifest["training"]["seconds"], "epoch_seconds": seconds,
-        "facts_per_second": facts / seconds if seconds else None, "batch_size": loaded.settings.batch_size,
-        "weights_of_epoch": loaded.epoch, "best": run.manifest["training"].get("best"),
-        "last_loss": epochs[-1]["loss"] if epochs else None, "curve": curve,
-    }  # fmt: skip
+        "train_seconds": run.manifest["training"]["seconds"],
+        "epoch_seconds": seconds,
+        "facts_per_second": facts / seconds if seconds else None,
+        "batch_size": loaded.settings.batch_size,
+        "weights_of_epoch": loaded.epoch,
+        "best": run.manifest["training"].get("best"),
+        "last_loss": epochs[-1]["loss"] if epochs else None,
+        "curve": curve,
+    }
 
 
 def _since_best(lines: Sequence[Mapping[str, Any]]) -> int:
@@ -178,14 +193,13 @@ def _since_best(lines: Sequence[Mapping[str, Any]]) -> int:
 
 def judged(found: Evaluation) -> dict[str, Any]:
     """All metrics under both tie rules, numbers also by relation in their own units, and the protocol."""
-    test = {
-        ties: {task: by_scope(questions, ties) for task, questions in found.per_question.items()} for ties in TIES
-    }  # fmt: skip
+    test = {ties: {task: by_scope(questions, ties) for task, questions in found.per_question.items()} for ties in TIES}
     mapping = found.to_mapping()
     return {
-        "test": test, "per_relation": mapping.get("number", {}).get("per_relation", []),
+        "test": test,
+        "per_relation": mapping.get("number", {}).get("per_relation", []),
         "protocol": mapping["protocol"],
-    }  # fmt: skip
+    }
 
 
 def trivial_rows(place: Place, settings: RunSettings) -> dict[str, dict[str, Any]]:

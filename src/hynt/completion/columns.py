@@ -71,10 +71,15 @@ class AnswerRows:
         place = pa.array(found.candidate + np.where(kind == RELATION_KIND, self.graph.vocabulary.entity_count, 0))
         ids, labels = self._names
         return _table(
-            len(owner), question=pa.array(number[owner]), kind=_KINDS.take(pa.array(kind)), rank=pa.array(rank),
-            id=ids.take(place), label=labels.take(place), probability=pa.array(found.probability),
+            len(owner),
+            question=pa.array(number[owner]),
+            kind=_KINDS.take(pa.array(kind)),
+            rank=pa.array(rank),
+            id=ids.take(place),
+            label=labels.take(place),
+            probability=pa.array(found.probability),
             known=self._splits.take(pa.array(found.splits)),
-        )  # fmt: skip
+        )
 
     def numbers(self, number: Ids, relation: Ids, found: NumberColumns) -> pa.Table:
         """Rows of numbers; `number` (n,) and `relation` (n,) of each question."""
@@ -85,19 +90,23 @@ class AnswerRows:
             format_quantity(value, unit) for value, unit in zip(found.value.tolist(), units.to_pylist(), strict=True)
         ]
         return _table(
-            len(number), question=pa.array(number), kind=_KINDS.take(pa.array(np.full(len(number), NUMBER_KIND))),
-            rank=pa.array(np.ones(len(number), dtype=np.int32)), value=pa.array(found.value),
-            text=pa.array(texts, pa.string()), unit=units, low=pa.array(found.low, mask=without),
-            high=pa.array(found.high, mask=without), known=self._splits.take(pa.array(bits)),
+            len(number),
+            question=pa.array(number),
+            kind=_KINDS.take(pa.array(np.full(len(number), NUMBER_KIND))),
+            rank=pa.array(np.ones(len(number), dtype=np.int32)),
+            value=pa.array(found.value),
+            text=pa.array(texts, pa.string()),
+            unit=units,
+            low=pa.array(found.low, mask=without),
+            high=pa.array(found.high, mask=without),
+            known=self._splits.take(pa.array(bits)),
             known_value=pa.array(nearest, mask=~has_known),
-        )  # fmt: skip
+        )
 
     def errors(self, problems: Sequence[tuple[int, str]]) -> pa.Table:
         """A row for each question, by its number, that has no answer."""
         numbers, texts = zip(*problems, strict=True) if problems else ((), ())
-        return _table(
-            len(problems), question=pa.array(numbers, pa.int64()), error=pa.array(texts, pa.string())
-        )  # fmt: skip
+        return _table(len(problems), question=pa.array(numbers, pa.int64()), error=pa.array(texts, pa.string()))
 
 
 def in_order(tables: Sequence[pa.Table]) -> pa.Table:

@@ -20,15 +20,7 @@ from hynt.asking.asked_facts import AskedFacts
 from hynt.asking.number_relations import within_reach
 from hynt.asking.question import AskedFact, ask
 from hynt.batches.number_scaling import NumberScaling
-from hynt.completion.names import (
-    FOUND,
-    FOUND_IN_ANOTHER_CASE,
-    IS_HOLE,
-    MISSING,
-    UNKNOWN,
-    BulkNames,
-    FoundNames,
-)
+from hynt.completion.names import FOUND, FOUND_IN_ANOTHER_CASE, IS_HOLE, MISSING, UNKNOWN, BulkNames, FoundNames
 from hynt.completion.question_files import WrittenQuestions
 from hynt.completion.tried import RelationsOfUnits, Tried, tried
 from hynt.errors import UsageError
@@ -161,9 +153,15 @@ class QuestionEncoder:
         value = number.fill_null(0.0).to_numpy(zero_copy_only=False)
         written = pc.coalesce(literal, number.cast(pa.string()))
         return _Values(
-            found, self._entities.find(entity), value, has_number, written,
-            same.to_numpy(zero_copy_only=False) & np.isfinite(value), unit, np.isfinite(value),
-        )  # fmt: skip
+            found,
+            self._entities.find(entity),
+            value,
+            has_number,
+            written,
+            same.to_numpy(zero_copy_only=False) & np.isfinite(value),
+            unit,
+            np.isfinite(value),
+        )
 
     def _fits(self, values: _Values) -> Flags:
         """(n,) whether relation and value are resolved, or one of them is the hole, without a closer look."""
@@ -235,9 +233,13 @@ class QuestionEncoder:
         is_number = self._is_number[relation] & (position != HEAD)
         kind = np.where(position % 2 == 1, RELATION_KIND, np.where(is_number, NUMBER_KIND, ENTITY_KIND))
         return AskedFacts(
-            table, np.arange(len(chosen) + 1, dtype=np.int64), position.astype(np.int64), kind.astype(np.int64),
-            np.where(kind == RELATION_KIND, 0, relation), np.zeros(len(chosen), dtype=np.bool_),
-        )  # fmt: skip
+            table,
+            np.arange(len(chosen) + 1, dtype=np.int64),
+            position.astype(np.int64),
+            kind.astype(np.int64),
+            np.where(kind == RELATION_KIND, 0, relation),
+            np.zeros(len(chosen), dtype=np.bool_),
+        )
 
     def _filled(
         self, values: _Values, chosen: Ids

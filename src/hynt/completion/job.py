@@ -28,9 +28,13 @@ def job_of(predictor: Predictor, questions: Path, wanted: Wanted, on_error: OnEr
     return {
         "run": weights or f"unfinished, epoch {loaded.epoch}",
         "calibration": predictor.calibration.to_mapping(loaded.graph.vocabulary),
-        "questions": sha256_of(questions), "top": wanted.top, "level": wanted.level,
-        "candidates": sorted(wanted.candidates), "on_error": on_error, "hynt": __version__,
-    }  # fmt: skip
+        "questions": sha256_of(questions),
+        "top": wanted.top,
+        "level": wanted.level,
+        "candidates": sorted(wanted.candidates),
+        "on_error": on_error,
+        "hynt": __version__,
+    }
 
 
 def begun(work: WorkFolder, job: dict[str, Any], *, resume: bool) -> int | None:
@@ -40,17 +44,19 @@ def begun(work: WorkFolder, job: dict[str, Any], *, resume: bool) -> int | None:
         return None
     if not resume:
         raise UsageError(
-            "a job was stopped before it was done with this output.", where=str(work.path),
+            "a job was stopped before it was done with this output.",
+            where=str(work.path),
             advice="Say --resume to go on with it, or remove this folder to begin anew.",
-        )  # fmt: skip
+        )
     found = state.get("job")
     changed = [name for name in job if not isinstance(found, dict) or found.get(name) != job[name]]
     if changed:
         told = "; ".join(_difference(name, found, job) for name in changed)
         raise UsageError(
-            f"the stopped job is not this one: {told}.", where=str(work.path),
+            f"the stopped job is not this one: {told}.",
+            where=str(work.path),
             advice="Ask as before, or remove this folder to begin anew.",
-        )  # fmt: skip
+        )
     return int(state.get("questions") or 0)
 
 

@@ -54,9 +54,17 @@ class ProposalAnswers:
         at = np.flatnonzero(fine & (so_far - before[owner] <= self._top))
         rows, nothing = owner[at], np.zeros(len(at))
         return Proposals(
-            asked.table.take(rows), found.candidate[at], nothing, nothing, nothing, nothing, found.probability[at],
-            batch.share[rows], batch.peers[rows], np.zeros(len(at), dtype=np.bool_),
-        )  # fmt: skip
+            asked.table.take(rows),
+            found.candidate[at],
+            nothing,
+            nothing,
+            nothing,
+            nothing,
+            found.probability[at],
+            batch.share[rows],
+            batch.peers[rows],
+            np.zeros(len(at), dtype=np.bool_),
+        )
 
     def _numbers(self, batch: MissingBatch, chosen: Ids) -> Proposals:
         """The number for each question; its probability is that of its interval to hold the truth."""
@@ -69,10 +77,17 @@ class ProposalAnswers:
         at = np.flatnonzero(found.has_interval & (spread > 0))
         rows, width = chosen[at], self._widths(relation[at], found.value[at])
         return Proposals(
-            asked.table.take(rows), np.zeros(len(at), dtype=np.int64), found.value[at], found.low[at], found.high[at],
-            width / spread[at], np.full(len(at), self._level), batch.share[rows],
-            batch.peers[rows], np.ones(len(at), dtype=np.bool_),
-        )  # fmt: skip
+            asked.table.take(rows),
+            np.zeros(len(at), dtype=np.int64),
+            found.value[at],
+            found.low[at],
+            found.high[at],
+            width / spread[at],
+            np.full(len(at), self._level),
+            batch.share[rows],
+            batch.peers[rows],
+            np.ones(len(at), dtype=np.bool_),
+        )
 
     def _widths(self, relation: Ids, value: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n,) of the intervals around these answers; without end where the answer is none that can be."""

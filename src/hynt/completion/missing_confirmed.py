@@ -38,7 +38,4 @@ def confirmed(proposals: Proposals, graph: KnowledgeGraph, hidden: Collection[st
     inside = (numbers.answers >= proposals.low[owner]) & (numbers.answers <= proposals.high[owner])
     has_number = np.diff(numbers.offsets) > 0
     in_interval = np.bincount(owner[inside], minlength=len(proposals)) > 0
-    return (
-        np.where(proposals.is_number, has_number, met),
-        np.where(proposals.is_number, in_interval, met & agrees),
-    )
+    return (np.where(proposals.is_number, has_number, met), np.where(proposals.is_number, in_interval, met & agrees))

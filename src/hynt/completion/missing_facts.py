@@ -116,9 +116,10 @@ def _chosen(predictor: Predictor, peers: Peers, wanted: Proposing) -> Ids:
     if unused:
         label = predictor.graph.relation_labels[unused[0]]
         raise UsageError(
-            f"no fact has the relation {label!r}: it stands only in qualifiers.", where="relations",
+            f"no fact has the relation {label!r}: it stands only in qualifiers.",
+            where="relations",
             advice="Name relations of facts.",
-        )  # fmt: skip
+        )
     return np.array(named, dtype=np.int64)
 
 

@@ -81,9 +81,7 @@ class Proposals:
 
     def first(self, count: int) -> Proposals:
         """The best: likelier ones first, then narrower intervals, then those that more peers have."""
-        order = np.lexsort(
-            (self.table.head, self.table.relation, -self.share, self.width, -self.probability)
-        )  # fmt: skip
+        order = np.lexsort((self.table.head, self.table.relation, -self.share, self.width, -self.probability))
         return self.take(order[:count].astype(np.int64))
 
     def at_most(self, count: int) -> Proposals:
@@ -109,9 +107,7 @@ class Proposals:
     def rows(self, graph: KnowledgeGraph) -> pa.Table:
         """A table of `PROPOSAL_SCHEMA`."""
         sentences = Sentences(graph)
-        rows = [
-            self._row(number, fact, sentences) for number, fact in enumerate(self.facts(graph))
-        ]  # fmt: skip
+        rows = [self._row(number, fact, sentences) for number, fact in enumerate(self.facts(graph))]
         return pa.Table.from_pylist(rows, schema=PROPOSAL_SCHEMA)
 
     def _row(self, number: int, fact: Fact, sentences: Sentences) -> dict[str, Any]:
@@ -119,15 +115,22 @@ class Proposals:
         pairs = [{"relation": relation, **_columns(value)} for relation, value in fact.qualifiers]
         tail = {f"tail_{name}": value for name, value in _columns(fact.tail).items()}
         return {
-            "rank": number + 1, "head": fact.head, "relation": fact.relation, **tail, "qualifiers": pairs,
-            "head_label": sentences.entity(fact.head), "relation_label": sentences.relation(fact.relation),
-            "tail_label": sentences.value(fact.tail), "sentence": sentences.fact(fact),
+            "rank": number + 1,
+            "head": fact.head,
+            "relation": fact.relation,
+            **tail,
+            "qualifiers": pairs,
+            "head_label": sentences.entity(fact.head),
+            "relation_label": sentences.relation(fact.relation),
+            "tail_label": sentences.value(fact.tail),
+            "sentence": sentences.fact(fact),
             "probability": float(self.probability[number]),
             "low": float(self.low[number]) if is_number else None,
             "high": float(self.high[number]) if is_number else None,
             "relative_width": float(self.width[number]) if is_number else None,
-            "share": float(self.share[number]), "peers": int(self.peers[number]),
-        }  # fmt: skip
+            "share": float(self.share[number]),
+            "peers": int(self.peers[number]),
+        }
 
 
 def _columns(value: str | Number) -> dict[str, Any]:

@@ -84,11 +84,13 @@ class MissingQuestions:
         is_number = self._predictor.graph.vocabulary.relation_is_number[usual.relation[0]]
         table = usual.take(np.zeros(count, dtype=np.int64))
         asked = AskedFacts(
-            replace(table, head=lacking.entity.astype(np.int32)), np.arange(count + 1, dtype=np.int64),
+            replace(table, head=lacking.entity.astype(np.int32)),
+            np.arange(count + 1, dtype=np.int64),
             np.full(count, TAIL, dtype=np.int64),
             np.full(count, NUMBER_KIND if is_number else ENTITY_KIND, dtype=np.int64),
-            table.relation.astype(np.int64), np.zeros(count, dtype=np.bool_),
-        )  # fmt: skip
+            table.relation.astype(np.int64),
+            np.zeros(count, dtype=np.bool_),
+        )
         return MissingBatch(asked, lacking.share, lacking.peers)
 
 
@@ -100,6 +102,7 @@ def _pieces(lacking: Lacking) -> Iterator[Lacking]:
 
 def _joined(parts: list[MissingBatch]) -> MissingBatch:
     return MissingBatch(
-        AskedFacts.concatenated([part.asked for part in parts]), np.concatenate([part.share for part in parts]),
+        AskedFacts.concatenated([part.asked for part in parts]),
+        np.concatenate([part.share for part in parts]),
         np.concatenate([part.peers for part in parts]),
-    )  # fmt: skip
+    )

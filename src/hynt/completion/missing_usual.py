@@ -46,10 +46,17 @@ def usual_qualifiers(facts: FactTable, relation: int, graph: KnowledgeGraph) -> 
 def _qualifier_keys(own: FactTable, relation_is_number: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """(n, 2) equal where the qualifiers are, whatever head and tail are."""
     same = FactTable(
-        np.zeros_like(own.head), own.relation, np.zeros_like(own.tail_entity), np.zeros_like(own.tail_number),
-        own.tail_literal, own.offsets, own.qualifier_relation, own.qualifier_entity, own.qualifier_number,
+        np.zeros_like(own.head),
+        own.relation,
+        np.zeros_like(own.tail_entity),
+        np.zeros_like(own.tail_number),
+        own.tail_literal,
+        own.offsets,
+        own.qualifier_relation,
+        own.qualifier_entity,
+        own.qualifier_number,
         own.qualifier_literal,
-    )  # fmt: skip
+    )
     keys: NDArray[np.uint64] = question_keys(same, relation_is_number)[component_starts(same)[:-1]]
     return keys
 
@@ -58,7 +65,14 @@ def _bare(own: FactTable) -> FactTable:
     first = own.take(np.zeros(1, dtype=np.int64))
     none = slice(0, 0)
     return FactTable(
-        first.head, first.relation, first.tail_entity, first.tail_number, first.tail_literal,
-        np.zeros(2, dtype=np.int64), first.qualifier_relation[none], first.qualifier_entity[none],
-        first.qualifier_number[none], first.qualifier_literal[none],
-    )  # fmt: skip
+        first.head,
+        first.relation,
+        first.tail_entity,
+        first.tail_number,
+        first.tail_literal,
+        np.zeros(2, dtype=np.int64),
+        first.qualifier_relation[none],
+        first.qualifier_entity[none],
+        first.qualifier_number[none],
+        first.qualifier_literal[none],
+    )

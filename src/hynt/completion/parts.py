@@ -44,9 +44,10 @@ class WorkFolder:
             found = None
         if not isinstance(found, dict):
             raise UsageError(
-                "the state of the stopped job cannot be read.", where=str(self.path),
+                "the state of the stopped job cannot be read.",
+                where=str(self.path),
                 advice="Remove this folder to begin anew.",
-            )  # fmt: skip
+            )
         return found
 
     def begin(self, state: Mapping[str, Any]) -> None:
@@ -66,9 +67,10 @@ class WorkFolder:
                 found.append((path, int(meta[_COUNT])))
             except (OSError, pa.ArrowException, KeyError, ValueError):
                 raise UsageError(
-                    "a finished part is missing or damaged.", where=str(path),
+                    "a finished part is missing or damaged.",
+                    where=str(path),
                     advice=f"Remove the folder {self.path} to begin anew.",
-                ) from None  # fmt: skip
+                ) from None
         return found
 
     def add(self, tables: Iterator[tuple[pa.Table, int]]) -> int:
@@ -127,6 +129,7 @@ def _writing(out: Path) -> Iterator[None]:
         yield
     except OSError as problem:
         raise DataError(
-            f"the answers cannot be written: {problem.strerror or problem}.", where=str(out),
+            f"the answers cannot be written: {problem.strerror or problem}.",
+            where=str(out),
             advice="Make room or choose another place; with --resume the job goes on where it stopped.",
-        ) from None  # fmt: skip
+        ) from None

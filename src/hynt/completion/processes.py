@@ -21,9 +21,7 @@ Batch = tuple[CheckedBatch | None, int, float]
 """A batch that this process answers, or None where another does; its questions; the share of the file read by then."""
 
 
-def own_batches(
-    file: QuestionFile, answers: BatchAnswers, size: int, skip: int, team: Alone
-) -> Iterator[Batch]:  # fmt: skip
+def own_batches(file: QuestionFile, answers: BatchAnswers, size: int, skip: int, team: Alone) -> Iterator[Batch]:
     """All batches of a file, resolved where this process answers them."""
     for index, written in enumerate(file.batches(size, skip)):
         share = file.done()
@@ -33,7 +31,7 @@ def own_batches(
 
 def answered_together(
     batches: Iterator[Batch], answers: BatchAnswers, team: Alone
-) -> Iterator[tuple[pa.Table, int, float]]:  # fmt: skip
+) -> Iterator[tuple[pa.Table, int, float]]:
     """The rows of every batch, in the order of the file; on all processes but the first, nothing."""
     while group := list(islice(batches, team.world)):
         own = group[team.rank][0] if team.rank < len(group) else None

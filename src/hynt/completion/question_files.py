@@ -19,9 +19,13 @@ from hynt.graph.fact import Number
 _VALUE = [("entity", pa.string()), ("number", pa.float64()), ("literal", pa.string()), ("unit", pa.string())]
 PAIR = pa.struct([("relation", pa.string()), *_VALUE])
 QUESTION_SCHEMA = pa.schema(
-    [("head", pa.string()), ("relation", pa.string()), *((f"tail_{name}", kind) for name, kind in _VALUE),
-     ("qualifiers", pa.list_(PAIR))]
-)  # fmt: skip
+    [
+        ("head", pa.string()),
+        ("relation", pa.string()),
+        *((f"tail_{name}", kind) for name, kind in _VALUE),
+        ("qualifiers", pa.list_(PAIR)),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -86,9 +90,10 @@ def open_questions(path: Path) -> QuestionFile:
     if endings and endings[-1] in (".parquet", ".pq") and path.suffix.lower() == endings[-1]:
         return ParquetQuestions(path)
     raise UsageError(
-        "the name does not say what the file holds.", where=str(path),
+        "the name does not say what the file holds.",
+        where=str(path),
         advice="Questions are read from .jsonl (also .jsonl.gz, .jsonl.zst) and .parquet files.",
-    )  # fmt: skip
+    )
 
 
 def _value(given: dict[str, Any], what: str) -> Any:

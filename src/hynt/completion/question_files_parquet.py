@@ -79,11 +79,16 @@ def _columns(table: pa.Table, is_plain: bool) -> pa.RecordBatch:
     unit = column("tail_unit" if "tail_unit" in table.schema.names else "unit", pa.string())
     return pa.record_batch(
         [
-            column("head", pa.string()), column("relation", pa.string()), entity, number,
-            column("tail_literal", pa.string()), unit, _qualifiers(table),
+            column("head", pa.string()),
+            column("relation", pa.string()),
+            entity,
+            number,
+            column("tail_literal", pa.string()),
+            unit,
+            _qualifiers(table),
         ],
         schema=QUESTION_SCHEMA,
-    )  # fmt: skip
+    )
 
 
 def _qualifiers(table: pa.Table) -> pa.ListArray:
@@ -112,6 +117,7 @@ def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
 def _broken(path: Path, problem: Exception) -> UsageError:
     lines = str(problem).splitlines()
     return UsageError(
-        f"is no readable Parquet file: {lines[0].rstrip('.') if lines else type(problem).__name__}.", where=str(path),
+        f"is no readable Parquet file: {lines[0].rstrip('.') if lines else type(problem).__name__}.",
+        where=str(path),
         advice="It is incomplete, damaged or of another kind: write it again.",
-    )  # fmt: skip
+    )

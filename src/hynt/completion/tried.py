@@ -78,9 +78,13 @@ def tried(base: AskedFacts, relations: list[Ids], scaling: NumberScaling | None)
     rows = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     few = chosen.astype(np.int64)
     asked = AskedFacts(
-        replace(table, relation=main, qualifier_relation=pairs), rows, base.position[few], base.kind[few],
-        base.relation[few], np.ones(len(few), dtype=np.bool_),
-    )  # fmt: skip
+        replace(table, relation=main, qualifier_relation=pairs),
+        rows,
+        base.position[few],
+        base.kind[few],
+        base.relation[few],
+        np.ones(len(few), dtype=np.bool_),
+    )
     return Tried(asked, few)
 
 

@@ -21,6 +21,13 @@ from hynt.config.overrides import with_overrides
 from hynt.config.toml_files import dump_toml, load_toml, read_toml, to_toml
 
 __all__ = [
-    "Constraint", "Range", "dump_toml", "from_mapping", "load_toml", "read_toml", "to_mapping", "to_toml",
+    "Constraint",
+    "Range",
+    "dump_toml",
+    "from_mapping",
+    "load_toml",
+    "read_toml",
+    "to_mapping",
+    "to_toml",
     "with_overrides",
-]  # fmt: skip
+]

@@ -51,9 +51,14 @@ class CreationResult:
 
 
 def create_graph(
-    source: str, dump: Path, out: Path, options: CreationOptions | None = None, *, overwrite: bool = False,
+    source: str,
+    dump: Path,
+    out: Path,
+    options: CreationOptions | None = None,
+    *,
+    overwrite: bool = False,
     progress: Progress = lambda state: None,
-) -> CreationResult:  # fmt: skip
+) -> CreationResult:
     """Make a graph from a dump and save it as a folder."""
     options = options or CreationOptions()
     check_target(out, overwrite=overwrite)
@@ -112,12 +117,18 @@ class _Build:
         size = options.part_bytes or min(max(self.bytes_total // 500, _SMALLEST_PART), _LARGEST_PART)
         self.work.open(
             {
-                "source": self.source, "files": identity_of(self.files), "selection": self.selection.digest(),
-                "language": settings.language, "keep_text": settings.keep_text,
-                "preferred_only": settings.preferred_only, "subclasses": settings.subclasses,
-                "mediators": sorted(mediators), "part_bytes": size, "longest_line": options.longest_line,
+                "source": self.source,
+                "files": identity_of(self.files),
+                "selection": self.selection.digest(),
+                "language": settings.language,
+                "keep_text": settings.keep_text,
+                "preferred_only": settings.preferred_only,
+                "subclasses": settings.subclasses,
+                "mediators": sorted(mediators),
+                "part_bytes": size,
+                "longest_line": options.longest_line,
             }
-        )  # fmt: skip
+        )
         scan = Scan(self.files, self._scanned)
         self.selection, settings = prepared(self.kind, scan, self.selection, settings, self.work)
         self.mediator_types = len(settings.mediator_types)
@@ -148,14 +159,17 @@ class _Build:
         engine.give(
             "settings",
             settings_table(
-                {"selection": "closed" if self.selection.is_closed else "open",
-                 # Wikidata has a line for every entity: what has none was deleted.
-                 "values_are_entities": "no" if self.source == "wikidata" else "yes",
-                 "unknown_units": options.unknown_units,
-                 "other_units": options.other_units, "max_qualifiers": options.max_qualifiers,
-                 "long_facts": options.long_facts}
+                {
+                    "selection": "closed" if self.selection.is_closed else "open",
+                    # Wikidata has a line for every entity: what has none was deleted.
+                    "values_are_entities": "no" if self.source == "wikidata" else "yes",
+                    "unknown_units": options.unknown_units,
+                    "other_units": options.other_units,
+                    "max_qualifiers": options.max_qualifiers,
+                    "long_facts": options.long_facts,
+                }
             ),
-        )  # fmt: skip
+        )
         tables: dict[str, list[Path]] = {}
         prelude = prelude_of(self.source)
         if prelude is None:
@@ -204,22 +218,30 @@ class _Build:
             **assembly.report,
             "files": [path.name for path in self.files],
             "selection": {
-                "asked": self.selection.asked, "unmapped": self.selection.unmapped,
-                "types": sorted(options.types), "classes": len(self.selection.types), "named": named,
+                "asked": self.selection.asked,
+                "unmapped": self.selection.unmapped,
+                "types": sorted(options.types),
+                "classes": len(self.selection.types),
+                "named": named,
             },
             "units": {
-                "rule": options.units, "unknown": options.unknown_units, "other": options.other_units,
+                "rule": options.units,
+                "unknown": options.unknown_units,
+                "other": options.other_units,
                 "not_convertible": self.unknown_units[:_LOSSES_LISTED],
                 "losses": rows_of(tables["unit_losses"])[:_LOSSES_LISTED],
             },
             "qualifier_limit": options.max_qualifiers,
             **({"mediator_types": self.mediator_types} if self.source == "freebase" else {}),
-        }  # fmt: skip
+        }
         if self.books.facts.kept <= _STATISTICS_FACTS:
             from dataclasses import asdict
 
             making["statistics"] = asdict(graph_statistics(assembly.to_graph()).counts)
         return Manifest(
-            name=options.name or self.out.name, source=self.dump.name, format=self.source, licence=options.licence,
+            name=options.name or self.out.name,
+            source=self.dump.name,
+            format=self.source,
+            licence=options.licence,
             importing=making,
-        )  # fmt: skip
+        )

@@ -95,9 +95,10 @@ class DumpStream:
 
     def _broken(self, what: str) -> DataError:
         return DataError(
-            f"the compressed data {what}.", where=str(self._path),
+            f"the compressed data {what}.",
+            where=str(self._path),
             advice="The file is incomplete or was changed: get it again.",
-        )  # fmt: skip
+        )
 
 
 class _GzipFile:

@@ -117,9 +117,10 @@ def _in_processes(
             take(future.result())
     except BrokenProcessPool:
         raise DataError(
-            "a process that parses was ended from outside, perhaps for want of memory.", where=str(work.folder),
+            "a process that parses was ended from outside, perhaps for want of memory.",
+            where=str(work.folder),
             advice="Run the command again: it goes on with the parts that are done. Fewer --workers need less memory.",
-        ) from None  # fmt: skip
+        ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

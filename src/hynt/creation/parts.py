@@ -43,9 +43,15 @@ class PartJob(NamedTuple):
 
 
 def cut(
-    task: Task, kind: DumpSource, select: Selector, part_bytes: int, *, longest: int = LONGEST_LINE, threads: int = 0,
+    task: Task,
+    kind: DumpSource,
+    select: Selector,
+    part_bytes: int,
+    *,
+    longest: int = LONGEST_LINE,
+    threads: int = 0,
     tell: Callable[[int], None] = lambda taken: None,
-) -> Iterator[PartJob]:  # fmt: skip
+) -> Iterator[PartJob]:
     """The parts of a task. `tell` hears how many bytes of the file were taken."""
     stream = DumpStream(Path(task.path), max(task.start - 1, 0), threads)
     try:
@@ -105,10 +111,14 @@ def build(job: PartJob, parse: Parser, parts: Path, *, longest: int = LONGEST_LI
         table.add(parsed)
     counts.update(table.counts)
     summary = PartSummary(
-        job.number, job.file, job.start, job.end,
-        {f"{scope}:{reason}": number for (scope, reason), number in sorted(counts.items()) if number}, rejects,
+        job.number,
+        job.file,
+        job.start,
+        job.end,
+        {f"{scope}:{reason}": number for (scope, reason), number in sorted(counts.items()) if number},
+        rejects,
         sorted(table.units),
-    )  # fmt: skip
+    )
     return write_part(parts, summary, table.tables())
 
 
@@ -186,7 +196,4 @@ class _Rows:
         rows = pa.table(
             [pa.array(column, field.type) for column, field in zip(self._columns, ROWS, strict=True)], schema=ROWS
         )
-        return {
-            "parsed": rows, "names": table(self._names, NAMES),
-            "redirects": table(self._redirects, REDIRECTS),
-        }  # fmt: skip
+        return {"parsed": rows, "names": table(self._names, NAMES), "redirects": table(self._redirects, REDIRECTS)}

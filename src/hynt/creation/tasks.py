@@ -34,8 +34,11 @@ def find_files(source: Path, kind: DumpSource) -> list[Path]:
     if not source.is_dir():
         return [source]
     try:
-        found = [path for path in source.iterdir()
-                 if bare_name(path.name).endswith(kind.suffixes) and not path.name.startswith(".")]  # fmt: skip
+        found = [
+            path
+            for path in source.iterdir()
+            if bare_name(path.name).endswith(kind.suffixes) and not path.name.startswith(".")
+        ]
     except OSError as problem:
         raise unreadable(source, problem) from None
     if not found:
@@ -43,16 +46,18 @@ def find_files(source: Path, kind: DumpSource) -> list[Path]:
         raise DataError(
             f"no files of a {kind.name} dump in this folder: looked for {wanted}, plain or with "
             f"{', '.join(COMPRESSION_SUFFIXES)}.",
-            where=str(source), advice="Give the dump itself, or the folder that holds its parts.",
-        )  # fmt: skip
+            where=str(source),
+            advice="Give the dump itself, or the folder that holds its parts.",
+        )
     by_name: dict[str, Path] = {}
     for path in sorted(found, key=lambda path: _natural(path.name)):
         rival = by_name.setdefault(bare_name(path.name), path)
         if rival is not path:
             raise DataError(
-                f"{rival.name} and {path.name} look like the same part twice.", where=str(source),
+                f"{rival.name} and {path.name} look like the same part twice.",
+                where=str(source),
                 advice="Keep one of them in the folder.",
-            )  # fmt: skip
+            )
     return list(by_name.values())
 
 

@@ -11,9 +11,14 @@ from hynt.graph.fact import DATE_UNIT
 from hynt.graph.units.conversion import lookup
 
 UNITS = pa.schema(
-    [("unit", pa.string()), ("factor", pa.float64()), ("divisor", pa.float64()), ("shift", pa.float64()),
-     ("si_unit", pa.string())]
-)  # fmt: skip
+    [
+        ("unit", pa.string()),
+        ("factor", pa.float64()),
+        ("divisor", pa.float64()),
+        ("shift", pa.float64()),
+        ("si_unit", pa.string()),
+    ]
+)
 
 
 def unit_rows(names: Iterable[str], rule: UnitRule) -> tuple[pa.Table, list[str]]:

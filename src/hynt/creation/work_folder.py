@@ -60,14 +60,16 @@ class WorkFolder:
                 if plan.read_text(encoding="utf-8") != text:
                     raise UsageError(
                         "this work folder was begun for another build: another dump, other entities or options.",
-                        where=str(self.folder), advice="Remove it, or give another with --work.",
-                    )  # fmt: skip
+                        where=str(self.folder),
+                        advice="Remove it, or give another with --work.",
+                    )
             else:
                 if self.folder.exists() and any(self.folder.iterdir()):
                     raise UsageError(
-                        "this folder is not empty and no work folder.", where=str(self.folder),
+                        "this folder is not empty and no work folder.",
+                        where=str(self.folder),
                         advice="Give another with --work.",
-                    )  # fmt: skip
+                    )
                 self.parts.mkdir(parents=True, exist_ok=True)
                 write_atomically(plan, text.encode())
             self.parts.mkdir(parents=True, exist_ok=True)

@@ -100,19 +100,26 @@ def _free_port() -> int:
 
 def _start(
     arguments: Sequence[str], rank: int, processes: int, port: int, said: IO[bytes], result: IO[bytes] | None
-) -> subprocess.Popen[bytes]:  # fmt: skip
+) -> subprocess.Popen[bytes]:
     place = {
-        "RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": processes, "LOCAL_WORLD_SIZE": processes,
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, _WATCHED: 1,
-    }  # fmt: skip
+        "RANK": rank,
+        "LOCAL_RANK": rank,
+        "WORLD_SIZE": processes,
+        "LOCAL_WORLD_SIZE": processes,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+        _WATCHED: 1,
+    }
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     usual = {"OMP_NUM_THREADS": str(max(1, cores // processes)), "GLOO_SOCKET_IFNAME": _loopback()}
     environment = usual | dict(os.environ) | {name: str(value) for name, value in place.items()}
     quiet = rank > 0
     return subprocess.Popen(
-        [*PROGRAM, *arguments], env=environment,
-        stdout=result or (subprocess.DEVNULL if quiet else None), stderr=said if quiet else None,
-    )  # fmt: skip
+        [*PROGRAM, *arguments],
+        env=environment,
+        stdout=result or (subprocess.DEVNULL if quiet else None),
+        stderr=said if quiet else None,
+    )
 
 
 def _loopback() -> str:

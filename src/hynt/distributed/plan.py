@@ -134,9 +134,10 @@ class SharedStream:
     def __init__(self, stream: ItemStream, rank: int, world: int) -> None:
         if not isinstance(stream, MaskedFacts | MaskedComponents | GroupedQuestions):
             raise UsageError(
-                "this model's training cannot be shared among processes.", where="--processes",
+                "this model's training cannot be shared among processes.",
+                where="--processes",
                 advice="Train it in one process; hynt, gran, ram, stare and hy-transformer can be shared.",
-            )  # fmt: skip
+            )
         self._stream, self._rank, self._world = stream, rank, world
         self.parts, self.item_count = stream.parts, stream.item_count
 

@@ -207,8 +207,9 @@ def joined(device: torch.device, stopper: Stopper | None = None, minutes: float 
         if local >= there:
             raise UsageError(
                 f"process {local + 1} of this machine has no GPU of its own: there are {there}.",
-                where="--processes", advice="Start one process a GPU, or say --device cpu.",
-            )  # fmt: skip
+                where="--processes",
+                advice="Start one process a GPU, or say --device cpu.",
+            )
         torch.cuda.set_device(local)
     backend = "nccl" if device.type == "cuda" else "gloo"
     try:
@@ -223,9 +224,10 @@ def joined(device: torch.device, stopper: Stopper | None = None, minutes: float 
             distributed.destroy_process_group()
         place = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
         raise HyntError(
-            f"the processes of this job did not find each other: {str(problem).splitlines()[0]}", where=place,
+            f"the processes of this job did not find each other: {str(problem).splitlines()[0]}",
+            where=place,
             advice="See that all of them started, and name their network's interface in GLOO_SOCKET_IFNAME.",
-        ) from None  # fmt: skip
+        ) from None
     try:
         with team.words():
             yield team

@@ -33,9 +33,7 @@ def compare(
     for task in shared:
         one, other = first.per_question[task], second.per_question[task]
         _refuse_other_questions(one, other, task)
-        found[task] = {
-            scope: _one_scope(one, other, scope, first.ties, samples, level, seed) for scope in SCOPES
-        }  # fmt: skip
+        found[task] = {scope: _one_scope(one, other, scope, first.ties, samples, level, seed) for scope in SCOPES}
     return found
 
 
@@ -50,14 +48,21 @@ def _one_scope(
         differences = drawn[:, 0, index] - drawn[:, 1, index]
         low, high = interval(differences, level)
         found[name] = {
-            "first": values[0], "second": values[1], "difference": values[0] - values[1],
-            "low": low, "high": high, "p_value": p_value(differences), "lower_is_better": name in LOWER_IS_BETTER,
-        }  # fmt: skip
+            "first": values[0],
+            "second": values[1],
+            "difference": values[0] - values[1],
+            "low": low,
+            "high": high,
+            "p_value": p_value(differences),
+            "lower_is_better": name in LOWER_IS_BETTER,
+        }
     keep = in_scope(one.position, scope)
     gap = (_badness(one, ties) - _badness(other, ties))[keep]
     found["questions"] = {
-        "first_better": int((gap < 0).sum()), "second_better": int((gap > 0).sum()), "equal": int((gap == 0).sum())
-    }  # fmt: skip
+        "first_better": int((gap < 0).sum()),
+        "second_better": int((gap > 0).sum()),
+        "equal": int((gap == 0).sum()),
+    }
     return found
 
 
@@ -79,8 +84,9 @@ def _refuse_unlike(first: Evaluation, second: Evaluation) -> None:
         if one != other:
             raise UsageError(
                 f"the two runs may not be compared: {key} is {one!r} for the first and {other!r} for the second.",
-                where=f"protocol.{key}", advice="Evaluate both by the same protocol.",
-            )  # fmt: skip
+                where=f"protocol.{key}",
+                advice="Evaluate both by the same protocol.",
+            )
 
 
 def _refuse_other_questions(one: TaskQuestions, other: TaskQuestions, task: TaskName) -> None:

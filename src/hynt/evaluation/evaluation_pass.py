@@ -89,9 +89,7 @@ class Sitting:
         def ranked(kept: list[Tensor]) -> RankedQuestions:
             better, ties, candidates = (tiling.unpacked(one.cpu().numpy()).astype(np.int64) for one in kept)
             relation, qualifiers = parts.relation.astype(np.int64), self._qualifiers(parts)
-            return RankedQuestions(
-                parts.row, parts.position, relation, answer, qualifiers, better, ties, candidates
-            )  # fmt: skip
+            return RankedQuestions(parts.row, parts.position, relation, answer, qualifiers, better, ties, candidates)
 
         return ranked(results[0]), ranked(results[1]) if constrained else None
 
@@ -114,9 +112,16 @@ class Sitting:
         refuse_non_finite(np.isfinite(predicted), parts, evaluator.graph, evaluator.split)
         head = evaluator.graph.split(evaluator.split).head[parts.row].astype(np.int64)
         return NumberQuestions(
-            parts.row, parts.position, relation, head, self._qualifiers(parts), parts.number, predicted,
-            evaluator.scaling.linear(relation, parts.number), evaluator.scaling.linear(relation, predicted),
-        )  # fmt: skip
+            parts.row,
+            parts.position,
+            relation,
+            head,
+            self._qualifiers(parts),
+            parts.number,
+            predicted,
+            evaluator.scaling.linear(relation, parts.number),
+            evaluator.scaling.linear(relation, predicted),
+        )
 
     def _ask(self, tiling: Tiling, parts: Components, work: Callable[[Tile, Question], None]) -> None:
         """Hide, read and `work` on every tile, in smaller ones where memory runs out."""

@@ -82,11 +82,13 @@ class Evaluator:
                     constrained = milder or constrained
         unanswered = {task: len(of_task(self.questions, task)) - len(one) for task, one in chosen.items()}
         return Evaluation(
-            self.graph.vocabulary, found, constrained, self.ties, self.protocol() | {
-                "unanswered": {task: count for task, count in unanswered.items() if count},
-                "memory_back_off": smaller,
-            },
-        )  # fmt: skip
+            self.graph.vocabulary,
+            found,
+            constrained,
+            self.ties,
+            self.protocol()
+            | {"unanswered": {task: count for task, count in unanswered.items() if count}, "memory_back_off": smaller},
+        )
 
     def protocol(self) -> dict[str, Any]:
         """What a number of this evaluation needs beside it to be compared with another."""
@@ -173,7 +175,15 @@ def evaluate(
 ) -> Evaluation:
     """One evaluation, start to end. To evaluate often, make an `Evaluator` once and keep it."""
     evaluator = Evaluator(
-        graph, scaling, split, checked_tasks(tasks), ties, torch.device(device), type_constrained, rows, literals,
+        graph,
+        scaling,
+        split,
+        checked_tasks(tasks),
+        ties,
+        torch.device(device),
+        type_constrained,
+        rows,
+        literals,
         described or {},
-    )  # fmt: skip
+    )
     return evaluator.evaluate(model, progress)

@@ -50,12 +50,7 @@ class Tally:
 
 
 def tally(
-    score: ScoreChunk,
-    count: int,
-    answer: Tensor,
-    known: KnownSlots,
-    chunk: int,
-    allowed: Tensor | None = None,
+    score: ScoreChunk, count: int, answer: Tensor, known: KnownSlots, chunk: int, allowed: Tensor | None = None
 ) -> tuple[Tally, Tally | None]:
     """Counts for `answer` (rows,) int64 among `count` candidates, scored `chunk` at a time.
 

@@ -41,10 +41,7 @@ class Tile:
         first, half = self.places.start, rows // 2
         layouts = (layout_of([(half, capacity)]), layout_of([(rows - half, capacity)]))
         spans = (slice(first, first + half), slice(first + half, first + rows))
-        return (
-            Tile(layouts[0], spans[0], min(self.real, half)),
-            Tile(layouts[1], spans[1], max(0, self.real - half)),
-        )
+        return (Tile(layouts[0], spans[0], min(self.real, half)), Tile(layouts[1], spans[1], max(0, self.real - half)))
 
 
 @dataclass(frozen=True, eq=False)

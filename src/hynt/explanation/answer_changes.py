@@ -44,9 +44,7 @@ def number_changes(predictor: Predictor, asked: AskedFact, answers: Answers, sco
     width = None if answer.interval is None else answer.interval[1] - answer.interval[0]
     return [
         Outcome(
-            value=value,
-            value_change=value - values[0],
-            change_in_widths=(value - values[0]) / width if width else None,
+            value=value, value_change=value - values[0], change_in_widths=(value - values[0]) / width if width else None
         )
         for value in values[1:]
     ]

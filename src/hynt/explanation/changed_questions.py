@@ -61,11 +61,17 @@ def without_qualifiers(asked: AskedFact, removed: frozenset[int]) -> AskedFact:
         own = (position - FIRST_QUALIFIER) // 2
         position -= 2 * sum(number < own for number in removed)
     fewer = FactTable(
-        table.head, table.relation, table.tail_entity, table.tail_number, table.tail_literal,
+        table.head,
+        table.relation,
+        table.tail_entity,
+        table.tail_number,
+        table.tail_literal,
         np.arange(len(table) + 1, dtype=np.int64) * (count - len(removed)),
-        table.qualifier_relation[kept], table.qualifier_entity[kept], table.qualifier_number[kept],
+        table.qualifier_relation[kept],
+        table.qualifier_entity[kept],
+        table.qualifier_number[kept],
         table.qualifier_literal.take(pa.array(slots)),
-    )  # fmt: skip
+    )
     return replace(asked, table=fewer, position=position)
 
 
@@ -112,9 +118,13 @@ def changed_scores(loaded: LoadedRun, device: torch.device, changed: Sequence[Ch
 
 
 def _read(
-    loaded: LoadedRun, device: torch.device, table: FactTable, position: NDArray[np.int64],
-    hidden: Sequence[frozenset[int]], work: Callable[[ReadTile], None],
-) -> None:  # fmt: skip
+    loaded: LoadedRun,
+    device: torch.device,
+    table: FactTable,
+    position: NDArray[np.int64],
+    hidden: Sequence[frozenset[int]],
+    work: Callable[[ReadTile], None],
+) -> None:
     """`read_tiles`, with more than one component hidden."""
     model = loaded.model
     facts = FactTensors.from_table(table, loaded.graph.vocabulary, loaded.scaling, device, loaded.literals)

@@ -42,12 +42,7 @@ class _Taken:
 
 
 def explain(
-    predictor: Predictor,
-    fact: Any,
-    *,
-    answer: str | None = None,
-    candidates: Any = (),
-    level: float = LEVEL,
+    predictor: Predictor, fact: Any, *, answer: str | None = None, candidates: Any = (), level: float = LEVEL
 ) -> Explanation:
     """What mattered to the first answer to a fact with one "?" in it, or to `answer`, an entity or a relation."""
     asked = ask(predictor.graph, *parts_of(fact), predictor.names)

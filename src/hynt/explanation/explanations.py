@@ -13,9 +13,20 @@ Change: TypeAlias = Literal["removed", "hidden"]
 """A qualifier is taken out of the fact; a component is replaced by what the model has for a hidden one."""
 
 COLUMNS = (
-    "part", "says", "change", "answer_id", "answer", "probability", "probability_change", "rank", "value",
-    "value_change", "change_in_widths", "context_attention", "prediction_attention",
-)  # fmt: skip
+    "part",
+    "says",
+    "change",
+    "answer_id",
+    "answer",
+    "probability",
+    "probability_change",
+    "rank",
+    "value",
+    "value_change",
+    "change_in_widths",
+    "context_attention",
+    "prediction_attention",
+)
 """Of the table that an explanation makes: a row for each part."""
 
 
@@ -73,15 +84,19 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         found = {
-            **self.answers.to_dict(), "about": self.about and self.about.to_dict(),
-            "influences": [one.to_dict() for one in self.influences], "notes": list(self.notes), "attention": None,
-        }  # fmt: skip
+            **self.answers.to_dict(),
+            "about": self.about and self.about.to_dict(),
+            "influences": [one.to_dict() for one in self.influences],
+            "notes": list(self.notes),
+            "attention": None,
+        }
         if self.attention is not None:
             found["attention"] = {
-                "tokens": list(self.tokens), "context": self.attention.context.tolist(),
+                "tokens": list(self.tokens),
+                "context": self.attention.context.tolist(),
                 "parts": [None if part is None else int(part) for part in self.attention.parts],
                 "prediction": None if self.attention.prediction is None else self.attention.prediction.tolist(),
-            }  # fmt: skip
+            }
         return found
 
     def to_pandas(self) -> Any:

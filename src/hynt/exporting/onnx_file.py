@@ -48,9 +48,10 @@ def export_onnx(loaded: LoadedRun, out: Path, capacity: int | None = None) -> di
     name = loaded.settings.model_name
     if name not in EXPORTABLE:
         raise UsageError(
-            f"the model {name!r} cannot be written as ONNX; these can: {', '.join(EXPORTABLE)}.", where="--format",
+            f"the model {name!r} cannot be written as ONNX; these can: {', '.join(EXPORTABLE)}.",
+            where="--format",
             advice="Ask it through hynt itself: hynt predict, or hynt.load in Python.",
-        )  # fmt: skip
+        )
     onnx, runtime = _libraries()
     capacity = capacity or default_capacity(loaded)
     weights = sum(tensor.nbytes for tensor in _module(loaded).state_dict().values())
@@ -74,11 +75,16 @@ def export_onnx(loaded: LoadedRun, out: Path, capacity: int | None = None) -> di
     finally:
         staged.unlink(missing_ok=True)
     return {
-        "file": str(out), "bytes": out.stat().st_size, "model": name, "qualifiers": capacity,
-        "inputs": [one.name for one in model.graph.input], "outputs": list(scoring.outputs),
+        "file": str(out),
+        "bytes": out.stat().st_size,
+        "model": name,
+        "qualifiers": capacity,
+        "inputs": [one.name for one in model.graph.input],
+        "outputs": list(scoring.outputs),
         "questions_tried": len(questions.batch.asked),
-        "largest_difference": far, "metadata": about,
-    }  # fmt: skip
+        "largest_difference": far,
+        "metadata": about,
+    }
 
 
 def default_capacity(loaded: LoadedRun) -> int:
@@ -112,8 +118,8 @@ def _traced(scoring: ScoringModule, model: str, questions: TrialQuestions) -> An
     try:
         with _quiet(), torch.no_grad():
             exported = torch.export.export(
-                scoring, examples, dynamic_shapes=(tuple({0: rows} for _ in examples),), strict=True,
-            )  # fmt: skip
+                scoring, examples, dynamic_shapes=(tuple({0: rows} for _ in examples),), strict=True
+            )
             program = torch.onnx.export(
                 exported,
                 dynamo=True,

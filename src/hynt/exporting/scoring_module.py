@@ -43,9 +43,12 @@ class Inputs(NamedTuple):
         """From a batch whose layout is one segment."""
         ((rows, capacity),) = batch.layout.segments
         found = batch.tensors()
-        return cls(*(
-            found[name].view(rows, capacity) if name.startswith("qualifier_") else found[name] for name in cls._fields
-        ))  # fmt: skip
+        return cls(
+            *(
+                found[name].view(rows, capacity) if name.startswith("qualifier_") else found[name]
+                for name in cls._fields
+            )
+        )
 
 
 class _Rectangle:
@@ -89,14 +92,27 @@ class ScoringModule(nn.Module):
         rows = torch.arange(count, device=given.head.device)
         within = torch.arange(capacity, device=given.head.device)
         places = Places(
-            rows.unsqueeze(1).expand(count, capacity).reshape(-1), within.expand(count, capacity).reshape(-1),
-            rows * capacity, rows * (1 + capacity),
-        )  # fmt: skip
+            rows.unsqueeze(1).expand(count, capacity).reshape(-1),
+            within.expand(count, capacity).reshape(-1),
+            rows * capacity,
+            rows * (1 + capacity),
+        )
         layout = cast(Layout, _Rectangle(count, capacity))
         return MaskedBatch(
-            self.model.sizes, layout, places, given.head, given.relation, given.tail_entity, given.tail_number,
-            given.tail_is_number, given.tail_number_hidden, given.qualifier_relation.reshape(-1),
-            given.qualifier_entity.reshape(-1), given.qualifier_number.reshape(-1),
-            given.qualifier_is_number.reshape(-1), given.qualifier_number_hidden.reshape(-1),
-            given.qualifier_present.reshape(-1), given.asked,
-        )  # fmt: skip
+            self.model.sizes,
+            layout,
+            places,
+            given.head,
+            given.relation,
+            given.tail_entity,
+            given.tail_number,
+            given.tail_is_number,
+            given.tail_number_hidden,
+            given.qualifier_relation.reshape(-1),
+            given.qualifier_entity.reshape(-1),
+            given.qualifier_number.reshape(-1),
+            given.qualifier_is_number.reshape(-1),
+            given.qualifier_number_hidden.reshape(-1),
+            given.qualifier_present.reshape(-1),
+            given.asked,
+        )

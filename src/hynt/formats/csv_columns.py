@@ -13,9 +13,7 @@ from hynt.names import advice_on
 
 Kind: TypeAlias = Literal["entity", "number", "date"]
 
-ENDS = (
-    ("head", "tail"), ("source", "target"), ("subject", "object"), ("src", "dst"), ("start", "end"), ("from", "to"),
-)  # fmt: skip
+ENDS = (("head", "tail"), ("source", "target"), ("subject", "object"), ("src", "dst"), ("start", "end"), ("from", "to"))
 """Names of the head and tail columns; the first pair that is there counts."""
 RELATIONS = ("relation", "predicate", "type", "relationship", "rel", "edge", "property")
 UNIT = "unit"
@@ -67,9 +65,10 @@ def choose_delimiter(path_name: str, header: str, options: ReadOptions) -> str:
         delimiter = DELIMITERS.get(options.delimiter, options.delimiter)
         if len(delimiter) != 1 or delimiter in '"\r\n':
             raise UsageError(
-                f"{options.delimiter!r} is no delimiter.", where="--delimiter",
+                f"{options.delimiter!r} is no delimiter.",
+                where="--delimiter",
                 advice=f"Give one character, or one of {', '.join(DELIMITERS)}.",
-            )  # fmt: skip
+            )
         return delimiter
     if path_name.endswith((".tsv", ".tab")):
         return "\t"
@@ -97,9 +96,14 @@ def _neo4j(names: list[str], found: dict[int, re.Match[str]], options: ReadOptio
     }
     columns = [_typed_column(index, name, options) for index, name in enumerate(names) if index not in found and name]
     return Layout(
-        len(names), tuple(columns), head=places.get("START_ID"), relation=places.get("TYPE"), tail=places.get("END_ID"),
-        node=places.get("ID"), labels=places.get("LABEL"),
-    )  # fmt: skip
+        len(names),
+        tuple(columns),
+        head=places.get("START_ID"),
+        relation=places.get("TYPE"),
+        tail=places.get("END_ID"),
+        node=places.get("ID"),
+        labels=places.get("LABEL"),
+    )
 
 
 def _apoc(names: list[str], options: ReadOptions) -> Layout:
@@ -110,9 +114,14 @@ def _apoc(names: list[str], options: ReadOptions) -> Layout:
         return Place(names.index(name)) if name in names else None
 
     return Layout(
-        len(names), tuple(columns), head=place("_start"), relation=place("_type"), tail=place("_end"),
-        node=place("_id"), labels=place("_labels"),
-    )  # fmt: skip
+        len(names),
+        tuple(columns),
+        head=place("_start"),
+        relation=place("_type"),
+        tail=place("_end"),
+        node=place("_id"),
+        labels=place("_labels"),
+    )
 
 
 def _edge_list(names: list[str], options: ReadOptions, path: Path) -> Layout:
@@ -122,8 +131,10 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> Layout:
     indices = []
     missing = []
     for role, given, usual in (
-        ("head", options.head, pair[0]), ("relation", options.relation, relation), ("tail", options.tail, pair[1]),
-    ):  # fmt: skip
+        ("head", options.head, pair[0]),
+        ("relation", options.relation, relation),
+        ("tail", options.tail, pair[1]),
+    ):
         if given and given not in names:
             raise UsageError(f"{path} has no column {given!r}.", where=f"--{role}", advice=advice_on(given, names))
         if given:

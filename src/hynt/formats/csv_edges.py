@@ -81,10 +81,11 @@ class _Rows:
         elif len(fields) != layout.width:
             self._reject(
                 RecordProblem(
-                    "wrong-columns", f"the row has {len(fields)} columns, the header {layout.width}.",
+                    "wrong-columns",
+                    f"the row has {len(fields)} columns, the header {layout.width}.",
                     "Quote a field that holds the delimiter, and write empty fields.",
                 )
-            )  # fmt: skip
+            )
         elif layout.node is not None and (layout.head is None or fields[layout.node.position]):
             yield from self._node(layout.node, fields)
         elif layout.head and layout.relation and layout.tail:
@@ -128,9 +129,10 @@ class _Rows:
             for text in self._texts(column, fields):
                 if column.kind == "entity":
                     self._report.note(
-                        "text-property", f"the text {column.name!r} of a node is left out.",
+                        "text-property",
+                        f"the text {column.name!r} of a node is left out.",
                         "If it holds numbers or dates, name it with --numeric or --dates.",
-                    )  # fmt: skip
+                    )
                 else:
                     yield from self._counted(_property_fact, node, column.name, text, column.kind)
 
@@ -165,9 +167,10 @@ def _in_unit(value: Value, unit: str, relation: str) -> Value:
     """A number in the unit that stands beside it; an entity has none, so a number is probably not said to be one."""
     if isinstance(value, str):
         raise RecordProblem(
-            "unit-without-number", f"the tail {shortened(value)!r} has the unit {shortened(unit)!r} and is no number.",
+            "unit-without-number",
+            f"the tail {shortened(value)!r} has the unit {shortened(unit)!r} and is no number.",
             f"Say --numeric {shortened(relation)!r}, or leave the unit empty.",
-        )  # fmt: skip
+        )
     if value.unit == DATE_UNIT and unit != DATE_UNIT:
         raise RecordProblem(
             "unit-of-date", f"a date has no unit, and here it is {shortened(unit)!r}.", "Leave the unit empty."

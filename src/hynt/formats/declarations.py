@@ -29,8 +29,12 @@ if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
 
 _KINDS: Mapping[str, RelationKind | None] = {
-    "": None, "entity": "entity", "discrete": "entity", "number": "number", "numeric": "number",
-}  # fmt: skip
+    "": None,
+    "entity": "entity",
+    "discrete": "entity",
+    "number": "number",
+    "numeric": "number",
+}
 _SCALES: Mapping[str, Scale] = {"": "linear", "linear": "linear", "log": "log"}
 _IGNORED = frozenset({"count", "min", "max", "description"})  # facts about the data, which the data says better
 

@@ -52,9 +52,16 @@ def graph_from_facts(
         given = {"train": facts, "valid": valid or (), "test": test or ()}
     has_splits = isinstance(facts, Mapping) or valid is not None or test is not None
     return _assembled(
-        {part: _facts(values, part) for part, values in given.items()}, has_splits, split, labels or {},
-        relation_labels or {}, units or {}, convert_units, mixed_relations, name,
-    )  # fmt: skip
+        {part: _facts(values, part) for part, values in given.items()},
+        has_splits,
+        split,
+        labels or {},
+        relation_labels or {},
+        units or {},
+        convert_units,
+        mixed_relations,
+        name,
+    )
 
 
 def graph_from_table(

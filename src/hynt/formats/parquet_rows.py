@@ -31,9 +31,10 @@ class RowReader:
         self._require(needed, names)
         if not self.is_plain and not {"tail_entity", "tail_number"} & set(names):
             raise DataError(
-                "the columns tail_entity and tail_number are both missing, and so is tail.", where=where,
+                "the columns tail_entity and tail_number are both missing, and so is tail.",
+                where=where,
                 advice=advice_on("tail", names),
-            )  # fmt: skip
+            )
         optional = ["tail_entity", "tail_number", "tail_literal", "tail_unit", "unit", "qualifiers"]
         self.columns = needed + [name for name in optional if name in names and name not in needed]
         for name in self.columns:
@@ -54,9 +55,15 @@ class RowReader:
             entities, numbers = column("tail_entity"), column("tail_number")
         units = column("tail_unit") if "tail_unit" in batch.schema.names else column("unit")
         for head, relation, entity, number, literal, unit, qualifiers in zip(
-            column("head"), column("relation"), entities, numbers, column("tail_literal"), units, column("qualifiers"),
+            column("head"),
+            column("relation"),
+            entities,
+            numbers,
+            column("tail_literal"),
+            units,
+            column("qualifiers"),
             strict=True,
-        ):  # fmt: skip
+        ):
             report.line += 1
             report.read += 1
             try:

@@ -38,38 +38,59 @@ def _writer(module: str) -> Writer:
 
 _ALL = (
     Format(
-        "hynt", "the folders of the HyNT paper, raw or normalised: tab-separated, numbers by their spelling",
-        (".txt",), _reader("hynt"), _writer("hynt"), units="keep",
+        "hynt",
+        "the folders of the HyNT paper, raw or normalised: tab-separated, numbers by their spelling",
+        (".txt",),
+        _reader("hynt"),
+        _writer("hynt"),
+        units="keep",
     ),
     Format(
-        "stare", "the folders of the StarE paper, such as WD50K: comma-separated, entities only",
-        (".txt", ".csv"), _reader("stare"), _writer("stare"),
+        "stare",
+        "the folders of the StarE paper, such as WD50K: comma-separated, entities only",
+        (".txt", ".csv"),
+        _reader("stare"),
+        _writer("stare"),
     ),
     Format(
-        "nary-json", "JF17K and WikiPeople as the NaLP paper has them: one JSON object of roles a line",
-        (".json", ".jsonl"), _reader("nary_json"), units="keep",
+        "nary-json",
+        "JF17K and WikiPeople as the NaLP paper has them: one JSON object of roles a line",
+        (".json", ".jsonl"),
+        _reader("nary_json"),
+        units="keep",
     ),
     Format(
-        "tsv", "our own table: tab-separated, numbers as =80 kg, dates as @1922-01-28",
-        (".tsv",), _reader("tsv"), _writer("tsv"),
+        "tsv",
+        "our own table: tab-separated, numbers as =80 kg, dates as @1922-01-28",
+        (".tsv",),
+        _reader("tsv"),
+        _writer("tsv"),
     ),
     Format(
-        "jsonl", "our own JSON lines: numbers as JSON numbers or with a unit, dates as objects",
-        (".jsonl", ".ndjson"), _reader("jsonl"), _writer("jsonl"),
+        "jsonl",
+        "our own JSON lines: numbers as JSON numbers or with a unit, dates as objects",
+        (".jsonl", ".ndjson"),
+        _reader("jsonl"),
+        _writer("jsonl"),
     ),
     Format("parquet", "Parquet tables of facts", (".parquet",), _reader("parquet"), _writer("parquet")),
     Format(
-        "csv-edges", "edge lists with a header, and property graphs exported by Neo4j; other columns become qualifiers",
-        (".csv", ".tsv"), _reader("csv_edges"),
+        "csv-edges",
+        "edge lists with a header, and property graphs exported by Neo4j; other columns become qualifiers",
+        (".csv", ".tsv"),
+        _reader("csv_edges"),
         options=frozenset({"numeric", "dates", "head", "relation", "tail", "delimiter"}),
     ),
     Format(
-        "rdf", "N-Triples, N-Quads, Turtle, TriG, RDF/XML; RDF 1.2 annotations, RDF-star, Wikidata statements",
+        "rdf",
+        "N-Triples, N-Quads, Turtle, TriG, RDF/XML; RDF 1.2 annotations, RDF-star, Wikidata statements",
         (".nt", ".nq", ".ttl", ".trig", ".rdf", ".owl", ".ntx", ".nts", ".ttls"),
-        _reader("rdf.format"), _writer("rdf.format"),
-        options=frozenset({"string_literals", "label_language"}), extra="rdf",
+        _reader("rdf.format"),
+        _writer("rdf.format"),
+        options=frozenset({"string_literals", "label_language"}),
+        extra="rdf",
     ),
-)  # fmt: skip
+)
 
 FORMATS: dict[str, Format] = {known.name: known for known in _ALL}
 
@@ -79,9 +100,7 @@ def get_format(name: str, file: str = "") -> Format:
     if not name:
         fitting = [f"--format {known.name}" for known in _ALL if bare_name(file).lower().endswith(known.suffixes)]
         advice = f"By the name of {file}, say {' or '.join(fitting)}. " if fitting else ""
-        raise UsageError(
-            "no format was given.", where="--format", advice=f"{advice}Known here: {', '.join(FORMATS)}."
-        )  # fmt: skip
+        raise UsageError("no format was given.", where="--format", advice=f"{advice}Known here: {', '.join(FORMATS)}.")
     if name not in FORMATS:
         begun = next((known for known in FORMATS if known.startswith(f"{name}-")), name)  # csv: csv-edges, not tsv
         raise UsageError(f"unknown format {name!r}.", where="--format", advice=advice_on(begun, FORMATS))

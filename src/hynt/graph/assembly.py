@@ -147,9 +147,12 @@ class Assembler:
                 split, groups, lambda: iter(self.store), len(entities), len(relations), is_number
             )
             report["split"] = {
-                "rule": "made by content", "shares": list(rule.shares), "seed": rule.seed,
-                "group_by": list(rule.group_by), "brought_into_train": moved,
-            }  # fmt: skip
+                "rule": "made by content",
+                "shares": list(rule.shares),
+                "seed": rule.seed,
+                "group_by": list(rule.group_by),
+                "brought_into_train": moved,
+            }
         else:
             report["split"] = {"rule": "given"}
             report["across_splits"] = self._across(split, hashes)

@@ -13,13 +13,23 @@ import pyarrow as pa
 from hynt.graph.fact_table import FactTable
 
 _FACTS = pa.schema(
-    [("head", pa.int32()), ("relation", pa.int32()), ("tail_entity", pa.int32()), ("tail_number", pa.float64()),
-     ("tail_literal", pa.string()), ("end", pa.int64())]
-)  # fmt: skip
+    [
+        ("head", pa.int32()),
+        ("relation", pa.int32()),
+        ("tail_entity", pa.int32()),
+        ("tail_number", pa.float64()),
+        ("tail_literal", pa.string()),
+        ("end", pa.int64()),
+    ]
+)
 _QUALIFIERS = pa.schema(
-    [("qualifier_relation", pa.int32()), ("qualifier_entity", pa.int32()), ("qualifier_number", pa.float64()),
-     ("qualifier_literal", pa.string())]
-)  # fmt: skip
+    [
+        ("qualifier_relation", pa.int32()),
+        ("qualifier_entity", pa.int32()),
+        ("qualifier_number", pa.float64()),
+        ("qualifier_literal", pa.string()),
+    ]
+)
 
 
 class ChunkStore:
@@ -107,7 +117,14 @@ def _table(facts: pa.RecordBatch, qualifiers: pa.RecordBatch) -> FactTable:
     head, relation, tail_entity, tail_number, tail_literal, ends = facts.columns
     offsets = np.concatenate([np.zeros(1, dtype=np.int64), ends.to_numpy()])
     return FactTable(
-        head.to_numpy(), relation.to_numpy(), tail_entity.to_numpy(), tail_number.to_numpy(), tail_literal, offsets,
-        qualifiers.column(0).to_numpy(), qualifiers.column(1).to_numpy(), qualifiers.column(2).to_numpy(),
+        head.to_numpy(),
+        relation.to_numpy(),
+        tail_entity.to_numpy(),
+        tail_number.to_numpy(),
+        tail_literal,
+        offsets,
+        qualifiers.column(0).to_numpy(),
+        qualifiers.column(1).to_numpy(),
+        qualifiers.column(2).to_numpy(),
         qualifiers.column(3),
-    )  # fmt: skip
+    )

@@ -37,9 +37,13 @@ class Components:
     def take(self, chosen: NDArray[np.int64]) -> Components:
         """These components, in this order."""
         return Components(
-            self.row[chosen], self.position[chosen], self.kind[chosen],
-            self.relation[chosen], self.entity[chosen], self.number[chosen],
-        )  # fmt: skip
+            self.row[chosen],
+            self.position[chosen],
+            self.kind[chosen],
+            self.relation[chosen],
+            self.entity[chosen],
+            self.number[chosen],
+        )
 
 
 def component_starts(table: FactTable) -> NDArray[np.int64]:

@@ -213,9 +213,10 @@ class FactEncoder:
                 factor = to_si(1.0, unit)[0] - offset if offset else to_si(1.0, unit)[0]
             except UnknownUnit as problem:
                 raise RecordProblem(
-                    "unknown-unit", f"the relation {relation!r} has a number in {unit!r}: {problem}",
+                    "unknown-unit",
+                    f"the relation {relation!r} has a number in {unit!r}: {problem}",
                     "Correct the unit, or keep units as they are with --units keep.",
-                ) from None  # fmt: skip
+                ) from None
             known = self._factors[unit] = (factor, offset, si_unit)
         return known
 
@@ -245,13 +246,18 @@ class FactEncoder:
             return
         self._store.append(
             FactTable(
-                np.array(self._head, dtype=np.int32), np.array(self._relation, dtype=np.int32),
-                np.array(self._tail[0], dtype=np.int32), np.array(self._tail[1], dtype=np.float64),
-                pa.array(self._tail[2], type=pa.string()), np.array(self._ends, dtype=np.int64),
-                np.array(self._qualifier_relation, dtype=np.int32), np.array(self._values[0], dtype=np.int32),
-                np.array(self._values[1], dtype=np.float64), pa.array(self._values[2], type=pa.string()),
+                np.array(self._head, dtype=np.int32),
+                np.array(self._relation, dtype=np.int32),
+                np.array(self._tail[0], dtype=np.int32),
+                np.array(self._tail[1], dtype=np.float64),
+                pa.array(self._tail[2], type=pa.string()),
+                np.array(self._ends, dtype=np.int64),
+                np.array(self._qualifier_relation, dtype=np.int32),
+                np.array(self._values[0], dtype=np.int32),
+                np.array(self._values[1], dtype=np.float64),
+                pa.array(self._values[2], type=pa.string()),
             )
-        )  # fmt: skip
+        )
         self.split_of.append(np.array(self._splits, dtype=np.int8))
         self._begin_chunk()
 

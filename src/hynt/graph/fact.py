@@ -68,12 +68,7 @@ def number(value: float, unit: str = "", literal: str | None = None) -> Number:
     return Number(float(value), repr(value) if literal is None else literal, unit)
 
 
-def fact(
-    head: str,
-    relation: str,
-    tail: Value | float,
-    qualifiers: Iterable[tuple[str, Value | float]] = (),
-) -> Fact:
+def fact(head: str, relation: str, tail: Value | float, qualifiers: Iterable[tuple[str, Value | float]] = ()) -> Fact:
     """A fact from plain Python values: strings are entities, int and float are numbers without a unit."""
     return Fact(head, relation, _value(tail), tuple(Qualifier(name, _value(value)) for name, value in qualifiers))
 

@@ -55,10 +55,16 @@ class FactTable:
         arrays = all(
             np.array_equal(getattr(self, name), getattr(other, name))
             for name in (
-                "head", "relation", "tail_entity", "tail_number", "offsets",
-                "qualifier_relation", "qualifier_entity", "qualifier_number",
+                "head",
+                "relation",
+                "tail_entity",
+                "tail_number",
+                "offsets",
+                "qualifier_relation",
+                "qualifier_entity",
+                "qualifier_number",
             )
-        )  # fmt: skip
+        )
         return bool(
             arrays
             and self.tail_literal.equals(other.tail_literal)
@@ -76,12 +82,17 @@ class FactTable:
         within = np.arange(offsets[-1], dtype=np.int64) - np.repeat(offsets[:-1], counts)
         slots = np.repeat(starts, counts) + within
         return FactTable(
-            self.head[rows], self.relation[rows], self.tail_entity[rows], self.tail_number[rows],
+            self.head[rows],
+            self.relation[rows],
+            self.tail_entity[rows],
+            self.tail_number[rows],
             self.tail_literal.take(pa.array(rows)),
             offsets,
-            self.qualifier_relation[slots], self.qualifier_entity[slots], self.qualifier_number[slots],
+            self.qualifier_relation[slots],
+            self.qualifier_entity[slots],
+            self.qualifier_number[slots],
             self.qualifier_literal.take(pa.array(slots)),
-        )  # fmt: skip
+        )
 
     def where(self, keep: NDArray[np.bool_]) -> FactTable:
         """The facts where `keep`, (n,), is true."""
@@ -100,14 +111,21 @@ class FactTable:
         pairs = [
             Qualifier(relations[relation].name, value(relation, entity, number, literal))
             for relation, entity, number, literal in zip(
-                self.qualifier_relation.tolist(), self.qualifier_entity.tolist(),
-                self.qualifier_number.tolist(), self.qualifier_literal.to_pylist(), strict=True,
+                self.qualifier_relation.tolist(),
+                self.qualifier_entity.tolist(),
+                self.qualifier_number.tolist(),
+                self.qualifier_literal.to_pylist(),
+                strict=True,
             )
-        ]  # fmt: skip
+        ]
         columns = zip(
-            self.head.tolist(), self.relation.tolist(), self.tail_entity.tolist(), self.tail_number.tolist(),
-            self.tail_literal.to_pylist(), strict=True,
-        )  # fmt: skip
+            self.head.tolist(),
+            self.relation.tolist(),
+            self.tail_entity.tolist(),
+            self.tail_number.tolist(),
+            self.tail_literal.to_pylist(),
+            strict=True,
+        )
         for row, (head, relation, entity, number, literal) in enumerate(columns):
             tail = value(relation, entity, number, literal)
             yield Fact(entities[head], relations[relation].name, tail, tuple(pairs[owners[row] : owners[row + 1]]))
@@ -130,12 +148,17 @@ def concatenate(tables: Sequence[FactTable]) -> FactTable:
         return pa.concat_arrays([getattr(table, name) for table in tables])
 
     return FactTable(
-        joined("head"), joined("relation"), joined("tail_entity"),
-        np.concatenate([table.tail_number for table in tables]), literals("tail_literal"),
+        joined("head"),
+        joined("relation"),
+        joined("tail_entity"),
+        np.concatenate([table.tail_number for table in tables]),
+        literals("tail_literal"),
         np.concatenate([*offsets, end]),
-        joined("qualifier_relation"), joined("qualifier_entity"),
-        np.concatenate([table.qualifier_number for table in tables]), literals("qualifier_literal"),
-    )  # fmt: skip
+        joined("qualifier_relation"),
+        joined("qualifier_entity"),
+        np.concatenate([table.qualifier_number for table in tables]),
+        literals("qualifier_literal"),
+    )
 
 
 def empty_table() -> FactTable:

@@ -36,9 +36,14 @@ class Leak(NamedTuple):
 
     def to_mapping(self, names: Sequence[str]) -> dict[str, Any]:
         return {
-            "removed": names[self.removed], "kept": names[self.kept], "kind": self.kind, "shared": self.shared,
-            "pairs": self.pairs, "kept_pairs": self.kept_pairs, "overlap": round(self.overlap, 4),
-        }  # fmt: skip
+            "removed": names[self.removed],
+            "kept": names[self.kept],
+            "kind": self.kind,
+            "shared": self.shared,
+            "pairs": self.pairs,
+            "kept_pairs": self.kept_pairs,
+            "overlap": round(self.overlap, 4),
+        }
 
 
 def find_leakage(

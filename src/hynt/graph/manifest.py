@@ -63,8 +63,9 @@ def read_manifest(folder: Path) -> Manifest:
             word = "newer" if isinstance(version, int) and version > SCHEMA_VERSION else "unknown"
             raise DataError(
                 f"the graph has schema version {version!r}, {word} to this hynt, which reads version {SCHEMA_VERSION}.",
-                where=str(path), advice="Upgrade hynt, or import the graph again from its source.",
-            )  # fmt: skip
+                where=str(path),
+                advice="Upgrade hynt, or import the graph again from its source.",
+            )
         del content["manifest_sha256"]
         files = {name: FileRecord(**record) for name, record in content.pop("files").items()}
         manifest = Manifest(**content, files=files)
@@ -73,9 +74,10 @@ def read_manifest(folder: Path) -> Manifest:
         return manifest
     except FileNotFoundError:
         raise DataError(
-            "this folder is not a saved graph: it has no manifest.json.", where=str(folder),
+            "this folder is not a saved graph: it has no manifest.json.",
+            where=str(folder),
             advice="Make one with: hynt data import SOURCE --format F --out DIR.",
-        ) from None  # fmt: skip
+        ) from None
     except OSError as problem:
         raise DataError(f"the manifest cannot be read: {problem.strerror}.", where=str(path), advice=again) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

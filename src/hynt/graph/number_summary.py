@@ -32,13 +32,19 @@ class NumberSummary:
     def to_mapping(self, relation: Relation) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "relation": relation.name, "label": relation.label or relation.name,
-            "unit": relation.unit, "scale": relation.scale,
-            "frequency": self.frequency, "as_tail": self.as_tail, "as_qualifier": self.as_qualifier,
-            "minimum": self.minimum, "maximum": self.maximum, "mean": self.mean,
+            "relation": relation.name,
+            "label": relation.label or relation.name,
+            "unit": relation.unit,
+            "scale": relation.scale,
+            "frequency": self.frequency,
+            "as_tail": self.as_tail,
+            "as_qualifier": self.as_qualifier,
+            "minimum": self.minimum,
+            "maximum": self.maximum,
+            "mean": self.mean,
             "standard_deviation": self.standard_deviation,
             "quantiles": {f"{share:g}": value for share, value in self.quantiles.items()},
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)
@@ -75,9 +81,14 @@ def sorted_numbers(table: FactTable, relation_is_number: NDArray[np.bool_]) -> S
     relation = relation[order]
     present, start, size = np.unique(relation, return_index=True, return_counts=True)
     return SortedNumbers(
-        relation, value[order], row[order], is_tail[order],
-        present.astype(np.int64), start.astype(np.int64), size.astype(np.int64),
-    )  # fmt: skip
+        relation,
+        value[order],
+        row[order],
+        is_tail[order],
+        present.astype(np.int64),
+        start.astype(np.int64),
+        size.astype(np.int64),
+    )
 
 
 def summarise_numbers(table: FactTable, relation_is_number: NDArray[np.bool_]) -> tuple[NumberSummary, ...]:
@@ -95,12 +106,14 @@ def summarise_numbers(table: FactTable, relation_is_number: NDArray[np.bool_]) -
     as_tail = np.add.reduceat(numbers.is_tail.astype(np.int64), numbers.start)
     columns = np.stack(
         [
-            numbers.value[numbers.start], numbers.value[numbers.start + numbers.size - 1],
-            middle + shift * spread, np.sqrt(square) * spread,
+            numbers.value[numbers.start],
+            numbers.value[numbers.start + numbers.size - 1],
+            middle + shift * spread,
+            np.sqrt(square) * spread,
             *(numbers.quantile(share) for share in QUANTILES),
         ],
         axis=1,
-    )  # fmt: skip
+    )
     return tuple(
         NumberSummary(
             relation,

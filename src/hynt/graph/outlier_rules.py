@@ -121,9 +121,8 @@ class OutlierFilter:
     def to_mapping(self) -> dict[str, Any]:
         """What was removed, by rule; a rule that removed nothing is listed with 0."""
         rules = [
-            {"rule": words, "removed_facts": count}
-            for (words, _), count in zip(self._rules, self.counts, strict=True)
-        ]  # fmt: skip
+            {"rule": words, "removed_facts": count} for (words, _), count in zip(self._rules, self.counts, strict=True)
+        ]
         return {"removed_facts": sum(self.counts), "rules": rules}
 
     def _limit(self, name: str, limit: Limits) -> Breaks:
@@ -149,9 +148,10 @@ class OutlierFilter:
         if is_number == (removal.entity is not None):
             kind, wanted = ("numbers", "number or literal") if is_number else ("entities", "entity")
             raise DataError(
-                f"the relation {removal.relation!r} carries {kind}.", where=f"remove {removal.words()}",
+                f"the relation {removal.relation!r} carries {kind}.",
+                where=f"remove {removal.words()}",
                 advice=f"Give {wanted}.",
-            )  # fmt: skip
+            )
         entity = None if removal.entity is None else self._entity(removal.entity)
 
         def breaks(table: FactTable) -> NDArray[np.bool_]:
@@ -195,6 +195,7 @@ def _found(name: str, ids: Mapping[str, int], labels: Mapping[str, Sequence[str]
         )
     near = nearest(name, [*ids, *labels])
     raise DataError(
-        f"the outlier rules speak of the {what} {name!r}, which the source does not have.", where=where,
+        f"the outlier rules speak of the {what} {name!r}, which the source does not have.",
+        where=where,
         advice=f"Did you mean {near!r}?" if near else "Check the name, or take the rule out.",
-    )  # fmt: skip
+    )

@@ -47,9 +47,15 @@ class RobustRange:
 
     def to_mapping(self, relation: Relation) -> dict[str, Any]:
         return {
-            "relation": relation.name, "label": relation.label or relation.name, "unit": relation.unit,
-            "low": self.low, "high": self.high, "log": self.log, "below": self.below, "above": self.above,
-        }  # fmt: skip
+            "relation": relation.name,
+            "label": relation.label or relation.name,
+            "unit": relation.unit,
+            "low": self.low,
+            "high": self.high,
+            "log": self.log,
+            "below": self.below,
+            "above": self.above,
+        }
 
 
 @dataclass(frozen=True)
@@ -95,10 +101,16 @@ def find_outliers(graph: KnowledgeGraph, *, limit: int = 20) -> OutlierReport:
     with np.errstate(over="ignore"):
         lowest, highest = np.where(log, np.exp(lowest), lowest), np.where(log, np.exp(highest), highest)
     ranges = tuple(
-        RobustRange(int(numbers.present[at]), float(lowest[at]), float(min(highest[at], np.finfo(np.float64).max)),
-                    bool(log[at]), int(below[at]), int(above[at]))
+        RobustRange(
+            int(numbers.present[at]),
+            float(lowest[at]),
+            float(min(highest[at], np.finfo(np.float64).max)),
+            bool(log[at]),
+            int(below[at]),
+            int(above[at]),
+        )
         for at in np.flatnonzero(enough)
-    )  # fmt: skip
+    )
     outside = np.flatnonzero(under | over)
     first = outside[np.argsort(-distance[outside], kind="stable")][:limit]
     return OutlierReport(ranges, _located(first, numbers, distance, everything, graph), len(outside))
@@ -147,8 +159,11 @@ def _located(
     facts = table.take(numbers.row[places]).facts(graph.vocabulary)
     return tuple(
         SuspiciousNumber(
-            fact, int(numbers.relation[place]), float(numbers.value[place]), bool(numbers.is_tail[place]),
+            fact,
+            int(numbers.relation[place]),
+            float(numbers.value[place]),
+            bool(numbers.is_tail[place]),
             float(distance[place]),
         )
         for fact, place in zip(facts, places.tolist(), strict=True)
-    )  # fmt: skip
+    )

@@ -35,8 +35,9 @@ class SplitRule:
         if len(self.shares) != 3 or any(not share >= 0 for share in self.shares) or not self.shares[0] > 0:
             raise UsageError(
                 f"the split {':'.join(f'{share:g}' for share in self.shares)} is not three shares.",
-                where="--split", advice="Give train:valid:test with train above zero, such as 8:1:1.",
-            )  # fmt: skip
+                where="--split",
+                advice="Give train:valid:test with train above zero, such as 8:1:1.",
+            )
         wrong = [name for name in self.group_by if name not in ("head", "relation", "tail")]
         if wrong:
             raise UsageError(

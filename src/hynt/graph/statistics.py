@@ -69,12 +69,17 @@ class GraphStatistics:
             "across_splits": self.across_splits,
             "leakage": [
                 {
-                    "rarer": names[leak.removed], "other": names[leak.kept], "kind": leak.kind, "shared": leak.shared,
-                    "rarer_pairs": leak.pairs, "other_pairs": leak.kept_pairs, "overlap": round(leak.overlap, 4),
+                    "rarer": names[leak.removed],
+                    "other": names[leak.kept],
+                    "kind": leak.kind,
+                    "shared": leak.shared,
+                    "rarer_pairs": leak.pairs,
+                    "other_pairs": leak.kept_pairs,
+                    "overlap": round(leak.overlap, 4),
                 }
                 for leak in self.leaks
             ],
-        }  # fmt: skip
+        }
 
 
 def graph_statistics(graph: KnowledgeGraph) -> GraphStatistics:

@@ -77,9 +77,10 @@ def graph_folder(source: str | os.PathLike[str]) -> Path:
     folder = Path(source)
     if folder.is_file():
         raise UsageError(
-            "this is a file, and a graph is a folder.", where=str(source),
+            "this is a file, and a graph is a folder.",
+            where=str(source),
             advice=f"Import it first: hynt data import {source} --format F --out GRAPH.",
-        )  # fmt: skip
+        )
     if not folder.is_dir():
         near = nearest(str(source), BUILT_IN)
         meant = f"Did you mean {near}? " if near else ""
@@ -222,8 +223,9 @@ def _checked(folder: Path, name: str, record: FileRecord) -> pa.Buffer:
         if path.stat().st_size != record.bytes:
             raise DataError(
                 f"the file has {path.stat().st_size} bytes, not the {record.bytes} that were written.",
-                where=str(path), advice=again,
-            )  # fmt: skip
+                where=str(path),
+                advice=again,
+            )
         with pa.memory_map(str(path)) as mapped:
             buffer = mapped.read_buffer()
     except FileNotFoundError:
@@ -241,9 +243,10 @@ def _read(buffer: pa.Buffer, schema: pa.Schema, path: Path) -> pa.Table:
         return table.cast(schema)
     except (pa.ArrowException, ValueError, KeyError) as problem:
         raise DataError(
-            f"the file is not one that hynt wrote: {str(problem).splitlines()[0]}.", where=str(path),
+            f"the file is not one that hynt wrote: {str(problem).splitlines()[0]}.",
+            where=str(path),
             advice="Import the graph again.",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _rows(buffer: pa.Buffer, schema: pa.Schema, path: Path) -> Iterable[tuple[Any, ...]]:

@@ -30,7 +30,7 @@ MOST_GROUPS = 4
 @triton.jit  # type: ignore[untyped-decorator]
 def _place(  # type: ignore[no-untyped-def]
     n0, n1, n2, n3, l0: tl.constexpr, l1: tl.constexpr, l2: tl.constexpr, l3: tl.constexpr, tile: tl.constexpr,
-):  # fmt: skip
+):
     """Of this program's tile: its first row, how many rows it has, its first token and the tokens of a row.
 
     n rows of l tokens each lie one after the other, for up to four n and l.
@@ -61,7 +61,7 @@ def _looked(  # type: ignore[no-untyped-def]
     n0, n1, n2, n3, l0: tl.constexpr, l1: tl.constexpr, l2: tl.constexpr, l3: tl.constexpr,
     heads: tl.constexpr, width: tl.constexpr, wide: tl.constexpr, tile: tl.constexpr,
     one_query: tl.constexpr, drops: tl.constexpr,
-):  # fmt: skip
+):
     """What both ways begin with: the tile's queries, keys and values, (tile, wide) each; (queries, keys) attention
     before dropout, and which of it is kept; the numbers of its queries and of its tokens, (tile,) each; its columns;
     and which of both, (tile, wide), are there.
@@ -96,11 +96,11 @@ def _attend(  # type: ignore[no-untyped-def]
     n0, n1, n2, n3, l0: tl.constexpr, l1: tl.constexpr, l2: tl.constexpr, l3: tl.constexpr,
     heads: tl.constexpr, width: tl.constexpr, wide: tl.constexpr, tile: tl.constexpr,
     one_query: tl.constexpr, drops: tl.constexpr,
-):  # fmt: skip
+):
     _, _, v, weights, kept, asking, _, column, asks, _ = _looked(
         query, key, value, present, keys, query_stride, key_stride, value_stride, scale, limit,
         n0, n1, n2, n3, l0, l1, l2, l3, heads, width, wide, tile, one_query, drops,
-    )  # fmt: skip
+    )
     mixed = tl.where(kept, weights * grown, 0.0).to(v.dtype)
     found = tl.dot(mixed, v, input_precision="ieee")
     tl.store(out + asking * (heads * width) + column, found.to(out.dtype.element_ty), asks)
@@ -113,11 +113,11 @@ def _attend_back(  # type: ignore[no-untyped-def]
     n0, n1, n2, n3, l0: tl.constexpr, l1: tl.constexpr, l2: tl.constexpr, l3: tl.constexpr,
     heads: tl.constexpr, width: tl.constexpr, wide: tl.constexpr, tile: tl.constexpr,
     one_query: tl.constexpr, drops: tl.constexpr,
-):  # fmt: skip
+):
     q, k, v, weights, kept, asking, own, column, asks, ours = _looked(
         query, key, value, present, keys, query_stride, key_stride, value_stride, scale, limit,
         n0, n1, n2, n3, l0, l1, l2, l3, heads, width, wide, tile, one_query, drops,
-    )  # fmt: skip
+    )
     o = tl.load(outer + asking * outer_stride + column, asks, 0.0)
     mixed = tl.where(kept, weights * grown, 0.0).to(v.dtype)
     to_value = tl.dot(tl.trans(mixed), o, input_precision="ieee")
@@ -158,14 +158,14 @@ def attend_tiles(
 def _forward(
     projected: Tensor, query: Tensor | None, sizes: list[int], lengths: list[int], present: Tensor, heads: int,
     keys: Tensor | None, rate: float,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     q, k, v = _parts(projected.contiguous(), None if query is None else query.contiguous())
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     _attend[(_tiles(sizes, lengths), heads)](
         q, k, v, present.contiguous(), q if keys is None else keys.contiguous(), out,
         q.stride(0), k.stride(0), v.stride(0), *_numbers(q, heads, rate), *_groups(sizes, lengths),
         heads, *_widths(q, heads), TILE, query is not None, keys is not None, num_warps=WARPS[_widths(q, heads)[1]],
-    )  # fmt: skip
+    )
     return out
 
 
@@ -173,7 +173,7 @@ def _forward(
 def _(
     projected: Tensor, query: Tensor | None, sizes: list[int], lengths: list[int], present: Tensor, heads: int,
     keys: Tensor | None, rate: float,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     q, _, _ = _parts(projected, query)
     return torch.empty(q.shape, dtype=q.dtype, device=q.device)
 
@@ -182,7 +182,7 @@ def _(
 def _backward(
     outer: Tensor, projected: Tensor, query: Tensor | None, sizes: list[int], lengths: list[int], present: Tensor,
     heads: int, keys: Tensor | None, rate: float,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     """Gradients of `projected` and of `query`, which is empty where there is none."""
     projected, outer = projected.contiguous(), outer.contiguous()
     q, k, v = _parts(projected, None if query is None else query.contiguous())
@@ -195,7 +195,7 @@ def _backward(
         q.stride(0), k.stride(0), v.stride(0), outer.stride(0), of_q.stride(0), of_k.stride(0),
         *_numbers(q, heads, rate), *_groups(sizes, lengths),
         heads, *_widths(q, heads), TILE, query is not None, keys is not None, num_warps=WARPS[_widths(q, heads)[1]],
-    )  # fmt: skip
+    )
     return to_projected, to_query
 
 
@@ -203,7 +203,7 @@ def _backward(
 def _(
     outer: Tensor, projected: Tensor, query: Tensor | None, sizes: list[int], lengths: list[int], present: Tensor,
     heads: int, keys: Tensor | None, rate: float,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     made = [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (projected, query) if x is not None]
     return made[0], made[1] if query is not None else projected.new_empty(0)
 

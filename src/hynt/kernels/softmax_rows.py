@@ -20,7 +20,7 @@ BLOCK = 8192
 def _rows(  # type: ignore[no-untyped-def]
     scores, answer, loss, smoothing,
     columns: tl.constexpr, width: tl.constexpr, block: tl.constexpr,
-):  # fmt: skip
+):
     row = tl.program_id(0).to(tl.int64)
     base = scores + row * width
     right = tl.load(answer + row)

@@ -27,7 +27,7 @@ def _sweep(  # type: ignore[no-untyped-def]
     parameter, gradient, mean, square, owners, moves, steps, rate, scale, failed, count,
     log1: tl.constexpr, log2: tl.constexpr, less1: tl.constexpr, less2: tl.constexpr, epsilon: tl.constexpr,
     block: tl.constexpr, shared: tl.constexpr,
-):  # fmt: skip
+):
     owner = 0
     moving = tl.load(failed) == 0
     if shared:
@@ -76,4 +76,4 @@ def update_table(
         parameter, gradient, mean, square, owners if shared else steps, moves if shared else steps, steps, rate, scale,
         failed, count, math.log(betas[0]), math.log(betas[1]), 1 - betas[0], 1 - betas[1],
         epsilon, BLOCK, shared,
-    )  # fmt: skip
+    )

@@ -208,10 +208,7 @@ def _check_order(model: Any, facts: FactTensors, asked: _Asked, answers: dict[Ta
         place = torch.nonzero(asked.task[rows] == task).squeeze(1)
         before = torch.nonzero(asked.task == task).squeeze(1)
         back = torch.searchsorted(before, rows[place])
-        _require(
-            _close(found[task], scores[back]),
-            f"the order of rows changes an answer ({task.name.lower()})",
-        )
+        _require(_close(found[task], scores[back]), f"the order of rows changes an answer ({task.name.lower()})")
 
 
 def _check_no_peeking(model: Any, facts: FactTensors, asked: _Asked, answers: dict[Task, Tensor]) -> None:

@@ -16,9 +16,22 @@ from hynt.batches.fact_tensors import Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
 
 __all__ = [
-    "EVERYWHERE", "Candidates", "Entities", "EntityIds", "EntityRange", "ItemStream", "Model", "Number", "Part",
-    "Position", "Question", "Relations", "Sizes", "Task", "Tokens",
-]  # fmt: skip
+    "EVERYWHERE",
+    "Candidates",
+    "Entities",
+    "EntityIds",
+    "EntityRange",
+    "ItemStream",
+    "Model",
+    "Number",
+    "Part",
+    "Position",
+    "Question",
+    "Relations",
+    "Sizes",
+    "Task",
+    "Tokens",
+]
 
 
 class Position(StrEnum):

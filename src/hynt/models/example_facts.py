@@ -32,14 +32,23 @@ def example_facts(seed: int = 0, *, literals: bool = False) -> FactTensors:
     number = np.where(is_number, random.integers(1, 30, n + m), 0).astype(np.float64)
     written = [repr(v) if kind else None for v, kind in zip(number.tolist(), is_number.tolist(), strict=True)]
     table = FactTable(
-        random.integers(0, vocabulary.entity_count, n).astype(np.int32), relation[:n], entity[:n], number[:n],
-        pa.array(written[:n], type=pa.string()), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        relation[n:], entity[n:], number[n:], pa.array(written[n:], type=pa.string()),
-    )  # fmt: skip
+        random.integers(0, vocabulary.entity_count, n).astype(np.int32),
+        relation[:n],
+        entity[:n],
+        number[:n],
+        pa.array(written[:n], type=pa.string()),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        relation[n:],
+        entity[n:],
+        number[n:],
+        pa.array(written[n:], type=pa.string()),
+    )
     return FactTensors.from_table(
-        table, vocabulary, NumberScaling.fit([table], vocabulary),
+        table,
+        vocabulary,
+        NumberScaling.fit([table], vocabulary),
         literals=distinct_literals(table) if literals else None,
-    )  # fmt: skip
+    )
 
 
 def exchanged(facts: FactTensors, position: int) -> FactTensors:

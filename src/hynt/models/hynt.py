@@ -74,16 +74,24 @@ class Hynt(nn.Module):
         self.context_position = position_vectors(2, d, settings.position_scale)
         self.prediction_position = position_vectors(7, d, settings.position_scale)
         self.context = Transformer(
-            d, settings.context_layers, settings.context_heads, settings.context_feedforward,
-            settings.dropout, settings.equal_start,
-        )  # fmt: skip
+            d,
+            settings.context_layers,
+            settings.context_heads,
+            settings.context_feedforward,
+            settings.dropout,
+            settings.equal_start,
+        )
         nn.init.constant_(self.context.last_norm().weight, settings.context_scale)
         self.prediction: Transformer | None = None
         if settings.prediction == "transformer":
             self.prediction = Transformer(
-                d, settings.prediction_layers, settings.prediction_heads, settings.prediction_feedforward,
-                settings.dropout, settings.equal_start,
-            )  # fmt: skip
+                d,
+                settings.prediction_layers,
+                settings.prediction_heads,
+                settings.prediction_feedforward,
+                settings.dropout,
+                settings.equal_start,
+            )
         else:
             self.project_triplet, self.project_qualifier = linear(4 * d, d), linear(3 * d, d)
         # Section 4.4: W_ent and b_ent, W_rel and b_rel, w_r and b_r of the answers.
@@ -182,9 +190,11 @@ class Hynt(nn.Module):
         else:
             slot = batch.slot_of_asked[plain:]
             of_qualifier = [
-                z[plain:] + place[4], parts.qualifier_relation[slot] + place[5], parts.qualifier_value[slot] + place[6],
+                z[plain:] + place[4],
+                parts.qualifier_relation[slot] + place[5],
+                parts.qualifier_value[slot] + place[6],
                 torch.zeros_like(z[plain:]),
-            ]  # fmt: skip
+            ]
             chosen = asks[plain:, None, None]
             late = torch.where(chosen, torch.stack(of_qualifier, 1), torch.stack([x[plain:] for x in of_triplet], 1))
             sequence = torch.cat([torch.stack([x[:plain] for x in of_triplet], 1), late])

@@ -66,7 +66,12 @@ def as_released(settings: HyntSettings) -> HyntSettings:
     from dataclasses import replace
 
     return replace(
-        settings, number_bias=False, encoding_bias=True, context_position=False,
-        number_of_hidden_relation="entity", equal_start=True, position_scale=1.0,
+        settings,
+        number_bias=False,
+        encoding_bias=True,
+        context_position=False,
+        number_of_hidden_relation="entity",
+        equal_start=True,
+        position_scale=1.0,
         context_scale=1.0,
-    )  # fmt: skip
+    )

@@ -51,9 +51,7 @@ def loaded(name: str, kind: type[Any]) -> Any:
             advice="Let the entry point name what hynt.models.registry.entry_of made.",
         )
     if not is_dataclass(entry.settings):
-        raise UsageError(
-            f"the settings of the model {name!r} of {_package(point)} are no dataclass.", advice=advice
-        )  # fmt: skip
+        raise UsageError(f"the settings of the model {name!r} of {_package(point)} are no dataclass.", advice=advice)
     return entry
 
 

@@ -72,9 +72,13 @@ class Kbln(nn.Module):
     spread: Tensor  # (relations or 1, attributes) float32 σ²
 
     def __init__(
-        self, sizes: Sizes, attributes: Attributes, triples: AttributeTriples, differences: Differences,
+        self,
+        sizes: Sizes,
+        attributes: Attributes,
+        triples: AttributeTriples,
+        differences: Differences,
         settings: KblnSettings,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.sizes, self.settings, self.attributes = sizes, settings, attributes
         rows = sizes.relations * (2 if settings.directions == "reciprocal" else 1)
@@ -89,9 +93,14 @@ class Kbln(nn.Module):
         count = torch.bincount(cells.entity, minlength=sizes.entities)
         self._starts = [0, *count.cumsum(0).tolist()]  # where the cells of each entity begin
         for name, value in (
-            ("literals", literals), ("has", has), ("cell_count", count), ("cell_attribute", cells.attribute),
-            ("cell_value", cells.value), ("centre", differences.centre), ("spread", differences.spread),
-        ):  # fmt: skip
+            ("literals", literals),
+            ("has", has),
+            ("cell_count", count),
+            ("cell_attribute", cells.attribute),
+            ("cell_value", cells.value),
+            ("centre", differences.centre),
+            ("spread", differences.spread),
+        ):
             self.register_buffer(name, value, persistent=False)
 
     @classmethod

@@ -124,10 +124,13 @@ class Literale(nn.Module):
         if self.settings.base == "distmult":
             return triple_question(batch, heads[0] * relations[0])
         (real, imaginary), (relation_real, relation_imaginary) = heads, relations
-        query = torch.cat([
-            real * relation_real - imaginary * relation_imaginary,
-            real * relation_imaginary + imaginary * relation_real,
-        ], 1)  # fmt: skip
+        query = torch.cat(
+            [
+                real * relation_real - imaginary * relation_imaginary,
+                real * relation_imaginary + imaginary * relation_real,
+            ],
+            1,
+        )
         return triple_question(batch, query)
 
     def score(self, question: Question, candidates: Candidates) -> Tensor:

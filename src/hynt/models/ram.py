@@ -18,17 +18,7 @@ from hynt.batches.buckets import Span
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import HEAD, TAIL, MaskedBatch
 from hynt.config.constraints import Range
-from hynt.models.contract import (
-    EVERYWHERE,
-    Candidates,
-    Capability,
-    ItemStream,
-    Number,
-    Part,
-    Question,
-    Task,
-    Tokens,
-)
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Number, Part, Question, Task, Tokens
 from hynt.models.layers.composite_relations import CompositeRelations
 from hynt.models.layers.literal_values import LiteralValues
 from hynt.models.layers.token_scores import NumberAnswer, token_rows, token_scores

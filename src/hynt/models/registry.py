@@ -108,10 +108,12 @@ MODELS = Models("model")
 MODELS.add(
     "hynt",
     entry_of(
-        Hynt, HyntSettings, "context and prediction transformers over triplets, qualifiers and numbers (KDD 2023)",
+        Hynt,
+        HyntSettings,
+        "context and prediction transformers over triplets, qualifiers and numbers (KDD 2023)",
         needs_literals=lambda settings: settings.numbers == "discrete",
     ),
-)  # fmt: skip
+)
 MODELS.add("transea", entry_of(Transea, TranseaSettings, "translations of unit vectors, numbers by projection (2018)"))
 MODELS.add("mt-kgnn", entry_of(MtKgnn, MtKgnnSettings, "DistMult, and networks for the numbers of its entities (2017)"))
 MODELS.add("kbln", entry_of(Kbln, KblnSettings, "DistMult, and an expert in differences of literals (2018)"))

@@ -88,10 +88,7 @@ def neighbour_sums(facts: FactTensors) -> NeighbourSums:
         chosen = numbers.relation == relation
         head, value = numbers.head[chosen], numbers.value[chosen]
         near = []
-        for own in (
-            torch.bincount(head, minlength=entities).double(),
-            torch.bincount(head, value, minlength=entities),
-        ):
+        for own in (torch.bincount(head, minlength=entities).double(), torch.bincount(head, value, minlength=entities)):
             once = step(own)
             near.append(once + step(once) - degree * own)
         met = torch.nonzero(near[0] > 0).squeeze(1)
@@ -107,11 +104,13 @@ def answer_counts(facts: FactTensors) -> AnswerCounts:
     facts = facts.to("cpu")
     entities, places = facts.sizes.entities, (facts.sizes.relations + 1) * PLACES
     tails, values = ~facts.tail_is_number, ~facts.qualifier_is_number[:-1]
-    place = torch.cat([
-        facts.relation.long() * PLACES + HEAD_PLACE,
-        facts.relation[tails].long() * PLACES + TAIL_PLACE,
-        facts.qualifier_relation[:-1][values].long() * PLACES + QUALIFIER_PLACE,
-    ])  # fmt: skip
+    place = torch.cat(
+        [
+            facts.relation.long() * PLACES + HEAD_PLACE,
+            facts.relation[tails].long() * PLACES + TAIL_PLACE,
+            facts.qualifier_relation[:-1][values].long() * PLACES + QUALIFIER_PLACE,
+        ]
+    )
     entity = torch.cat([facts.head, facts.tail_entity[tails], facts.qualifier_entity[:-1][values]]).long()
     key, count = torch.unique(place * entities + entity, return_counts=True)
     per_place = torch.bincount(key // entities, minlength=places)

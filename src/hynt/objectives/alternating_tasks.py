@@ -117,8 +117,10 @@ class AlternatingTasks:
             total = (sums / counts.clamp(min=1)).sum()
             nothing = sums.new_zeros(1)
             return Loss(
-                total, torch.cat([nothing, sums.sum(0, keepdim=True)]),
-                torch.cat([nothing, counts.sum(0, keepdim=True)]), second=True,
-            )  # fmt: skip
+                total,
+                torch.cat([nothing, sums.sum(0, keepdim=True)]),
+                torch.cat([nothing, counts.sum(0, keepdim=True)]),
+                second=True,
+            )
 
         return loss

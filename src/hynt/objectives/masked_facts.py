@@ -83,9 +83,14 @@ class MaskedFacts:
             step = _TaskRows(tuple(outputs), task_weights)
             batch, answers = hide(facts, rows, asked, layout, at)
             parts = masked_fact_losses(
-                cast(Model, model), batch, answers, cast(Step, step), losses.smoothing, losses.relation_smoothing,
+                cast(Model, model),
+                batch,
+                answers,
+                cast(Step, step),
+                losses.smoothing,
+                losses.relation_smoothing,
                 entity_loss,
-            )  # fmt: skip
+            )
             none = weights.new_zeros(())
             sums = [parts[task].total if task in parts else none for task in Task]
             counts = [parts[task].weight if task in parts else none for task in Task]

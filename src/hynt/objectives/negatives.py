@@ -147,18 +147,22 @@ class NegativeFacts:
         where = torch.rand(len(rows), questions * size, generator=generator, dtype=torch.float64)
         of_relation = coins.to(rows.device) < self.corrupter.relation_share
         exchange, false = self.corrupter.draw(
-            repeated.flatten(), _for_each_set(of_relation, repeated).flatten(),
-            _for_each_set(where.to(rows.device), repeated).flatten(), generator,
-        )  # fmt: skip
+            repeated.flatten(),
+            _for_each_set(of_relation, repeated).flatten(),
+            _for_each_set(where.to(rows.device), repeated).flatten(),
+            generator,
+        )
         # The facts themselves are filled with what they had: any position serves, so the plan's own is taken.
         own = self._own(rows.flatten(), drawn.flatten())
         columns = [
             torch.cat([mine.view(rows.shape), other.view(repeated.shape)], 1)
             for mine, other in (
-                (rows, repeated), (own.asked, exchange.asked), (own.entity, exchange.entity),
+                (rows, repeated),
+                (own.asked, exchange.asked),
+                (own.entity, exchange.entity),
                 (own.relation, exchange.relation),
             )
-        ]  # fmt: skip
+        ]
         weights = torch.cat([real, real.repeat(1, count) * false.view(repeated.shape)], 1)
         inverse = torch.argsort(_by_set(shape).flatten()).to(rows.device)
         return _NegativeSteps(shape, torch.stack(columns, 1)[:, :, inverse], weights[:, inverse])

@@ -74,9 +74,7 @@ class TranslatedTriples:
         if with_numbers:
             drawn = torch.randint(len(self.numbers), (self.item_count,), generator=generator)
             numbers = self.numbers[drawn.to(device)]
-        return TranslatedEpoch(
-            self.batch_size, torch.stack([rows, asked, false, numbers]), found.float(), with_numbers
-        )  # fmt: skip
+        return TranslatedEpoch(self.batch_size, torch.stack([rows, asked, false, numbers]), found.float(), with_numbers)
 
     def is_common(self, shape: Hashable) -> bool:
         """All steps but the last have this shape."""

@@ -26,15 +26,35 @@ SUFFIXES = (".png", ".svg")
 PIXELS_PER_INCH = 160
 
 _SETTINGS: dict[Any, Any] = {
-    "svg.hashsalt": "hynt", "svg.fonttype": "path", "pdf.fonttype": 42,
-    "text.parse_math": False, "axes.unicode_minus": True, "text.color": INK,
-    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9,
-    "axes.edgecolor": FAINT, "axes.labelcolor": GREY, "axes.linewidth": 0.8, "axes.axisbelow": True,
-    "axes.titlesize": 10, "axes.titleweight": "bold", "axes.titlelocation": "left",
-    "xtick.color": GREY, "ytick.color": GREY, "xtick.labelsize": 8, "ytick.labelsize": 8,
-    "xtick.major.size": 0, "ytick.major.size": 0, "xtick.minor.size": 0, "ytick.minor.size": 0,
-    "grid.color": FAINT, "grid.linewidth": 0.7, "legend.frameon": False, "legend.fontsize": 8,
-}  # fmt: skip
+    "svg.hashsalt": "hynt",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+    "text.parse_math": False,
+    "axes.unicode_minus": True,
+    "text.color": INK,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": GREY,
+    "axes.linewidth": 0.8,
+    "axes.axisbelow": True,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+}
 
 
 def check_drawable(option: str) -> None:

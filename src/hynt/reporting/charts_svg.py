@@ -122,10 +122,7 @@ def plot_area(
 ) -> Plot:
     """A plot of these ranges in a drawing of this size."""
     left, right, top, bottom = margins
-    return Plot(
-        Axis(*x, left, size[0] - right),
-        Axis(*y, size[1] - bottom, top, log_y),
-    )
+    return Plot(Axis(*x, left, size[0] - right), Axis(*y, size[1] - bottom, top, log_y))
 
 
 def axes(
@@ -144,19 +141,20 @@ def axes(
     for value in plot.x.ticks(5):
         at = plot.x.at(value)
         parts.append(element("line", x1=at, x2=at, y1=plot.y.start, y2=plot.y.start + 4, class_="axis"))
-        parts.append(
-            element("text", x_text(value), x=at, y=plot.y.start + 16, class_="tick", text_anchor="middle")
-        )  # fmt: skip
+        parts.append(element("text", x_text(value), x=at, y=plot.y.start + 16, class_="tick", text_anchor="middle"))
     parts.append(element("line", x1=plot.x.start, x2=plot.x.end, y1=plot.y.start, y2=plot.y.start, class_="axis"))
     middle = (plot.x.start + plot.x.end) / 2
     parts.append(element("text", x_name, x=middle, y=plot.y.start + 33, class_="name", text_anchor="middle"))
     if y_name:
         parts.append(
             element(
-                "text", y_name, class_="name", text_anchor="middle",
+                "text",
+                y_name,
+                class_="name",
+                text_anchor="middle",
                 transform=f"translate(12 {(plot.y.start + plot.y.end) / 2:.1f}) rotate(-90)",
             )
-        )  # fmt: skip
+        )
     return joined(parts)
 
 
@@ -169,9 +167,12 @@ def drawing(
         element("title", title, id=f"{identity}-title"),
         element("desc", description, id=f"{identity}-desc"),
         content,
-        viewBox=f"0 0 {size[0]:g} {size[1]:g}", role="img", class_=class_, xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {size[0]:g} {size[1]:g}",
+        role="img",
+        class_=class_,
+        xmlns="http://www.w3.org/2000/svg",
         aria_labelledby=f"{identity}-title {identity}-desc",
-    )  # fmt: skip
+    )
 
 
 def share_bar(share: float | None, class_: str = "fill") -> Markup:
@@ -181,8 +182,12 @@ def share_bar(share: float | None, class_: str = "fill") -> Markup:
         "svg",
         element("rect", width=100, height=8, class_="track"),
         element("rect", width=width, height=8, class_=class_),
-        viewBox="0 0 100 8", preserveAspectRatio="none", class_="share", aria_hidden="true", focusable="false",
-    )  # fmt: skip
+        viewBox="0 0 100 8",
+        preserveAspectRatio="none",
+        class_="share",
+        aria_hidden="true",
+        focusable="false",
+    )
 
 
 def _points(points: Sequence[Point]) -> str:

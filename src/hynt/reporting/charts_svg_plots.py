@@ -10,16 +10,7 @@ from typing import Any
 
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_number, format_quantity
-from hynt.reporting.charts_svg import (
-    WIDTH,
-    Axis,
-    Plot,
-    axes,
-    drawing,
-    plot_area,
-    round_steps,
-    tick_text,
-)
+from hynt.reporting.charts_svg import WIDTH, Axis, Plot, axes, drawing, plot_area, round_steps, tick_text
 from hynt.reporting.page_html import Markup, element, joined
 
 ORDERS = 3000.0
@@ -45,11 +36,14 @@ def reliability_chart(identity: str, title: str, found: Mapping[str, Any]) -> Ma
         parts.append(plot.line([(one["confidence"], one["accuracy"]) for one in bins], f"line {look}"))
         parts += [
             plot.dot(
-                one["confidence"], one["accuracy"], f"dot {look}", 2.5 + 4.5 * math.sqrt(one["count"] / most),
+                one["confidence"],
+                one["accuracy"],
+                f"dot {look}",
+                2.5 + 4.5 * math.sqrt(one["count"] / most),
                 f"{one['count']:,} answers at {percent(one['confidence'])}: {percent(one['accuracy'])} right",
             )
             for one in bins
-        ]  # fmt: skip
+        ]
     told = "; ".join(
         f"of {one['count']:,} answers given {percent(one['confidence'])}, {percent(one['accuracy'])} were right"
         for one in found["bins_after"]
@@ -167,9 +161,7 @@ def spread_chart(
     parts: list[Markup] = []
     if marked.interval is not None:
         left, right = (plot.x.at(end) for end in marked.interval)
-        parts.append(
-            element("rect", x=left, y=6, width=max(right - left, 1.0), height=plot.y.start - 6, class_="span")
-        )  # fmt: skip
+        parts.append(element("rect", x=left, y=6, width=max(right - left, 1.0), height=plot.y.start - 6, class_="span"))
     ends = list(edges) if len(edges) > len(counts) and edges[-1] > edges[0] else [edges[0] - 0.02, edges[0] + 0.02]
     for start, end, count in zip(ends, ends[1:], counts, strict=False):
         if count:

@@ -68,7 +68,7 @@ def trend_chart(identity: str, found: TrendDrawing, size: tuple[float, float] = 
         where = "trained on" if one.trained_on else "held out"
         parts.append(
             plot.dot(one.at, one.value, "trained" if one.trained_on else "held", 3.2, f"{when}: {value}, {where}")
-        )  # fmt: skip
+        )
     return drawing(identity, found.title, _told(found), joined([*parts, element("g", class_="pointer")]), size)
 
 

@@ -81,9 +81,7 @@ def _attention(axes: Axes, shown: Sequence[Influence]) -> None:
         side.set_visible(False)
     axes.tick_params(left=False, labelleft=False, labelbottom=False)
     for column, name in enumerate(("context_attention", "prediction_attention")):
-        axes.text(
-            column + 0.5, len(shown) - 0.3, name.replace("_", "\n"), ha="center", va="top", size=8, color=GREY
-        )  # fmt: skip
+        axes.text(column + 0.5, len(shown) - 0.3, name.replace("_", "\n"), ha="center", va="top", size=8, color=GREY)
         for place, one in enumerate(shown):
             share = getattr(one, name)
             if share is None:
@@ -92,9 +90,14 @@ def _attention(axes: Axes, shown: Sequence[Influence]) -> None:
                 Rectangle((column + 0.08, place - 0.4), 0.84, 0.8, color=TEAL, alpha=0.06 + 0.74 * share, linewidth=0)
             )
             axes.text(
-                column + 0.5, place, f"{share:.0%}", ha="center", va="center_baseline", size=8,
+                column + 0.5,
+                place,
+                f"{share:.0%}",
+                ha="center",
+                va="center_baseline",
+                size=8,
                 color="white" if share > 0.6 else INK,
-            )  # fmt: skip
+            )
 
 
 def _words(figure: Figure, explanation: Explanation, title: Sequence[str], height: float, left_out: int) -> None:

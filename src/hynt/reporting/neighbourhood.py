@@ -77,14 +77,29 @@ def _draw_row(axes: Axes, layout: Layout, row: Row) -> None:
     arrow = {"out": "-|>", "in": "<|-", "none": "-"}[row.direction]
     axes.add_patch(
         FancyArrowPatch(
-            knot, (outer, row.y), arrowstyle=arrow, mutation_scale=11, shrinkA=0, shrinkB=0, color=_INK, linewidth=1.1,
-            linestyle=style, zorder=1,
+            knot,
+            (outer, row.y),
+            arrowstyle=arrow,
+            mutation_scale=11,
+            shrinkA=0,
+            shrinkB=0,
+            color=_INK,
+            linewidth=1.1,
+            linestyle=style,
+            zorder=1,
         )
-    )  # fmt: skip
+    )
     axes.text(
-        (row.knot + outer) / 2, row.y + 0.06, row.label, ha="center", va="bottom", size=layout.label_size, color=_INK,
-        style="italic" if row.dashed else "normal", parse_math=False,
-    )  # fmt: skip
+        (row.knot + outer) / 2,
+        row.y + 0.06,
+        row.label,
+        ha="center",
+        va="bottom",
+        size=layout.label_size,
+        color=_INK,
+        style="italic" if row.dashed else "normal",
+        parse_math=False,
+    )
     _draw_box(axes, row.node, "number" if row.node.is_number else "entity")
     if row.hanging:
         axes.plot([row.knot] * 2, [row.y, row.hanging[-1].y], color=_GREY, linewidth=0.9, zorder=1)
@@ -92,9 +107,15 @@ def _draw_row(axes: Axes, layout: Layout, row: Row) -> None:
     for item in row.hanging:
         axes.plot([row.knot, item.text_x - side * 0.05], [item.y] * 2, color=_GREY, linewidth=0.9, zorder=1)
         axes.text(
-            item.text_x, item.y, item.label, ha="left" if side > 0 else "right", va="center",
-            size=layout.small_size, color=_INK if item.is_relation else _GREY, parse_math=False,
-        )  # fmt: skip
+            item.text_x,
+            item.y,
+            item.label,
+            ha="left" if side > 0 else "right",
+            va="center",
+            size=layout.small_size,
+            color=_INK if item.is_relation else _GREY,
+            parse_math=False,
+        )
         if item.node is not None:
             _draw_box(axes, item.node, "number" if item.node.is_number else "entity")
 
@@ -106,12 +127,25 @@ def _draw_box(axes: Axes, box: Box, look: str) -> None:
     rounding = 0.02 if look == "number" else box.height / 2 if "\n" not in box.text else 0.2
     axes.add_patch(
         FancyBboxPatch(
-            (box.x - box.width / 2, box.y - box.height / 2), box.width, box.height,
-            boxstyle=f"round,pad=0,rounding_size={rounding}", facecolor=fill, edgecolor=line, linewidth=1.0, zorder=2,
+            (box.x - box.width / 2, box.y - box.height / 2),
+            box.width,
+            box.height,
+            boxstyle=f"round,pad=0,rounding_size={rounding}",
+            facecolor=fill,
+            edgecolor=line,
+            linewidth=1.0,
+            zorder=2,
         )
-    )  # fmt: skip
+    )
     axes.text(
-        box.x, box.y, box.text, ha="center", va="center_baseline" if "\n" not in box.text else "center",
-        size=box.size, color="white" if look == "centre" else _INK, weight="bold" if look == "centre" else "normal",
-        zorder=4, parse_math=False,
-    )  # fmt: skip
+        box.x,
+        box.y,
+        box.text,
+        ha="center",
+        va="center_baseline" if "\n" not in box.text else "center",
+        size=box.size,
+        color="white" if look == "centre" else _INK,
+        weight="bold" if look == "centre" else "normal",
+        zorder=4,
+        parse_math=False,
+    )

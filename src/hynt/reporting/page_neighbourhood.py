@@ -24,10 +24,14 @@ def neighbourhood_drawing(graph: KnowledgeGraph, facts: EntityFacts) -> Markup:
     parts.append(_box(layout, layout.centre, "centre"))
     parts.append(
         element(
-            "text", layout.footnote, x=layout.width / 2 * INCH, y=(layout.height - 0.12) * INCH,
-            class_="footnote", text_anchor="middle",
+            "text",
+            layout.footnote,
+            x=layout.width / 2 * INCH,
+            y=(layout.height - 0.12) * INCH,
+            class_="footnote",
+            text_anchor="middle",
         )
-    )  # fmt: skip
+    )
     size = (round(layout.width * INCH), round(layout.height * INCH))
     title = f"Facts around {graph.entity_labels[facts.entity]}"
     return drawing("neighbourhood-drawing", title, f"{told}.", joined(parts), size, "chart neighbourhood")
@@ -44,7 +48,7 @@ def _row(layout: Layout, row: Row) -> Markup:
     parts = [
         element("path", d=curve, class_=look, fill="none"),
         element("text", row.label, x=(knot + outer) / 2, y=y - 6, class_="edge-name", text_anchor="middle"),
-    ]  # fmt: skip
+    ]
     if row.direction == "out":
         parts.append(element("path", d=_arrow(outer, y, side), class_="arrow"))
     elif row.direction == "in":
@@ -58,9 +62,10 @@ def _row(layout: Layout, row: Row) -> Markup:
         text_x = _x(item.text_x)
         parts.append(element("line", x1=knot, x2=text_x - side * 4, y1=at, y2=at, class_="thread"))
         parts.append(
-            element("text", item.label, x=text_x, y=at + 4, class_="qualifier",
-                    text_anchor="start" if side > 0 else "end")
-        )  # fmt: skip
+            element(
+                "text", item.label, x=text_x, y=at + 4, class_="qualifier", text_anchor="start" if side > 0 else "end"
+            )
+        )
         if item.node is not None:
             parts.append(_box(layout, item.node, "number" if item.node.is_number else "entity"))
     parts.append(_box(layout, row.node, "number" if row.node.is_number else "entity"))
@@ -78,7 +83,7 @@ def _box(layout: Layout, box: Box, look: str) -> Markup:
     texts = [
         element("text", line, x=x, y=first + index * size * 1.24, class_=f"node {look}{small}", text_anchor="middle")
         for index, line in enumerate(lines)
-    ]  # fmt: skip
+    ]
     shape = element(
         "rect", x=x - width / 2, y=y - height / 2, width=width, height=height, rx=rounding, class_=f"box {look}"
     )

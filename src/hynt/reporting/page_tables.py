@@ -40,10 +40,8 @@ def table(caption: str, columns: Sequence[Column], groups: Sequence[Group], *, h
         rows = []
         if group.title:
             rows.append(
-                element(
-                    "tr", element("th", group.title, colspan=len(columns), scope="colgroup"), class_="group"
-                )
-            )  # fmt: skip
+                element("tr", element("th", group.title, colspan=len(columns), scope="colgroup"), class_="group")
+            )
         rows += [_row(row, columns) for row in group.rows]
         bodies.append(element("tbody", *rows))
     return element(
@@ -54,16 +52,17 @@ def table(caption: str, columns: Sequence[Column], groups: Sequence[Group], *, h
             element("thead", head),
             *bodies,
         ),
-        class_="scroll", tabindex=0, role="region", aria_label=caption,
-    )  # fmt: skip
+        class_="scroll",
+        tabindex=0,
+        role="region",
+        aria_label=caption,
+    )
 
 
 def _row(row: Row, columns: Sequence[Column]) -> Markup:
     first, *others = row.cells
     cells = [element("th", first, scope="row", class_=columns[0].look or None)]
-    cells += [
-        element("td", cell, class_=column.look or None) for cell, column in zip(others, columns[1:], strict=True)
-    ]  # fmt: skip
+    cells += [element("td", cell, class_=column.look or None) for cell, column in zip(others, columns[1:], strict=True)]
     return element("tr", *cells, class_=row.look or None)
 
 
@@ -86,8 +85,13 @@ def legend(keys: Sequence[tuple[str, str]]) -> Markup:
 
 def section(identity: str, title: str, *content: Content) -> Markup:
     """A part of the page with a heading that can be linked to."""
-    return element("section", element("h2", title, id=f"{identity}-heading"), *content, id=identity,
-                   aria_labelledby=f"{identity}-heading")  # fmt: skip
+    return element(
+        "section",
+        element("h2", title, id=f"{identity}-heading"),
+        *content,
+        id=identity,
+        aria_labelledby=f"{identity}-heading",
+    )
 
 
 def paragraphs(*texts: Content) -> Markup:

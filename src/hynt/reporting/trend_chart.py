@@ -39,9 +39,13 @@ def trend_figure(trend: Trend) -> Figure:
         figure = new_figure(width, height)
         panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
         figure.subplots_adjust(
-            left=0.62 / width, right=1 - 0.2 / width, top=1 - 1.05 / height, bottom=0.5 / height,
-            wspace=0.12, hspace=0.28,
-        )  # fmt: skip
+            left=0.62 / width,
+            right=1 - 0.2 / width,
+            top=1 - 1.05 / height,
+            bottom=0.5 / height,
+            wspace=0.12,
+            hspace=0.28,
+        )
         room = panels[0].get_position().width * width
         logarithmic = _needs_logarithm(trend)
         limits = _limits(trend, logarithmic)
@@ -75,9 +79,16 @@ def _draw(axes: Axes, trend: Trend, one: Series, room: float) -> None:
         (~one.trained_on, ORANGE, "D", 12.0 if small else 26.0, 5),
     ):
         axes.scatter(
-            one.at[chosen], one.known[chosen], s=size, color=colour, marker=marker, edgecolors="white",
-            linewidths=0.4 if small else 0.7, zorder=above, clip_on=False,
-        )  # fmt: skip
+            one.at[chosen],
+            one.known[chosen],
+            s=size,
+            color=colour,
+            marker=marker,
+            edgecolors="white",
+            linewidths=0.4 if small else 0.7,
+            zorder=above,
+            clip_on=False,
+        )
     axes.margins(x=0.02)
 
 
@@ -158,9 +169,15 @@ def _words(figure: Figure, trend: Trend, width: float, height: float) -> None:
         told.append(f"asked with {trend.condition}")
     figure.text(left, 1 - 0.46 / height, fitted(" · ".join(told), width - 0.4, 8.5), size=8.5, color=GREY, va="top")
     figure.legend(
-        handles=_marks(trend), loc="lower left", bbox_to_anchor=(left - 0.05 / width, 0.02 / height), ncols=5,
-        columnspacing=1.1, handlelength=1.4, handletextpad=0.5, borderaxespad=0.0,
-    )  # fmt: skip
+        handles=_marks(trend),
+        loc="lower left",
+        bbox_to_anchor=(left - 0.05 / width, 0.02 / height),
+        ncols=5,
+        columnspacing=1.1,
+        handlelength=1.4,
+        handletextpad=0.5,
+        borderaxespad=0.0,
+    )
 
 
 def _marks(trend: Trend) -> list[object]:

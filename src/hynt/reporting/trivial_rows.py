@@ -52,7 +52,9 @@ def shared_scope(evaluation: Found, references: Found, task: str) -> str | None:
     if task not in evaluation:
         return None
     counts: Sequence[Found] = [tasks[task] for tasks in references.values() if task in tasks]
-    same = (scope for scope in reversed(SCOPES) if all(
-        one[scope]["count"] == evaluation[task][scope]["count"] for one in counts
-    ))  # fmt: skip
+    same = (
+        scope
+        for scope in reversed(SCOPES)
+        if all(one[scope]["count"] == evaluation[task][scope]["count"] for one in counts)
+    )
     return next(same, None) if counts else None

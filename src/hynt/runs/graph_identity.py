@@ -52,9 +52,15 @@ def _texts(texts: Iterable[str]) -> str:
 def _facts(table: FactTable) -> str:
     digest = hashlib.sha256()
     for name in (
-        "head", "relation", "tail_entity", "tail_number", "offsets",
-        "qualifier_relation", "qualifier_entity", "qualifier_number",
-    ):  # fmt: skip
+        "head",
+        "relation",
+        "tail_entity",
+        "tail_number",
+        "offsets",
+        "qualifier_relation",
+        "qualifier_entity",
+        "qualifier_number",
+    ):
         column = np.ascontiguousarray(getattr(table, name))
         digest.update(f"{name} {column.dtype} {len(column)} ".encode())
         digest.update(column.data)
@@ -68,9 +74,10 @@ def graph_of_run(run: Path, entry: Mapping[str, Any]) -> KnowledgeGraph:
     folder = Path(os.path.normpath(run / entry["path"]))
     if not folder.is_dir():
         raise DataError(
-            f"the graph of this run is not at {entry['path']!r}, seen from the run.", where=str(run),
+            f"the graph of this run is not at {entry['path']!r}, seen from the run.",
+            where=str(run),
             advice="It was too large to keep in the run: move the two together.",
-        )  # fmt: skip
+        )
     graph = load_graph(folder.resolve())
     changed = graph_differences(entry["fingerprints"], fingerprints(graph))
     if changed:

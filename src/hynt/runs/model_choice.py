@@ -34,12 +34,14 @@ def settings_class_of_run(model_name: str, package: object, where: str) -> type[
         raise UsageError(
             f"the model {model_name!r} of this run is of the package {package.replace('==', ' ')}, which is not "
             "installed here.",
-            where=where, advice=f"Install it where you trust it: pip install {package}",
-        )  # fmt: skip
+            where=where,
+            advice=f"Install it where you trust it: pip install {package}",
+        )
     raise UsageError(
         f"the model {model_name!r} of this run is none of hynt's own, and no package that is installed here offers it.",
-        where=where, advice="Install the package that it was trained with; hynt models lists what there is.",
-    )  # fmt: skip
+        where=where,
+        advice="Install the package that it was trained with; hynt models lists what there is.",
+    )
 
 
 def build_model(settings: RunSettings, facts: FactTensors) -> nn.Module:
@@ -60,5 +62,6 @@ def check_softmax(settings: RunSettings) -> None:
     if entry.item_stream is not ItemStream.MASKED_FACTS or entry.needs_literals(settings.model):
         raise UsageError(
             f"the model {settings.model_name!r} is trained on the scores of all entities, with these settings.",
-            where="losses.softmax", advice="Leave it at auto, or train hynt with numbers as numbers.",
-        )  # fmt: skip
+            where="losses.softmax",
+            advice="Leave it at auto, or train hynt with numbers as numbers.",
+        )

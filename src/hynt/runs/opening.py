@@ -41,10 +41,14 @@ class LoadedRun:
     def described(self) -> dict[str, Any]:
         """What a number of this run needs beside it to be compared with another."""
         return {
-            "model": self.settings.model_name, "version": __version__, "seed": self.settings.seed,
-            "epoch": self.epoch, "trained_on": "+".join(training_splits(self.settings)),
-            "scaled_on": self.settings.scale_on, "finished": self.is_finished,
-        }  # fmt: skip
+            "model": self.settings.model_name,
+            "version": __version__,
+            "seed": self.settings.seed,
+            "epoch": self.epoch,
+            "trained_on": "+".join(training_splits(self.settings)),
+            "scaled_on": self.settings.scale_on,
+            "finished": self.is_finished,
+        }
 
 
 def load_run(path: Path, device: torch.device | str = "cpu") -> LoadedRun:

@@ -63,9 +63,13 @@ class EpochRecord:
     def to_mapping(self) -> dict[str, Any]:
         """One line of metrics.jsonl."""
         return {
-            "phase": self.phase, "epoch": self.epoch, "learning_rate": self.rate, "loss": self.losses,
-            "questions": self.counts, "seconds": round(self.seconds, 6),
-        }  # fmt: skip
+            "phase": self.phase,
+            "epoch": self.epoch,
+            "learning_rate": self.rate,
+            "loss": self.losses,
+            "questions": self.counts,
+            "seconds": round(self.seconds, 6),
+        }
 
 
 @dataclass(frozen=True)
@@ -84,10 +88,15 @@ class ValidationRecord:
     def to_mapping(self) -> dict[str, Any]:
         """One line of metrics.jsonl."""
         return {
-            "phase": self.phase, "epoch": self.epoch, "validation": self.results, "metric": self.metric,
-            "value": self.value, "best": self.is_best, "seconds": round(self.seconds, 6),
+            "phase": self.phase,
+            "epoch": self.epoch,
+            "validation": self.results,
+            "metric": self.metric,
+            "value": self.value,
+            "best": self.is_best,
+            "seconds": round(self.seconds, 6),
             "trained_seconds": round(self.trained_seconds, 6),
-        }  # fmt: skip
+        }
 
 
 class NotFinite(HyntError):

@@ -14,12 +14,14 @@ def refuse_changes(run: RunFolder, wanted: RunSettings | None, graph: KnowledgeG
     changed = [] if wanted is None else differences(run.settings(), wanted)
     if changed:
         raise UsageError(
-            f"the run was made with other settings: {'; '.join(changed)}.", where=str(run.path),
+            f"the run was made with other settings: {'; '.join(changed)}.",
+            where=str(run.path),
             advice="Resume without them, or start a new run with another --out.",
-        )  # fmt: skip
+        )
     parts = [] if graph is None else graph_differences(run.manifest["graph"]["fingerprints"], fingerprints(graph))
     if parts:
         raise UsageError(
-            f"the run was made with another graph: {'; '.join(parts)}.", where=str(run.path),
+            f"the run was made with another graph: {'; '.join(parts)}.",
+            where=str(run.path),
             advice="Give the graph it was made with, or start a new run with another --out.",
-        )  # fmt: skip
+        )

@@ -86,10 +86,12 @@ class RunFolder:
             (staging / READS).write_text(index_text({"valid": 0, "test": 0}), encoding="utf-8")
             where = _place_graph(graph, staging, path, graph_source)
             manifest = {
-                "schema_version": SCHEMA_VERSION, "hynt": __version__, "model_name": settings.model_name,
+                "schema_version": SCHEMA_VERSION,
+                "hynt": __version__,
+                "model_name": settings.model_name,
                 "graph": {"name": graph.name, "path": where, "fingerprints": fingerprints(graph)},
                 "files": hashes(staging, [CONFIG, SCALING, ENVIRONMENT]),
-            }  # fmt: skip
+            }
             package = package_of(settings.model_name)
             manifest |= {} if package is None else {"model_package": package}
             (staging / INDEX_NAME).write_text(index_text(manifest), encoding="utf-8")
@@ -104,8 +106,9 @@ class RunFolder:
         if version != SCHEMA_VERSION:
             raise DataError(
                 f"the run has schema version {version!r}; this hynt reads version {SCHEMA_VERSION}.",
-                where=str(path / INDEX_NAME), advice="Use the hynt that made it, or train again.",
-            )  # fmt: skip
+                where=str(path / INDEX_NAME),
+                advice="Use the hynt that made it, or train again.",
+            )
         return cls(path, manifest)
 
     @property

@@ -61,12 +61,7 @@ class ReadTile:
 
 
 def read_tiles(
-    loaded: LoadedRun,
-    table: FactTable,
-    row: Ids,
-    position: Ids,
-    device: torch.device,
-    work: Callable[[ReadTile], None],
+    loaded: LoadedRun, table: FactTable, row: Ids, position: Ids, device: torch.device, work: Callable[[ReadTile], None]
 ) -> None:
     """Lets the model read the questions that hide component `position` (n,) of the facts `row` (n,), tile by tile.
 

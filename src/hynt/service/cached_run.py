@@ -53,9 +53,10 @@ def world_run(epochs: int | None = None) -> Path:
         staging = Path(tempfile.mkdtemp(prefix=".partial-", dir=folder.parent))
     except OSError as problem:
         raise DataError(
-            f"the run cannot be kept: {problem.strerror}.", where=str(folder.parent),
+            f"the run cannot be kept: {problem.strerror}.",
+            where=str(folder.parent),
             advice="Name a folder that can be written to: XDG_CACHE_HOME=DIR.",
-        ) from None  # fmt: skip
+        ) from None
     try:
         _train(staging / "run", epochs)
         if not (folder / INDEX_NAME).exists():  # another process may have been quicker

@@ -171,9 +171,12 @@ def _question(parts: Sequence[Any], top: int | None, candidates: Any, level: flo
         if wish not in ("type", "unknown"):
             only += [wish] if isinstance(wish, str) else list(wish)
     asked = {
-        "head": head, "relation": relation, "tail": _written(tail), "qualifiers": _pairs(qualifiers),
+        "head": head,
+        "relation": relation,
+        "tail": _written(tail),
+        "qualifiers": _pairs(qualifiers),
         "level": level,
-    }  # fmt: skip
+    }
     asked |= {} if top is None else {"top": top}
     return asked | ({"candidates": named} if named else {}) | ({"only": only} if only else {})
 
@@ -216,18 +219,21 @@ def _answers(found: Mapping[str, Any]) -> Answers:
         for one in found["answers"]
     )
     return Answers(
-        found["question"], found["hole"], found["kind"], answers, found["candidates"], found["calibrated"],
+        found["question"],
+        found["hole"],
+        found["kind"],
+        answers,
+        found["candidates"],
+        found["calibrated"],
         tuple(found["notes"]),
-    )  # fmt: skip
+    )
 
 
 def _number(found: Mapping[str, Any]) -> NumberAnswer:
     interval = None if found["low"] is None else (found["low"], found["high"])
     trained = None if found["training_low"] is None else (found["training_low"], found["training_high"])
     known = tuple(KnownNumber(one["value"], tuple(one["splits"])) for one in found["known"])
-    return NumberAnswer(
-        found["value"], found["unit"], interval, found["level"], found["interval_from"], trained, known
-    )  # fmt: skip
+    return NumberAnswer(found["value"], found["unit"], interval, found["level"], found["interval_from"], trained, known)
 
 
 def _refusal(error: HTTPError, body: bytes) -> ServiceProblem:
@@ -240,6 +246,9 @@ def _refusal(error: HTTPError, body: bytes) -> ServiceProblem:
         what, where, advice = f"the service answered {error.code} {error.reason}.", "", ""
     retry_after = error.headers.get("Retry-After", "0")
     return ServiceProblem(
-        what, status=error.code, where=where, advice=advice,
+        what,
+        status=error.code,
+        where=where,
+        advice=advice,
         retry_after=int(retry_after) if retry_after.isdigit() else 0,
-    )  # fmt: skip
+    )

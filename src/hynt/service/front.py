@@ -40,9 +40,12 @@ class Front:
         self.metrics = Metrics()
         self.views = GraphViews(graph)
         self.queue = QuestionQueue(
-            engine, limit=settings.queue, together=settings.together if settings.batching else 1,
-            window=settings.window, metrics=self.metrics,
-        )  # fmt: skip
+            engine,
+            limit=settings.queue,
+            together=settings.together if settings.batching else 1,
+            window=settings.window,
+            metrics=self.metrics,
+        )
         self.draining = False
         self._lookers = ThreadPoolExecutor(_LOOKERS, "graph")
         self.metrics.gauge("hynt_queue_length", "Jobs that wait or are being done.", lambda: len(self.queue))
@@ -75,15 +78,28 @@ class Front:
         return _read((await self.asked("explain", [{**question, "answer": answer}]))[0])
 
     async def trends(
-        self, heads: Sequence[str], relation: str, *, over: str | None = None,
-        qualifiers: Sequence[Mapping[str, Any]] = (), start: str | float | None = None,
-        end: str | float | None = None, points: int = 100, level: float = 0.9,
-    ) -> dict[str, Any]:  # fmt: skip
+        self,
+        heads: Sequence[str],
+        relation: str,
+        *,
+        over: str | None = None,
+        qualifiers: Sequence[Mapping[str, Any]] = (),
+        start: str | float | None = None,
+        end: str | float | None = None,
+        points: int = 100,
+        level: float = 0.9,
+    ) -> dict[str, Any]:
         """How a number moves along a qualifier; see `hynt.trends.trends.trend`."""
         job = {
-            "heads": list(heads), "relation": relation, "over": over, "qualifiers": list(qualifiers),
-            "start": start, "end": end, "points": points, "level": level,
-        }  # fmt: skip
+            "heads": list(heads),
+            "relation": relation,
+            "over": over,
+            "qualifiers": list(qualifiers),
+            "start": start,
+            "end": end,
+            "points": points,
+            "level": level,
+        }
         return _read((await self.asked("trends", [job]))[0])
 
     async def similar(self, entity: str, top: int = 10) -> dict[str, Any]:
@@ -138,18 +154,20 @@ class Front:
         """The run, the graph and the state of the service."""
         state, graph = self.engine.state, self.graph
         return {
-            "hynt": __version__, "ready": state.ready, "run": state.described,
+            "hynt": __version__,
+            "ready": state.ready,
+            "run": state.described,
             "graph": {
-                "name": graph.name, "entities": graph.vocabulary.entity_count,
+                "name": graph.name,
+                "entities": graph.vocabulary.entity_count,
                 "relations": graph.vocabulary.relation_count,
                 "splits": {name: len(table) for name, table in graph.splits.items()},
-                "licence": graph.manifest.licence, "source": graph.manifest.source,
+                "licence": graph.manifest.licence,
+                "source": graph.manifest.source,
             },
-        }  # fmt: skip
+        }
 
-    async def _look(
-        self, work: Callable[Given, Got], /, *given: Given.args, **named: Given.kwargs
-    ) -> Got:  # fmt: skip
+    async def _look(self, work: Callable[Given, Got], /, *given: Given.args, **named: Given.kwargs) -> Got:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(self.settings.answer_within):
             return await loop.run_in_executor(self._lookers, lambda: work(*given, **named))

@@ -61,12 +61,15 @@ class GraphViews:
         facts = self._index.table.take(rows).facts(self.graph.vocabulary)
         total = sum(counts.values()) if position is None else counts[position]
         return {
-            "entity": self._entity(identity), "counts": counts, "total": total, "offset": offset,
+            "entity": self._entity(identity),
+            "counts": counts,
+            "total": total,
+            "offset": offset,
             "facts": [
                 {"split": split, "position": place, **self.fact(fact)}
                 for split, place, fact in zip(splits, places, facts, strict=True)
             ],
-        }  # fmt: skip
+        }
 
     def _identity(self, name: str) -> int:
         try:
@@ -77,27 +80,33 @@ class GraphViews:
     def _entity(self, identity: int) -> dict[str, Any]:
         one = self.graph.entities[identity]
         return {
-            "id": one.name, "name": self.graph.entity_labels[identity], "type": one.type,
+            "id": one.name,
+            "name": self.graph.entity_labels[identity],
+            "type": one.type,
             "facts": int(self._index.degree[identity]),
-        }  # fmt: skip
+        }
 
     def fact(self, fact: Fact) -> dict[str, Any]:
         """A fact in words and in parts."""
         return {
-            "text": self._sentences.fact(fact), "head": self._value(fact.head),
-            "relation": self._named(fact.relation), "tail": self._value(fact.tail),
+            "text": self._sentences.fact(fact),
+            "head": self._value(fact.head),
+            "relation": self._named(fact.relation),
+            "tail": self._value(fact.tail),
             "qualifiers": [
                 {"relation": self._named(pair.relation), "value": self._value(pair.value)} for pair in fact.qualifiers
             ],
-        }  # fmt: skip
+        }
 
     def _value(self, value: Value) -> dict[str, Any]:
         if isinstance(value, str):
             return {"id": value, "name": self._sentences.entity(value)}
         return {
-            "number": value.value, "literal": value.literal, "unit": value.unit,
+            "number": value.value,
+            "literal": value.literal,
+            "unit": value.unit,
             "text": format_quantity(value.value, value.unit),
-        }  # fmt: skip
+        }
 
     def _named(self, relation: str) -> dict[str, str]:
         return {"id": relation, "name": self._sentences.relation(relation)}
@@ -110,9 +119,10 @@ class GraphViews:
         uses = self._as_fact + self._as_qualifier
         order = np.lexsort((np.arange(len(uses)), -uses)).tolist()
         chosen = [
-            one for one in order
+            one
+            for one in order
             if wanted in self._folded_relations[one] and kind in (None, self.graph.relations[one].kind)
-        ]  # fmt: skip
+        ]
         page = [self._relation(one) for one in chosen[offset : offset + limit]]
         return {"relations": page, "total": len(chosen), "offset": offset}
 
@@ -127,10 +137,14 @@ class GraphViews:
     def _relation(self, identity: int) -> dict[str, Any]:
         one = self.graph.relations[identity]
         return {
-            "id": one.name, "name": self.graph.relation_labels[identity], "kind": one.kind, "unit": one.unit,
+            "id": one.name,
+            "name": self.graph.relation_labels[identity],
+            "kind": one.kind,
+            "unit": one.unit,
             "is_date": one.unit == DATE_UNIT,
-            "facts": int(self._as_fact[identity]), "qualifiers": int(self._as_qualifier[identity]),
-        }  # fmt: skip
+            "facts": int(self._as_fact[identity]),
+            "qualifiers": int(self._as_qualifier[identity]),
+        }
 
     def _distribution(self, identity: int) -> dict[str, Any] | None:
         """Extremes, quantiles and a histogram, of the graph's numbers; None where there are none."""
@@ -142,10 +156,14 @@ class GraphViews:
         values = self._numbers.value[begin : begin + int(self._numbers.size[place])]
         edges, counts = _histogram(values, log=self.graph.relations[identity].scale == "log")
         return {
-            "count": summary.frequency, "minimum": summary.minimum, "maximum": summary.maximum, "mean": summary.mean,
+            "count": summary.frequency,
+            "minimum": summary.minimum,
+            "maximum": summary.maximum,
+            "mean": summary.mean,
             "quantiles": {f"{share:g}": value for share, value in summary.quantiles.items()},
-            "edges": edges.tolist(), "counts": counts.tolist(),
-        }  # fmt: skip
+            "edges": edges.tolist(),
+            "counts": counts.tolist(),
+        }
 
 
 def _histogram(values: NDArray[np.float64], *, log: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

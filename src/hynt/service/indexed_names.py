@@ -33,6 +33,4 @@ class IndexedNames(NameLookup):
         near = list(dict.fromkeys(self._labels[one.identity] for one in found))[:_SHOWN]
         shown = name if len(name) <= _LONGEST else name[: _LONGEST - 3] + "…"
         nearest = f" The nearest are {', '.join(map(repr, near))}." if near else ""
-        raise UsageError(
-            f"the graph has no entity called {shown!r}.", advice=f"Give an entity's id or name.{nearest}"
-        )  # fmt: skip
+        raise UsageError(f"the graph has no entity called {shown!r}.", advice=f"Give an entity's id or name.{nearest}")

@@ -22,10 +22,13 @@ from hynt.runs.run_folder import CONFIG, ENVIRONMENT, GRAPH, METRICS, READS, SCA
 LIST, CARD = "hynt-run.json", "README.md"
 NEEDED = (INDEX_NAME, CONFIG, SCALING, ENVIRONMENT, WEIGHTS)
 NAMES = (
-    *NEEDED, METRICS, READS, CALIBRATION,
+    *NEEDED,
+    METRICS,
+    READS,
+    CALIBRATION,
     *(f"{GRAPH}/{name}" for name in (MANIFEST_NAME, "entities.parquet", "relations.parquet")),
     *(f"{GRAPH}/{split}.parquet" for split in SPLITS),
-)  # fmt: skip
+)
 """Every file that a run can have, by its path in the run."""
 
 AGAIN = "Get it again from where it came, or ask whoever made it."
@@ -60,9 +63,10 @@ def read_list(folder: Path) -> dict[str, str]:
     path = folder / LIST
     if not path.exists():
         raise DataError(
-            "this is not a run that was given away: it has no list of files.", where=str(path),
+            "this is not a run that was given away: it has no list of files.",
+            where=str(path),
             advice="Make one with: hynt push RUN DEST.",
-        )  # fmt: skip
+        )
     try:
         content: Mapping[str, Any] = read_index(path)
     except DataError as problem:

@@ -46,9 +46,13 @@ def upload(folder: Path, repository: Repository, names: list[str], *, private: b
             # A run has its graph with it, which is what the library wonders about.
             warnings.filterwarnings("ignore", "It seems that you are about to commit a data file", UserWarning)
             api.upload_folder(
-                repo_id=repository.name, folder_path=folder, repo_type="model", revision=repository.revision,
-                commit_message="Push a run", delete_patterns=stale,
-            )  # fmt: skip
+                repo_id=repository.name,
+                folder_path=folder,
+                repo_type="model",
+                revision=repository.revision,
+                commit_message="Push a run",
+                delete_patterns=stale,
+            )
     except _failures(hub) as problem:
         raise _refused(problem, repository) from None
 
@@ -58,9 +62,12 @@ def download(repository: Repository, folder: Path) -> Path:
     hub = _library()
     try:
         hub.HfApi().snapshot_download(
-            repository.name, repo_type="model", revision=repository.revision, local_dir=folder,
+            repository.name,
+            repo_type="model",
+            revision=repository.revision,
+            local_dir=folder,
             allow_patterns=[LIST, CARD, *NAMES],
-        )  # fmt: skip
+        )
     except _failures(hub) as problem:
         raise _refused(problem, repository) from None
     return folder
@@ -96,6 +103,7 @@ def _refused(problem: Exception, repository: Repository) -> DataError:
     causes = [problem, *([problem.__cause__] if problem.__cause__ is not None else [])]
     words = " ".join((str(cause).strip() or type(cause).__name__).splitlines()[0] for cause in causes)
     return DataError(
-        f"the hub did not do it: {words}", where=f"{HUB}{repository.name}",
+        f"the hub did not do it: {words}",
+        where=f"{HUB}{repository.name}",
         advice="Check the name, your access (hf auth login) and the network.",
-    )  # fmt: skip
+    )

@@ -18,9 +18,20 @@ from hynt.runs.run_folder import CONFIG, RunFolder
 from hynt.runs.training_record import read_record
 
 HUB_LICENCES = (
-    "apache-2.0", "bsd-3-clause", "cc0-1.0", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-4.0",
-    "cdla-permissive-2.0", "gpl-3.0", "mit", "odbl", "odc-by",
-)  # fmt: skip
+    "apache-2.0",
+    "bsd-3-clause",
+    "cc0-1.0",
+    "cc-by-3.0",
+    "cc-by-4.0",
+    "cc-by-sa-3.0",
+    "cc-by-sa-4.0",
+    "cc-by-nc-4.0",
+    "cdla-permissive-2.0",
+    "gpl-3.0",
+    "mit",
+    "odbl",
+    "odc-by",
+)
 """Licences that the hub knows by these names; any other is written out."""
 
 _TASKS = {"link": "entities", "relation": "relations", "number": "numbers"}
@@ -65,8 +76,12 @@ def _evaluation(path: Path, run: RunFolder) -> Mapping[str, Any]:
         advice = "Make one with: hynt evaluate RUN --save FILE."
         raise UsageError("this is not an evaluation.", where=str(path), advice=advice) from None
     manifest = run.manifest
-    mine = (manifest["graph"]["name"], manifest["model_name"], run.settings().seed,
-            manifest["training"]["weights_of_epoch"])  # fmt: skip
+    mine = (
+        manifest["graph"]["name"],
+        manifest["model_name"],
+        run.settings().seed,
+        manifest["training"]["weights_of_epoch"],
+    )
     if said != mine:
         raise UsageError(
             f"the evaluation is of another run: graph, model, seed and epoch are {said}, not {mine}.", where=str(path)
@@ -98,24 +113,39 @@ def _header(facts: CardFacts) -> list[str]:
     ]
     if metrics:
         lines += [
-            "model-index:", f"- name: {_quoted(facts.run.manifest['model_name'])}", "  results:", "  - task:",
-            "      type: graph-ml", "    dataset:", f"      name: {_quoted(_graph_name(facts))}",
-            f"      type: {_quoted(_graph_name(facts))}", "    metrics:", *metrics,
-        ]  # fmt: skip
+            "model-index:",
+            f"- name: {_quoted(facts.run.manifest['model_name'])}",
+            "  results:",
+            "  - task:",
+            "      type: graph-ml",
+            "    dataset:",
+            f"      name: {_quoted(_graph_name(facts))}",
+            f"      type: {_quoted(_graph_name(facts))}",
+            "    metrics:",
+            *metrics,
+        ]
     return [*lines, "---", ""]
 
 
 def _what(facts: CardFacts) -> list[str]:
     model, name = facts.run.manifest["model_name"], plain(_graph_name(facts))
     return [
-        f"# {plain(model)} on {name}", "",
+        f"# {plain(model)} on {name}",
+        "",
         "A model of a knowledge graph whose facts carry qualifiers and numbers, trained with",
         f"hynt {plain(facts.run.manifest['hynt'])}. It fills in what is missing in a fact: an entity, a relation or a "
         "number.",
-        "", "```console", "$ pip install hynt", "$ hynt pull SOURCE RUN", "$ hynt predict RUN --help", "```", "",
+        "",
+        "```console",
+        "$ pip install hynt",
+        "$ hynt pull SOURCE RUN",
+        "$ hynt predict RUN --help",
+        "```",
+        "",
         "`hynt pull` checks every file against its hash before the run appears. Weights are safetensors; nothing in",
-        "this repository is run as code.", "",
-    ]  # fmt: skip
+        "this repository is run as code.",
+        "",
+    ]
 
 
 def _numbers(facts: CardFacts) -> list[str]:
@@ -152,25 +182,33 @@ def _graph(facts: CardFacts) -> list[str]:
         return [
             *lines,
             f"{plain(_graph_name(facts))} is too large to be part of the run. To ask the run, put it at "
-            f"{plain(facts.run.manifest['graph']['path'])}, seen from the run's folder; it is checked by content.", "",
-        ]  # fmt: skip
+            f"{plain(facts.run.manifest['graph']['path'])}, seen from the run's folder; it is checked by content.",
+            "",
+        ]
     counts = ", ".join(f"{count:,} {plain(name.replace('_', ' '))}" for name, count in facts.graph.counts.items())
     return [
-        *lines, f"{plain(_graph_name(facts))}: {counts}. It is part of this repository, in `graph/`.", "",
+        *lines,
+        f"{plain(_graph_name(facts))}: {counts}. It is part of this repository, in `graph/`.",
+        "",
         f"- licence: {plain(facts.graph.licence) or 'not stated'}",
-        f"- source: {plain(facts.graph.source) or 'not stated'}", "",
-    ]  # fmt: skip
+        f"- source: {plain(facts.graph.source) or 'not stated'}",
+        "",
+    ]
 
 
 def _made(facts: CardFacts) -> list[str]:
     training = facts.run.manifest.get("training", {})
     fence = "`" * max(3, _longest_fence(facts.settings) + 1)
     return [
-        "## How it was made", "",
+        "## How it was made",
+        "",
         f"Trained for {training.get('seconds', 0):,.0f} s; the weights are those of epoch "
-        f"{training.get('weights_of_epoch', 0)}. All settings, as in `config.toml`:", "",
-        f"{fence}toml", facts.settings.rstrip("\n"), fence,
-    ]  # fmt: skip
+        f"{training.get('weights_of_epoch', 0)}. All settings, as in `config.toml`:",
+        "",
+        f"{fence}toml",
+        facts.settings.rstrip("\n"),
+        fence,
+    ]
 
 
 def _splits(facts: CardFacts) -> list[tuple[str, Mapping[str, Any]]]:

@@ -47,10 +47,14 @@ def _unpack(folder: Path, source: str, out: Path) -> dict[str, Any]:
         except (KeyError, TypeError, AttributeError):
             raise DataError("the manifest is not that of a run.", where=source, advice=AGAIN) from None
     return {
-        "source": source, "run": str(out), "model": run.manifest["model_name"], "graph": run.manifest["graph"]["name"],
-        "files": sorted(files), "passed_over": [name for name in surplus(folder) if name not in files],
+        "source": source,
+        "run": str(out),
+        "model": run.manifest["model_name"],
+        "graph": run.manifest["graph"]["name"],
+        "files": sorted(files),
+        "passed_over": [name for name in surplus(folder) if name not in files],
         "graph_included": graph_included,
-    }  # fmt: skip
+    }
 
 
 def _take(source: Path, target: Path, digest: str) -> None:

@@ -41,9 +41,13 @@ def push(
     else:
         _to_folder(Path(destination), run, names, facts, overwrite=overwrite)
     return {
-        "run": str(path), "destination": destination, "files": [*names, LIST, CARD], "left_out": surplus(path),
-        "licence": facts.licence or None, "graph_included": facts.graph is not None,
-    }  # fmt: skip
+        "run": str(path),
+        "destination": destination,
+        "files": [*names, LIST, CARD],
+        "left_out": surplus(path),
+        "licence": facts.licence or None,
+        "graph_included": facts.graph is not None,
+    }
 
 
 def _to_folder(folder: Path, run: RunFolder, names: list[str], facts: CardFacts, *, overwrite: bool) -> None:

@@ -24,9 +24,10 @@ def blind_copy(source: str, target: Path) -> KnowledgeGraph:
     manifest = without_test(read_manifest(folder))
     if "valid.parquet" not in manifest.files:
         raise UsageError(
-            "the graph has no validation split, which a sweep judges by.", where=str(source),
+            "the graph has no validation split, which a sweep judges by.",
+            where=str(source),
             advice="Import it with one: hynt data import … --split 8:1:1.",
-        )  # fmt: skip
+        )
     if not target.exists():
         with new_folder(target) as staging:
             for name in manifest.files:
@@ -34,9 +35,10 @@ def blind_copy(source: str, target: Path) -> KnowledgeGraph:
             (staging / MANIFEST_NAME).write_text(manifest.to_json(), encoding="utf-8")
     elif read_manifest(target) != manifest:
         raise UsageError(
-            "the folder holds a sweep of another graph.", where=str(target.parent),
+            "the folder holds a sweep of another graph.",
+            where=str(target.parent),
             advice="Give the graph it was begun with, or another --out.",
-        )  # fmt: skip
+        )
     return load_graph(target.resolve())
 
 

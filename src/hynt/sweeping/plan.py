@@ -57,9 +57,13 @@ class Plan:
     def describe(self) -> dict[str, Any]:
         """What all workers of a sweep must agree on, for the storage to hold."""
         return {
-            "model": self.model, "metric": self.metric, "base": self.base, "sampling": self.sampling,
-            "pruning": self.pruning, "space": {one.path: one.to_mapping() for one in self.space.varied},
-        }  # fmt: skip
+            "model": self.model,
+            "metric": self.metric,
+            "base": self.base,
+            "sampling": self.sampling,
+            "pruning": self.pruning,
+            "space": {one.path: one.to_mapping() for one in self.space.varied},
+        }
 
     def epochs(self) -> tuple[int, int]:
         """The first epoch that is validated and the last there can be, over the whole space: what pruning goes by."""

@@ -92,9 +92,11 @@ class Varied:
 
     def to_mapping(self) -> dict[str, Any]:
         """As it stands in a file."""
-        form: dict[str, Any] = {"choices": list(self.choices)} if self.choices else {
-            "log_range" if self.log else "range": [self.low, self.high]
-        }  # fmt: skip
+        form: dict[str, Any] = (
+            {"choices": list(self.choices)}
+            if self.choices
+            else {"log_range" if self.log else "range": [self.low, self.high]}
+        )
         form |= {} if self.step is None else {"step": self.step}
         return form | ({"also": list(self.also)} if self.also else {})
 
@@ -150,9 +152,10 @@ class Space:
         for one in self.varied:
             if not one.choices:
                 raise UsageError(
-                    "a grid needs choices, and this is a range.", where=f"{self.source}: space.{one.path}",
+                    "a grid needs choices, and this is a range.",
+                    where=f"{self.source}: space.{one.path}",
                     advice="List its values, or take another sampler.",
-                )  # fmt: skip
+                )
         return {one.path: list(one.choices) for one in self.varied}
 
     def _try(self, settings: RunSettings, path: str, value: Any) -> None:

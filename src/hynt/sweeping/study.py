@@ -47,9 +47,12 @@ def opened(plan: Plan, worker: int = 0, *, join: bool = True) -> Iterator[Study]
         try:
             storage = plan.storage.open(plan.heartbeat, plan.grace)
             study = optuna.create_study(
-                storage=storage, study_name=plan.name, load_if_exists=join, pruner=_pruner(plan),
+                storage=storage,
+                study_name=plan.name,
+                load_if_exists=join,
+                pruner=_pruner(plan),
                 direction="minimize" if plan.lower_is_better else "maximize",
-            )  # fmt: skip
+            )
             _agree(study, plan)
             study.sampler = _sampler(plan, worker, len(study.get_trials(deepcopy=False)))
             try:
@@ -59,9 +62,10 @@ def opened(plan: Plan, worker: int = 0, *, join: bool = True) -> Iterator[Study]
                 storage.engine.dispose()
         except optuna.exceptions.DuplicatedStudyError:
             raise UsageError(
-                f"there is a sweep named {plan.name!r} already.", where="--name",
+                f"there is a sweep named {plan.name!r} already.",
+                where="--name",
                 advice="Go on with it by --resume, or choose another name.",
-            ) from None  # fmt: skip
+            ) from None
         except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as problem:
             raise plan.storage.refused(problem) from None
 

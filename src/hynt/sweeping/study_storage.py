@@ -46,9 +46,10 @@ class StudyStorage:
             return cls(f"postgresql+psycopg{given.removeprefix(scheme)}")
         if scheme:
             raise UsageError(
-                f"a sweep cannot be kept in {scheme!r}.", where="--storage",
+                f"a sweep cannot be kept in {scheme!r}.",
+                where="--storage",
                 advice="Give the path of a SQLite file or a postgresql:// URL.",
-            )  # fmt: skip
+            )
         return cls(f"sqlite:///{Path(given).resolve()}", given)
 
     @property
@@ -82,11 +83,14 @@ class StudyStorage:
         for attempt in range(_TRIES_TO_OPEN):
             try:
                 return optuna.storages.RDBStorage(  # type: ignore[no-any-return]
-                    self.url, engine_kwargs=options, heartbeat_interval=heartbeat, grace_period=grace,
+                    self.url,
+                    engine_kwargs=options,
+                    heartbeat_interval=heartbeat,
+                    grace_period=grace,
                     heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(
                         RETRIES, inherit_intermediate_values=True
                     ),
-                )  # fmt: skip
+                )
             except ImportError as problem:
                 raise UsageError(f"the driver of the storage is missing: {problem}.", advice=INSTALL) from None
             except (alchemy.exc.ProgrammingError, alchemy.exc.IntegrityError, alchemy.exc.OperationalError) as problem:
@@ -103,8 +107,9 @@ class StudyStorage:
         said = self.without_secrets(str(getattr(problem, "orig", None) or problem)).strip().splitlines()
         return DataError(
             f"the storage of the sweep cannot be used: {said[0] if said else type(problem).__name__}.",
-            where=str(self), advice="Check the address, the name, the password and that the server runs.",
-        )  # fmt: skip
+            where=str(self),
+            advice="Check the address, the name, the password and that the server runs.",
+        )
 
 
 def load_optuna() -> Any:

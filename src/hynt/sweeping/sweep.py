@@ -66,21 +66,32 @@ def report(plan: Plan) -> dict[str, Any]:
         trials = study.get_trials(deepcopy=False)
     found, best = standing(trials), best_of(trials, plan)
     result: dict[str, Any] = {
-        "sweep": plan.name, "out": str(plan.out), "model": plan.model, "metric": plan.metric, "split": "valid",
-        "storage": str(plan.storage), "trials": {
-            "complete": found.complete, "pruned": found.pruned, "failed": found.failed,
+        "sweep": plan.name,
+        "out": str(plan.out),
+        "model": plan.model,
+        "metric": plan.metric,
+        "split": "valid",
+        "storage": str(plan.storage),
+        "trials": {
+            "complete": found.complete,
+            "pruned": found.pruned,
+            "failed": found.failed,
             "unfinished": found.running + found.waiting,
         },
         "problems": sorted({trial.user_attrs[PROBLEM] for trial in trials if PROBLEM in trial.user_attrs}),
-        "best": None, "preset": None,
-    }  # fmt: skip
+        "best": None,
+        "preset": None,
+    }
     if best is not None and best.value is not None:
         preset = plan.out / BEST
         write_atomically(preset, preset_text(plan, best, found.ended))
         settings = plan.space.values(best.params)
         result["best"] = {
-            "trial": best.number, "value": best.value, "epoch": best.user_attrs.get("epoch"), "settings": settings,
-        }  # fmt: skip
+            "trial": best.number,
+            "value": best.value,
+            "epoch": best.user_attrs.get("epoch"),
+            "settings": settings,
+        }
         result["preset"] = str(preset)
     return result
 

@@ -26,12 +26,17 @@ class ToWandb:
         folder = run.folder / "wandb"
         folder.mkdir(parents=True, exist_ok=True)
         self._run = self._wandb.init(
-            project=PROJECT, id=run.key, name=run.name, dir=str(folder), resume="allow",
-            mode=os.environ.get("WANDB_MODE", "offline"), config={**run.tags, **run.settings},
+            project=PROJECT,
+            id=run.key,
+            name=run.name,
+            dir=str(folder),
+            resume="allow",
+            mode=os.environ.get("WANDB_MODE", "offline"),
+            config={**run.tags, **run.settings},
             settings=self._wandb.Settings(
                 silent=True, console="off", save_code=False, disable_git=True, disable_code=True, x_disable_stats=True
             ),
-        )  # fmt: skip
+        )
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         # Validation comes after the epoch's losses, with the same step: both belong to one row.

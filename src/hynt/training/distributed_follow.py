@@ -76,10 +76,17 @@ def follow(team: Alone, graph: KnowledgeGraph, device: torch.device, *, compiled
     if resumed:
         restore = lambda made: fill_state(None, made, model, team)  # noqa: E731 - two lines would say no more
     trainer = Trainer(
-        phases, settings, runner_for(model, device, settings, lambda text: None, compiled),
-        validation_for(settings, data, model, device, team), _NoKeeper(model, team), device, team.stopper,
-        clock=team.clock, take_best=lambda progress: fill_weights(None, model, team), team=team,
+        phases,
+        settings,
+        runner_for(model, device, settings, lambda text: None, compiled),
+        validation_for(settings, data, model, device, team),
+        _NoKeeper(model, team),
+        device,
+        team.stopper,
+        clock=team.clock,
+        take_best=lambda progress: fill_weights(None, model, team),
+        team=team,
         prepare=partial(prepare_tables, model, settings),
-    )  # fmt: skip
+    )
     model.train()
     trainer.train(progress, restore)

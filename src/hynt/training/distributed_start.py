@@ -31,9 +31,10 @@ def check_shareable(settings: RunSettings) -> None:
     streams = (ItemStream.MASKED_FACTS, ItemStream.MASKED_COMPONENTS, ItemStream.GROUPED_QUESTIONS)
     if entry.item_stream not in streams or hasattr(settings.model, "head_epochs"):
         raise UsageError(
-            f"the training of {settings.model_name!r} cannot be shared among processes.", where="--processes",
+            f"the training of {settings.model_name!r} cannot be shared among processes.",
+            where="--processes",
             advice="Train it in one process; hynt, gran, ram, stare and hy-transformer can be shared.",
-        )  # fmt: skip
+        )
 
 
 def shared_phases(phases: list[Phase], team: Alone) -> list[Phase]:
@@ -50,11 +51,14 @@ def tell_start(
     team.told(
         json.dumps(
             {
-                "finished": False, "settings": to_mapping(settings), "graph": dict(graph),
-                "progress": progress.to_mapping(), "resumed": resumed,
+                "finished": False,
+                "settings": to_mapping(settings),
+                "graph": dict(graph),
+                "progress": progress.to_mapping(),
+                "resumed": resumed,
             }
         )
-    )  # fmt: skip
+    )
 
 
 def heard_start(team: Alone, graph: KnowledgeGraph) -> tuple[RunSettings, Progress, bool] | None:

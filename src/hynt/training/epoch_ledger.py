@@ -69,7 +69,13 @@ class EpochLedger:
         sums, counts = closed.tally.tolist()
         asked = [(name, total, count) for name, total, count in zip(stream.parts, sums, counts, strict=True) if count]
         return EpochRecord(
-            self._phase.name, closed.epoch, self._phase.epochs, closed.rate,
-            {name: total / count for name, total, count in asked}, {name: round(count) for name, _, count in asked},
-            round(closed.share * stream.item_count), seconds, closed.time_left,
-        )  # fmt: skip
+            self._phase.name,
+            closed.epoch,
+            self._phase.epochs,
+            closed.rate,
+            {name: total / count for name, total, count in asked},
+            {name: round(count) for name, _, count in asked},
+            round(closed.share * stream.item_count),
+            seconds,
+            closed.time_left,
+        )

@@ -70,15 +70,24 @@ def estimate(graph: KnowledgeGraph, settings: RunSettings, device: torch.device)
             CapturedStep(model, phase.stream, optimisation, device, bf16=bf16, compiled=False)
             if device.type == "cuda"
             else EagerStep(model, phase.stream, optimisation, device, bf16=bf16),
-            phase, settings.seed, device,
-        )  # fmt: skip
+            phase,
+            settings.seed,
+            device,
+        )
         steps = len(phase.stream.epoch(settings.seed, 0))
         epochs += phase.epochs
         total += per_step * steps * phase.epochs
     return Estimate(
-        sum(p.numel() for p in parameters), weights, weights + 3 * learnt, kept, _size(data.facts), epochs, steps,
-        per_step, total,
-    )  # fmt: skip
+        sum(p.numel() for p in parameters),
+        weights,
+        weights + 3 * learnt,
+        kept,
+        _size(data.facts),
+        epochs,
+        steps,
+        per_step,
+        total,
+    )
 
 
 def _kept(runner: StepRunner, phase: Phase, seed: int) -> int:

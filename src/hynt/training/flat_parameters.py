@@ -12,9 +12,13 @@ class SideBySide:
     """Makes parameters, and their two states, views of three long tensors. Each begins at a multiple of `block`."""
 
     def __init__(
-        self, indices: Sequence[int], parameters: Sequence[nn.Parameter], means: list[Tensor], squares: list[Tensor],
+        self,
+        indices: Sequence[int],
+        parameters: Sequence[nn.Parameter],
+        means: list[Tensor],
+        squares: list[Tensor],
         block: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Of all parameters and their states those at `indices`; `means` and `squares` get the views."""
         self.indices = list(indices)
         counts = [parameters[i].numel() for i in self.indices]

@@ -29,7 +29,7 @@ def literal_phases(model: nn.Module, data: TrainingData, settings: RunSettings) 
         raise UsageError(
             f"no training fact has an entity as its tail, so {settings.model_name} has no link to learn from.",
             advice="Choose another model.",
-        )  # fmt: skip
+        )
     if isinstance(model, Transea):
         own = model.settings
         translated = TranslatedTriples(facts, batch_size, own.margin, own.attribute_weight)

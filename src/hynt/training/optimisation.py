@@ -94,22 +94,43 @@ class Optimisation:
         scale = None if clip is None else ((norm + 1e-6) / clip).clamp(min=1.0)
         if self.settings.method == "sgd":
             sgd(
-                [self.parameters[i] for i in moved], gradients, [None] * len(moved),
-                fused=True, grad_scale=scale, found_inf=self.failed, weight_decay=0.0, momentum=0.0,
-                lr=self.rate, dampening=0.0, nesterov=False, maximize=False,  # type: ignore[arg-type]
-            )  # fmt: skip
+                [self.parameters[i] for i in moved],
+                gradients,
+                [None] * len(moved),
+                fused=True,
+                grad_scale=scale,
+                found_inf=self.failed,
+                weight_decay=0.0,
+                momentum=0.0,
+                lr=self.rate,
+                dampening=0.0,
+                nesterov=False,
+                maximize=False,  # type: ignore[arg-type]
+            )
             return
         if self._sweeps:
             self._sweep(moved, large, gradients, torch.ones_like(norm) if scale is None else scale)
             return
         adam(
-            [self.parameters[i] for i in moved], gradients, [self.means[i] for i in moved],
-            [self.squares[i] for i in moved], [], [self.steps[i] for i in moved],
-            fused=True, grad_scale=scale, found_inf=self.failed, capturable=self.rate.is_cuda,
-            amsgrad=False, beta1=self.settings.beta1, beta2=self.settings.beta2, lr=self.rate,
-            weight_decay=self.settings.weight_decay, decoupled_weight_decay=self.settings.weight_decay > 0,
-            eps=self.settings.epsilon, maximize=False,
-        )  # fmt: skip
+            [self.parameters[i] for i in moved],
+            gradients,
+            [self.means[i] for i in moved],
+            [self.squares[i] for i in moved],
+            [],
+            [self.steps[i] for i in moved],
+            fused=True,
+            grad_scale=scale,
+            found_inf=self.failed,
+            capturable=self.rate.is_cuda,
+            amsgrad=False,
+            beta1=self.settings.beta1,
+            beta2=self.settings.beta2,
+            lr=self.rate,
+            weight_decay=self.settings.weight_decay,
+            decoupled_weight_decay=self.settings.weight_decay > 0,
+            eps=self.settings.epsilon,
+            maximize=False,
+        )
 
     def _sweep(self, moved: Sequence[int], large: Sequence[int], gradients: Sequence[Tensor], scale: Tensor) -> None:
         """Moves large parameters one by one, then all small ones; `gradients` are in that order."""
@@ -128,9 +149,15 @@ class Optimisation:
         if self._small is not None:
             small = self._small
             update_table(
-                small.values, gradients[-1], small.means, small.squares, self._all_steps, *common,
-                owners=small.owners, moves=moves,
-            )  # fmt: skip
+                small.values,
+                gradients[-1],
+                small.means,
+                small.squares,
+                self._all_steps,
+                *common,
+                owners=small.owners,
+                moves=moves,
+            )
         self._all_steps.add_(torch.where(self.failed > 0, 0.0, moves))
 
     def tensors(self) -> dict[str, Tensor]:

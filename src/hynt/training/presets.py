@@ -50,19 +50,32 @@ def _authors(
         "losses": {"smoothing": smoothing, "relation_weight": relation_weight},
         "validation": {"metric": metric},
         "model": {
-            "dimension": 256, "context_layers": layers[0], "prediction_layers": layers[1],
-            "context_heads": heads, "prediction_heads": heads,
-            "context_feedforward": feedforward, "prediction_feedforward": feedforward,
-            "dropout": dropout, "tied_output": tied, "equal_start": equal_start, "context_scale": context_scale,
+            "dimension": 256,
+            "context_layers": layers[0],
+            "prediction_layers": layers[1],
+            "context_heads": heads,
+            "prediction_heads": heads,
+            "context_feedforward": feedforward,
+            "prediction_feedforward": feedforward,
+            "dropout": dropout,
+            "tied_output": tied,
+            "equal_start": equal_start,
+            "context_scale": context_scale,
         },
-    }  # fmt: skip
+    }
 
 
 RELATION, NUMBER = "relation.all.mrr", "number.all.rmse"
 
 for _name, _preset in {
     "hn-yg-link": _authors(
-        epochs=700, heads=64, feedforward=1536, dropout=0.4, smoothing=0.7, period=100, equal_start=True,
+        epochs=700,
+        heads=64,
+        feedforward=1536,
+        dropout=0.4,
+        smoothing=0.7,
+        period=100,
+        equal_start=True,
         context_scale=0.03,
     ),
     "hn-yg-relation": _authors(epochs=50, dropout=0.1, smoothing=0.5, metric=RELATION),
@@ -70,28 +83,63 @@ for _name, _preset in {
     # One cycle more than the authors' 350 epochs: numbers go on getting better.
     "hn-yg-number-long": _authors(epochs=750, dropout=0.1, smoothing=0.5, metric=NUMBER),
     "wd50k-link": _authors(
-        epochs=350, layers=(3, 3), heads=4, dropout=0.2, smoothing=0.7, equal_start=True, context_scale=0.3,
+        epochs=350,
+        layers=(3, 3),
+        heads=4,
+        dropout=0.2,
+        smoothing=0.7,
+        equal_start=True,
+        context_scale=0.3,
         relation_weight=0.3,
     ),
     "wikipeople-link": _authors(
-        epochs=350, layers=(3, 3), dropout=0.2, smoothing=0.4, equal_start=True, context_scale=0.3,
-        relation_weight=0.3,
+        epochs=350, layers=(3, 3), dropout=0.2, smoothing=0.4, equal_start=True, context_scale=0.3, relation_weight=0.3
     ),
     "hn-wk-link": _authors(
-        rate=4e-4, epochs=1050, layers=(4, 4), heads=8, feedforward=2048, dropout=0.15, smoothing=0.4, batch=1024,
-        period=150, equal_start=True,
+        rate=4e-4,
+        epochs=1050,
+        layers=(4, 4),
+        heads=8,
+        feedforward=2048,
+        dropout=0.15,
+        smoothing=0.4,
+        batch=1024,
+        period=150,
+        equal_start=True,
     ),
     "hn-wk-relation": _authors(
-        rate=4e-4, epochs=1050, layers=(4, 4), heads=8, feedforward=2048, dropout=0.15, smoothing=0.4, batch=1024,
-        period=150, metric=RELATION,
+        rate=4e-4,
+        epochs=1050,
+        layers=(4, 4),
+        heads=8,
+        feedforward=2048,
+        dropout=0.15,
+        smoothing=0.4,
+        batch=1024,
+        period=150,
+        metric=RELATION,
     ),
     "hn-wk-number": _authors(epochs=750, dropout=0.1, smoothing=0.5, batch=1024, metric=NUMBER),
     "hn-fb-s-link": _authors(
-        rate=3e-4, epochs=1550, layers=(10, 3), heads=8, dropout=0.3, smoothing=0.55, batch=512, tied=True,
+        rate=3e-4,
+        epochs=1550,
+        layers=(10, 3),
+        heads=8,
+        dropout=0.3,
+        smoothing=0.55,
+        batch=512,
+        tied=True,
         equal_start=True,
     ),
     "hn-fb-s-relation": _authors(
-        rate=3e-4, epochs=600, layers=(6, 3), heads=4, feedforward=2048, dropout=0.35, smoothing=0.45, batch=512,
+        rate=3e-4,
+        epochs=600,
+        layers=(6, 3),
+        heads=4,
+        feedforward=2048,
+        dropout=0.35,
+        smoothing=0.45,
+        batch=512,
         metric=RELATION,
     ),
     "hn-fb-s-number": _authors(epochs=750, dropout=0.2, smoothing=0.7, metric=NUMBER),
@@ -105,11 +153,17 @@ for _name, _preset in {
         "schedule": {"epochs": 40, "period": 40},
         "losses": {"smoothing": 0.2, "number_weight": 5.0},
         "model": {
-            "dimension": 64, "context_layers": 1, "prediction_layers": 1, "context_heads": 4, "prediction_heads": 4,
-            "context_feedforward": 256, "prediction_feedforward": 256, "dropout": 0.05,
+            "dimension": 64,
+            "context_layers": 1,
+            "prediction_layers": 1,
+            "context_heads": 4,
+            "prediction_heads": 4,
+            "context_feedforward": 256,
+            "prediction_feedforward": 256,
+            "dropout": 0.05,
         },
     },
-}.items():  # fmt: skip
+}.items():
     PRESETS.add(_name, _preset)
 for _name, _preset in {**LITERAL_PRESETS, **TRANSFORMER_PRESETS, **NARY_PRESETS}.items():
     PRESETS.add(_name, _preset)
@@ -157,11 +211,19 @@ def _for_small(facts: int, *, is_sparse: bool) -> Mapping[str, Any]:
         "schedule": {"epochs": epochs, "period": epochs},
         "losses": {"smoothing": 0.4 if is_sparse else 0.2, "number_weight": 5.0},
         "model": {
-            "dimension": 64, "context_layers": 1, "prediction_layers": 1, "context_heads": 4, "prediction_heads": 4,
-            "context_feedforward": 256, "prediction_feedforward": 256, "dropout": dropout,
-            "tied_output": True, "position_scale": 0.25, "context_scale": 0.1 if is_sparse else 1.0,
+            "dimension": 64,
+            "context_layers": 1,
+            "prediction_layers": 1,
+            "context_heads": 4,
+            "prediction_heads": 4,
+            "context_feedforward": 256,
+            "prediction_feedforward": 256,
+            "dropout": dropout,
+            "tied_output": True,
+            "position_scale": 0.25,
+            "context_scale": 0.1 if is_sparse else 1.0,
         },
-    }  # fmt: skip
+    }
 
 
 def _for_large(facts: int, *, on_gpu: bool) -> Mapping[str, Any]:
@@ -177,8 +239,12 @@ def _for_large(facts: int, *, on_gpu: bool) -> Mapping[str, Any]:
         "schedule": {"epochs": epochs, "period": period},
         "losses": {"smoothing": 0.4},
         "model": {
-            "dimension": width, "context_heads": width // 16, "prediction_heads": width // 16,
-            "context_feedforward": 4 * width, "prediction_feedforward": 4 * width, "dropout": 0.2,
+            "dimension": width,
+            "context_heads": width // 16,
+            "prediction_heads": width // 16,
+            "context_feedforward": 4 * width,
+            "prediction_feedforward": 4 * width,
+            "dropout": 0.2,
             "context_scale": 0.3,
         },
-    }  # fmt: skip
+    }

@@ -38,11 +38,15 @@ def _transea() -> list[Mapping[str, Any]]:
     """The rates are those of plain descent on means over the batch. The authors put |train|/100 in a batch."""
     return [
         _settings(
-            rate=rate, epochs=500, batch=512, every=50, method="sgd",
+            rate=rate,
+            epochs=500,
+            batch=512,
+            every=50,
+            method="sgd",
             model={"margin": margin, "attribute_weight": share},
         )
         for rate, margin, share in product((0.5, 0.1, 1.0), (5.0, 2.5, 7.5, 10.0), (0.5, 0.25, 0.75))
-    ]  # fmt: skip
+    ]
 
 
 def _mt_kgnn() -> list[Mapping[str, Any]]:
@@ -55,29 +59,41 @@ def _mt_kgnn() -> list[Mapping[str, Any]]:
 def _kbln() -> list[Mapping[str, Any]]:
     return [
         _settings(
-            rate=rate, epochs=100, batch=128, every=1, smoothing=smoothing,
+            rate=rate,
+            epochs=100,
+            batch=128,
+            every=1,
+            smoothing=smoothing,
             model={"dropout": dropout, "head_rate": head_rate, "head_epochs": head_epochs},
         )
         for rate, dropout, smoothing, head_rate, head_epochs in product(
             (1e-3, 1e-4, 1e-2), (0.2, 0.1), (0.1, 0.0), (1e-2, 5e-4), (100, 500)
         )
-    ]  # fmt: skip
+    ]
 
 
 def _literale() -> list[Mapping[str, Any]]:
     """With ConvE behind: two of the dropouts that the paper searched exist nowhere else."""
     return [
         _settings(
-            rate=rate, epochs=100, batch=128, every=1,
+            rate=rate,
+            epochs=100,
+            batch=128,
+            every=1,
             model={
-                "base": "conve", "directions": "reciprocal", "dropout": dropout, "feature_map_dropout": of_maps,
-                "projection_dropout": of_projection, "head_rate": head_rate, "head_epochs": head_epochs,
+                "base": "conve",
+                "directions": "reciprocal",
+                "dropout": dropout,
+                "feature_map_dropout": of_maps,
+                "projection_dropout": of_projection,
+                "head_rate": head_rate,
+                "head_epochs": head_epochs,
             },
         )
         for rate, dropout, of_maps, of_projection, head_rate, head_epochs in product(
             (1e-3, 1e-2, 1e-1), (0.2, 0.1), (0.2, 0.1), (0.3, 0.2), (1e-2, 5e-4), (100, 500)
         )
-    ]  # fmt: skip
+    ]
 
 
 LITERAL_GRIDS: Mapping[str, Sequence[Mapping[str, Any]]] = {

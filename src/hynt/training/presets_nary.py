@@ -15,9 +15,15 @@ RATES = (5e-5, 1e-5, 1e-4)
 
 
 def _logistic(
-    *, rate: float, epochs: int, every: int, batch: int = 128, facts: int | None = None, pool: str = "answers",
+    *,
+    rate: float,
+    epochs: int,
+    every: int,
+    batch: int = 128,
+    facts: int | None = None,
+    pool: str = "answers",
     model: Mapping[str, Any],
-) -> Mapping[str, Any]:  # fmt: skip
+) -> Mapping[str, Any]:
     """What NaLP, tNaLP, HINGE and NeuInfer share: Adam at a rate that stays what it is, and float32 products.
 
     Negatives come from all possible answers, except in the authors' own settings: what the HyNT paper's implementations
@@ -34,9 +40,16 @@ def _logistic(
 
 
 def _ram(
-    *, rate: float, decay: float, batch: int = 64, epochs: int = 200, every: int = 1, patience: int = 10,
-    facts: int | None = None, model: Mapping[str, Any],
-) -> Mapping[str, Any]:  # fmt: skip
+    *,
+    rate: float,
+    decay: float,
+    batch: int = 64,
+    epochs: int = 200,
+    every: int = 1,
+    patience: int = 10,
+    facts: int | None = None,
+    model: Mapping[str, Any],
+) -> Mapping[str, Any]:
     """Cross entropy without smoothing over values alone; the rate falls each epoch. Float32 products."""
     return {
         "precision": "fp32",
@@ -57,8 +70,7 @@ NARY_GRIDS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     ],
     "tnalp": [
         _logistic(
-            rate=rate, epochs=5000, every=500,
-            model={"filters": filters, "hidden": hidden, "type_hidden": of_types},
+            rate=rate, epochs=5000, every=500, model={"filters": filters, "hidden": hidden, "type_hidden": of_types}
         )
         for rate, filters, hidden, of_types in product(RATES, (200, 100), (1000, 800, 1200), (200, 100))
     ],
@@ -68,9 +80,13 @@ NARY_GRIDS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     ],
     "neuinfer": [
         _logistic(
-            rate=rate, epochs=5000, every=500,
+            rate=rate,
+            epochs=5000,
+            every=500,
             model={
-                "hidden": hidden, "validity_layers": validity, "compatibility_layers": compatibility,
+                "hidden": hidden,
+                "validity_layers": validity,
+                "compatibility_layers": compatibility,
                 "validity_weight": weight,
             },
         )
@@ -82,7 +98,7 @@ NARY_GRIDS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         _ram(rate=rate, decay=decay, model={"role_dropout": dropout, "entity_dropout": dropout})
         for rate, decay, dropout in product((0.003, 0.001, 0.002, 0.005), (0.995, 0.99), (0.2, 0.0, 0.4))
     ],
-}  # fmt: skip
+}
 """Everything the HyNT paper searched for each model; the width is 256 throughout, for RAM 128 in each of two parts."""
 
 _RANKING = {"negatives": 8, "loss": "softmax"}
@@ -91,11 +107,19 @@ _RANKING = {"negatives": 8, "loss": "softmax"}
 _SMALL: dict[str, Mapping[str, Any]] = {
     # One epoch of a small model, to see that everything runs.
     "nalp": _logistic(
-        rate=1e-3, epochs=1, every=1, batch=256, facts=500,
+        rate=1e-3,
+        epochs=1,
+        every=1,
+        batch=256,
+        facts=500,
         model={"dimension": 32, "filters": 32, "hidden": 64, **_RANKING},
     ),
     "tnalp": _logistic(
-        rate=1e-3, epochs=1, every=1, batch=256, facts=500,
+        rate=1e-3,
+        epochs=1,
+        every=1,
+        batch=256,
+        facts=500,
         model={"dimension": 32, "filters": 32, "hidden": 64, "type_dimension": 16, "type_hidden": 32, **_RANKING},
     ),
     "hinge": _logistic(
@@ -105,7 +129,7 @@ _SMALL: dict[str, Mapping[str, Any]] = {
         rate=1e-3, epochs=1, every=1, batch=256, facts=500, model={"dimension": 32, "hidden": 64, **_RANKING}
     ),
     "ram": _ram(rate=0.005, decay=0.995, batch=256, epochs=1, facts=500, model={"dimension": 16, "instances": 8}),
-}  # fmt: skip
+}
 
 NARY_PRESETS: dict[str, Mapping[str, Any]] = (
     {f"{model}-paper": grid[0] for model, grid in NARY_GRIDS.items()}
@@ -119,7 +143,10 @@ NARY_PRESETS: dict[str, Mapping[str, Any]] = (
             rate=1e-4, epochs=400, every=100, pool="seen", model={"dimension": 100, "filters": 400}
         ),
         "neuinfer-wikipeople": _logistic(
-            rate=1e-4, epochs=5000, every=100, pool="seen",
+            rate=1e-4,
+            epochs=5000,
+            every=100,
+            pool="seen",
             model={"dimension": 100, "hidden": 1000, "validity_layers": 1, "validity_weight": 0.3},
         ),
         "ram-wikipeople": _ram(
@@ -128,4 +155,4 @@ NARY_PRESETS: dict[str, Mapping[str, Any]] = (
         # In the width that the HyNT paper could afford on its larger graphs.
         "ram-narrow": _ram(rate=0.003, decay=0.995, every=5, model={"dimension": 32}),
     }
-)  # fmt: skip
+)

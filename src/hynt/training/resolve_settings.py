@@ -31,8 +31,11 @@ class Wishes:
     def overrides(self) -> list[str]:
         """All but model and preset as `key=value`."""
         said: dict[str, Any] = {
-            "schedule.epochs": self.epochs, "seed": self.seed, "train_on": self.train_on, "scale_on": self.scale_on,
-        }  # fmt: skip
+            "schedule.epochs": self.epochs,
+            "seed": self.seed,
+            "train_on": self.train_on,
+            "scale_on": self.scale_on,
+        }
         return [f"{path}={value}" for path, value in said.items() if value is not None] + list(self.changes)
 
 
@@ -62,9 +65,10 @@ def _preset_file(path: Path, model: str) -> dict[str, Any]:
     of_model = mapping.get("model_name", model)
     if of_model != model:
         raise UsageError(
-            f"the preset is for the model {of_model!r}, not for {model!r}.", where=str(path),
+            f"the preset is for the model {of_model!r}, not for {model!r}.",
+            where=str(path),
             advice=f"Say --model {of_model}.",
-        )  # fmt: skip
+        )
     try:
         from_mapping(settings_class_for(model), mapping)
     except UsageError as problem:

@@ -21,15 +21,7 @@ from hynt.distributed.worker_group import Alone
 from hynt.errors import DataError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
-from hynt.runs.checkpoint import (
-    OPTIMISER,
-    WEIGHTS,
-    checkpoints,
-    prune,
-    read_progress,
-    save_checkpoint,
-    weights_of,
-)
+from hynt.runs.checkpoint import OPTIMISER, WEIGHTS, checkpoints, prune, read_progress, save_checkpoint, weights_of
 from hynt.runs.environment import describe_environment
 from hynt.runs.model_choice import check_softmax
 from hynt.runs.opening import best_name, last_good, new_model
@@ -91,11 +83,7 @@ def chosen_device(name: str) -> torch.device:
 
 
 def start(
-    graph: KnowledgeGraph,
-    settings: RunSettings,
-    out: Path,
-    device: torch.device,
-    graph_source: Path | None = None,
+    graph: KnowledgeGraph, settings: RunSettings, out: Path, device: torch.device, graph_source: Path | None = None
 ) -> RunFolder:
     """A new run folder, with everything but the training."""
     # What cannot work is refused before a folder is made, not after hours of training.
@@ -130,7 +118,7 @@ class _FolderKeeper:
         progress = replace(progress, metrics_bytes=self.run.metrics.stat().st_size)
         saved = save_checkpoint(
             self.run.checkpoints, progress, saved_weights(self.model, self.team), saved_state(optimisation, self.team)
-        )  # fmt: skip
+        )
         kept = {saved.name} | ({best_name(progress.best)} if progress.best is not None and self.keep_best else set())
         prune(self.run.checkpoints, kept)
 
@@ -181,19 +169,27 @@ def train(
     fill_weights(None if checkpoint is None else checkpoint / WEIGHTS, model, team)
     keeper = _FolderKeeper(run, model, watcher, settings.validation.keep_best, team)
     trainer = Trainer(
-        phases, settings, runner_for(model, device, settings, watcher.note, compiled),
-        validation_for(settings, data, model, device, team), keeper, device, stopper or Stopper(),
-        clock=clock, take_best=keeper.take_best, team=team,
+        phases,
+        settings,
+        runner_for(model, device, settings, watcher.note, compiled),
+        validation_for(settings, data, model, device, team),
+        keeper,
+        device,
+        stopper or Stopper(),
+        clock=clock,
+        take_best=keeper.take_best,
+        team=team,
         prepare=partial(prepare_tables, model, settings),
-    )  # fmt: skip
+    )
     model.train()
     try:
         end = trainer.train(progress, restore)
     except torch.cuda.OutOfMemoryError:
         raise DataError(
             f"the device ran out of memory with a batch size of {settings.batch_size}; checkpoints are kept.",
-            where=str(run.path), advice="Start again with a smaller batch, say --set batch_size=512.",
-        ) from None  # fmt: skip
+            where=str(run.path),
+            advice="Start again with a smaller batch, say --set batch_size=512.",
+        ) from None
     return _finish(run, model, settings, end)
 
 

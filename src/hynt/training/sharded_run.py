@@ -36,9 +36,10 @@ def check_tables(settings: RunSettings) -> None:
         return
     if not is_launched():
         raise UsageError(
-            "spread tables need several processes to be spread over.", where="tables",
+            "spread tables need several processes to be spread over.",
+            where="tables",
             advice="Say --processes 2, or more, or start it by torchrun.",
-        )  # fmt: skip
+        )
     problem = ""
     if settings.model_name != "hynt" or settings.model.tied_output or settings.model.numbers == "discrete":
         problem = "only hynt, with untied outputs and numbers as numbers, can have spread tables"

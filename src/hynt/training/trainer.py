@@ -264,9 +264,10 @@ def chosen_metric(results: Mapping[str, Any], path: str) -> float:
         if not isinstance(found, Mapping) or part not in found:
             known = ", ".join(found) if isinstance(found, Mapping) else "nothing"
             raise UsageError(
-                f"validation has no metric {path!r}.", where="validation.metric",
+                f"validation has no metric {path!r}.",
+                where="validation.metric",
                 advice=f"At {part!r} there is {known}.",
-            )  # fmt: skip
+            )
         found = found[part]
     return float("nan") if found is None else float(found)
 

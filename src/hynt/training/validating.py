@@ -75,24 +75,27 @@ def check_metric(settings: RunSettings, graph: KnowledgeGraph) -> None:
     if not validates(settings, graph):
         if settings.validation.patience is not None:
             raise UsageError(
-                "the graph has no validation split to stop early on.", where="validation.patience",
+                "the graph has no validation split to stop early on.",
+                where="validation.patience",
                 advice="Import it with one, or leave early stopping off.",
-            )  # fmt: skip
+            )
         return
     task, scope, _ = metric.split(".")
     able = _tasks_of(settings.model_name)
     learns = MODELS.get(settings.model_name).item_stream is not ItemStream.NONE  # else it is never validated
     if learns and task not in able:
         raise UsageError(
-            f"{settings.model_name} answers no {task} questions, so there is no {metric}.", where=where,
+            f"{settings.model_name} answers no {task} questions, so there is no {metric}.",
+            where=where,
             advice=f"Choose a metric of {' or '.join(name for name in TASKS if name in able)}.",
-        )  # fmt: skip
+        )
     if task == "number" and not _has_numbers(graph, scope):
         place = "as a tail" if _has_numbers(graph, "all") else "at all"
         raise UsageError(
-            f"the validation split holds no number {place}, so there is no {metric}.", where=where,
+            f"the validation split holds no number {place}, so there is no {metric}.",
+            where=where,
             advice="Choose number.all.rmse." if place == "as a tail" else "Choose a metric of link or relation.",
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +130,15 @@ def _evaluator(settings: RunSettings, data: TrainingData, device: torch.device, 
     if settings.validation.facts is None:
         return Evaluator(data.graph, data.scaling, "valid", device=device, literals=data.literals, team=team)
     return SampledEvaluator(
-        data.graph, data.scaling, "valid", device=device, literals=data.literals, team=team,
-        facts_asked=settings.validation.facts, seed=settings.seed,
-    )  # fmt: skip
+        data.graph,
+        data.scaling,
+        "valid",
+        device=device,
+        literals=data.literals,
+        team=team,
+        facts_asked=settings.validation.facts,
+        seed=settings.seed,
+    )
 
 
 def validation_for(

@@ -37,9 +37,13 @@ class KnownValues:
         """Some of them, in this order."""
         index = np.array(rows, dtype=np.int64)
         return KnownValues(
-            self.table.take(index), self.at[index], tuple(self.split[row] for row in rows),
-            tuple(self.pairs[row] for row in rows), tuple(self.numbers[row] for row in rows), self.without,
-        )  # fmt: skip
+            self.table.take(index),
+            self.at[index],
+            tuple(self.split[row] for row in rows),
+            tuple(self.pairs[row] for row in rows),
+            tuple(self.numbers[row] for row in rows),
+            self.without,
+        )
 
     def of_series(self, pairs: Pairs, numbers: Numbers) -> KnownValues:
         """Those with just these entities, and at least these numbers, among their other qualifiers."""
@@ -64,9 +68,13 @@ def known_values(graph: KnowledgeGraph, head: int, relation: int, over: int) -> 
     kept = table.take(order)
     parts = [other_qualifiers(kept, row, graph, over) for row in range(len(kept))]
     return KnownValues(
-        kept, at[order], tuple(splits[row] for row in order), tuple(pairs for pairs, _ in parts),
-        tuple(numbers for _, numbers in parts), len(table) - len(order),
-    )  # fmt: skip
+        kept,
+        at[order],
+        tuple(splits[row] for row in order),
+        tuple(pairs for pairs, _ in parts),
+        tuple(numbers for _, numbers in parts),
+        len(table) - len(order),
+    )
 
 
 def other_qualifiers(table: FactTable, row: int, graph: KnowledgeGraph, over: int) -> tuple[Pairs, Numbers]:

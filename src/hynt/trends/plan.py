@@ -76,9 +76,15 @@ class _Planning:
     names: NameLookup
 
     def planned(
-        self, heads: Sequence[str], relation: str, over: str | None, qualifiers: Sequence[Any],
-        start: Any, end: Any, points: int,
-    ) -> TrendPlan:  # fmt: skip
+        self,
+        heads: Sequence[str],
+        relation: str,
+        over: str | None,
+        qualifiers: Sequence[Any],
+        start: Any,
+        end: Any,
+        points: int,
+    ) -> TrendPlan:
         _check_size(heads, points)
         identity = self._number_relation(relation)
         over_identity = self._over(identity, over)
@@ -103,9 +109,7 @@ class _Planning:
             self._series(head, one, one.of_series(*kind), question.table, at, over_identity)
             for head, one, question in zip(ids, known, first, strict=True)
         )
-        return TrendPlan(
-            identity, over_identity, at, first[0], self._condition(first[0].table), series, tuple(notes)
-        )  # fmt: skip
+        return TrendPlan(identity, over_identity, at, first[0], self._condition(first[0].table), series, tuple(notes))
 
     def _head(self, head: str, relation: int) -> int:
         try:
@@ -121,8 +125,9 @@ class _Planning:
         if not self.graph.vocabulary.relation_is_number[found]:
             raise UsageError(
                 f"{self.graph.relation_labels[found]!r} holds entities, and a trend is one of numbers.",
-                where="relation", advice="Name a relation that holds numbers; `hynt data stats` lists them.",
-            )  # fmt: skip
+                where="relation",
+                advice="Name a relation that holds numbers; `hynt data stats` lists them.",
+            )
         return found
 
     def _over(self, relation: int, over: str | None) -> int:
@@ -136,14 +141,16 @@ class _Planning:
                 raise UsageError(problem.what, where="over", advice=problem.advice) from None
             if not self.graph.vocabulary.relation_is_number[found]:
                 raise UsageError(
-                    f"{labels[found]!r} holds entities, and an axis needs numbers.", where="over",
+                    f"{labels[found]!r} holds entities, and an axis needs numbers.",
+                    where="over",
                     advice=self._offer(carried),
-                )  # fmt: skip
+                )
             if not carried[found]:
                 raise UsageError(
-                    f"no fact of {label!r} carries the qualifier {labels[found]!r}.", where="over",
+                    f"no fact of {label!r} carries the qualifier {labels[found]!r}.",
+                    where="over",
                     advice=self._offer(carried),
-                )  # fmt: skip
+                )
             return found
         dates = [one for one in carried if self.graph.relations[one].unit == DATE_UNIT]
         if not dates:
@@ -191,21 +198,24 @@ class _Planning:
         if low == high and (start is None or end is None):
             raise UsageError(
                 f"all that is known is at {format_quantity(low, named.unit)}, and a trend needs a span.",
-                where="from, to", advice="Say where it starts and ends, with --from and --to.",
-            )  # fmt: skip
+                where="from, to",
+                advice="Say where it starts and ends, with --from and --to.",
+            )
         if not low < high:
             raise UsageError(
                 f"the trend would go from {format_quantity(low, named.unit)} to {format_quantity(high, named.unit)}.",
-                where="from, to", advice="Let it end after it starts.",
-            )  # fmt: skip
+                where="from, to",
+                advice="Let it end after it starts.",
+            )
         return np.linspace(low, high, points)
 
     def _refuse_over_twice(self, table: FactTable, over: int) -> None:
         if int((table.qualifier_relation == over).sum()) > 1:
             raise UsageError(
                 f"{self.graph.relation_labels[over]!r} is the axis, and was given as a qualifier as well.",
-                where="qualifier", advice="Leave it out, or choose another axis with --over.",
-            )  # fmt: skip
+                where="qualifier",
+                advice="Leave it out, or choose another axis with --over.",
+            )
 
     def _series(
         self, head: int, every: KnownValues, mine: KnownValues, question: FactTable, at: NDArray[np.float64], over: int
@@ -251,9 +261,17 @@ def _repeated(question: FactTable, at: NDArray[np.float64]) -> FactTable:
     number[::width] = at
     literal[::width] = [repr(float(one)) for one in at]
     return FactTable(
-        table.head, table.relation, table.tail_entity, table.tail_number, table.tail_literal, table.offsets,
-        table.qualifier_relation, table.qualifier_entity, number, pa.array(literal, type=pa.string()),
-    )  # fmt: skip
+        table.head,
+        table.relation,
+        table.tail_entity,
+        table.tail_number,
+        table.tail_literal,
+        table.offsets,
+        table.qualifier_relation,
+        table.qualifier_entity,
+        number,
+        pa.array(literal, type=pa.string()),
+    )
 
 
 def _values(count: int) -> str:

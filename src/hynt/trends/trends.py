@@ -115,9 +115,14 @@ class Trend:
         return found
 
     def _row(
-        self, one: Series, kind: str, at: float, answers: Predicted, place: int,
+        self,
+        one: Series,
+        kind: str,
+        at: float,
+        answers: Predicted,
+        place: int,
         known: tuple[float | None, str | None, bool | None] = (None, None, None),
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         ends = [None if end is None else float(end[place]) for end in (answers.low, answers.high)]
         cells = (one.id, one.name, kind, at, self.at_text(at), *known, float(answers.value[place]), *ends)
         return dict(zip(COLUMNS, cells, strict=True))
@@ -127,13 +132,23 @@ class Trend:
         least, most = self.training_range or (None, None)
         start, end = self.training_span or (None, None)
         return {
-            "relation": self.relation, "relation_name": self.relation_name, "unit": self.unit,
-            "over": self.over, "over_name": self.over_name, "over_unit": self.over_unit, "condition": self.condition,
-            "level": self.level, "interval_from": self.interval_from,
-            "training_low": least, "training_high": most, "training_from": start, "training_to": end,
+            "relation": self.relation,
+            "relation_name": self.relation_name,
+            "unit": self.unit,
+            "over": self.over,
+            "over_name": self.over_name,
+            "over_unit": self.over_unit,
+            "condition": self.condition,
+            "level": self.level,
+            "interval_from": self.interval_from,
+            "training_low": least,
+            "training_high": most,
+            "training_from": start,
+            "training_to": end,
             "notes": list(self.notes),
-            "heads": [_head_summary(one) for one in self.series], "rows": self.rows(),
-        }  # fmt: skip
+            "heads": [_head_summary(one) for one in self.series],
+            "rows": self.rows(),
+        }
 
     def to_pandas(self) -> Any:
         """A pandas data frame with `COLUMNS`: a row for each point of a curve, and one for each known value."""
@@ -153,10 +168,15 @@ def difference_text(difference: float, unit: str) -> str:
 def _head_summary(one: Series) -> dict[str, Any]:
     inside, held_out = one.covered or (None, int((~one.trained_on).sum()))
     return {
-        "id": one.id, "name": one.name, "trained_on": int(one.trained_on.sum()), "held_out": held_out,
-        "held_out_inside": inside, "mean_error_trained_on": one.mean_error(trained_on=True),
-        "mean_error_held_out": one.mean_error(trained_on=False), "notes": list(one.notes),
-    }  # fmt: skip
+        "id": one.id,
+        "name": one.name,
+        "trained_on": int(one.trained_on.sum()),
+        "held_out": held_out,
+        "held_out_inside": inside,
+        "mean_error_trained_on": one.mean_error(trained_on=True),
+        "mean_error_held_out": one.mean_error(trained_on=False),
+        "notes": list(one.notes),
+    }
 
 
 def trend(
@@ -201,10 +221,21 @@ def trend_of(predictor: Predictor, plan: TrendPlan, level: float = LEVEL) -> Tre
         ends = " to ".join(format_quantity(end, over.unit) for end in span)
         notes.append(f"training has values from {ends} only: the curve beyond is a guess")
     return Trend(
-        relation.name, graph.relation_labels[plan.relation], relation.unit,
-        over.name, graph.relation_labels[plan.over], over.unit, plan.condition, plan.at, tuple(series),
-        level, answer.interval_from, answer.training_range, span, tuple(notes),
-    )  # fmt: skip
+        relation.name,
+        graph.relation_labels[plan.relation],
+        relation.unit,
+        over.name,
+        graph.relation_labels[plan.over],
+        over.unit,
+        plan.condition,
+        plan.at,
+        tuple(series),
+        level,
+        answer.interval_from,
+        answer.training_range,
+        span,
+        tuple(notes),
+    )
 
 
 def _training_span(predictor: Predictor, plan: TrendPlan) -> tuple[float, float] | None:
@@ -222,19 +253,29 @@ def _series(predictor: Predictor, planned: PlannedSeries, curve: Predicted, pred
     trained_on = training_splits(predictor.loaded.settings)
     known = planned.known
     return Series(
-        predictor.graph.vocabulary.entities[planned.head], predictor.graph.entity_labels[planned.head], curve,
-        known.at, known.table.tail_number.copy(), known.split,
-        np.array([split in trained_on for split in known.split], dtype=np.bool_), predicted, planned.notes,
-    )  # fmt: skip
+        predictor.graph.vocabulary.entities[planned.head],
+        predictor.graph.entity_labels[planned.head],
+        curve,
+        known.at,
+        known.table.tail_number.copy(),
+        known.split,
+        np.array([split in trained_on for split in known.split], dtype=np.bool_),
+        predicted,
+        planned.notes,
+    )
 
 
 def predicted_tails(predictor: Predictor, table: FactTable, level: float) -> Predicted:
     """What a run says to each fact of a table with its tail, a number, hidden; scored together."""
     count = len(table)
     asked = AskedFacts(
-        table, np.arange(count + 1, dtype=np.int64), np.full(count, TAIL, dtype=np.int64),
-        np.full(count, NUMBER_KIND, dtype=np.int64), table.relation.astype(np.int64), np.zeros(count, dtype=np.bool_),
-    )  # fmt: skip
+        table,
+        np.arange(count + 1, dtype=np.int64),
+        np.full(count, TAIL, dtype=np.int64),
+        np.full(count, NUMBER_KIND, dtype=np.int64),
+        table.relation.astype(np.int64),
+        np.zeros(count, dtype=np.bool_),
+    )
     found = predictor.answering(asked).numbers(np.arange(count, dtype=np.int64), level)
     if not found.is_finite.all():
         raise non_finite(predictor.loaded, "a question of the trend")

@@ -70,15 +70,22 @@ def wikidata_parts(folder):
     (parts / "part-2.json").write_bytes(
         dump(
             [
-                entity(f"Q{n}", [
-                    statement("P31", item_value(f"Q{n % 30 + 1}"),
-                              qualifiers=[snak("P585", time_value(f"+{1900 + n}-01-01T00:00:00Z"))] * 2),
-                    statement("P2067", quantity_value(f"+{n}.7", "Q100995")),
-                ])
+                entity(
+                    f"Q{n}",
+                    [
+                        statement(
+                            "P31",
+                            item_value(f"Q{n % 30 + 1}"),
+                            qualifiers=[snak("P585", time_value(f"+{1900 + n}-01-01T00:00:00Z"))] * 2,
+                        ),
+                        statement("P2067", quantity_value(f"+{n}.7", "Q100995")),
+                    ],
+                )
                 for n in range(1, 300)
-            ] + [b'{"type":"item","id":"Q9"broken']
+            ]
+            + [b'{"type":"item","id":"Q9"broken']
         )
-    )  # fmt: skip
+    )
     return parts
 
 

@@ -77,9 +77,11 @@ DIRECT = [
     Fact("m.obama", "people.person.date_of_birth", Number(decimal_year(1961, 8, 4), f'"1961-08-04"^^{DAY}', "date")),
 ]
 POPULATION = Fact(
-    "m.honolulu", "location.statistical_region.population,measurement_unit.dated_integer.number",
-    Number(337256.0, '"337256"'), (Qualifier("measurement_unit.dated_integer.year", YEARS[2010]),),
-)  # fmt: skip
+    "m.honolulu",
+    "location.statistical_region.population,measurement_unit.dated_integer.number",
+    Number(337256.0, '"337256"'),
+    (Qualifier("measurement_unit.dated_integer.year", YEARS[2010]),),
+)
 
 
 @pytest.fixture
@@ -105,7 +107,7 @@ def test_mediators_become_facts_with_qualifiers(path, tmp_path):
         Fact("m.obama", relation, "m.grammy", (Qualifier(year, YEARS[2006]), Qualifier(nominee, "m.michelle"))),
         Fact("m.obama", relation, "m.grammy", (Qualifier(year, YEARS[2008]),)),
         Fact("m.michelle", relation, "m.grammy", (Qualifier(year, YEARS[2006]), Qualifier(nominee, "m.obama"))),
-    ]  # fmt: skip
+    ]
     assert {fact.key(): fact for fact in facts_of(graph)} == {fact.key(): fact for fact in expected}
     assert {held.name: held.label for held in graph.entities}["m.obama"] == "Barack Obama"
     assert told["nodes"] == {"read": 5, "kept": 4, "dropped": {"without-primary-value": 1}}
@@ -121,8 +123,9 @@ def test_the_primary_property_can_be_told(path, tmp_path):
     mediated = [fact for fact in facts_of(graph) if fact.relation == f"{NOMINATED},award.award_nomination.year"]
     assert sorted(fact.tail.value for fact in mediated) == [2006.0, 2006.0, 2008.0]
     assert {relation for fact in mediated for relation, _ in fact.qualifiers} == {
-        AWARD, "award.award_nomination.award_nominee",
-    }  # fmt: skip
+        AWARD,
+        "award.award_nomination.award_nominee",
+    }
 
 
 def test_mediator_types_can_be_told(path, tmp_path):

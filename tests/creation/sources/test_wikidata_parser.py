@@ -116,9 +116,14 @@ def test_coarse_times_are_years_and_noted(precision):
 
 @pytest.mark.parametrize(
     "time, precision",
-    [("+1900-02-30T00:00:00Z", 11), ("+0000-00-00T00:00:00Z", 9), ("sometime", 11), ("+1900-13-01T00:00:00Z", 11),
-     ("+1900-01-01T00:00:00Z", 15)],
-)  # fmt: skip
+    [
+        ("+1900-02-30T00:00:00Z", 11),
+        ("+0000-00-00T00:00:00Z", 9),
+        ("sometime", 11),
+        ("+1900-13-01T00:00:00Z", 11),
+        ("+1900-01-01T00:00:00Z", 15),
+    ],
+)
 def test_times_that_are_none_are_dropped_and_counted(time, precision):
     assert counts_of(statement("P1", time_value(time, precision))) == {"facts:bad-date": 1}
 
@@ -144,8 +149,9 @@ def test_coordinates_elsewhere_are_kept_and_noted():
 @pytest.mark.parametrize("value", [string_value("abc"), monolingual_value("abc", "de")])
 def test_text_is_dropped_and_counted(value):
     assert counts_of(statement("P1", value, qualifiers=[snak("P2", item_value("Q2"))])) == {
-        "facts:text": 1, "qualifiers:fact-dropped": 1,
-    }  # fmt: skip
+        "facts:text": 1,
+        "qualifiers:fact-dropped": 1,
+    }
 
 
 def test_text_can_be_kept_as_entities():

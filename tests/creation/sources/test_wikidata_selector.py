@@ -30,9 +30,12 @@ def test_selector_by_type_never_loses_an_entity_of_it():
         "Q2", [statement("P31", {"value": {"entity-type": "item", "numeric-id": 5}, "type": "wikibase-entityid"})]
     )
     block = b"\n".join(
-        [compact(entity("Q1", [statement("P31", item_value("Q5"))])), compact(old),
-         compact(entity("Q3", [statement("P31", item_value("Q55"))]))]
-    )  # fmt: skip
+        [
+            compact(entity("Q1", [statement("P31", item_value("Q5"))])),
+            compact(old),
+            compact(entity("Q3", [statement("P31", item_value("Q55"))])),
+        ]
+    )
     selected = kind.selector(selection, ParseSettings())(block, 0)
     assert [parse(line, selection).names[0].identity for _, line in selected.lines] == ["Q1", "Q2"]
 

@@ -97,7 +97,7 @@ def test_a_graph_of_given_entities(folder, tmp_path):
         Fact("Ulm", "wasCreatedOnDate", Number(decimal_year(854, 7, 22), '"0854-07-22"^^xsd:date', "date")),
         Fact("Germany", "wasCreatedOnDate", Number(1949.0, '"1949-##-##"^^xsd:date', "date")),
         Fact("Germany", "happenedOnDate", Number(decimal_year(-8, 12), '"-0008-12-##"^^xsd:date', "date")),
-    ]  # fmt: skip
+    ]
     assert facts == {fact.key(): fact for fact in expected}
     assert {held.name: held.label for held in graph.entities} == {"Ulm": "Ulmä", "Germany": ""}
     assert told["facts"]["dropped"] == {"bad-date": 1, "bad-number": 1, "not-in-set": 2, "text": 2, "unknown-unit": 1}
@@ -146,9 +146,14 @@ def test_lines():
 
 @pytest.mark.parametrize(
     "line, reason",
-    [("<id_1>\t<A>\t<r>", "bad-line"), ("one two three", "bad-line"), ("<id_1>\t<A>\t<r>\t<B>\t1\t2", "bad-line"),
-     ("<id_1>\t<>\t<r>\t<B>", "empty-name"), ("<id_1>\t<A\x01>\t<r>\t<B>", "control-character")],
-)  # fmt: skip
+    [
+        ("<id_1>\t<A>\t<r>", "bad-line"),
+        ("one two three", "bad-line"),
+        ("<id_1>\t<A>\t<r>\t<B>\t1\t2", "bad-line"),
+        ("<id_1>\t<>\t<r>\t<B>", "empty-name"),
+        ("<id_1>\t<A\x01>\t<r>\t<B>", "control-character"),
+    ],
+)
 def test_bad_lines(line, reason):
     with pytest.raises(RecordProblem) as caught:
         parse(line)

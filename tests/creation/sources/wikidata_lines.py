@@ -33,21 +33,28 @@ def time_value(time: str, precision: int = 11, *, julian: bool = False) -> Json:
     calendar = "Q1985786" if julian else "Q1985727"
     return {
         "value": {
-            "time": time, "timezone": 0, "before": 0, "after": 0, "precision": precision,
+            "time": time,
+            "timezone": 0,
+            "before": 0,
+            "after": 0,
+            "precision": precision,
             "calendarmodel": f"http://www.wikidata.org/entity/{calendar}",
         },
         "type": "time",
-    }  # fmt: skip
+    }
 
 
 def coordinate_value(latitude: float, longitude: float, globe: str = "Q2") -> Json:
     return {
         "value": {
-            "latitude": latitude, "longitude": longitude, "altitude": None, "precision": 0.0001,
+            "latitude": latitude,
+            "longitude": longitude,
+            "altitude": None,
+            "precision": 0.0001,
             "globe": f"http://www.wikidata.org/entity/{globe}",
         },
         "type": "globecoordinate",
-    }  # fmt: skip
+    }
 
 
 def string_value(text: str) -> Json:
@@ -60,9 +67,10 @@ def monolingual_value(text: str, language: str) -> Json:
 
 def snak(property_id: str, value: Json | None, kind: str = "value", datatype: str = "wikibase-item") -> Json:
     held: Json = {
-        "snaktype": kind, "property": property_id,
+        "snaktype": kind,
+        "property": property_id,
         "hash": hashlib.sha1(repr((property_id, value)).encode()).hexdigest(),
-    }  # fmt: skip
+    }
     if value is not None:
         held["datavalue"] = value
     return held | {"datatype": datatype}
@@ -85,8 +93,11 @@ def statement(
             grouped.setdefault(qualifier["property"], []).append(qualifier)
         held |= {"qualifiers": grouped, "qualifiers-order": list(grouped)}
     held |= {"id": f"q1${hashlib.md5(repr((property_id, value)).encode()).hexdigest()}", "rank": rank}
-    reference = {"hash": "fa278ebfc458360e5aed63d5058cca83c46134f1",
-                 "snaks": {"P143": [snak("P143", item_value("Q328"))]}, "snaks-order": ["P143"]}  # fmt: skip
+    reference = {
+        "hash": "fa278ebfc458360e5aed63d5058cca83c46134f1",
+        "snaks": {"P143": [snak("P143", item_value("Q328"))]},
+        "snaks-order": ["P143"],
+    }
     return held | {"references": [reference]}
 
 
@@ -96,25 +107,39 @@ def entity(identity: str, statements: list[Json], *, label: str | None = "", oth
     for held in statements:
         claims.setdefault(held["mainsnak"]["property"], []).append(held)
     name = f"the {identity}" if label == "" else label
-    labels: Any = {
-        "de": {"language": "de", "value": f"das {name}"},
-        "en": {"language": "en", "value": name},
-    }  # fmt: skip
+    labels: Any = {"de": {"language": "de", "value": f"das {name}"}, "en": {"language": "en", "value": name}}
     return {
-        "type": "item", "id": identity, "labels": labels if name is not None else [], "descriptions": [],
+        "type": "item",
+        "id": identity,
+        "labels": labels if name is not None else [],
+        "descriptions": [],
         "aliases": {"en": [{"language": "en", "value": "another name"}]},
-        "claims": claims or [], "sitelinks": {"enwiki": {"site": "enwiki", "title": str(name), "badges": []}},
-        "pageid": 123, "ns": 0, "title": identity, "lastrevid": 1234567890, "modified": "2026-01-02T03:04:05Z",
+        "claims": claims or [],
+        "sitelinks": {"enwiki": {"site": "enwiki", "title": str(name), "badges": []}},
+        "pageid": 123,
+        "ns": 0,
+        "title": identity,
+        "lastrevid": 1234567890,
+        "modified": "2026-01-02T03:04:05Z",
         **(others or {}),
-    }  # fmt: skip
+    }
 
 
 def property_entity(identity: str, label: str, datatype: str) -> Json:
     return {
-        "type": "property", "datatype": datatype, "id": identity,
-        "labels": {"en": {"language": "en", "value": label}}, "descriptions": {}, "aliases": [], "claims": [],
-        "pageid": 5, "ns": 120, "title": f"Property:{identity}", "lastrevid": 99, "modified": "2026-01-02T03:04:05Z",
-    }  # fmt: skip
+        "type": "property",
+        "datatype": datatype,
+        "id": identity,
+        "labels": {"en": {"language": "en", "value": label}},
+        "descriptions": {},
+        "aliases": [],
+        "claims": [],
+        "pageid": 5,
+        "ns": 120,
+        "title": f"Property:{identity}",
+        "lastrevid": 99,
+        "modified": "2026-01-02T03:04:05Z",
+    }
 
 
 def dump(entities: list[Json | bytes], *, line_end: bytes = b"\n") -> bytes:

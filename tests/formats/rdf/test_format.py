@@ -83,11 +83,7 @@ def test_annotations_become_qualifiers_of_one_fact(tmp_path, text):
 def test_each_annotation_of_a_triple_is_a_fact_and_an_empty_one_has_no_qualifiers(tmp_path):
     found, _ = turtle(":s :p :o {| :in 1 |} {| :in 2 |} ~ :empty .", tmp_path)
     qualifiers = [fact.qualifiers for fact in found]
-    assert qualifiers == [
-        (Qualifier(E + "in", Number(1.0, "1")),),
-        (Qualifier(E + "in", Number(2.0, "2")),),
-        (),
-    ]
+    assert qualifiers == [(Qualifier(E + "in", Number(1.0, "1")),), (Qualifier(E + "in", Number(2.0, "2")),), ()]
 
 
 def test_rdf_star_lines_about_one_triple_are_one_fact(tmp_path):
@@ -158,15 +154,17 @@ def test_blank_nodes_have_the_same_names_on_every_reading(tmp_path):
         (':s :p "INF"^^xsd:float .', "bad-number", "'INF' is not a finite number."),
         (':s :p "１２"^^xsd:decimal .', "bad-number", "'１２' is written with characters that are not ASCII."),
         (
-            ':s :p "2020-02-30"^^xsd:date .', "bad-date",
+            ':s :p "2020-02-30"^^xsd:date .',
+            "bad-date",
             "impossible date: year 2020, month 2, day 30 is not in the Gregorian calendar.",
         ),
         (
-            ":a :b <<( :s :p :o )>> .", "nested-annotation",
+            ":a :b <<( :s :p :o )>> .",
+            "nested-annotation",
             "a statement about a statement about a statement cannot be a fact.",
         ),
     ],
-)  # fmt: skip
+)
 def test_bad_values_are_rejected_with_their_line(tmp_path, text, reason, what):
     found, report = turtle(text, tmp_path)
     assert found == []

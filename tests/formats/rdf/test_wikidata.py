@@ -68,17 +68,16 @@ _:never owl:onProperty wdt:P31 ; owl:someValuesFrom owl:Thing .
 EXPECTED = {
     Fact("Q901", "P31", "Q5"),
     Fact(
-        "Q901", "P39", "Q30",
-        (
-            Qualifier("P580", Number(2009 + 19 / 365, "2009-01-20T00:00:00Z", "date")),
-            Qualifier("P1365", "Q902"),
-        ),
+        "Q901",
+        "P39",
+        "Q30",
+        (Qualifier("P580", Number(2009 + 19 / 365, "2009-01-20T00:00:00Z", "date")), Qualifier("P1365", "Q902")),
     ),
     Fact("Q901", "P2048", Number(187.0, "+187", "Q174728")),
     Fact("Q901", "P569", Number(1961.0, "1961", "date")),
     Fact("Q901", "P625-latitude", Number(52.25, "52.25", "degree")),
     Fact("Q901", "P625-longitude", Number(4.5, "4.5", "degree")),
-}  # fmt: skip
+}
 
 
 def read(text, folder, name="facts.ttl", **options):
@@ -96,10 +95,15 @@ def test_statements_with_qualifiers_units_precisions_and_places(tmp_path):
         "kept": 6,
         "rejected": {},
         "noted": {
-            "deprecated-rank": 1, "no-value": 1, "unknown-value": 1, "text-literal": 1,
-            "qualifier-unknown-value": 1, "qualifier-text-literal": 1, "wikidata-bookkeeping": 8,
+            "deprecated-rank": 1,
+            "no-value": 1,
+            "unknown-value": 1,
+            "text-literal": 1,
+            "qualifier-unknown-value": 1,
+            "qualifier-text-literal": 1,
+            "wikidata-bookkeeping": 8,
         },
-    }  # fmt: skip
+    }
 
 
 def test_wikidata_units_are_in_the_unit_table():

@@ -53,13 +53,16 @@ def test_a_graph_is_exported_and_imported_again(tmp_path):
     graph = read_graph(source, "rdf")
     files = write_graph(graph, tmp_path / "out")
     assert {file.name for file in files} == {f"{split}.nt" for split in graph.splits} | {
-        "entities.jsonl", "relations.jsonl",
-    }  # fmt: skip
+        "entities.jsonl",
+        "relations.jsonl",
+    }
     again = read_graph(tmp_path / "out", "rdf")
     assert {fact.key() for fact in again.facts()} == {fact.key() for fact in graph.facts()}
     assert {relation.name: relation.unit for relation in again.relations} == {
-        E + "height": "m", E + "on": "date", E + "knows": "",
-    }  # fmt: skip
+        E + "height": "m",
+        E + "on": "date",
+        E + "knows": "",
+    }
 
 
 def test_nothing_is_left_behind_when_a_name_cannot_be_written(tmp_path):

@@ -125,10 +125,27 @@ def test_iso_spellings(text: str, expected: tuple[float, str]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "１９２２", "1922-1-28", "1922-01-28T25:00:00", "1922-01-28+15:00", " 1922", "1922\n", "1922-01-28Tnoon",
-        "28.01.1922", "nan", "1e3", "1922-01-28-01", "9" * 16, "9" * 100_000, "##", "-", "+-5", "1922-W05", "1922-028",
+        "",
+        "１９２２",
+        "1922-1-28",
+        "1922-01-28T25:00:00",
+        "1922-01-28+15:00",
+        " 1922",
+        "1922\n",
+        "1922-01-28Tnoon",
+        "28.01.1922",
+        "nan",
+        "1e3",
+        "1922-01-28-01",
+        "9" * 16,
+        "9" * 100_000,
+        "##",
+        "-",
+        "+-5",
+        "1922-W05",
+        "1922-028",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_date_is_refused_in_short_words(text: str) -> None:
     with pytest.raises(UnreadableDate) as caught:
         parse_iso_date(text)

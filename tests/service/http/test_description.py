@@ -19,12 +19,19 @@ from schemathesis.specs.openapi.checks import (
 RIGHT, WRONG = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 CHECKS = [content_type_conformance, response_schema_conformance, status_code_conformance, not_a_server_error]
 REAL = {
-    "head": ["p0", "Person 3", "town/1", "?"], "relation": ["born in", "P26", "height", "population", "?"],
-    "tail": ["?", "?", "town/0", "Globex", 170, "170 cm"], "answer": ["town/0", "p1"], "over": ["date"],
+    "head": ["p0", "Person 3", "town/1", "?"],
+    "relation": ["born in", "P26", "height", "population", "?"],
+    "tail": ["?", "?", "town/0", "Globex", 170, "170 cm"],
+    "answer": ["town/0", "p1"],
+    "over": ["date"],
     "heads": [["town/0"], ["town/1", "town/2"]],
-    "qualifiers": [[], [{"relation": "date", "value": 1995}], [{"relation": "place", "value": "?"}],
-                   [{"relation": "date", "value": "1995-06"}, {"relation": "place", "value": "town/2"}]],
-}  # fmt: skip
+    "qualifiers": [
+        [],
+        [{"relation": "date", "value": 1995}],
+        [{"relation": "place", "value": "?"}],
+        [{"relation": "date", "value": "1995-06"}, {"relation": "place", "value": "town/2"}],
+    ],
+}
 """What made-up requests hardly ever hit: names of the graph, to put in place of some of theirs."""
 
 
@@ -48,9 +55,13 @@ def explore(service, cases: int) -> Counter[int]:
 def _explored(operation, mode, count, session, statuses) -> None:
     @given(operation.as_strategy(mode), st.data())
     @settings(
-        max_examples=count, derandomize=True, database=None, deadline=None, phases=[Phase.generate],
+        max_examples=count,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    )
     def asked(case, data):
         if mode is RIGHT and isinstance(case.body, dict):
             for question in case.body.get("questions", [case.body]):

@@ -18,14 +18,22 @@ def test_entities_are_found_by_what_was_typed(service):
     found = service.get("/v1/entities?query=spring&limit=5").json
     assert [(one["id"], one["match"]) for one in found["entities"]] == [("town/0", "prefix"), ("f0", "prefix")]
     assert found["entities"][0] | {"facts": 0} == {
-        "id": "town/0", "name": "Springfield", "type": "", "facts": 0, "match": "prefix"
-    }  # fmt: skip
+        "id": "town/0",
+        "name": "Springfield",
+        "type": "",
+        "facts": 0,
+        "match": "prefix",
+    }
     assert found["entities"][0]["facts"] == 15 + 20 + 20  # births, weddings, populations
     assert service.get("/v1/entities?query=curacao").json["entities"][0]["id"] == "town/3"
     assert service.get("/v1/entities?query=Shelbivile").json["entities"][0]["match"] == "similar"
     assert service.get("/v1/entities?query=p7").json["entities"][0] | {"facts": 0} == {
-        "id": "p7", "name": "Person 7", "type": "", "facts": 0, "match": "exact"
-    }  # fmt: skip
+        "id": "p7",
+        "name": "Person 7",
+        "type": "",
+        "facts": 0,
+        "match": "exact",
+    }
     assert service.get("/v1/entities?limit=3").json["more"] is True
     assert service.get("/v1/entities?query=zzzz").json == {"query": "zzzz", "entities": [], "more": False}
 
@@ -61,8 +69,14 @@ def test_relations_and_their_numbers(service):
     found = service.get("/v1/relations").json
     assert found["total"] == 7
     assert found["relations"][0] == {
-        "id": "date", "name": "date", "kind": "number", "unit": "date", "is_date": True, "facts": 0, "qualifiers": 140
-    }  # fmt: skip
+        "id": "date",
+        "name": "date",
+        "kind": "number",
+        "unit": "date",
+        "is_date": True,
+        "facts": 0,
+        "qualifiers": 140,
+    }
     assert [one["id"] for one in service.get("/v1/relations?query=BORN").json["relations"]] == ["P19"]
     assert service.get("/v1/relations?kind=number&limit=1&offset=1").json["total"] == 3
     population = service.get("/v1/relations/population").json
@@ -100,9 +114,17 @@ def test_the_description_has_examples_that_are_right(service):
     described = service.get("/openapi.json").json
     assert described["info"]["version"] == hynt.__version__
     assert set(described["paths"]) >= {
-        "/v1/predict", "/v1/entities", "/v1/entities/{identity}", "/v1/relations", "/v1/trends", "/v1/explain",
-        "/v1/similar", "/health", "/ready", "/metrics",
-    }  # fmt: skip
+        "/v1/predict",
+        "/v1/entities",
+        "/v1/entities/{identity}",
+        "/v1/relations",
+        "/v1/trends",
+        "/v1/explain",
+        "/v1/similar",
+        "/health",
+        "/ready",
+        "/metrics",
+    }
     parts = described["components"]["schemas"]
     for path, methods in described["paths"].items():
         for operation in methods.values():

@@ -20,11 +20,19 @@ TOKEN = "correct-horse-battery"
 @pytest.mark.parametrize(
     "host, status",
     [
-        ("localhost", 200), ("127.0.0.1:8000", 200), ("LOCALHOST:1", 200), ("[::1]:8000", 200),
-        ("evil.example", 421), ("localhost.evil.example", 421), ("127.0.0.1.evil.example", 421), ("", 421),
-        ("[::1", 200), ("[evil]", 421), ("localhost@evil.example", 421),
+        ("localhost", 200),
+        ("127.0.0.1:8000", 200),
+        ("LOCALHOST:1", 200),
+        ("[::1]:8000", 200),
+        ("evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("", 421),
+        ("[::1", 200),
+        ("[evil]", 421),
+        ("localhost@evil.example", 421),
     ],
-)  # fmt: skip
+)
 def test_the_host_header_on_loopback(host, status, plain_site):
     assert plain_site.get("/v1/entities", Host=host).status == status
 
@@ -57,8 +65,16 @@ def test_a_token_is_asked_of_all_but_the_probes(site):
 def test_style_and_scripts_open_no_other_door(site):
     page = site(token=TOKEN)
     assert page.get("/static/icon.svg").status == page.get("/style.css").status == 200
-    for path in ("/static/../v1/entities", "/static/%2e%2e/v1/entities", "/static/..%2fv1/entities", "/static//v1",
-                 "/style.css/../v1/entities", "/static", "//static/icon.svg", "/STATIC/icon.svg"):  # fmt: skip
+    for path in (
+        "/static/../v1/entities",
+        "/static/%2e%2e/v1/entities",
+        "/static/..%2fv1/entities",
+        "/static//v1",
+        "/style.css/../v1/entities",
+        "/static",
+        "//static/icon.svg",
+        "/STATIC/icon.svg",
+    ):
         found = page.get(path)
         assert found.status in (401, 404), path
         assert b"Person" not in found.body

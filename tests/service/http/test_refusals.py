@@ -41,10 +41,12 @@ WRONG = [
     ({"questions": []}, ["#/questions"]),
     ({"questions": [QUESTION] * 257}, ["#/questions"]),
     ({"questions": [QUESTION, QUESTION | {"top": 0}]}, ["#/questions/1/top"]),
-    ({"questions": [QUESTION | {"head": "nobody"}, QUESTION, QUESTION | {"relation": "?"}]},
-     ["#/questions/0/head", "#/questions/2"]),
+    (
+        {"questions": [QUESTION | {"head": "nobody"}, QUESTION, QUESTION | {"relation": "?"}]},
+        ["#/questions/0/head", "#/questions/2"],
+    ),
     ({"questions": [QUESTION], "top": 3}, ["#/top"]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("body, pointers", WRONG, ids=lambda value: str(value)[:50])
@@ -94,10 +96,12 @@ def test_a_wrong_parameter(path, parameter, service):
         ({"heads": ["town/0"], "relation": "population", "points": 501}, ["#/points"]),
         ({"heads": ["town/0"], "relation": "population", "over": "place"}, ["#/over"]),
         ({"heads": ["town/0"], "relation": "population", "start": 2000, "end": 1990}, ["#/start"]),
-        ({"heads": ["town/0"], "relation": "population", "qualifiers": [{"relation": "place", "value": "x"}]},
-         ["#/qualifiers/0/value"]),
+        (
+            {"heads": ["town/0"], "relation": "population", "qualifiers": [{"relation": "place", "value": "x"}]},
+            ["#/qualifiers/0/value"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_trend(body, pointers, service):
     found = service.post("/v1/trends", body)
     assert (found.status, found.pointers) == (422, pointers)

@@ -111,9 +111,12 @@ def test_other_kinds_go_alone_and_keep_their_turn():
 
     async def work(queue):
         await asyncio.gather(
-            asked(queue, 0), asked(queue, 1), asked(queue, 2, kind="trends"), asked(queue, 3, kind="trends"),
+            asked(queue, 0),
+            asked(queue, 1),
+            asked(queue, 2, kind="trends"),
+            asked(queue, 3, kind="trends"),
             asked(queue, 4),
-        )  # fmt: skip
+        )
 
     with_queue(work, engine)
     assert [[job["number"] for job in batch] for batch in engine.batches] == [[0, 1], [2], [3], [4]]

@@ -20,9 +20,12 @@ _NUMBERS: dict[str, Any] = {"rich_help_panel": "Numbers"}
 _AFTER: dict[str, Any] = {"rich_help_panel": "Cleaning and splitting"}
 _ENGINE: dict[str, Any] = {"rich_help_panel": "Engine"}
 _ONLY = {
-    "preferred_only": "wikidata", "subclasses": "wikidata", "redirects": "wikidata", "mediators": "freebase",
+    "preferred_only": "wikidata",
+    "subclasses": "wikidata",
+    "redirects": "wikidata",
+    "mediators": "freebase",
     "primaries": "freebase",
-}  # fmt: skip
+}
 """Options that mean something for one kind of dump alone."""
 
 
@@ -137,23 +140,36 @@ class DumpOptions:
             engine["workers"] = self.workers
         mixed = _one_of(self.mixed_relations, "--mixed-relations", "split", "drop")
         return CreationOptions(
-            entities=self.entities, types=tuple(self.instance_of or ()), subclasses=self.subclasses,
-            everything=self.everything, mappings=tuple(self.mapping or ()), redirects=self.redirects,
-            language=self.language, text=_one_of(self.text, "--text", "drop", "keep"),
-            preferred_only=self.preferred_only, mediators=self.mediators, primaries=self.primaries,
+            entities=self.entities,
+            types=tuple(self.instance_of or ()),
+            subclasses=self.subclasses,
+            everything=self.everything,
+            mappings=tuple(self.mapping or ()),
+            redirects=self.redirects,
+            language=self.language,
+            text=_one_of(self.text, "--text", "drop", "keep"),
+            preferred_only=self.preferred_only,
+            mediators=self.mediators,
+            primaries=self.primaries,
             units=_one_of(self.units, "--units", "si", "keep"),
             unknown_units=_one_of(self.unknown_units, "--unknown-units", "drop", "keep"),
             other_units=_one_of(self.other_units, "--other-units", "drop", "keep", "split"),
             max_qualifiers=self.max_qualifiers,
             long_facts=_one_of(self.long_facts, "--long-facts", "shorten", "drop"),
-            mixed_relations="split" if mixed == "split" else "error", max_bad_lines=self.max_bad_lines,
+            mixed_relations="split" if mixed == "split" else "error",
+            max_bad_lines=self.max_bad_lines,
             assembly=AssemblyPolicy(
-                split=SplitRule(parse_shares(self.split), self.seed), remove_leakage=not self.keep_leakage,
+                split=SplitRule(parse_shares(self.split), self.seed),
+                remove_leakage=not self.keep_leakage,
                 outlier_rules=None if self.outlier_rules is None else read_outlier_rules(self.outlier_rules),
             ),
-            engine=EngineOptions(**engine), work=self.work, keep_work=self.keep_work, rejects=self.rejects,
-            name=self.name, licence=self.licence,
-        )  # fmt: skip
+            engine=EngineOptions(**engine),
+            work=self.work,
+            keep_work=self.keep_work,
+            rejects=self.rejects,
+            name=self.name,
+            licence=self.licence,
+        )
 
 
 def _one_of(value: str, where: str, *known: str) -> Any:

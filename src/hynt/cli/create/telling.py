@@ -26,8 +26,10 @@ def result_mapping(result: CreationResult, out: Path) -> dict[str, Any]:
 def print_result(told: dict[str, Any], console: Console) -> None:
     counts = told["counts"]
     splits = ", ".join(f"{name} {counts[name]:,}" for name in ("train", "valid", "test") if name in counts)
-    console.print(f"{visible(told['graph'])}: {counts['entities']:,} entities, {counts['relations']:,} relations "
-                  f"({counts['number_relations']:,} with numbers); facts: {splits}")  # fmt: skip
+    console.print(
+        f"{visible(told['graph'])}: {counts['entities']:,} entities, {counts['relations']:,} relations "
+        f"({counts['number_relations']:,} with numbers); facts: {splits}"
+    )
     for name in ("lines", "facts", "qualifiers"):
         account = told[name]
         console.print(f"{name}: {account['read']:,} read = {account['kept']:,} kept", end="")

@@ -33,9 +33,13 @@ def check(
     with about(source), interruptible(), ReadingProgress() as progress:
         report, outcome = check_source(source, format, options.importing(), progress=progress)
     result: dict[str, Any] = {
-        "ok": not report.rejected, "source": str(source), "format": format,
-        **report.to_mapping(), **problems_of(report), "outcome": outcome or None,
-    }  # fmt: skip
+        "ok": not report.rejected,
+        "source": str(source),
+        "format": format,
+        **report.to_mapping(),
+        **problems_of(report),
+        "outcome": outcome or None,
+    }
     tell_hints(result)
     deliver(result, as_json=json, save=save, text=lambda out: _tell(result, out))
     if report.rejected:

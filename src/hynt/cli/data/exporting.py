@@ -38,10 +38,15 @@ def export(
     with interruptible():
         files = [str(path) for path in chosen.write(loaded, out)]
     result: dict[str, Any] = {
-        "graph": graph, "format": format, "out": str(out), "files": files,
+        "graph": graph,
+        "format": format,
+        "out": str(out),
+        "files": files,
         "facts": {split: len(table) for split, table in loaded.splits.items()},
-    }  # fmt: skip
+    }
     deliver(
-        result, as_json=json, save=save,
+        result,
+        as_json=json,
+        save=save,
         text=lambda screen: screen.print(f"{len(loaded):,} facts written to {visible(str(out))}", soft_wrap=True),
-    )  # fmt: skip
+    )

@@ -28,8 +28,10 @@ def import_source(
     format: FormatOption = "",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a saved graph that is there.")] = False,
     on_error: Annotated[
-        OnError, typer.Option(
-            "--on-error", rich_help_panel="Reading",
+        OnError,
+        typer.Option(
+            "--on-error",
+            rich_help_panel="Reading",
             help="A record that cannot be kept: stop and write nothing, or skip and count it.",
         ),
     ] = OnError.STOP,
@@ -38,7 +40,7 @@ def import_source(
     source_words: Annotated[str, typer.Option("--source", help="The source in words, for the manifest.")] = "",
     json: JsonFlag = False,
     save: SaveFile = None,
-) -> None:  # fmt: skip
+) -> None:
     """Read a source and save it as a graph folder. Nothing is written unless everything went well."""
     from hynt.formats.importing import import_graph
 
@@ -49,9 +51,13 @@ def import_source(
         done = import_graph(source, format, out, wanted, overwrite=overwrite, progress=progress)
     manifest = done.manifest
     result: dict[str, Any] = {
-        "graph": str(out), "name": manifest.name, "format": format, "counts": dict(manifest.counts),
-        "importing": dict(manifest.importing), **problems_of(done.report),
-    }  # fmt: skip
+        "graph": str(out),
+        "name": manifest.name,
+        "format": format,
+        "counts": dict(manifest.counts),
+        "importing": dict(manifest.importing),
+        **problems_of(done.report),
+    }
     tell_hints(result)
     deliver(result, as_json=json, save=save, text=lambda screen: _tell(result, screen))
 

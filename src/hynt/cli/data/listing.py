@@ -27,10 +27,16 @@ def _graphs() -> list[dict[str, Any]]:
         manifest = read_manifest(graph_folder(name))
         splits = {split: manifest.counts[split] for split in SPLITS if split in manifest.counts}
         counts = {key: manifest.counts[key] for key in ("entities", "relations", "number_relations")}
-        found.append({
-            "name": name, "facts": sum(splits.values()), "splits": splits, **counts,
-            "licence": manifest.licence, "source": manifest.source,
-        })  # fmt: skip
+        found.append(
+            {
+                "name": name,
+                "facts": sum(splits.values()),
+                "splits": splits,
+                **counts,
+                "licence": manifest.licence,
+                "source": manifest.source,
+            }
+        )
     return found
 
 
@@ -39,12 +45,17 @@ def _formats() -> list[dict[str, Any]]:
 
     return [
         {
-            "name": known.name, "summary": known.summary, "suffixes": list(known.suffixes),
-            "reads": True, "writes": known.write is not None, "units": known.units,
-            "options": sorted(option.replace("_", "-") for option in known.options), "extra": known.extra,
+            "name": known.name,
+            "summary": known.summary,
+            "suffixes": list(known.suffixes),
+            "reads": True,
+            "writes": known.write is not None,
+            "units": known.units,
+            "options": sorted(option.replace("_", "-") for option in known.options),
+            "extra": known.extra,
         }
         for known in FORMATS.values()
-    ]  # fmt: skip
+    ]
 
 
 def _tell(result: dict[str, Any], out: Console) -> None:

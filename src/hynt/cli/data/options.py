@@ -131,9 +131,14 @@ class SourceOptions:
         from hynt.formats.importing import ImportOptions
 
         return ImportOptions(
-            self._reading(), self._assembly(), self.units.value if self.units else None, self.mixed_relations.value,
-            entity_labels=self.entity_labels, relation_labels=self.relation_labels, **more,
-        )  # fmt: skip
+            self._reading(),
+            self._assembly(),
+            self.units.value if self.units else None,
+            self.mixed_relations.value,
+            entity_labels=self.entity_labels,
+            relation_labels=self.relation_labels,
+            **more,
+        )
 
     def _reading(self) -> ReadOptions:
         from hynt.formats.format import ReadOptions
@@ -142,9 +147,13 @@ class SourceOptions:
             strict=self.strict,
             numeric=tuple(name for text in self.numeric or () for name in names_in(text, "--numeric")),
             dates=tuple(name for text in self.dates or () for name in names_in(text, "--dates")),
-            head=self.head, relation=self.relation, tail=self.tail, delimiter=self.delimiter,
-            string_literals=self.string_literals.value, label_language=self.label_language,
-        )  # fmt: skip
+            head=self.head,
+            relation=self.relation,
+            tail=self.tail,
+            delimiter=self.delimiter,
+            string_literals=self.string_literals.value,
+            label_language=self.label_language,
+        )
 
     def _assembly(self) -> AssemblyPolicy:
         from hynt.graph.assembly import AssemblyPolicy
@@ -157,13 +166,16 @@ class SourceOptions:
             rule = SplitRule(shares, self.seed or 0, tuple(names_in(self.split_by, "--split-by")))
         elif self.seed is not None:
             raise UsageError(
-                "a seed alone makes no splits.", where="--seed",
+                "a seed alone makes no splits.",
+                where="--seed",
                 advice="Say which ones to make: --split 8:1:1 --seed N.",
-            )  # fmt: skip
+            )
         return AssemblyPolicy(
-            split=rule, across_splits=self.across_splits.value, remove_leakage=self.remove_leakage,
+            split=rule,
+            across_splits=self.across_splits.value,
+            remove_leakage=self.remove_leakage,
             outlier_rules=read_outlier_rules(self.outlier_rules) if self.outlier_rules else None,
-        )  # fmt: skip
+        )
 
 
 def names_in(text: str, option: str) -> list[str]:

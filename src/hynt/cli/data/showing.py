@@ -58,12 +58,13 @@ def show(
     result: dict[str, Any] = {
         "graph": graph,
         "entity": {"id": one.name, "label": loaded.entity_labels[identity], "type": one.type},
-        "counts": dict(found.counts), "left_out": found.left_out,
+        "counts": dict(found.counts),
+        "left_out": found.left_out,
         "facts": [
             {"split": item.split, "position": item.position, **fact_as_json(item.fact, loaded)} for item in found.facts
         ],
         "picture": str(picture) if picture else None,
-    }  # fmt: skip
+    }
     if picture is not None:
         from hynt.reporting.neighbourhood import PICTURED_FACTS, draw_neighbourhood
 

@@ -30,10 +30,12 @@ def stats(
     check_save(save)
     loaded = load_graph(graph)
     result: dict[str, Any] = {
-        "graph": graph, "name": loaded.name, "licence": loaded.manifest.licence,
+        "graph": graph,
+        "name": loaded.name,
+        "licence": loaded.manifest.licence,
         **graph_statistics(loaded).to_mapping(loaded),
         "outliers": _outliers(loaded, limit) if outliers else None,
-    }  # fmt: skip
+    }
     deliver(result, as_json=json, save=save, text=lambda out: _tell(result, out))
 
 
@@ -46,13 +48,16 @@ def _outliers(graph: KnowledgeGraph, limit: int) -> dict[str, Any]:
         "ranges": [found.to_mapping(graph.relations[found.relation]) for found in report.ranges],
         "suspicious": [
             {
-                "relation": graph.relations[found.relation].name, "label": graph.relation_labels[found.relation],
-                "value": found.value, "is_tail": found.is_tail, "distance": found.distance,
+                "relation": graph.relations[found.relation].name,
+                "label": graph.relation_labels[found.relation],
+                "value": found.value,
+                "is_tail": found.is_tail,
+                "distance": found.distance,
                 "fact": fact_as_json(found.fact, graph),
             }
             for found in report.suspicious
         ],
-    }  # fmt: skip
+    }
 
 
 def _tell(result: dict[str, Any], out: Console) -> None:

@@ -66,9 +66,10 @@ class DuckDBEngine:
             self._connection.execute(f"COPY ({step.query}) TO {_quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)")
         except self._error as problem:
             raise DataError(
-                f"the step {step.name} failed: {str(problem).splitlines()[0]}", where=str(work.folder),
+                f"the step {step.name} failed: {str(problem).splitlines()[0]}",
+                where=str(work.folder),
                 advice="Give more --memory, or a --work folder on a larger disk, and run the command again.",
-            ) from None  # fmt: skip
+            ) from None
         self.give(step.name, [path])
         return [path]
 

@@ -58,9 +58,11 @@ def steps(file_name: str) -> list[Step]:
 def settings_table(settings: Mapping[str, str | int | None]) -> pa.Table:
     """Settings as a table of one row, so that the SQL text needs no parameters."""
     return pa.table(
-        {name: pa.array([value], pa.int64() if name == "max_qualifiers" else pa.string())
-         for name, value in settings.items()}
-    )  # fmt: skip
+        {
+            name: pa.array([value], pa.int64() if name == "max_qualifiers" else pa.string())
+            for name, value in settings.items()
+        }
+    )
 
 
 def pairs_table(pairs: Iterable[tuple[str, str]], schema: pa.Schema) -> pa.Table:

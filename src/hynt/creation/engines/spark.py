@@ -40,9 +40,10 @@ class SparkEngine:
             from pyspark.sql import SparkSession
         except ImportError:
             raise UsageError(
-                "the engine spark needs the package pyspark.", where="--engine",
+                "the engine spark needs the package pyspark.",
+                where="--engine",
                 advice="Install it with: pip install 'hynt[create,spark]'.",
-            ) from None  # fmt: skip
+            ) from None
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
             os.environ.setdefault(name, sys.executable)
         builder = (
@@ -63,9 +64,10 @@ class SparkEngine:
                 self._session: Any = builder.getOrCreate()
         except Exception as problem:  # noqa: BLE001 - Java's own failures come as any exception
             raise UsageError(
-                f"Spark does not start: {_first_line(problem)}", where="--engine",
+                f"Spark does not start: {_first_line(problem)}",
+                where="--engine",
                 advice="It needs Java 17 (on Debian: apt install openjdk-17-jre-headless) and a master it can reach.",
-            ) from None  # fmt: skip
+            ) from None
 
     def __enter__(self) -> SparkEngine:
         return self
@@ -123,9 +125,10 @@ class SparkEngine:
             frame.write.mode("overwrite").option("compression", "zstd").parquet(str(folder.resolve()))
         except Exception as problem:  # noqa: BLE001 - whatever Java throws
             raise DataError(
-                f"the step {step.name} failed: {_first_line(problem)}", where=str(work.folder),
+                f"the step {step.name} failed: {_first_line(problem)}",
+                where=str(work.folder),
                 advice="Give Spark more memory, and run the command again.",
-            ) from None  # fmt: skip
+            ) from None
         # Spark numbers the files of a sorted result in order.
         paths = sorted(folder.glob("part-*.parquet"))
         self.give(step.name, paths)
@@ -165,6 +168,7 @@ def _failure(problem: BaseException, work: WorkFolder) -> DataError:
     lines = [line.strip() for line in str(problem).splitlines()]
     ours = [line.partition(": ")[2] for line in lines if line.startswith("hynt.errors.")]
     return DataError(
-        f"a worker failed: {ours[-1] if ours else _first_line(problem)}", where=str(work.folder),
+        f"a worker failed: {ours[-1] if ours else _first_line(problem)}",
+        where=str(work.folder),
         advice="Mend what it says and run the command again: it goes on with the parts that are done.",
-    )  # fmt: skip
+    )

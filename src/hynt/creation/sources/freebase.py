@@ -67,8 +67,9 @@ class FreebaseDump:
             if not entities:
                 raise DataError(
                     f"nothing in this dump is of the type {' or '.join(sorted(selection.types))}.",
-                    where="--instance-of", advice="Write types as people.person.",
-                )  # fmt: skip
+                    where="--instance-of",
+                    advice="Write types as people.person.",
+                )
             selection = Selection(frozenset(entities), selection.types)
         elif selection.entities is not None:  # /m/02mjmr, as FB15K writes it, is m.02mjmr in the dump
             names = frozenset(name.removeprefix("/").replace("/", ".") for name in selection.entities)

@@ -210,9 +210,10 @@ def _refuse_foreign_names(selection: Selection, dump: Scan) -> None:
             )
     if selection.entities is not None and not any(map(IDENTITY.fullmatch, selection.entities)):
         raise DataError(
-            f"none of the entities, such as {min(selection.entities)!r}, has an id of Wikidata.", where="--entities",
+            f"none of the entities, such as {min(selection.entities)!r}, has an id of Wikidata.",
+            where="--entities",
             advice="Give ids such as Q42, or a file that maps yours to them with --mapping.",
-        )  # fmt: skip
+        )
     triples = [path.name for path in dump.files if bare_name(path.name).endswith((".nt", ".ttl", ".nq"))]
     if triples:
         raise UsageError(

@@ -88,14 +88,21 @@ def entity_structure(language: str) -> type[Any]:
     """An entity whose labels are decoded in one language, and in `mul`, which stands for all of them."""
     labels = msgspec.defstruct(
         "Labels",
-        [("chosen", Label | None, msgspec.field(name=language, default=None)),
-         *([("shared", Label | None, msgspec.field(name="mul", default=None))] if language != "mul" else [])],
+        [
+            ("chosen", Label | None, msgspec.field(name=language, default=None)),
+            *([("shared", Label | None, msgspec.field(name="mul", default=None))] if language != "mul" else []),
+        ],
         gc=False,
-    )  # fmt: skip
+    )
     return msgspec.defstruct(
         "Entity",
-        [("id", str, ""), ("type", str, "item"), ("labels", labels | list[Any] | None, None),
-         ("claims", dict[str, list[Statement]] | list[Any] | None, None),
-         ("redirects", Redirect | None, None), ("missing", Any, None)],
+        [
+            ("id", str, ""),
+            ("type", str, "item"),
+            ("labels", labels | list[Any] | None, None),
+            ("claims", dict[str, list[Statement]] | list[Any] | None, None),
+            ("redirects", Redirect | None, None),
+            ("missing", Any, None),
+        ],
         gc=False,
-    )  # fmt: skip
+    )

@@ -57,9 +57,13 @@ class SnakValues:
     def __init__(self, keep_text: bool) -> None:
         self._keep_text = keep_text
         self._readers: dict[str, Callable[[msgspec.Raw, Callable[[str], None]], Pieces]] = {
-            "wikibase-entityid": self._entity, "quantity": self._number, "time": self._date,
-            "globecoordinate": self._place, "string": self._string, "monolingualtext": self._sentence,
-        }  # fmt: skip
+            "wikibase-entityid": self._entity,
+            "quantity": self._number,
+            "time": self._date,
+            "globecoordinate": self._place,
+            "string": self._string,
+            "monolingualtext": self._sentence,
+        }
 
     def pieces(self, snak: Snak, note: Callable[[str], None]) -> Pieces:
         """The values of a snak; NoValue where there is none."""

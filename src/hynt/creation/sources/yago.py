@@ -30,8 +30,18 @@ from hynt.errors import DataError, RecordProblem
 from hynt.formats.names import check_name
 
 _FACT_ID = b"<id_"
-_LANGUAGES = {"ar": "ara", "de": "deu", "en": "eng", "es": "spa", "fa": "fas", "fr": "fra", "it": "ita", "nl": "nld",
-              "pl": "pol", "ro": "ron"}  # fmt: skip
+_LANGUAGES = {
+    "ar": "ara",
+    "de": "deu",
+    "en": "eng",
+    "es": "spa",
+    "fa": "fas",
+    "fr": "fra",
+    "it": "ita",
+    "nl": "nld",
+    "pl": "pol",
+    "ro": "ron",
+}
 _PREFERRED_NAME = "skos:prefLabel"
 _OTHER_NAMES = frozenset({"rdfs:label", "<redirectedFrom>", "<hasGloss>"})
 _CLASSES = frozenset({"rdf:type", "rdfs:subClassOf"})
@@ -61,9 +71,10 @@ class YagoDump:
                 found.add(cells[1].strip("<>"))
         if not found:
             raise DataError(
-                f"nothing in this folder is of the type {' or '.join(sorted(wanted))}.", where="--instance-of",
+                f"nothing in this folder is of the type {' or '.join(sorted(wanted))}.",
+                where="--instance-of",
                 advice="Put yagoTypes.tsv or yagoTransitiveType.tsv into the folder, and check the type's name.",
-            )  # fmt: skip
+            )
         return Selection(frozenset(found), selection.types), settings
 
     def selector(self, selection: Selection, settings: ParseSettings) -> Selector:  # noqa: ARG002

@@ -240,6 +240,7 @@ def _unknown_value() -> RecordProblem:
 
 def _nested() -> RecordProblem:
     return RecordProblem(
-        "nested-annotation", "a statement about a statement about a statement cannot be a fact.",
+        "nested-annotation",
+        "a statement about a statement about a statement cannot be a fact.",
         "Say it about the innermost triple.",
-    )  # fmt: skip
+    )

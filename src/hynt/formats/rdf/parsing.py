@@ -182,14 +182,16 @@ class _DocumentReader(_Reader):
                     return
                 except SyntaxError as problem:
                     raise DataError(
-                        f"the RDF is broken here: {_what(problem)}", where=f"{path}:{problem.lineno or lines.line}",
+                        f"the RDF is broken here: {_what(problem)}",
+                        where=f"{path}:{problem.lineno or lines.line}",
                         advice="Correct it, or write the file again as N-Triples, where a bad line costs one triple.",
-                    ) from None  # fmt: skip
+                    ) from None
                 except MemoryError:
                     raise DataError(
-                        "a single text or name is longer than 16 MiB.", where=f"{path}:{lines.line}",
+                        "a single text or name is longer than 16 MiB.",
+                        where=f"{path}:{lines.line}",
                         advice="Check that a quote or a bracket is closed.",
-                    ) from None  # fmt: skip
+                    ) from None
                 yield self.statement(lines.line, quad)
 
 

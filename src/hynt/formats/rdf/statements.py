@@ -79,10 +79,11 @@ class StatementJoiner:
             self._report.read += 1
             self._report.reject(
                 RecordProblem(
-                    "statement-missing", f"{item} links to a statement of {predicate} that the file does not hold.",
+                    "statement-missing",
+                    f"{item} links to a statement of {predicate} that the file does not hold.",
                     "Get the whole dump, or the truthy one.",
                 )
-            )  # fmt: skip
+            )
 
     def release(self) -> Iterator[Fact]:
         """Settle the oldest subjects until half a window is held."""

@@ -54,17 +54,19 @@ def literal_values(literal: Literal, keep_text: bool) -> list[ReadValue]:
         if keep_text:
             return [ReadValue("", text_entity(text, literal.language))]
         raise RecordProblem(
-            "text-literal", f"{_shown(text)} is text, and a fact holds entities and numbers.",
+            "text-literal",
+            f"{_shown(text)} is text, and a fact holds entities and numbers.",
             "To make an entity of each text, give --string-literals keep.",
-        )  # fmt: skip
+        )
     if datatype.startswith(UNIT_BASE):
         return [ReadValue("", Number(parse_number(text), text, unit_name(datatype)))]
     if datatype == WKT and (found := _POINT.fullmatch(text.strip(_XML_SPACE))):
         return coordinates(found[2], found[1])
     raise RecordProblem(
-        "unsupported-datatype", f"{_shown(text)} has the datatype {datatype}.",
+        "unsupported-datatype",
+        f"{_shown(text)} has the datatype {datatype}.",
         "Numbers and dates of XML Schema are read; write the value as one of them.",
-    )  # fmt: skip
+    )
 
 
 def coordinates(latitude: str, longitude: str) -> list[ReadValue]:
@@ -112,9 +114,10 @@ def literal_of(number: Number) -> tuple[str, str]:
 def _number(text: str, datatype: str) -> Number:
     if datatype in INTEGERS and not _INTEGER.fullmatch(text):
         raise RecordProblem(
-            "bad-number", f"{_shown(text)} is not an integer, though its datatype says {datatype.removeprefix(XSD)!r}.",
+            "bad-number",
+            f"{_shown(text)} is not an integer, though its datatype says {datatype.removeprefix(XSD)!r}.",
             "Correct the text or the datatype.",
-        )  # fmt: skip
+        )
     return Number(parse_number(text), text)
 
 

@@ -98,10 +98,7 @@ def require(name: str) -> Unit:
     if found is not None:
         return found
     shown = name if len(name) <= 60 else name[:57] + "..."
-    raise UnknownUnit(
-        f"unknown unit {shown!r}.",
-        advice=f"{_nearest(name[:60])}`known_units()` lists all.",
-    )
+    raise UnknownUnit(f"unknown unit {shown!r}.", advice=f"{_nearest(name[:60])}`known_units()` lists all.")
 
 
 @lru_cache(maxsize=256)  # the same unknown unit comes in many facts

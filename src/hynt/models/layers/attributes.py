@@ -46,9 +46,14 @@ class AttributeTriples:
         is_attribute[relation] = True
         of_relation = (is_attribute.long().cumsum(0) - 1).clamp(min=0) * is_attribute
         return cls(
-            facts.sizes.entities, max(int(is_attribute.sum()), 1), of_relation, is_attribute,
-            facts.head[numbers].long(), of_relation[relation], facts.tail_number[numbers],
-        )  # fmt: skip
+            facts.sizes.entities,
+            max(int(is_attribute.sum()), 1),
+            of_relation,
+            is_attribute,
+            facts.head[numbers].long(),
+            of_relation[relation],
+            facts.tail_number[numbers],
+        )
 
     def cells(self, reduce: CellReduce = "mean") -> Cells:
         """One value for each entity and attribute: the mean of all, or the last in the order of the facts."""

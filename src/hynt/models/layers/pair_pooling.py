@@ -104,9 +104,13 @@ def read_pairs(channels: Sequence[Channel], batch: MaskedBatch) -> PairQuestion:
 
 
 def score_pairs(
-    channels: Sequence[Channel], question: PairQuestion, candidates: Candidates,
-    sizes: Sizes, literals: LiteralValues, numbers: NumberAnswer,
-) -> Tensor:  # fmt: skip
+    channels: Sequence[Channel],
+    question: PairQuestion,
+    candidates: Candidates,
+    sizes: Sizes,
+    literals: LiteralValues,
+    numbers: NumberAnswer,
+) -> Tensor:
     """What a model answers that is nothing but its channels."""
     if isinstance(candidates, Relations):  # asked of a triplet, each makes two pairs
         return score_relations(channels, question, sizes.relations)

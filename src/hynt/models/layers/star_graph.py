@@ -58,11 +58,15 @@ class StarGraph(nn.Module):
         qualified = torch.nonzero(counts).squeeze(1)
         number = torch.arange(len(qualified), device=counts.device)
         columns = {
-            "receiver": ends, "sender": ends.flip(0),
-            "relation": torch.stack([relation, relation + sizes.relations]), "share": self._shares(ends, degrees),
-            "qualified": qualified, "qualifier_edge": torch.repeat_interleave(number, counts[qualified]),
-            "qualifier_relation": train.qualifier_relation[:-1].long(), "qualifier_value": value,
-        }  # fmt: skip
+            "receiver": ends,
+            "sender": ends.flip(0),
+            "relation": torch.stack([relation, relation + sizes.relations]),
+            "share": self._shares(ends, degrees),
+            "qualified": qualified,
+            "qualifier_edge": torch.repeat_interleave(number, counts[qualified]),
+            "qualifier_relation": train.qualifier_relation[:-1].long(),
+            "qualifier_value": value,
+        }
         for name, column in columns.items():
             self.register_buffer(name, column, persistent=False)
 

@@ -17,9 +17,13 @@ Q = TypeVar("Q", bound=Question)
 
 
 def score_candidates(
-    question: Q, candidates: Candidates, score: Callable[[Q, Tensor], Tensor],
-    sizes: Sizes, literals: LiteralValues, numbers: NumberAnswer,
-) -> Tensor:  # fmt: skip
+    question: Q,
+    candidates: Candidates,
+    score: Callable[[Q, Tensor], Tensor],
+    sizes: Sizes,
+    literals: LiteralValues,
+    numbers: NumberAnswer,
+) -> Tensor:
     """What a model answers, from `score`, which takes questions and ids of tokens or relations, whichever is asked."""
     if isinstance(candidates, Number):
         return ranked_numbers(literals, question, score, numbers)

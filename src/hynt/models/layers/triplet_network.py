@@ -140,7 +140,7 @@ def read_fact(batch: MaskedBatch) -> FactQuestion:
     nothing = torch.zeros(len(batch), 0, device=batch.asked.device)
     return FactQuestion(
         nothing, batch.asked_relation(), batch.asked, batch.head, batch.relation, batch.tail_entity, *columns
-    )  # fmt: skip
+    )
 
 
 def sweep(network: TripletNetwork, question: FactQuestion, ids: Tensor) -> Tensor:

@@ -49,12 +49,14 @@ class FirstOnes:
     def to_mapping(self, temperature: float | None) -> dict[str, Any]:
         """The reliability of the probabilities, bin by bin."""
         return {
-            "questions": len(self.first), "of": self.total, "temperature": temperature,
+            "questions": len(self.first),
+            "of": self.total,
+            "temperature": temperature,
             "calibration_error_before": expected_calibration_error(self.before, self.correct),
             "calibration_error_after": expected_calibration_error(self.after, self.correct),
             "bins_before": reliability(self.before, self.correct),
             "bins_after": reliability(self.after, self.correct),
-        }  # fmt: skip
+        }
 
 
 def reliability(confidence: Floats, correct: NDArray[np.bool_]) -> list[dict[str, float | int]]:
@@ -62,12 +64,14 @@ def reliability(confidence: Floats, correct: NDArray[np.bool_]) -> list[dict[str
     place = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
     return [
         {
-            "low": index / BINS, "high": (index + 1) / BINS, "count": int((place == index).sum()),
+            "low": index / BINS,
+            "high": (index + 1) / BINS,
+            "count": int((place == index).sum()),
             "confidence": float(confidence[place == index].mean()),
             "accuracy": float(correct[place == index].mean()),
         }
         for index in np.unique(place).tolist()
-    ]  # fmt: skip
+    ]
 
 
 def first_ones(predictor: Predictor, split: str) -> list[FirstOnes]:
@@ -116,9 +120,13 @@ def surest_and_least(predictor: Predictor, split: str, found: FirstOnes) -> dict
     """The ten first answers with the highest probability, and the ten with the lowest, in words."""
     order = np.lexsort((np.arange(len(found.after)), -found.after))
     return {
-        "task": found.task, "questions": len(found.first), "of": found.total, "a_relation": A_RELATION,
-        "most": _told(predictor, split, found, order), "least": _told(predictor, split, found, order[::-1]),
-    }  # fmt: skip
+        "task": found.task,
+        "questions": len(found.first),
+        "of": found.total,
+        "a_relation": A_RELATION,
+        "most": _told(predictor, split, found, order),
+        "least": _told(predictor, split, found, order[::-1]),
+    }
 
 
 def _told(predictor: Predictor, split: str, found: FirstOnes, order: Ids) -> list[dict[str, Any]]:
@@ -139,11 +147,13 @@ def _told(predictor: Predictor, split: str, found: FirstOnes, order: Ids) -> lis
         truth = parts.entity[index] if found.task == "link" else parts.relation[index]
         told.append(
             {
-                "question": question_text(words, fact, position), "answer": labels[int(found.first[index])],
-                "truth": labels[int(truth)], "correct": bool(found.correct[index]),
+                "question": question_text(words, fact, position),
+                "answer": labels[int(found.first[index])],
+                "truth": labels[int(truth)],
+                "correct": bool(found.correct[index]),
                 "probability": float(found.after[index]),
             }
-        )  # fmt: skip
+        )
         if len(told) == SHOWN:
             break
     return told

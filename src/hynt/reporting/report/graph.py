@@ -42,12 +42,13 @@ def graph_section(graph: KnowledgeGraph) -> Markup:
         *((f"facts in {name}", f"{len(split):,}") for name, split in graph.splits.items()),
     ]
     return section(
-        "graph", "The graph",
+        "graph",
+        "The graph",
         element("p", " · ".join(part for part in origin if part), class_="lead") if any(origin) else None,
         definitions(pairs),
         element("div", _qualifiers(table_of_all), *_spreads(graph, table_of_all), class_="charts"),
         _relations(graph, table_of_all),
-    )  # fmt: skip
+    )
 
 
 def _qualifiers(facts: FactTable) -> Markup:
@@ -87,8 +88,15 @@ def _relations(graph: KnowledgeGraph, facts: FactTable) -> Markup:
     summaries = {one.relation: one for one in summarise_numbers(facts, graph.vocabulary.relation_is_number)}
     order = np.argsort(-(uses + as_qualifier), kind="stable").tolist()
     most = int((uses + as_qualifier).max()) if len(order) else 1
-    columns = [Column("relation"), Column("kind"), Column("as relation", "number"), Column("as qualifier", "number"),
-               Column("", "bar"), Column("from", "number"), Column("to", "number")]  # fmt: skip
+    columns = [
+        Column("relation"),
+        Column("kind"),
+        Column("as relation", "number"),
+        Column("as qualifier", "number"),
+        Column("", "bar"),
+        Column("from", "number"),
+        Column("to", "number"),
+    ]
     rows = []
     for relation in order:
         named = graph.relations[relation]
@@ -97,12 +105,15 @@ def _relations(graph: KnowledgeGraph, facts: FactTable) -> Markup:
         rows.append(
             Row(
                 [
-                    graph.relation_labels[relation], _kind(named.kind, named.unit), f"{uses[relation]:,}",
-                    f"{as_qualifier[relation]:,}", share_bar(float(share), look),
+                    graph.relation_labels[relation],
+                    _kind(named.kind, named.unit),
+                    f"{uses[relation]:,}",
+                    f"{as_qualifier[relation]:,}",
+                    share_bar(float(share), look),
                     *_range(summaries.get(relation), named.unit),
                 ]
             )
-        )  # fmt: skip
+        )
     shown, more = rows[:MOST_RELATIONS], rows[MOST_RELATIONS:]
     found = [table("Relations, the most used first", columns, [Group("", shown)])]
     if more:
@@ -128,12 +139,22 @@ def neighbourhood_section(graph: KnowledgeGraph, entity: int) -> Markup:
     facts = facts_of(graph, entity, limit=PICTURED_FACTS)
     name = graph.entity_labels[entity]
     return section(
-        "neighbourhood", "What its facts look like",
-        element("p", f"Facts around {name}, the way the model reads them: qualifiers hang off the edge that they "
-                "qualify.", class_="lead"),
-        element("div", neighbourhood_drawing(graph, facts), class_="scroll picture", tabindex=0, role="region",
-                aria_label=f"Drawing of facts around {name}"),
-    )  # fmt: skip
+        "neighbourhood",
+        "What its facts look like",
+        element(
+            "p",
+            f"Facts around {name}, the way the model reads them: qualifiers hang off the edge that they qualify.",
+            class_="lead",
+        ),
+        element(
+            "div",
+            neighbourhood_drawing(graph, facts),
+            class_="scroll picture",
+            tabindex=0,
+            role="region",
+            aria_label=f"Drawing of facts around {name}",
+        ),
+    )
 
 
 def entity_to_draw(graph: KnowledgeGraph) -> int:

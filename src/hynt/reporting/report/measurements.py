@@ -49,9 +49,12 @@ def measured(
     with whole_run():
         reads = loaded.run.count_read(split)
     found: Measurements = {
-        "schema_version": SCHEMA_VERSION, "weights": weights, "split": split, "reads_of_split": reads,
+        "schema_version": SCHEMA_VERSION,
+        "weights": weights,
+        "split": split,
+        "reads_of_split": reads,
         **measure_all(predictor, split, reads, asking),
-    }  # fmt: skip
+    }
     if weights is not None:
         try:
             write_atomically(measurements_path(loaded.run.path, split), index_text(found))
@@ -64,9 +67,10 @@ def refuse_split(loaded: LoadedRun, split: str) -> None:
     """Refuses a split that the graph lacks, that is empty, or that the run was trained on."""
     if split in training_splits(loaded.settings):
         raise UsageError(
-            f"the run was trained on {split}, so its answers there say nothing.", where="--split",
+            f"the run was trained on {split}, so its answers there say nothing.",
+            where="--split",
             advice="Choose another split.",
-        )  # fmt: skip
+        )
     if not len(loaded.graph.split(split)):
         raise UsageError(f"the split {split} has no facts.", where="--split", advice="Choose another split.")
 
@@ -75,15 +79,21 @@ def measure_all(predictor: Predictor, split: str, reads: int, asking: Asking | N
     """Metrics with intervals, trivial rows, breakdowns, reliability, coverage, and the surest answers."""
     loaded = predictor.loaded
     evaluator = Evaluator(
-        loaded.graph, loaded.scaling, split, TASKS, device=predictor.device, literals=loaded.literals,
+        loaded.graph,
+        loaded.scaling,
+        split,
+        TASKS,
+        device=predictor.device,
+        literals=loaded.literals,
         described=loaded.described() | {"reads_of_split": reads},
-    )  # fmt: skip
+    )
     evaluation = evaluator.evaluate(loaded.model, asking)
     if not evaluation.per_question:
         raise DataError(
             f"the split {split} asks nothing that the model {loaded.settings.model_name!r} answers.",
-            where=str(loaded.run.path), advice="Choose another split, or train a model that answers more.",
-        )  # fmt: skip
+            where=str(loaded.run.path),
+            advice="Choose another split, or train a model that answers more.",
+        )
     train = FactTensors.from_table(
         training_table(loaded.graph, loaded.settings), loaded.graph.vocabulary, loaded.scaling, evaluator.device
     )
@@ -109,7 +119,7 @@ def measure_all(predictor: Predictor, split: str, reads: int, asking: Asking | N
         },
         "coverage": covered,
         "answers": surest_and_least(predictor, split, firsts[0]) if firsts else None,
-    }  # fmt: skip
+    }
 
 
 def _finite(ends: tuple[float, float]) -> list[float] | None:

@@ -18,14 +18,19 @@ ASKED = {
     "relation": "Which relation is missing? Every relation is a candidate.",
     "number": "Which number is missing? Errors are on a scale from 0 to 1, the training range of each relation.",
 }
-METRICS = {"link": ("mrr", "hits@1", "hits@3", "hits@10"), "relation": ("mrr", "hits@1", "hits@3", "hits@10"),
-           "number": ("rmse", "mae")}  # fmt: skip
+METRICS = {
+    "link": ("mrr", "hits@1", "hits@3", "hits@10"),
+    "relation": ("mrr", "hits@1", "hits@3", "hits@10"),
+    "number": ("rmse", "mae"),
+}
 WORDS = {"mrr": "MRR", "hits@1": "Hits@1", "hits@3": "Hits@3", "hits@10": "Hits@10", "rmse": "RMSE", "mae": "MAE"}
 SCOPES = {"all": "All components", "triplet": "Components of the triplet"}
 GROUPINGS = {
-    "position": "hidden position", "qualifiers": "qualifiers of the fact",
-    "frequency": "times training holds the entity", "relation": "relation",
-}  # fmt: skip
+    "position": "hidden position",
+    "qualifiers": "qualifiers of the fact",
+    "frequency": "times training holds the entity",
+    "relation": "relation",
+}
 MOST_RELATIONS = 15
 
 Found = Mapping[str, Any]
@@ -42,15 +47,23 @@ def headlines(measured: Found) -> Markup:
         trivial, own = best_trivial(measured["references"], task, metric, scope), evaluation[task][scope][metric]
         beside = "" if trivial is None else _beside(task, own, *trivial)
         tiles.append(
-            _tile(f"{TITLES[task]}, {WORDS[metric]}", f"{own:.3f}",
-                  _ends(measured["intervals"][task][scope][metric], 3), beside)
-        )  # fmt: skip
+            _tile(
+                f"{TITLES[task]}, {WORDS[metric]}",
+                f"{own:.3f}",
+                _ends(measured["intervals"][task][scope][metric], 3),
+                beside,
+            )
+        )
     covered = (measured["coverage"] or {}).get("levels", {}).get("0.9")
     if covered and covered["coverage"] is not None:
         tiles.append(
-            _tile("Truths in 90 % intervals", f"{100 * covered['coverage']:.1f} %", "",
-                  f"of {measured['coverage']['questions']:,} numbers")
-        )  # fmt: skip
+            _tile(
+                "Truths in 90 % intervals",
+                f"{100 * covered['coverage']:.1f} %",
+                "",
+                f"of {measured['coverage']['questions']:,} numbers",
+            )
+        )
     return element("ul", *tiles, class_="tiles", aria_label=f"Headlines, {protocol['split']} split")
 
 
@@ -61,9 +74,12 @@ def _beside(task: str, own: float, name: str, mark: float) -> str:
 
 def _tile(name: str, value: str, ends: str, beside: str) -> Markup:
     return element(
-        "li", element("span", name, class_="tile-name"), element("strong", value),
-        element("span", ends, class_="ends") if ends else None, element("span", beside, class_="beside"),
-    )  # fmt: skip
+        "li",
+        element("span", name, class_="tile-name"),
+        element("strong", value),
+        element("span", ends, class_="ends") if ends else None,
+        element("span", beside, class_="beside"),
+    )
 
 
 def metrics_section(measured: Found) -> Markup:
@@ -88,14 +104,14 @@ def metrics_section(measured: Found) -> Markup:
         parts.append(
             element(
                 "div",
-                element("h3", TITLES[task]), element("p", ASKED[task], class_="lead"),
+                element("h3", TITLES[task]),
+                element("p", ASKED[task], class_="lead"),
                 element(
-                    "div", _task_table(measured, task, paper), _task_chart(measured, task, paper),
-                    class_="pair metrics",
+                    "div", _task_table(measured, task, paper), _task_chart(measured, task, paper), class_="pair metrics"
                 ),
                 class_="task",
             )
-        )  # fmt: skip
+        )
     unanswered = protocol.get("unanswered", {})
     if unanswered:
         listed = ", ".join(f"{count:,} of {TITLES[task].lower()}" for task, count in unanswered.items())
@@ -113,8 +129,12 @@ def _task_table(measured: Found, task: str, paper: Mapping[str, Any]) -> Markup:
             continue  # the model answers nothing in qualifiers: what it was asked is the triplet
         own = evaluation[task][scope]
         limits = measured["intervals"][task][scope]
-        rows = [Row([f"{model}, this run", *(_with_ends(own[one], limits[one]) for one in metrics),
-                     f"{own['count']:,}"], "own")]  # fmt: skip
+        rows = [
+            Row(
+                [f"{model}, this run", *(_with_ends(own[one], limits[one]) for one in metrics), f"{own['count']:,}"],
+                "own",
+            )
+        ]
         if scope in paper.get(task, {}):
             figures = paper[task][scope]
             cells = [_figure(figures[one]) if one in figures else "–" for one in metrics]
@@ -176,10 +196,16 @@ def _breakdown(task: str, metric: str, grouping: str, rows: Sequence[Found]) -> 
     most = max((row[metric] for row in told), default=1.0) or 1.0
     scale = most if task == "number" else 1.0
     made = [
-        Row([str(row.get("label", row["group"])), _figure(row[metric]), share_bar(row[metric] / scale),
-             f"{row['count']:,}"])
+        Row(
+            [
+                str(row.get("label", row["group"])),
+                _figure(row[metric]),
+                share_bar(row[metric] / scale),
+                f"{row['count']:,}",
+            ]
+        )
         for row in told
-    ]  # fmt: skip
+    ]
     shown, more = made[:MOST_RELATIONS], made[MOST_RELATIONS:]
     rest = folded(f"{len(more):,} more", table(f"{title}, the others", columns, [Group("", more)], hide_caption=True))
     return element("div", table(title, columns, [Group("", shown)]), rest if more else None, class_="card")

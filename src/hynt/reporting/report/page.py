@@ -24,10 +24,17 @@ from hynt.reporting.report.trust import answers_section, trust_section
 from hynt.runs.run_graph import whole_run
 
 NAVIGATION = (
-    ("metrics", "Metrics"), ("breakdowns", "Breakdowns"), ("trust", "Trust"), ("answers", "Answers"),
-    ("trends", "Trends"), ("graph", "Graph"), ("neighbourhood", "Neighbourhood"), ("training", "Training"),
-    ("protocol", "Protocol"), ("settings", "Settings"),
-)  # fmt: skip
+    ("metrics", "Metrics"),
+    ("breakdowns", "Breakdowns"),
+    ("trust", "Trust"),
+    ("answers", "Answers"),
+    ("trends", "Trends"),
+    ("graph", "Graph"),
+    ("neighbourhood", "Neighbourhood"),
+    ("training", "Training"),
+    ("protocol", "Protocol"),
+    ("settings", "Settings"),
+)
 
 
 @dataclass(frozen=True)
@@ -80,16 +87,16 @@ def _page(found: Measurements, sections: dict[str, Markup]) -> str:
         element("a", "To the figures", href="#metrics", class_="skip"),
         element(
             "header",
-            element("p", "Report of a run", class_="over"), element("h1", title),
-            element("p", _told(found), class_="lead"), headlines(found),
+            element("p", "Report of a run", class_="over"),
+            element("h1", title),
+            element("p", _told(found), class_="lead"),
+            headlines(found),
         ),
         element("nav", element("ul", *links), aria_label="Parts of this report"),
         element("main", *sections.values(), id="main"),
         element("footer", element("p", f"Made by hynt {__version__}. Everything on this page is inside this file.")),
-    ]  # fmt: skip
-    return "<!doctype html>\n" + element(
-        "html", _head(title), element("body", *body), lang="en"
-    )  # fmt: skip
+    ]
+    return "<!doctype html>\n" + element("html", _head(title), element("body", *body), lang="en")
 
 
 def _told(found: Measurements) -> str:
@@ -115,7 +122,7 @@ def _head(title: str) -> Markup:
         element("meta", name_="color-scheme", content="light dark"),
         element("title", f"{title} · hynt"),
         joined([Markup("<style>"), Markup(style), Markup("</style>")]),
-    )  # fmt: skip
+    )
 
 
 def stylesheet() -> str:

@@ -41,8 +41,12 @@ def training_section(loaded: LoadedRun) -> Markup:
     lead = _summary(loaded)
     if not charts:
         lead += " No step was recorded: this model learns nothing by steps."
-    return section("training", "How it was trained", element("p", lead, class_="lead"),
-                   element("div", *charts, class_="charts") if charts else None)  # fmt: skip
+    return section(
+        "training",
+        "How it was trained",
+        element("p", lead, class_="lead"),
+        element("div", *charts, class_="charts") if charts else None,
+    )
 
 
 def training_records(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[dict[str, Any]]]:
@@ -92,9 +96,11 @@ def settings_section(loaded: LoadedRun) -> Markup:
     environment = json.loads(loaded.run.checked(ENVIRONMENT).read_bytes())
     pairs = [(str(name), str(value)) for name, value in environment.items()]
     return section(
-        "settings", "Settings", element("div", *cards, class_="cards"),
+        "settings",
+        "Settings",
+        element("div", *cards, class_="cards"),
         folded("Where it was trained", definitions(pairs)),
-    )  # fmt: skip
+    )
 
 
 def _flat(mapping: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:

@@ -32,8 +32,12 @@ def trends_section(predictor: Predictor, split: str) -> Markup:
     panels: list[Markup] = []
     for head, relation in heads_over_time(predictor.graph, split):
         try:
-            found = trend(predictor, predictor.graph.vocabulary.entities[head],
-                          predictor.graph.relations[relation].name, points=POINTS)  # fmt: skip
+            found = trend(
+                predictor,
+                predictor.graph.vocabulary.entities[head],
+                predictor.graph.relations[relation].name,
+                points=POINTS,
+            )
         except UsageError:  # this model answers no numbers, or all values stand at one date: no curve to draw
             continue
         panels.append(trend_figure(f"trend-{len(panels)}", found, found.series[0], split))
@@ -45,8 +49,13 @@ def trends_section(predictor: Predictor, split: str) -> Markup:
         "What the run answers along time, with its 90 % interval, beside what the graph knows. Values held out were "
         f"never trained on; those shown are of the {split} split."
     )
-    return section("trends", "How values move over time", element("p", lead, class_="lead"), legend(KEYS),
-                   element("div", *panels, class_="charts"))  # fmt: skip
+    return section(
+        "trends",
+        "How values move over time",
+        element("p", lead, class_="lead"),
+        legend(KEYS),
+        element("div", *panels, class_="charts"),
+    )
 
 
 def heads_over_time(graph: KnowledgeGraph, split: str) -> list[tuple[int, int]]:
@@ -85,14 +94,17 @@ def trend_figure(identity: str, found: Trend, one: Series, split: str) -> Markup
     if one.curve.low is not None and one.curve.high is not None:
         ends = list(zip(one.curve.low.tolist(), one.curve.high.tolist(), strict=True))
     drawn = TrendDrawing(
-        title, found.unit, found.over_name, found.over_unit,
+        title,
+        found.unit,
+        found.over_name,
+        found.over_unit,
         [
             TrendPoint(at, value, low, high)
             for at, value, (low, high) in zip(found.at.tolist(), one.curve.value.tolist(), ends, strict=True)
         ],
         [KnownPoint(float(one.at[at]), float(one.known[at]), bool(one.trained_on[at])) for at in shown],
         found.training_range,
-    )  # fmt: skip
+    )
     held = [place for place in shown if not one.trained_on[place]]
     error = float(np.abs(one.known - one.predicted.value)[held].mean()) if held else None
     caption = "No value of this series was held out."

@@ -81,24 +81,34 @@ def answers_section(measured: Found) -> Markup:
         f"at most {found['a_relation']} of a relation and position, so that the tables show more than one kind."
     )
     return section(
-        "answers", "What it is sure of, and what not", element("p", lead, class_="lead"),
+        "answers",
+        "What it is sure of, and what not",
+        element("p", lead, class_="lead"),
         _answers("Ten most certain answers", found["most"]),
         _answers("Ten least certain answers", found["least"]),
-    )  # fmt: skip
+    )
 
 
 def _answers(title: str, rows: Sequence[Found]) -> Markup:
-    columns = [Column("question", "long"), Column("answer"), Column("probability", "number"), Column("", "bar"),
-               Column("right?")]  # fmt: skip
+    columns = [
+        Column("question", "long"),
+        Column("answer"),
+        Column("probability", "number"),
+        Column("", "bar"),
+        Column("right?"),
+    ]
     told = [
         Row(
             [
-                row["question"], row["answer"], _probability(row["probability"]), share_bar(row["probability"]),
+                row["question"],
+                row["answer"],
+                _probability(row["probability"]),
+                share_bar(row["probability"]),
                 _verdict(row),
             ]
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     return table(title, columns, [Group("", told)])
 
 

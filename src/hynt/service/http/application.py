@@ -44,9 +44,15 @@ def create_application(front: Front, settings: ServiceSettings) -> FastAPI:
             await front.stop()
 
     application = FastAPI(
-        title="hynt", version=__version__, description=_ABOUT, lifespan=lifespan,
-        docs_url=None, redoc_url=None, openapi_url="/openapi.json", redirect_slashes=False,
-    )  # fmt: skip
+        title="hynt",
+        version=__version__,
+        description=_ABOUT,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        redirect_slashes=False,
+    )
     application.state.front, application.state.settings = front, settings
     application.include_router(endpoints.router)
     application.include_router(pages.router)
@@ -131,9 +137,11 @@ def _is_type_tag(step: Any) -> bool:
 def _described(application: FastAPI) -> dict[str, Any]:
     if application.openapi_schema is None:
         found = get_openapi(
-            title=application.title, version=application.version, description=application.description,
+            title=application.title,
+            version=application.version,
+            description=application.description,
             routes=application.routes,
-        )  # fmt: skip
+        )
         schemas = found.setdefault("components", {}).setdefault("schemas", {})
         schemas["ProblemModel"] = answer_schemas.ProblemModel.model_json_schema(
             ref_template="#/components/schemas/{model}"

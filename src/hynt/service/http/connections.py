@@ -98,15 +98,19 @@ class GuardedConnection(H11Protocol):
             self.cycle.message_event.set()
         body = problem.body()
         headers: list[tuple[bytes, bytes]] = [
-            (b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"), (b"cache-control", b"no-store"), *HEADERS,
+            (b"content-type", MEDIA_TYPE.encode()),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+            (b"cache-control", b"no-store"),
+            *HEADERS,
             *((name.lower().encode(), value.encode()) for name, value in problem.headers.items()),
-        ]  # fmt: skip
+        ]
         reason = HTTPStatus(problem.status).phrase.encode()
         events: list[Any] = [
             h11.Response(status_code=problem.status, headers=headers, reason=reason),
-            h11.Data(data=body), h11.EndOfMessage(),
-        ]  # fmt: skip
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ]
         try:
             for event in events:
                 self.transport.write(self.conn.send(event) or b"")

@@ -13,7 +13,7 @@ ANSWERS: Example = {
     "calibrated": True, "notes": [],
     "answers": [{"rank": 1, "id": "capital", "name": "capital", "probability": 0.5303755506668457,
                  "score": 4.549481391906738, "known": []}],
-}  # fmt: skip
+}
 
 NUMBER: Example = {
     "question": "Japan · life expectancy · ? (point in time 2024; sex female)", "hole": "tail", "kind": "number",
@@ -22,7 +22,7 @@ NUMBER: Example = {
                  "high": 91.02262062191963, "low_text": "78.5129 years", "high_text": "91.0226 years", "level": 0.9,
                  "interval_from": "this relation", "training_low": 27.79, "training_high": 88.2,
                  "known": [{"value": 88.2, "splits": ["train"]}]}],
-}  # fmt: skip
+}
 
 EXPLANATION: Example = {
     "question": "Austria · language spoken · ? (role official)", "hole": "tail", "kind": "entity", "candidates": 1838,
@@ -36,7 +36,7 @@ EXPLANATION: Example = {
                     "change_in_widths": None, "context_attention": 0.7508956044912338,
                     "prediction_attention": None}],
     "attention": None,
-}  # fmt: skip
+}
 
 TREND: Example = {
     "relation": "total fertility rate", "relation_name": "total fertility rate", "unit": "1", "over": "point in time",
@@ -52,18 +52,18 @@ TREND: Example = {
          "split": "valid", "trained_on": False, "predicted": 1.8416360455751422, "low": 1.0796341907978055,
          "high": 2.6036379003524783},
     ],
-}  # fmt: skip
+}
 
 SIMILAR: Example = {
     "entity": {"id": "country/Japan", "name": "Japan", "type": "country"},
     "similar": [{"rank": 1, "id": "country/South_Korea", "name": "South Korea", "type": "country",
                  "similarity": 0.8334413170814514}],
-}  # fmt: skip
+}
 
 ENTITIES: Example = {
     "query": "jap", "more": True,
     "entities": [{"id": "country/Japan", "name": "Japan", "type": "country", "facts": 264, "match": "prefix"}],
-}  # fmt: skip
+}
 
 ENTITY_FACTS: Example = {
     "entity": {"id": "country/Japan", "name": "Japan", "type": "country", "facts": 264},
@@ -76,27 +76,27 @@ ENTITY_FACTS: Example = {
         "qualifiers": [{"relation": {"id": "point in time", "name": "point in time"},
                         "value": {"number": 2023.0, "literal": "2023", "unit": "date", "text": "2023"}}],
     }],
-}  # fmt: skip
+}
 
 RELATION: Example = {
     "id": "population", "name": "population", "kind": "number", "unit": "1", "is_date": False, "facts": 2096,
     "qualifiers": 0,
-}  # fmt: skip
+}
 
 RELATION_NUMBERS: Example = RELATION | {
     "numbers": {"count": 2096, "minimum": 13071.0, "maximum": 1419316933.0, "mean": 30320990.80582061,
                 "quantiles": {"0.05": 200681.5, "0.5": 5303355.0, "0.95": 107342282.25},
                 "edges": [13071.0, 17466.38701478776, 23339.811441385224], "counts": [2, 1]},
-}  # fmt: skip
+}
 
 PROBLEM: Example = {
     "type": "urn:hynt:problem:invalid-question", "title": "Unprocessable Entity", "status": 422,
     "detail": "the graph has no entity called 'Jpan'.",
     "errors": [{"detail": "the graph has no entity called 'Jpan'.", "pointer": "#/head",
                 "advice": "Give an entity's id or name. The nearest are 'Japan'."}],
-}  # fmt: skip
+}
 
 INDEX: Example = {
     "hynt": __version__, "graph": "world", "description": "/openapi.json",
     "endpoints": [{"method": "GET", "path": "/v1/entities", "summary": "Find entities by name"}],
-}  # fmt: skip
+}

@@ -18,12 +18,19 @@ from hynt.service.http.strict_json import StrictRoute
 from hynt.service.settings import PAGE, TEXT, TOP
 
 _WORDS = {
-    400: "The request cannot be read.", 401: "A bearer token is wanted.", 404: "Nobody of that name.",
-    408: "The request came too slowly.", 413: "The body is larger than 64 KiB.", 414: "The address is too long.",
-    415: "The body is not JSON.", 431: "The headers are too long.",
-    421: "The Host header names another machine.", 422: "A field is wrong; `errors` says which.",
-    429: "The queue is full; `Retry-After` says when to try again.", 503: "The model is not loaded, or too busy.",
-}  # fmt: skip
+    400: "The request cannot be read.",
+    401: "A bearer token is wanted.",
+    404: "Nobody of that name.",
+    408: "The request came too slowly.",
+    413: "The body is larger than 64 KiB.",
+    414: "The address is too long.",
+    415: "The body is not JSON.",
+    431: "The headers are too long.",
+    421: "The Host header names another machine.",
+    422: "A field is wrong; `errors` says which.",
+    429: "The queue is full; `Retry-After` says when to try again.",
+    503: "The model is not loaded, or too busy.",
+}
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -58,10 +65,12 @@ def _json(body: bytes) -> Response:
 
 
 @router.post(
-    "/v1/predict", tags=["asking"], summary="Ask for the missing component of a fact, or of several",
+    "/v1/predict",
+    tags=["asking"],
+    summary="Ask for the missing component of a fact, or of several",
     response_model=answer_schemas.AnswersModel | answer_schemas.ResultsModel,
     responses=refusals(408, 413, 415, 422, 429, 503),
-)  # fmt: skip
+)
 async def predict(front: FrontHere, asked: schemas.OneOrMany) -> Response:
     """One question gives its answers; `{"questions": […]}` gives `{"results": […]}` in the same order."""
     if isinstance(asked, schemas.Question):
@@ -71,27 +80,36 @@ async def predict(front: FrontHere, asked: schemas.OneOrMany) -> Response:
 
 
 @router.post(
-    "/v1/explain", tags=["asking"], summary="What mattered to an answer",
-    response_model=answer_schemas.ExplanationModel, responses=refusals(408, 413, 415, 422, 429, 503),
-)  # fmt: skip
+    "/v1/explain",
+    tags=["asking"],
+    summary="What mattered to an answer",
+    response_model=answer_schemas.ExplanationModel,
+    responses=refusals(408, 413, 415, 422, 429, 503),
+)
 async def explain(front: FrontHere, asked: schemas.ExplainedQuestion) -> Response:
     """Each part of the question is taken away in turn, and the answers are compared."""
     return _json((await front.asked("explain", [asked.job()]))[0])
 
 
 @router.post(
-    "/v1/trends", tags=["asking"], summary="How a number moves over time",
-    response_model=answer_schemas.TrendModel, responses=refusals(408, 413, 415, 422, 429, 503),
-)  # fmt: skip
+    "/v1/trends",
+    tags=["asking"],
+    summary="How a number moves over time",
+    response_model=answer_schemas.TrendModel,
+    responses=refusals(408, 413, 415, 422, 429, 503),
+)
 async def trends(front: FrontHere, asked: schemas.TrendQuestion) -> Response:
     """The run's answers along an axis, with intervals, beside the values that the graph knows."""
     return _json((await front.asked("trends", [asked.job()]))[0])
 
 
 @router.get(
-    "/v1/similar", tags=["asking"], summary="Entities that the run sees as most alike",
-    response_model=answer_schemas.SimilarModel, responses=refusals(422, 429, 503),
-)  # fmt: skip
+    "/v1/similar",
+    tags=["asking"],
+    summary="Entities that the run sees as most alike",
+    response_model=answer_schemas.SimilarModel,
+    responses=refusals(422, 429, 503),
+)
 async def similar(front: FrontHere, entity: Name, top: Top = 10) -> Response:
     """By the cosine of the angle between the vectors that the model has learned."""
     try:
@@ -105,18 +123,24 @@ async def similar(front: FrontHere, entity: Name, top: Top = 10) -> Response:
 
 
 @router.get(
-    "/v1/entities", tags=["graph"], summary="Find entities by name",
-    response_model=answer_schemas.EntitiesModel, responses=refusals(422),
-)  # fmt: skip
+    "/v1/entities",
+    tags=["graph"],
+    summary="Find entities by name",
+    response_model=answer_schemas.EntitiesModel,
+    responses=refusals(422),
+)
 async def entities(front: FrontHere, query: Typed = "", limit: Limit = 10) -> dict[str, Any]:
     """Names that begin so, words that begin so, then names spelled alike; the id as written always comes first."""
     return await front.entities(query, limit)
 
 
 @router.get(
-    "/v1/entities/{identity:path}", tags=["graph"], summary="An entity and its facts",
-    response_model=answer_schemas.EntityFactsModel, responses=refusals(404, 422),
-)  # fmt: skip
+    "/v1/entities/{identity:path}",
+    tags=["graph"],
+    summary="An entity and its facts",
+    response_model=answer_schemas.EntityFactsModel,
+    responses=refusals(404, 422),
+)
 async def entity(
     front: FrontHere, identity: Entity, offset: Offset = 0, limit: Limit = 50, position: Position | None = None
 ) -> dict[str, Any]:
@@ -125,9 +149,12 @@ async def entity(
 
 
 @router.get(
-    "/v1/relations", tags=["graph"], summary="The relations of the graph",
-    response_model=answer_schemas.RelationsModel, responses=refusals(422),
-)  # fmt: skip
+    "/v1/relations",
+    tags=["graph"],
+    summary="The relations of the graph",
+    response_model=answer_schemas.RelationsModel,
+    responses=refusals(422),
+)
 async def relations(
     front: FrontHere,
     query: Typed = "",
@@ -140,9 +167,12 @@ async def relations(
 
 
 @router.get(
-    "/v1/relations/{identity:path}", tags=["graph"], summary="A relation and the distribution of its numbers",
-    response_model=answer_schemas.RelationNumbersModel, responses=refusals(404, 422),
-)  # fmt: skip
+    "/v1/relations/{identity:path}",
+    tags=["graph"],
+    summary="A relation and the distribution of its numbers",
+    response_model=answer_schemas.RelationNumbersModel,
+    responses=refusals(404, 422),
+)
 async def relation(front: FrontHere, identity: Relation) -> dict[str, Any]:
     """By id or name."""
     return await front.relation(identity)
@@ -150,9 +180,12 @@ async def relation(front: FrontHere, identity: Relation) -> dict[str, Any]:
 
 @router.get("/v1/", include_in_schema=False)
 @router.get(
-    "/v1", tags=["operation"], summary="What there is to ask", response_model=answer_schemas.IndexModel,
+    "/v1",
+    tags=["operation"],
+    summary="What there is to ask",
+    response_model=answer_schemas.IndexModel,
     responses=refusals(),
-)  # fmt: skip
+)
 async def index(front: FrontHere) -> dict[str, Any]:
     """Every endpoint in a line; `description` leads to their schemas and examples."""
     listed = [
@@ -171,9 +204,12 @@ async def health() -> Response:
 
 
 @router.get(
-    "/ready", tags=["operation"], summary="Whether the model is loaded",
-    response_model=answer_schemas.ReadyModel, responses=refusals(503),
-)  # fmt: skip
+    "/ready",
+    tags=["operation"],
+    summary="Whether the model is loaded",
+    response_model=answer_schemas.ReadyModel,
+    responses=refusals(503),
+)
 async def ready(front: FrontHere) -> dict[str, Any]:
     """503 with the reason while the model is loaded, loaded again, or the service is stopping; needs no token."""
     state = front.engine.state
@@ -184,9 +220,12 @@ async def ready(front: FrontHere) -> dict[str, Any]:
 
 
 @router.get(
-    "/metrics", tags=["operation"], summary="Counts and times for Prometheus",
-    response_class=Response, responses={**refusals(), 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
-)  # fmt: skip
+    "/metrics",
+    tags=["operation"],
+    summary="Counts and times for Prometheus",
+    response_class=Response,
+    responses={**refusals(), 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
 async def metrics(front: FrontHere) -> Response:
     """Prometheus' text format."""
     return Response(front.metrics.text(), media_type=METRICS_TYPE)

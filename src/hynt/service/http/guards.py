@@ -92,10 +92,12 @@ class Guards:
             detail = "the token is wrong." if header else "a token is wanted."
             fault = Fault(detail, parameter="Authorization", advice="Send it as `Authorization: Bearer TOKEN`.")
             raise Problem(
-                401, detail, [fault],
+                401,
+                detail,
+                [fault],
                 # Basic first: Chromium asks a person for the password only then.
                 headers={"WWW-Authenticate": 'Basic realm="hynt", charset="UTF-8", Bearer realm="hynt"'},
-            )  # fmt: skip
+            )
 
 
 def _is_public(path: str) -> bool:
@@ -118,9 +120,10 @@ def read_token(path: Path) -> str:
             content = file.read(4096)
     except OSError as problem:
         raise UsageError(
-            f"the token cannot be read: {problem.strerror}.", where=str(path),
+            f"the token cannot be read: {problem.strerror}.",
+            where=str(path),
             advice="Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))' > FILE; chmod 600 FILE.",
-        ) from None  # fmt: skip
+        ) from None
     if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
         raise UsageError(
             "other people on this machine may read the token.", where=str(path), advice=f"Run: chmod 600 {path}."
@@ -131,7 +134,8 @@ def read_token(path: Path) -> str:
         token = ""
     if len(token) < SHORTEST_TOKEN or not token.isprintable() or " " in token:
         raise UsageError(
-            f"the file holds no token of at least {SHORTEST_TOKEN} plain characters.", where=str(path),
+            f"the file holds no token of at least {SHORTEST_TOKEN} plain characters.",
+            where=str(path),
             advice="Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))' > FILE; chmod 600 FILE.",
-        )  # fmt: skip
+        )
     return token

@@ -38,9 +38,10 @@ def listening_socket(settings: ServiceSettings) -> socket.socket:
         )[0]
         if not ipaddress.ip_address(address[0]).is_loopback and settings.token is None:
             raise UsageError(
-                f"{settings.host} can be reached from other machines, and no token is asked for.", where="--host",
+                f"{settings.host} can be reached from other machines, and no token is asked for.",
+                where="--host",
                 advice="Say --token-file FILE, or leave --host out.",
-            )  # fmt: skip
+            )
         found = socket.socket(family, kind, protocol)
         try:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -52,9 +53,10 @@ def listening_socket(settings: ServiceSettings) -> socket.socket:
             raise
     except OSError as problem:
         raise UsageError(
-            f"cannot listen at {settings.host} port {settings.port}: {problem.strerror or problem}.", where="--port",
+            f"cannot listen at {settings.host} port {settings.port}: {problem.strerror or problem}.",
+            where="--port",
             advice="Choose another --port, or 0 for any that is free.",
-        ) from None  # fmt: skip
+        ) from None
     return found
 
 

@@ -88,8 +88,15 @@ class Metrics:
     def text(self) -> str:
         """What Prometheus reads."""
         parts: tuple[Counter | Gauge | Histogram, ...] = (
-            self.requests, self.seconds, self.refused, self.jobs, self.sizes, self.inference, self.waited, *self.gauges,
-        )  # fmt: skip
+            self.requests,
+            self.seconds,
+            self.refused,
+            self.jobs,
+            self.sizes,
+            self.inference,
+            self.waited,
+            *self.gauges,
+        )
         return "\n".join(line for part in parts for line in part.lines()) + "\n"
 
 

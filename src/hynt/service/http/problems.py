@@ -16,11 +16,21 @@ from hynt.errors import HyntError
 MEDIA_TYPE = "application/problem+json"
 
 SLUGS = {
-    400: "malformed-request", 401: "token-wanted", 404: "not-found", 405: "method-not-allowed",
-    408: "request-too-slow", 413: "body-too-large", 414: "address-too-long", 415: "json-wanted",
-    421: "unknown-host", 422: "invalid-question", 429: "queue-full", 431: "headers-too-large",
-    500: "bug", 503: "not-available",
-}  # fmt: skip
+    400: "malformed-request",
+    401: "token-wanted",
+    404: "not-found",
+    405: "method-not-allowed",
+    408: "request-too-slow",
+    413: "body-too-large",
+    414: "address-too-long",
+    415: "json-wanted",
+    421: "unknown-host",
+    422: "invalid-question",
+    429: "queue-full",
+    431: "headers-too-large",
+    500: "bug",
+    503: "not-available",
+}
 """The last part of each problem's `type`, by status."""
 
 
@@ -56,8 +66,10 @@ class Problem(Exception):
     def to_dict(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "type": f"urn:hynt:problem:{SLUGS.get(self.status, 'other')}",
-            "title": HTTPStatus(self.status).phrase, "status": self.status, "detail": self.detail,
-        }  # fmt: skip
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+        }
         return found | ({"errors": [fault.to_dict() for fault in self.faults]} if self.faults else {})
 
     def body(self) -> bytes:

@@ -12,9 +12,12 @@ from hynt.service.http.problems import MEDIA_TYPE, Problem
 from hynt.service.pages.rendering import TITLES, environment
 
 _TITLES = TITLES | {
-    401: "This service asks for a token", 408: "That took too long", 414: "This address is too long",
-    421: "This service does not go by that name", 431: "Your browser sent too much",
-}  # fmt: skip
+    401: "This service asks for a token",
+    408: "That took too long",
+    414: "This address is too long",
+    421: "This service does not go by that name",
+    431: "Your browser sent too much",
+}
 
 _ADVICE = {
     401: "Your browser asks for a name and a password. The name does not matter. The password is the token, which "
@@ -52,8 +55,14 @@ async def tell(
 
 
 def _page(problem: Problem) -> bytes:
-    content = environment().get_template("refused.html").render(
-        title=_TITLES.get(problem.status, "This did not work"), detail=problem.detail,
-        advice=_ADVICE.get(problem.status, ""), status=problem.status,
-    )  # fmt: skip
+    content = (
+        environment()
+        .get_template("refused.html")
+        .render(
+            title=_TITLES.get(problem.status, "This did not work"),
+            detail=problem.detail,
+            advice=_ADVICE.get(problem.status, ""),
+            status=problem.status,
+        )
+    )
     return content.encode()

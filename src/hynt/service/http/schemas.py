@@ -44,9 +44,10 @@ class QualifierPart(_Strict):
 
 
 Level = Annotated[
-    StrictFloat, AfterValidator(_known_level),
+    StrictFloat,
+    AfterValidator(_known_level),
     Field(json_schema_extra={"enum": list(LEVELS)}, description="How sure an interval of a number is."),
-]  # fmt: skip
+]
 
 
 class _Asked(_Strict):
@@ -72,16 +73,23 @@ class Question(_Asked):
     """A fact with exactly one ? in it."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True,
+        extra="forbid",
+        frozen=True,
         json_schema_extra={
             "examples": [
-                {"head": "Japan", "relation": "life expectancy", "tail": "?",
-                 "qualifiers": [{"relation": "point in time", "value": "2024"},
-                                {"relation": "sex", "value": "female"}]},
+                {
+                    "head": "Japan",
+                    "relation": "life expectancy",
+                    "tail": "?",
+                    "qualifiers": [
+                        {"relation": "point in time", "value": "2024"},
+                        {"relation": "sex", "value": "female"},
+                    ],
+                },
                 {"head": "?", "relation": "shares border with", "tail": "Brazil", "top": 3, "candidates": ["type"]},
             ]
         },
-    )  # fmt: skip
+    )
 
     top: Annotated[StrictInt, Field(ge=1, le=TOP, description="How many answers to give.")] = 10
 
@@ -90,14 +98,19 @@ class Questions(_Strict):
     """Several questions; all are answered, or none is."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True,
+        extra="forbid",
+        frozen=True,
         json_schema_extra={
             "examples": [
-                {"questions": [{"head": "Japan", "relation": "capital", "tail": "?", "top": 1},
-                               {"head": "Brazil", "relation": "?", "tail": "Brazilian Real"}]}
+                {
+                    "questions": [
+                        {"head": "Japan", "relation": "capital", "tail": "?", "top": 1},
+                        {"head": "Brazil", "relation": "?", "tail": "Brazilian Real"},
+                    ]
+                }
             ]
         },
-    )  # fmt: skip
+    )
 
     questions: Annotated[list[Question], Field(min_length=1, max_length=BATCH)]
 
@@ -106,20 +119,17 @@ def _one_or_many(value: Any) -> str:
     return "many" if isinstance(value, dict) and "questions" in value else "one"
 
 
-OneOrMany = Annotated[
-    Annotated[Question, Tag("one")] | Annotated[Questions, Tag("many")], Discriminator(_one_or_many)
-]  # fmt: skip
+OneOrMany = Annotated[Annotated[Question, Tag("one")] | Annotated[Questions, Tag("many")], Discriminator(_one_or_many)]
 
 
 class ExplainedQuestion(_Asked):
     """A question, and the answer to explain where it is not the first one."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True,
-        json_schema_extra={
-            "examples": [{"head": "Japan", "relation": "capital", "tail": "?", "answer": "Tokyo"}]
-        },
-    )  # fmt: skip
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={"examples": [{"head": "Japan", "relation": "capital", "tail": "?", "answer": "Tokyo"}]},
+    )
 
     answer: Text | None = None
 
@@ -128,11 +138,12 @@ class TrendQuestion(_Strict):
     """A number of some heads along a qualifier that holds dates or numbers."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True,
+        extra="forbid",
+        frozen=True,
         json_schema_extra={
             "examples": [{"heads": ["Brazil", "India"], "relation": "total fertility rate", "points": 20}]
         },
-    )  # fmt: skip
+    )
 
     heads: Annotated[list[Text], Field(min_length=1, max_length=HEADS)]
     relation: Text

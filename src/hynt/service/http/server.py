@@ -72,10 +72,17 @@ class Service(uvicorn.Server):
 
     def __init__(self, front: Front, settings: ServiceSettings) -> None:
         config = uvicorn.Config(
-            create_application(front, settings), http=protocol_for(settings), ws="none", loop="asyncio",
-            log_config=None, access_log=False, server_header=False, proxy_headers=False,
-            timeout_keep_alive=int(settings.idle), h11_max_incomplete_event_size=HEADER_BYTES,
-        )  # fmt: skip
+            create_application(front, settings),
+            http=protocol_for(settings),
+            ws="none",
+            loop="asyncio",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=int(settings.idle),
+            h11_max_incomplete_event_size=HEADER_BYTES,
+        )
         super().__init__(config)
         self.front, self.settings = front, settings
 

@@ -45,11 +45,13 @@ def answered(answering: Answering, header: dict[str, Any]) -> Frame:
     found = answering.replies(header["kind"], header["jobs"])
     parts = [
         {
-            "bytes": len(reply.body), "faults": [fault.to_dict() for fault in reply.faults],
-            "broken": reply.broken, "bug": reply.bug,
+            "bytes": len(reply.body),
+            "faults": [fault.to_dict() for fault in reply.faults],
+            "broken": reply.broken,
+            "bug": reply.bug,
         }
         for reply in found
-    ]  # fmt: skip
+    ]
     return Frame({"id": header["id"], "parts": parts}, b"".join(reply.body for reply in found))
 
 

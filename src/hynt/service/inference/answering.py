@@ -99,9 +99,7 @@ class Answering:
         level = float(question.get("level", 0.9))
         check_level(level)
         pairs = [(pair["relation"], pair["value"]) for pair in question.get("qualifiers", ())]
-        fact = ask(
-            predictor.graph, question["head"], question["relation"], question["tail"], pairs, self.names
-        )  # fmt: skip
+        fact = ask(predictor.graph, question["head"], question["relation"], question["tail"], pairs, self.names)
         wishes: list[Any] = list(question.get("candidates", ()))
         if question.get("only"):
             wishes.append(question["only"])
@@ -139,9 +137,16 @@ class Answering:
         pairs = [(pair["relation"], pair["value"]) for pair in job["qualifiers"]]
         try:
             plan = plan_trend(
-                self.predictor.graph, job["heads"], job["relation"], job["over"], pairs, job["start"], job["end"],
-                job["points"], self.names,
-            )  # fmt: skip
+                self.predictor.graph,
+                job["heads"],
+                job["relation"],
+                job["over"],
+                pairs,
+                job["start"],
+                job["end"],
+                job["points"],
+                self.names,
+            )
             return trend_of(self.predictor, plan, job["level"]).to_dict()
         except UsageError as problem:
             raise UsageError(problem.what, where=_place_in_trend(problem.where), advice=problem.advice) from None

@@ -116,9 +116,10 @@ class QuestionQueue:
     def _full(self, count: int) -> Problem:
         seconds = self._seconds()
         return Problem(
-            429, f"{len(self)} questions are waiting, and {count} more would pass the limit of {self.limit}.",
+            429,
+            f"{len(self)} questions are waiting, and {count} more would pass the limit of {self.limit}.",
             headers={"Retry-After": str(seconds)},
-        )  # fmt: skip
+        )
 
     def _seconds(self) -> int:
         """How long what waits now will take, roughly."""

@@ -64,9 +64,11 @@ def _task_table(task: str, found: dict[str, Any]) -> Markup:
 def figures(found: Measurements) -> dict[str, Markup]:
     """The parts of the report that say how good the run is."""
     return {
-        "headlines": headlines(found), "metrics": metrics_section(found), "trust": trust_section(found),
+        "headlines": headlines(found),
+        "metrics": metrics_section(found),
+        "trust": trust_section(found),
         "protocol": protocol_section(found),
-    }  # fmt: skip
+    }
 
 
 def described(about: dict[str, Any]) -> list[tuple[str, str]]:

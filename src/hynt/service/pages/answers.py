@@ -41,9 +41,12 @@ async def answered(front: Front, form: AskedForm) -> dict[str, Any]:
         return {"state": "refused", "faults": [await _told(front, form, fault) for fault in faults]}
     found = [json.loads(body) for body in bodies]
     return {
-        "state": "answered", "answers": found[0], "number": await _number(front, form, found[0]),
-        "changes": _changes(variants, found), "why": await _why(front, form) if form.why else None,
-    }  # fmt: skip
+        "state": "answered",
+        "answers": found[0],
+        "number": await _number(front, form, found[0]),
+        "changes": _changes(variants, found),
+        "why": await _why(front, form) if form.why else None,
+    }
 
 
 def told(result: Mapping[str, Any]) -> str:
@@ -74,8 +77,11 @@ async def _number(front: Front, form: AskedForm, found: Mapping[str, Any]) -> di
     answer = found["answers"][0]
     relation = await front.relation(_relation_of_hole(form))
     return {
-        "answer": answer, "relation": relation, "chart": number_chart(relation, answer), "texts": rounded_texts(answer)
-    }  # fmt: skip
+        "answer": answer,
+        "relation": relation,
+        "chart": number_chart(relation, answer),
+        "texts": rounded_texts(answer),
+    }
 
 
 def rounded_texts(answer: Mapping[str, Any]) -> dict[str, str]:
@@ -128,12 +134,16 @@ def _changes(variants: list[tuple[str, AskedForm]], found: list[dict[str, Any]])
         texts = rounded_texts(first) if answers["kind"] == "number" else {"value": first["name"]}
         rows.append(
             {
-                "without": without, "question": answers["question"], "address": form.address,
-                "answer": texts["value"], "probability": first.get("probability"),
-                "low": texts.get("low"), "high": texts.get("high"),
+                "without": without,
+                "question": answers["question"],
+                "address": form.address,
+                "answer": texts["value"],
+                "probability": first.get("probability"),
+                "low": texts.get("low"),
+                "high": texts.get("high"),
                 "same": texts["value"] == (rows[0]["answer"] if rows else texts["value"]),
             }
-        )  # fmt: skip
+        )
     return rows
 
 
@@ -151,11 +161,15 @@ async def _why(front: Front, form: AskedForm) -> list[dict[str, Any]] | str:
         attention = one["context_attention"] if one["context_attention"] is not None else one["prediction_attention"]
         rows.append(
             {
-                "part": one["part"], "says": one["says"], "change": one["change"], "answer": one["answer"],
+                "part": one["part"],
+                "says": one["says"],
+                "change": one["change"],
+                "answer": one["answer"],
                 "told": "" if change is None else _change_text(float(change), found, is_number=is_number),
-                "share": 0.0 if change is None else abs(float(change)) / most, "attention": attention,
+                "share": 0.0 if change is None else abs(float(change)) / most,
+                "attention": attention,
             }
-        )  # fmt: skip
+        )
     return rows
 
 
@@ -175,9 +189,12 @@ async def _told(front: Front, form: AskedForm, fault: Fault) -> dict[str, Any]:
     place = field_of(fault.pointer or "")
     written = form.filled.part(place)
     return {
-        "detail": fault.detail, "advice": fault.advice, "place": place, "written": written,
+        "detail": fault.detail,
+        "advice": fault.advice,
+        "place": place,
+        "written": written,
         "near": await near(front, form, place, written) if "called" in fault.detail else [],
-    }  # fmt: skip
+    }
 
 
 def field_of(pointer: str) -> str:

@@ -17,9 +17,24 @@ DEFAULT = Path("audit") / "suspicious.parquet"
 """Where an audit of a run is looked for unless the service was told of one."""
 
 COLUMNS = (
-    "rank", "score", "split", "fact", "head", "relation", "component", "kind", "stored", "stored_id", "probability",
-    "residual", "said", "said_id", "said_probability", "low", "high",
-)  # fmt: skip
+    "rank",
+    "score",
+    "split",
+    "fact",
+    "head",
+    "relation",
+    "component",
+    "kind",
+    "stored",
+    "stored_id",
+    "probability",
+    "residual",
+    "said",
+    "said_id",
+    "said_probability",
+    "low",
+    "high",
+)
 
 
 @dataclass(frozen=True)
@@ -55,9 +70,10 @@ class Doubtful:
             table = pq.read_table(path, columns=[*COLUMNS, "reason"])
         except (OSError, pa.ArrowException, KeyError) as problem:
             raise DataError(
-                f"this is no result of an audit: {str(problem)[:120]}.", where=str(path),
+                f"this is no result of an audit: {str(problem)[:120]}.",
+                where=str(path),
                 advice="Make it again with `hynt audit`.",
-            ) from None  # fmt: skip
+            ) from None
         ranks = table["rank"].to_numpy(zero_copy_only=False)
         self._judged = table.filter(pa.compute.is_valid(table["rank"]))
         self._not_judged = int((ranks != ranks).sum()) if len(ranks) else 0

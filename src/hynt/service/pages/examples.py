@@ -66,8 +66,9 @@ def _example(graph: KnowledgeGraph, fact: Fact, place: str) -> dict[str, str]:
     shown = [words.entity(fact.head), words.relation(fact.relation), words.value(fact.tail)]
     shown[("head", "relation", "tail").index(place)] = HOLE
     pairs = tuple((pair.relation, written(pair.value)) for pair in fact.qualifiers[:MOST_QUALIFIERS])
-    told = "; ".join(f"{words.relation(pair.relation)} {words.value(pair.value)}"
-                     for pair in fact.qualifiers[:MOST_QUALIFIERS])  # fmt: skip
+    told = "; ".join(
+        f"{words.relation(pair.relation)} {words.value(pair.value)}" for pair in fact.qualifiers[:MOST_QUALIFIERS]
+    )
     form = AskedForm(fact.head, fact.relation, written(fact.tail), pairs).put(place, HOLE)
     return {"text": " · ".join(shown) + (f" ({told})" if told else ""), "address": form.address}
 

@@ -10,8 +10,10 @@ from hynt.service.pages.examples import written_number
 from hynt.service.pages.questions import MOST_QUALIFIERS, AskedForm, address
 
 POSITIONS = {
-    "head": "What is known of it", "tail": "What points to it", "value": "Where it is the value of a qualifier",
-}  # fmt: skip
+    "head": "What is known of it",
+    "tail": "What points to it",
+    "value": "Where it is the value of a qualifier",
+}
 
 
 def groups_of(facts: Sequence[Mapping[str, Any]], entity: str) -> list[dict[str, Any]]:
@@ -41,14 +43,17 @@ def _view(fact: Mapping[str, Any], entity: str) -> dict[str, Any]:
         ]
         trend = address("/trends", [("head", fact["head"]["id"]), ("relation", fact["relation"]["id"]), *chosen])
     return {
-        "head": _linked(fact["head"], entity), "tail": _linked(fact["tail"], entity), "split": fact["split"],
+        "head": _linked(fact["head"], entity),
+        "tail": _linked(fact["tail"], entity),
+        "split": fact["split"],
         "text": fact["text"],
         "qualifiers": [
             {"relation": pair["relation"]["name"], "value": _linked(pair["value"], entity)}
             for pair in fact["qualifiers"]
         ],
-        "ask": form.with_blank("head" if fact["position"] == "tail" else "tail").address, "trend": trend,
-    }  # fmt: skip
+        "ask": form.with_blank("head" if fact["position"] == "tail" else "tail").address,
+        "trend": trend,
+    }
 
 
 def _written(value: Mapping[str, Any]) -> str:

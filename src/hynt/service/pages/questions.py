@@ -47,10 +47,14 @@ class AskedForm:
         top = _at(values.get("top", []), 0)
         head, relation, tail = (_at(values.get(name, []), 0) for name in ("head", "relation", "tail"))
         return cls(
-            head, relation, tail, pairs,
+            head,
+            relation,
+            tail,
+            pairs,
             int(top) if top.isdecimal() and int(top) in TOPS else TOPS[0],
-            tuple(wish for wish in WISHES if wish in values.get("candidates", [])), "1" in values.get("why", []),
-        )  # fmt: skip
+            tuple(wish for wish in WISHES if wish in values.get("candidates", [])),
+            "1" in values.get("why", []),
+        )
 
     @property
     def address(self) -> str:
@@ -72,10 +76,14 @@ class AskedForm:
     def question(self) -> dict[str, Any]:
         """As the inference process reads it."""
         return {
-            "head": self.head, "relation": self.relation, "tail": self.tail,
+            "head": self.head,
+            "relation": self.relation,
+            "tail": self.tail,
             "qualifiers": [{"relation": relation, "value": value} for relation, value in self.filled.qualifiers],
-            "top": self.top, "candidates": list(self.candidates), "level": 0.9,
-        }  # fmt: skip
+            "top": self.top,
+            "candidates": list(self.candidates),
+            "level": 0.9,
+        }
 
     @property
     def filled(self) -> AskedForm:

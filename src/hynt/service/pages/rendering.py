@@ -22,22 +22,32 @@ from hynt.service.pages.questions import address
 
 STATIC = Path(__file__).parent / "static"
 NAVIGATION = (
-    ("/", "Search"), ("/ask", "Ask"), ("/trends", "Trends"), ("/doubtful", "Doubtful facts"), ("/about", "About"),
-)  # fmt: skip
+    ("/", "Search"),
+    ("/ask", "Ask"),
+    ("/trends", "Trends"),
+    ("/doubtful", "Doubtful facts"),
+    ("/about", "About"),
+)
 
 TITLES = {
-    404: "There is nothing here", 422: "That cannot be asked", 429: "Too many questions at once",
-    500: "Something went wrong here", 503: "The model is not ready",
-}  # fmt: skip
+    404: "There is nothing here",
+    422: "That cannot be asked",
+    429: "Too many questions at once",
+    500: "Something went wrong here",
+    503: "The model is not ready",
+}
 
 
 @cache
 def environment() -> Environment:
     """One for all pages. Names that a template does not know are an error, not nothing."""
     made = Environment(
-        loader=PackageLoader("hynt.service.pages", "templates"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=PackageLoader("hynt.service.pages", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     made.globals.update(address=address, share_bar=share_bar, navigation=NAVIGATION, hynt_version=__version__)
     made.globals.update(style=f"/style.css?v={_digest(stylesheet())}", script=script_address)
     made.filters.update(shown=lambda text: shown(str(text)), quantity=format_quantity, percent=percent)
@@ -73,10 +83,18 @@ def percent(share: float) -> str:
 def page(request: Request, template: str, status: int = 200, **content: Any) -> HTMLResponse:
     """A page in the frame that all have."""
     front: Front = request.app.state.front
-    text = environment().get_template(template).render(
-        path=request.url.path, graph_name=front.graph.name or "the graph", ready=front.engine.state.ready,
-        reason=front.engine.state.reason, header_query=content.pop("header_query", ""), **content,
-    )  # fmt: skip
+    text = (
+        environment()
+        .get_template(template)
+        .render(
+            path=request.url.path,
+            graph_name=front.graph.name or "the graph",
+            ready=front.engine.state.ready,
+            reason=front.engine.state.reason,
+            header_query=content.pop("header_query", ""),
+            **content,
+        )
+    )
     return HTMLResponse(text.encode("utf-8", "backslashreplace"), status)
 
 
@@ -84,8 +102,6 @@ def problem_page(request: Request, problem: Problem, **content: Any) -> HTMLResp
     """A failure as a page: what happened, and where to go from here."""
     told = {"title": TITLES.get(problem.status, "This did not work"), "near": ()} | content
     waiting = problem.status in (429, 503)
-    response = page(
-        request, "problem.html", problem.status, detail=problem.detail, waiting=waiting, **told
-    )  # fmt: skip
+    response = page(request, "problem.html", problem.status, detail=problem.detail, waiting=waiting, **told)
     response.headers.update(problem.headers)
     return response

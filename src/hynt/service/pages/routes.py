@@ -90,9 +90,16 @@ async def entity(request: Request, id: Text = "", offset: Offset = 0, position: 
         return address("/entity", [("id", id), ("position", position), ("offset", offset or None)])
 
     return page(
-        request, "entity.html", found=found, groups=groups_of(found["facts"], found["entity"]["id"]), position=position,
-        offset=offset, limit=FACTS, at=at, alike=alike,
-    )  # fmt: skip
+        request,
+        "entity.html",
+        found=found,
+        groups=groups_of(found["facts"], found["entity"]["id"]),
+        position=position,
+        offset=offset,
+        limit=FACTS,
+        at=at,
+        alike=alike,
+    )
 
 
 async def _alike(front: Front, entity: str) -> list[dict[str, Any]]:
@@ -120,9 +127,16 @@ async def ask(request: Request) -> Response:
     status = failed.status if failed is not None else 200
     wrong = {fault["place"]: fault for fault in result.get("faults", ())}
     return page(
-        request, "ask.html", status, form=form, result=result, told=told(result), wrong=wrong, tops=TOPS,
+        request,
+        "ask.html",
+        status,
+        form=form,
+        result=result,
+        told=told(result),
+        wrong=wrong,
+        tops=TOPS,
         **await _beginnings(request),
-    )  # fmt: skip
+    )
 
 
 @router.get("/trends")
@@ -133,16 +147,24 @@ async def trends(request: Request, relation: Text = "", over: Text = "") -> Resp
     left_out, heads = heads[MOST_HEADS:], heads[:MOST_HEADS]
     asked = {"heads": heads, "relation": relation.strip(), "over": over.strip(), "qualifiers": pairs}
     content: dict[str, Any] = {
-        "asked": asked, "panels": [], "found": None, "faults": [], "wrong": {}, "left_out": left_out,
+        "asked": asked,
+        "panels": [],
+        "found": None,
+        "faults": [],
+        "wrong": {},
+        "left_out": left_out,
         **await _beginnings(request),
-    }  # fmt: skip
+    }
     if not heads or not asked["relation"]:
         return page(request, "trends.html", **content)
     try:
         found = await _front(request).trends(
-            heads, relation.strip(), over=over.strip() or None, points=POINTS,
+            heads,
+            relation.strip(),
+            over=over.strip() or None,
+            points=POINTS,
             qualifiers=[{"relation": name, "value": value} for name, value in pairs],
-        )  # fmt: skip
+        )
     except Problem as problem:
         if problem.status != 422:
             return problem_page(request, problem)
@@ -169,10 +191,16 @@ async def doubtful(request: Request, kind: Text = "", offset: Offset = 0) -> Res
     except HyntError as problem:
         return problem_page(request, Problem(500, f"{problem.what} {problem.advice}"))
     return page(
-        request, "doubtful.html", found=found, run=settings.run.name, kinds=KINDS, kind=chosen or "", offset=offset,
+        request,
+        "doubtful.html",
+        found=found,
+        run=settings.run.name,
+        kinds=KINDS,
+        kind=chosen or "",
+        offset=offset,
         limit=PAGE,
         at=lambda offset, kind: address("/doubtful", [("kind", kind), ("offset", offset or None)]),
-    )  # fmt: skip
+    )
 
 
 @router.get("/about")
@@ -183,6 +211,12 @@ async def about(request: Request) -> Response:
     validated = await asyncio.to_thread(validated_of, front.settings.run) if measured is None else None
     told = await front.about()
     return page(
-        request, "about.html", about=told, described=described(told), why=why, run=front.settings.run.name,
-        validated=validated, figures=figures(measured) if measured is not None else None,
-    )  # fmt: skip
+        request,
+        "about.html",
+        about=told,
+        described=described(told),
+        why=why,
+        run=front.settings.run.name,
+        validated=validated,
+        figures=figures(measured) if measured is not None else None,
+    )

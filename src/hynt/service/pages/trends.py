@@ -90,26 +90,38 @@ def _panel(found: Mapping[str, Any], head: Mapping[str, Any], number: int, size:
     plot = trend_plot(drawn, size)
     unit, over_unit = found["unit"], found["over_unit"]
     return {
-        "identity": f"trend-{number}", "title": title, "name": head["name"], "id": head["id"],
-        "chart": trend_chart(f"trend-{number}", drawn, size), "notes": head["notes"], "told": _told(found, head),
+        "identity": f"trend-{number}",
+        "title": title,
+        "name": head["name"],
+        "id": head["id"],
+        "chart": trend_chart(f"trend-{number}", drawn, size),
+        "notes": head["notes"],
+        "told": _told(found, head),
         "curve": [
             {
-                "at": format_quantity(one.at, over_unit), "value": _rounded(one.value, unit),
+                "at": format_quantity(one.at, over_unit),
+                "value": _rounded(one.value, unit),
                 "low": None if one.low is None else _rounded(one.low, unit),
                 "high": None if one.high is None else _rounded(one.high, unit),
-                "x": f"{plot.x.at(one.at):.2f}", "y": f"{plot.y.at(one.value):.2f}",
+                "x": f"{plot.x.at(one.at):.2f}",
+                "y": f"{plot.y.at(one.value):.2f}",
             }
             for one in curve
         ],
-        "top": f"{plot.y.end:.2f}", "bottom": f"{plot.y.start:.2f}",
+        "top": f"{plot.y.end:.2f}",
+        "bottom": f"{plot.y.start:.2f}",
         "known": [
             {
-                "at": row["at_text"], "value": format_quantity(row["value"], unit), "split": row["split"],
-                "trained_on": row["trained_on"], "predicted": _rounded(row["predicted"], unit),
+                "at": row["at_text"],
+                "value": format_quantity(row["value"], unit),
+                "split": row["split"],
+                "trained_on": row["trained_on"],
+                "predicted": _rounded(row["predicted"], unit),
             }
-            for row in rows if row["kind"] == "known"
+            for row in rows
+            if row["kind"] == "known"
         ],
-    }  # fmt: skip
+    }
 
 
 def _rounded(value: float, unit: str, digits: int = 5) -> str:
