@@ -1,0 +1,5 @@
+"""Small models train on one thread."""
+
+from tests.one_thread import one_thread
+
+__all__ = ["one_thread"]

@@ -1,0 +1,175 @@
+"""A graph and runs that hynt 0.1.0 saved open today, answer as they did, and go on where they were stopped."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors import safe_open
+
+import hynt
+from hynt.cli.application import run as command
+from hynt.errors import UsageError
+from tests.conftest import ROOT
+
+SAVED = ROOT / "tests" / "fixtures" / "v0_1_0"
+RUNS = sorted(path.name for path in (SAVED / "runs").iterdir())
+FINISHED = [name for name in RUNS if not name.endswith("-stopped")]
+STOPPED = [name for name in RUNS if name.endswith("-stopped")]
+TRAINED_BY_ONE = [name for name in FINISHED if name != "hynt-spread"]
+
+ANSWERED = 1e-5
+TRAINED = 1e-2  # training on another processor rounds differently, and Adam makes more of it step by step
+
+Hynt = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def run_command(capfd: pytest.CaptureFixture[str]) -> Hynt:
+    """Runs one command line in this process and gives the JSON it prints."""
+
+    def called(*arguments: object) -> dict[str, Any]:
+        code = command([*(str(argument) for argument in arguments), "--device", "cpu", "--json"])
+        out, err = capfd.readouterr()
+        assert code == 0, err
+        found: dict[str, Any] = json.loads(out)
+        return found
+
+    return called
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Callable[[str], Path]:
+    """A run that may be written to."""
+    return lambda name: shutil.copytree(SAVED / "runs" / name, tmp_path / "run")
+
+
+def expected(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((SAVED / "expected" / f"{name}.json").read_bytes())
+    return found
+
+
+def assert_same(found: Any, wanted: Any, tolerance: float, path: str = "") -> None:
+    """Everything that 0.1.0 said is said again; what came later may stand beside it."""
+    if isinstance(wanted, dict):
+        for key, value in wanted.items():
+            assert key in found, f"{path}: {key} is missing"
+            assert_same(found[key], value, tolerance, f"{path}.{key}")
+    elif isinstance(wanted, list):
+        assert len(found) == len(wanted), path
+        for index, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            assert_same(one, other, tolerance, f"{path}[{index}]")
+    elif isinstance(wanted, float):
+        assert found == pytest.approx(wanted, rel=tolerance, abs=tolerance / 10), path
+    else:
+        assert found == wanted, path
+
+
+def tensors(path: Path) -> dict[str, list[int]]:
+    with safe_open(path, "pt") as file:
+        return {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
+
+
+def record(run: Path) -> list[dict[str, Any]]:
+    """What training wrote down, but for how long it took and how validation ranked."""
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    timeless = ("phase", "epoch", "learning_rate", "loss", "questions", "metric")
+    return [{key: line[key] for key in timeless if key in line} for line in lines]
+
+
+def assert_answers(run: Path, name: str) -> None:
+    predictor = hynt.load(run, "cpu")
+    for wanted in expected(name)["questions"]:
+        question = dict(wanted["question"])
+        question["qualifiers"] = [tuple(pair) for pair in question.get("qualifiers", [])]
+        if wanted.get("refused"):
+            with pytest.raises(UsageError):
+                predictor.predict(**question, top=4)
+            continue
+        found = predictor.predict(**question, top=4)
+        assert (found.kind, found.candidates, found.calibrated) == (
+            wanted["kind"],
+            wanted["candidates"],
+            wanted["calibrated"],
+        )
+        assert_same([one.to_dict() for one in found], wanted["answers"], ANSWERED, str(wanted["question"]))
+
+
+def test_graph_holds_the_same_facts():
+    graph, wanted = hynt.load_graph(SAVED / "graph"), expected("graph")
+
+    def plain(value: Any) -> Any:
+        return value if isinstance(value, str) else list(value)
+
+    assert graph.name == wanted["name"]
+    assert [[one.name, one.label, one.type] for one in graph.entities] == wanted["entities"]
+    assert [[one.name, one.kind, one.unit, one.scale, one.label] for one in graph.relations] == wanted["relations"]
+    for split in ("train", "valid", "test"):
+        found = [
+            [one.head, one.relation, plain(one.tail), [[relation, plain(value)] for relation, value in one.qualifiers]]
+            for one in graph.facts(split)
+        ]
+        assert found == wanted[split]
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_run_gives_the_same_answers(copied, name):
+    assert_answers(copied(name), name)
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_run_has_the_same_metrics(copied, run_command, name):
+    found = run_command("evaluate", copied(name), "--no-references")
+    assert_same(found, expected(name)["evaluation"], ANSWERED)
+
+
+@pytest.mark.parametrize("name", [name for name in FINISHED if expected(name)["similar"] is not None])
+def test_same_entities_are_similar(copied, name):
+    found = hynt.load(copied(name), "cpu").similar("Japan", 3)
+    assert_same([[one.id, one.similarity] for one in found], expected(name)["similar"], ANSWERED)
+
+
+def test_kept_calibration_and_measurements_are_taken(copied, run_command, tmp_path):
+    run = copied("hynt")
+    before = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()}
+    assert {"calibration.json", "measurements-test.json"} <= before.keys()
+    made = run_command("report", run, "--out", tmp_path / "report.html")
+    assert made["reused"] is True
+    assert made["reads_of_split"] == 1
+    assert hynt.load(run, "cpu").predict(("Japan", "capital", "?")).calibrated
+    assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize("name", STOPPED)
+def test_stopped_run_answers_with_its_best_weights(copied, name):
+    found = hynt.load(copied(name), "cpu").predict(("Japan", "capital", "?"), top=4)
+    assert_same([one.to_dict() for one in found], expected(name)["unfinished"], ANSWERED)
+
+
+@pytest.mark.parametrize("name", STOPPED)
+def test_stopped_run_goes_on(copied, run_command, name):
+    run, wanted = copied(name), expected(name)
+    before = (run / "metrics.jsonl").read_bytes()
+    run_command("train", SAVED / "graph", "--model", wanted["model"], "--out", run, "--resume")
+    assert (run / "metrics.jsonl").read_bytes().startswith(before)
+    found = record(run)
+    assert len(found) == len(wanted["metrics"]) > wanted["metrics_before"]
+    assert_same(found, [{key: line[key] for key in found[0] if key in line} for line in wanted["metrics"]], TRAINED)
+    assert tensors(run / "weights.safetensors") == wanted["tensors"]
+    evaluated = run_command("evaluate", run, "--no-references")
+    assert_same(evaluated["number"], wanted["evaluation"]["number"], TRAINED)
+
+
+@pytest.mark.parametrize("name", TRAINED_BY_ONE)
+def test_training_anew_from_its_settings_does_the_same(run_command, tmp_path, name):
+    saved = SAVED / "runs" / name
+    model = json.loads((saved / "manifest.json").read_bytes())["model_name"]
+    run_command(
+        "train", SAVED / "graph", "--model", model, "--preset", saved / "config.toml", "--out", tmp_path / "run"
+    )
+    assert_same(record(tmp_path / "run"), record(saved), TRAINED)
+    assert tensors(tmp_path / "run" / "weights.safetensors") == expected(name)["tensors"]
