@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -76,7 +77,8 @@ def wikidata_parts(folder):
                     statement("P2067", quantity_value(f"+{n}.7", "Q100995")),
                 ])
                 for n in range(1, 300)
-            ] + [b'{"type":"item","id":"Q9"broken']
+            ] + [entity("Q300", [statement("P2067", quantity_value("+1e308", "Q191118"))])]  # too many kilograms
+            + [b'{"type":"item","id":"Q9"broken']
         )
     )  # fmt: skip
     return parts
@@ -88,6 +90,7 @@ def test_the_same_graph_from_wikidata(tmp_path):
     )
     assert one == other
     assert {"manifest.json", "train.parquet"} <= set(one)
+    assert json.loads(one["manifest.json"])["importing"]["facts"]["dropped"]["too-large"] == 1
 
 
 @pytest.mark.slow

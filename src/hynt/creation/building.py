@@ -107,15 +107,17 @@ class _Build:
         options = self.options
         mediators = frozenset(read_ids(options.mediators)) if options.mediators else frozenset()
         settings = ParseSettings(
-            options.language, options.text == "keep", options.preferred_only, options.subclasses, mediators
-        )
+            options.language, options.text == "keep", options.preferred_only, options.subclasses, mediators,
+            units=options.units,
+        )  # fmt: skip
         size = options.part_bytes or min(max(self.bytes_total // 500, _SMALLEST_PART), _LARGEST_PART)
         self.work.open(
             {
                 "source": self.source, "files": identity_of(self.files), "selection": self.selection.digest(),
                 "language": settings.language, "keep_text": settings.keep_text,
                 "preferred_only": settings.preferred_only, "subclasses": settings.subclasses,
-                "mediators": sorted(mediators), "part_bytes": size, "longest_line": options.longest_line,
+                "mediators": sorted(mediators), "units": settings.units,
+                "part_bytes": size, "longest_line": options.longest_line,
             }
         )  # fmt: skip
         scan = Scan(self.files, self._scanned)
