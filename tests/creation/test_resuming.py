@@ -113,7 +113,9 @@ def test_a_finished_build_leaves_no_work_behind(path, tmp_path):
     assert sorted(found.name for found in tmp_path.iterdir()) == ["dump.json", "graph"]
 
 
-@pytest.mark.parametrize("change", [{"text": "keep"}, {"language": "de"}, {"everything": False, "types": ("Q5",)}])
+@pytest.mark.parametrize(
+    "change", [{"text": "keep"}, {"language": "de"}, {"units": "keep"}, {"everything": False, "types": ("Q5",)}]
+)
 def test_a_work_folder_serves_one_build(change, path, tmp_path):
     with pytest.raises(Stopped):
         build(path, tmp_path / "graph", stop_after(1, tmp_path / "graph.work"))

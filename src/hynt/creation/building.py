@@ -112,7 +112,12 @@ class _Build:
         options = self.options
         mediators = frozenset(read_ids(options.mediators)) if options.mediators else frozenset()
         settings = ParseSettings(
-            options.language, options.text == "keep", options.preferred_only, options.subclasses, mediators
+            options.language,
+            options.text == "keep",
+            options.preferred_only,
+            options.subclasses,
+            mediators,
+            units=options.units,
         )
         size = options.part_bytes or min(max(self.bytes_total // 500, _SMALLEST_PART), _LARGEST_PART)
         self.work.open(
@@ -125,6 +130,7 @@ class _Build:
                 "preferred_only": settings.preferred_only,
                 "subclasses": settings.subclasses,
                 "mediators": sorted(mediators),
+                "units": settings.units,
                 "part_bytes": size,
                 "longest_line": options.longest_line,
             }

@@ -25,6 +25,7 @@ from hynt.creation.sources.source import Parser, ParseSettings
 from hynt.creation.tasks import Task, size_of
 from hynt.creation.work_folder import PartSummary, WorkFolder
 from hynt.errors import DataError
+from hynt.formats.format import UnitRule
 
 SMALL_BYTES = 4 << 20
 """A dump below this is parsed in this process: starting others would take longer."""
@@ -92,7 +93,7 @@ def parse_locally(
         parse = kind.parser(job.selection, job.settings)
         with closing(jobs()) as parts:
             for part in parts:
-                take(build(part, parse, work.parts, longest=job.longest_line))
+                take(build(part, parse, work.parts, units=job.settings.units, longest=job.longest_line))
     else:
         with closing(jobs()) as parts:  # the threads that decompress must end before this process does
             _in_processes(parts, job, work, workers, take)
@@ -125,7 +126,7 @@ def _in_processes(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-_prepared: tuple[Parser, Path, int] | None = None
+_prepared: tuple[Parser, Path, UnitRule, int] | None = None
 
 
 def _prepare(job: ParseJob, parts: str) -> None:
@@ -133,7 +134,8 @@ def _prepare(job: ParseJob, parts: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
     threading.Thread(target=_end_with_parent, daemon=True).start()
     global _prepared
-    _prepared = get_source(job.source).parser(job.selection, job.settings), Path(parts), job.longest_line
+    parse = get_source(job.source).parser(job.selection, job.settings)
+    _prepared = parse, Path(parts), job.settings.units, job.longest_line
 
 
 def _end_with_parent() -> None:
@@ -146,5 +148,5 @@ def _end_with_parent() -> None:
 
 def _build(part: PartJob) -> PartSummary:
     assert _prepared is not None
-    parse, parts, longest = _prepared
-    return build(part, parse, parts, longest=longest)
+    parse, parts, units, longest = _prepared
+    return build(part, parse, parts, units=units, longest=longest)

@@ -18,8 +18,10 @@ from hynt.creation.decompression import DumpStream
 from hynt.creation.rows import NAMES, REDIRECTS, ROWS, Counts, Parsed, ParsedValue
 from hynt.creation.sources.source import DumpSource, Parser, Selector
 from hynt.creation.tasks import Task
+from hynt.creation.unit_rows import MetUnits
 from hynt.creation.work_folder import PartSummary, write_part
 from hynt.errors import DataError, RecordProblem
+from hynt.formats.format import UnitRule
 
 PARTS_PER_TASK = 1 << 20
 ROWS_PER_PART = 1 << 28
@@ -82,9 +84,11 @@ def cut(
         stream.close()
 
 
-def build(job: PartJob, parse: Parser, parts: Path, *, longest: int = LONGEST_LINE) -> PartSummary:
-    """Parse a part's lines and write what they say."""
-    table = _Rows(job.number * ROWS_PER_PART)
+def build(
+    job: PartJob, parse: Parser, parts: Path, *, units: UnitRule = "si", longest: int = LONGEST_LINE
+) -> PartSummary:
+    """Parse a part's lines and write what they say, with numbers converted as the rule for units says."""
+    table = _Rows(job.number * ROWS_PER_PART, units)
     counts: Counts = Counter(job.counts)
     rejects: list[dict[str, Any]] = []
 
@@ -139,13 +143,13 @@ def _document(block: Block, kind: DumpSource) -> tuple[list[tuple[int, bytes]], 
 class _Rows:
     """The columns of a part, as they grow."""
 
-    def __init__(self, first: int) -> None:
+    def __init__(self, first: int, units: UnitRule) -> None:
         self._first = first
         self._statements = 0
         self._columns: list[list[Any]] = [[] for _ in ROWS]
         self._names: list[tuple[str, str, str, str]] = []
         self._redirects: list[tuple[str, str]] = []
-        self.units: set[str] = set()
+        self.units = MetUnits(units)
         self.counts: Counts = Counter()  # of the rows: they are judged later, in SQL
 
     def add(self, parsed: Parsed) -> None:
@@ -156,10 +160,9 @@ class _Rows:
             relation.append(name)
             kind.append(held.kind)
             value.append(held.value)
-            number.append(held.number)
             unit.append(held.unit)
-            if held.unit:
-                units.add(held.unit)
+            convert = units[held.unit] if held.unit else None
+            number.append(held.number if convert is None or held.number is None else convert(held.number))
 
         for fact in parsed.facts:
             identity = self._first + self._statements

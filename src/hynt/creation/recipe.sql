@@ -1,15 +1,16 @@
 -- From parsed rows to the facts of a graph. DuckDB and Spark run this text unchanged: plain SELECTs in the subset that both speak.
 -- Each step is named by a line "-- step: NAME" and becomes a table that later steps read.
 --
--- Given: candidates (statement, place, head, relation, kind, value, number, unit): candidate facts at place 0, qualifiers above
+-- Given: candidates (statement, place, head, relation, kind, value, number, unit): candidate facts at place 0, qualifiers above;
+--                                                  a number is converted already, and unit is what the dump gave it in
 --        entity_set (entity)                       the entities that the graph is about
 --        redirects  (source, target)               old ids, each once
 --        names      (what, name, label, type)      names for people
---        units      (unit, factor, divisor, shift, si_unit)   every unit that can be converted; number * factor / divisor + shift
+--        units      (unit, si_unit)                every known unit, and the one that its numbers were converted to
 --        settings   (unknown_units, other_units, max_qualifiers, long_facts)   one row
 
 -- step: judged
--- Every value in the graph's own terms: the id that a redirect leads to, the number in its SI unit; and whether it may stay.
+-- Every value in the graph's own terms: the id that a redirect leads to, the number and its SI unit; and whether it may stay.
 SELECT
     r.statement,
     r.place,
@@ -17,13 +18,13 @@ SELECT
     r.relation,
     r.kind,
     COALESCE(o.target, r.value) AS value,
-    CASE WHEN u.unit IS NULL THEN r.number ELSE r.number * u.factor / u.divisor + u.shift END AS number,
+    r.number,
     COALESCE(u.si_unit, r.unit) AS unit,
     r.unit AS given_unit,
     CASE
         WHEN r.kind = 'entity' AND e.entity IS NULL THEN 'not-in-set'
         WHEN r.kind = 'number' AND u.unit IS NULL AND s.unknown_units = 'drop' THEN 'unknown-unit'
-        WHEN r.kind = 'number' AND ABS(r.number * u.factor / u.divisor + u.shift) > 1.7976931348623157E308 THEN 'too-large'
+        WHEN r.kind = 'number' AND ABS(r.number) > 1.7976931348623157E308 THEN 'too-large'
         ELSE 'kept'
     END AS verdict
 FROM candidates r

@@ -78,8 +78,8 @@ ROWS = pa.schema(
         ("relation", pa.string()),
         ("kind", pa.string()),
         ("value", pa.string()),
-        ("number", pa.float64()),
-        ("unit", pa.string()),
+        ("number", pa.float64()),  # in the reference unit of `unit`, unless units are kept or this one is unknown
+        ("unit", pa.string()),  # as the dump names it
         ("node", pa.string()),
     ]
 )

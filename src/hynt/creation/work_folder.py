@@ -22,7 +22,7 @@ from hynt.errors import DataError, UsageError
 
 PLAN = "plan.json"
 PARTS = "parts"
-LAYOUT = 1
+LAYOUT = 2
 """Raised whenever parsers or part files change, so that parts of an older version are not mixed in."""
 
 

@@ -6,6 +6,7 @@ a relation that mixes entities and numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Literal
 
@@ -16,7 +17,7 @@ from hynt.errors import RecordProblem
 from hynt.graph.chunk_store import ChunkStore
 from hynt.graph.fact import DATE_UNIT, Fact, Number
 from hynt.graph.fact_table import FactTable
-from hynt.graph.units.conversion import UnknownUnit, to_si
+from hynt.graph.units.conversion import Conversion, UnknownUnit, require
 from hynt.graph.vocabulary import Relation, RelationKind, Scale
 
 CHUNK_FACTS = 65_536
@@ -59,7 +60,7 @@ class FactEncoder:
         self._declared: dict[str, tuple[RelationKind | None, str, Scale, str]] = {}
         self._examples: dict[str, str] = {}  # the first use of each relation, for the error about mixed ones
         self._units: list[set[str]] = []  # by relation id, units met
-        self._factors: dict[str, tuple[float, float, str]] = {}  # unit → factor, offset, SI unit
+        self._conversions: dict[str, tuple[Conversion, str]] = {}  # unit → to its SI unit, and that unit
         self._begin_chunk()
 
     def declare_entities(self, names: Iterable[str]) -> None:
@@ -180,7 +181,7 @@ class FactEncoder:
         identity = len(self._relations)
         if is_number:
             if unit and self._convert_units and unit != DATE_UNIT:
-                unit = self._si(unit, met_as)[2]
+                unit = self._si(unit, met_as)[1]
             self._relations.append(Relation(name, "number", unit, scale, label))
         else:
             self._relations.append(Relation(name, "entity", "", "linear", label))
@@ -191,33 +192,32 @@ class FactEncoder:
     def _number(self, relation: int, number: Number) -> tuple[float, str]:
         """A number in the unit of its relation, beside its literal."""
         value, literal, unit = number
-        if not np.isfinite(value):
+        if not math.isfinite(value):
             raise RecordProblem("bad-number", f"{literal!r} is not a finite number.", "Remove it or correct it.")
         if not unit:
             declared = self._declared.get(self._relations[relation].name)
             unit = declared[1] if declared else ""
         if unit and unit != DATE_UNIT and self._convert_units:
-            factor, offset, unit = self._si(unit, self._relations[relation].name)
-            value = value * factor + offset
-            if not np.isfinite(value):
+            convert, unit = self._si(unit, self._relations[relation].name)
+            value = convert(value)
+            if not math.isfinite(value):
                 raise RecordProblem("bad-number", f"{literal!r} is too large in {unit}.", "Correct it.")
         if unit not in self._units[relation]:
             self._meet_unit(relation, unit, literal)
         return value, literal
 
-    def _si(self, unit: str, relation: str) -> tuple[float, float, str]:
-        known = self._factors.get(unit)
+    def _si(self, unit: str, relation: str) -> tuple[Conversion, str]:
+        known = self._conversions.get(unit)
         if known is None:
             try:
-                offset, si_unit = to_si(0.0, unit)
-                factor = to_si(1.0, unit)[0] - offset if offset else to_si(1.0, unit)[0]
+                found = require(unit)
             except UnknownUnit as problem:
                 raise RecordProblem(
                     "unknown-unit",
                     f"the relation {relation!r} has a number in {unit!r}: {problem}",
                     "Correct the unit, or keep units as they are with --units keep.",
                 ) from None
-            known = self._factors[unit] = (factor, offset, si_unit)
+            known = self._conversions[unit] = (found.conversion, found.si_unit)
         return known
 
     def _meet_unit(self, relation: int, unit: str, literal: str) -> None:

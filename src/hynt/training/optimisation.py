@@ -102,10 +102,10 @@ class Optimisation:
                 found_inf=self.failed,
                 weight_decay=0.0,
                 momentum=0.0,
-                lr=self.rate,
+                lr=self.rate,  # type: ignore[arg-type]
                 dampening=0.0,
                 nesterov=False,
-                maximize=False,  # type: ignore[arg-type]
+                maximize=False,
             )
             return
         if self._sweeps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -83,6 +84,7 @@ def wikidata_parts(folder):
                 )
                 for n in range(1, 300)
             ]
+            + [entity("Q300", [statement("P2067", quantity_value("+1e308", "Q191118"))])]  # too many kilograms
             + [b'{"type":"item","id":"Q9"broken']
         )
     )
@@ -95,6 +97,7 @@ def test_the_same_graph_from_wikidata(tmp_path):
     )
     assert one == other
     assert {"manifest.json", "train.parquet"} <= set(one)
+    assert json.loads(one["manifest.json"])["importing"]["facts"]["dropped"]["too-large"] == 1
 
 
 @pytest.mark.slow

@@ -143,7 +143,7 @@ def run_task(task: Task, job: ParseJob, parts: str) -> Iterator[PartSummary]:
     work = WorkFolder(Path(parts).parent)
     for part in cut(task, kind, select, job.part_bytes, longest=job.longest_line, threads=1):
         finished = work.finished(part.number, part.file, part.start, part.end)
-        yield finished or build(part, parse, Path(parts), longest=job.longest_line)
+        yield finished or build(part, parse, Path(parts), units=job.settings.units, longest=job.longest_line)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from hynt.creation.rows import Counts, Parsed
 from hynt.creation.scanning import Scan
 from hynt.creation.selection import Selection
+from hynt.formats.format import UnitRule
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class ParseSettings:
     preferred_only: bool = False
     subclasses: bool = False  # Wikidata: types stand for their subclasses too
     mediator_types: frozenset[str] = frozenset()  # Freebase: types whose nodes only hold other values together
+    units: UnitRule = "si"  # what becomes of numbers in other units
     number_properties: frozenset[str] = frozenset()  # Freebase: whose plain strings are numbers, by its schema
 
 

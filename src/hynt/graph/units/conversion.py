@@ -6,12 +6,16 @@ A shipped table (`unit_table.tsv`, read on first use) knows the named units; pro
 `tonne/year` or `W/(m K)`, are worked out by `unit_expressions`. The reference unit depends on the unit alone, never on
 other facts: SI, except that calendar spans stay in years, angles in degrees, fractions in percent, and money as it is.
 `docs/units-and-dates.md` says the rules with examples.
+
+`Conversion` is the only arithmetic on units: importing, making graphs from dumps and asking all go through it, so that
+the same number in the same unit is the same double everywhere.
 """
 
 from __future__ import annotations
 
 import difflib
 import math
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -22,16 +26,54 @@ from hynt.graph.units.table import UnitTable, load_table
 
 _SECONDS_PER_YEAR = 31_557_600
 """A year of 365.25 days, used only where `convert` is asked to go between seconds and years."""
+_WHOLE = 2.0**53
+"""Up to here doubles hold every whole number; beyond, the double of 1e23 is another whole number near it."""
+
+
+class Conversion(NamedTuple):
+    """(value * multiplier + shift) / divisor in whole numbers, rounded once: to the double nearest to the exact result.
+
+    A double counts as the decimal that it is written as: 5.1 is 51/10, so 5.1 g is 0.0051 kg to the last digit.
+    """
+
+    multiplier: int
+    shift: int
+    divisor: int
+
+    def __call__(self, value: float) -> float:
+        """The converted number; infinite where it is beyond the doubles."""
+        value = float(value)  # of an int or one of numpy's: their spelling differs
+        if value.is_integer() and -_WHOLE <= value <= _WHOLE:
+            above, below = int(value), 1
+        elif math.isfinite(value):
+            above, below = Decimal(repr(value)).as_integer_ratio()
+        else:
+            return value
+        above = above * self.multiplier + below * self.shift
+        try:
+            return above / (below * self.divisor)  # Python divides whole numbers of any size with one rounding
+        except OverflowError:
+            return math.inf if above > 0 else -math.inf
 
 
 class Unit(NamedTuple):
-    """A unit and how its numbers become those of the reference unit: value * factor + offset."""
+    """A unit and how its numbers become those of the reference unit: value * factor + offset, exactly."""
 
     symbol: str
     si_unit: str
-    factor: float
-    offset: float
+    factor: Fraction
+    offset: Fraction
     dimension: str
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether its numbers stay as they are."""
+        return self.factor == 1 and not self.offset
+
+    @property
+    def conversion(self) -> Conversion:
+        """To the reference unit."""
+        return _linear(self.factor, self.offset)
 
 
 class UnknownUnit(DataError, ValueError):
@@ -55,28 +97,29 @@ def lookup(name: str) -> Unit | None:
 def to_si(value: float, unit: str | Unit) -> tuple[float, str]:
     """The number in its reference unit, and that unit's symbol."""
     found = _known(unit)
-    # A factor such as 0.001 is no exact float, its inverse 1000 is: dividing gives 18 g -> 0.018 kg to the last digit.
-    divisor = _whole_inverse(found.factor)
-    result = (value / divisor if divisor else value * found.factor) + found.offset
-    if not math.isfinite(result):
-        raise DataError(
-            f"{value} {found.symbol} is too large a number once in {found.si_unit}.", advice="Correct the number."
-        )
-    return result, found.si_unit
+    return _finite(found.conversion, value, found.symbol, found.si_unit), found.si_unit
 
 
 def from_si(value: float, unit: str | Unit) -> float:
     """The number of a reference unit's value in another unit: the inverse of `to_si`."""
     found = _known(unit)
-    divisor = _whole_inverse(found.factor)
-    return (value - found.offset) * divisor if divisor else (value - found.offset) / found.factor
+    back = _linear(1 / found.factor, -found.offset / found.factor)
+    return _finite(back, value, found.si_unit, found.symbol)
 
 
 def convert(value: float, unit: str | Unit, target: str | Unit) -> float:
     """The number in another unit of the same dimension. Between seconds and years, a year counts 365.25 days."""
+    conversion, symbol, wanted = _between(unit, target)
+    return _finite(conversion, value, symbol, wanted)
+
+
+@lru_cache(maxsize=4096)  # a file of questions has many numbers in few units
+def _between(unit: str | Unit, target: str | Unit) -> tuple[Conversion, str, str]:
+    """How numbers of one unit become those of another, in one step, and the symbols of both."""
     source, wanted = _known(unit), _known(target)
     if source.si_unit == wanted.si_unit:
-        return from_si(to_si(value, source)[0], wanted)
+        shift = (source.offset - wanted.offset) / wanted.factor
+        return _linear(source.factor / wanted.factor, shift), source.symbol, wanted.symbol
     of_source, of_wanted = (_find(found.symbol)[1] for found in (source, wanted))
     if _in_seconds(of_source) != _in_seconds(of_wanted):
         raise DataError(
@@ -84,7 +127,8 @@ def convert(value: float, unit: str | Unit, target: str | Unit) -> float:
             advice="Choose a unit of the same dimension.",
         )
     years = of_source.powers.get("year", 0) - of_wanted.powers.get("year", 0)
-    return value * float(of_source.factor / of_wanted.factor * Fraction(_SECONDS_PER_YEAR) ** years)
+    factor = of_source.factor / of_wanted.factor * Fraction(_SECONDS_PER_YEAR) ** years
+    return _linear(factor, Fraction(0)), source.symbol, wanted.symbol
 
 
 def known_units() -> list[Unit]:
@@ -111,11 +155,17 @@ def _known(unit: str | Unit) -> Unit:
     return unit if isinstance(unit, Unit) else require(unit)
 
 
-@lru_cache(maxsize=4096)
-def _whole_inverse(factor: float) -> float:
-    """n where the factor is 1/n for a whole n above 1, else 0."""
-    inverse = round(1 / factor)
-    return float(inverse) if inverse > 1 and 1 / inverse == factor else 0.0
+def _linear(factor: Fraction, offset: Fraction) -> Conversion:
+    """value * factor + offset over one denominator."""
+    divisor = math.lcm(factor.denominator, offset.denominator)
+    return Conversion(int(factor * divisor), int(offset * divisor), divisor)
+
+
+def _finite(conversion: Conversion, value: float, symbol: str, wanted: str) -> float:
+    result = conversion(value)
+    if not math.isfinite(result):
+        raise DataError(f"{value} {symbol} is too large a number once in {wanted}.", advice="Correct the number.")
+    return result
 
 
 @lru_cache(maxsize=4096)
@@ -125,15 +175,15 @@ def _find(name: str) -> tuple[Unit, Measure]:
     row = table.find(name)
     if row is not None:
         measure = table.measure(row)
-        return Unit(row.symbol, row.si_unit, float(measure.factor), float(row.offset), row.dimension), measure
+        return Unit(row.symbol, row.si_unit, measure.factor, row.offset, row.dimension), measure
     measure = read_expression(name, table.find_measure)
     factor = measure.factor
-    if not 1e-300 < factor < 1e300:  # as a float it would be 0 or infinite
+    if not 1e-300 < factor < 1e300:  # nearly every number would become 0 or infinite
         raise NotAUnit(name)
     reference = table.reference_of(measure)
     si_unit = reference.symbol if reference else power_text(measure.powers)
     dimension = reference.dimension if reference else f"in {si_unit}"
-    return Unit(" ".join(name.split()), si_unit, float(factor), 0.0, dimension), measure
+    return Unit(" ".join(name.split()), si_unit, factor, Fraction(0), dimension), measure
 
 
 def _in_seconds(measure: Measure) -> dict[str, int]:
