@@ -12,7 +12,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.audit_quality import quality
 from benchmarks.corrupted_copy import SHARE, corrupted
@@ -20,14 +19,12 @@ from hynt.auditing.auditing import Audit, carried_out
 from hynt.auditing.judges import SilentAudit
 from hynt.auditing.plan import plan_audit
 from hynt.evaluation.questions import position_group
+from hynt.graph.arrays import Floats, Ids
 from hynt.graph.components import NUMBER_KIND
 from hynt.graph.storage import load_graph
 from hynt.interruption import Stopper
 from hynt.training.resolve_settings import Wishes
 from hynt.training.run import chosen_device
-
-Floats = NDArray[np.float64]
-Ids = NDArray[np.int64]
 
 
 def ways(audit: Audit) -> dict[str, Floats]:

@@ -30,14 +30,13 @@ from hynt.auditing.auditing import Audit, carried_out
 from hynt.auditing.judges import SilentAudit
 from hynt.auditing.plan import AuditPlan, plan_audit
 from hynt.config import with_overrides
+from hynt.graph.arrays import Floats
 from hynt.graph.storage import load_graph
 from hynt.interruption import Stopper
 from hynt.runs.hashed_files import INDEX_NAME
 from hynt.runs.progress import EpochRecord
 from hynt.training.resolve_settings import Wishes
 from hynt.training.run import chosen_device, start, train
-
-Floats = NDArray[np.float64]
 
 _TIMED_EPOCHS = 6
 _FOR_TRAINING = 0.8

@@ -35,8 +35,7 @@ from benchmarks.naive_reference import NaiveHynt, facts_as_lists, naive_steps, n
 from benchmarks.training_problems import Problem, like_hn_yg, like_wd50k, settings
 from hynt.batches.components import Masking
 from hynt.batches.fact_tensors import FactTensors
-from hynt.models.hynt import Hynt
-from hynt.models.hynt_settings import HyntSettings
+from hynt.models.hynt import Hynt, HyntSettings
 from hynt.objectives.losses import LossSettings
 from hynt.objectives.masked_facts import MaskedFacts
 from hynt.runs.settings import Optimiser

@@ -32,8 +32,7 @@ def skip_speed(path: Path, entities: Path, total: int) -> float:
     """MB/s of decompressed JSON that a core reads and skips when 1 % of the entities are kept."""
     from hynt.creation.parts import cut
     from hynt.creation.selection import Selection, read_ids
-    from hynt.creation.sources.registry import get_source
-    from hynt.creation.sources.source import ParseSettings
+    from hynt.creation.sources.source import ParseSettings, get_source
     from hynt.creation.tasks import Task
 
     kind = get_source("wikidata")
@@ -46,7 +45,7 @@ def skip_speed(path: Path, entities: Path, total: int) -> float:
 
 def unpack_speed(path: Path, total: int) -> float:
     """MB/s of decompressed bytes a core, and nothing else done."""
-    from hynt.creation.decompression import DumpStream
+    from hynt.creation.reading import DumpStream
 
     stream = DumpStream(path, threads=1)
     start = time.process_time()

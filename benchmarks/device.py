@@ -97,7 +97,7 @@ def main() -> None:
 
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     from benchmarks.device_measures import Bench, say
-    from hynt.runs.environment import describe_environment
+    from hynt.runs.run_folder import describe_environment
     from hynt.training.run import chosen_device
 
     device = chosen_device(given.device)

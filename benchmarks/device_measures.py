@@ -19,7 +19,7 @@ from hynt.evaluation.results import by_scope
 from hynt.graph.storage import load_graph
 from hynt.runs.opening import load_run, new_model
 from hynt.runs.training_data import fit_scaling, training_data
-from hynt.training.epoch_source import EpochSource
+from hynt.training.epochs import EpochSource
 from hynt.training.optimisation import Optimisation
 from hynt.training.phases import phases_for, runner_for
 from hynt.training.resolve_settings import Wishes, settings_for

@@ -35,15 +35,14 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from benchmarks.large_vocabulary import generated_facts
-    from hynt.asking.best_candidates import best_candidates
+    from hynt.asking.answering import best_candidates
     from hynt.batches.buckets import layout_of
     from hynt.batches.masking import hide
     from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
     from hynt.evaluation.evaluator import scoring_conditions
     from hynt.evaluation.ranks import KnownSlots, tally
     from hynt.models.contract import EntityRange
-    from hynt.models.hynt import Hynt
-    from hynt.models.hynt_settings import HyntSettings
+    from hynt.models.hynt import Hynt, HyntSettings
     from hynt.runs.scoring import ReadTile
 
     device, entities = torch.device(given.device), int(given.point)

@@ -75,8 +75,7 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from hynt.batches.components import Masking
-    from hynt.models.hynt import Hynt
-    from hynt.models.hynt_settings import HyntSettings
+    from hynt.models.hynt import Hynt, HyntSettings
     from hynt.objectives.losses import LossSettings
     from hynt.objectives.masked_facts import MaskedFacts
     from hynt.objectives.streams import trainable

@@ -204,7 +204,7 @@ def main() -> None:
 
 def _run_all(given: argparse.Namespace, place: Path) -> None:
     from hynt.comparison.comparing import model_names
-    from hynt.runs.environment import describe_environment
+    from hynt.runs.run_folder import describe_environment
     from hynt.training.run import chosen_device
 
     name = "generated" if given.generated is not None else Path(given.graph).name

@@ -17,8 +17,7 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.models.hynt import Hynt
-from hynt.models.hynt_settings import HyntSettings
+from hynt.models.hynt import Hynt, HyntSettings
 
 _LAYER_NAMES = {
     "self_attn.in_proj_weight": "projection.weight",

@@ -30,7 +30,7 @@ from hynt.reporting.chart_style import picture
 from hynt.reporting.explanation_chart import explanation_figure
 from hynt.reporting.trend_chart import trend_figure
 from hynt.reporting.trend_table import trend_csv
-from hynt.runs.environment import describe_environment
+from hynt.runs.run_folder import describe_environment
 from hynt.trends.trends import Trend, trend
 
 FIGURES = {

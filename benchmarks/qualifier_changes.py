@@ -13,20 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hynt.asking.asked_facts import AskedFacts
 from hynt.asking.candidate_masks import AllowedAnswers
+from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import Predictor
+from hynt.graph.arrays import Floats, Ids
 from hynt.graph.components import ENTITY_KIND, HEAD, TAIL
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.sentences import Sentences
 
 AT_ONCE = 8192
 HELD_OUT = ("valid", "test")
-
-Ids = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

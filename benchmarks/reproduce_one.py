@@ -87,7 +87,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     from benchmarks.reproduce_search import grid_changes, searched
     from hynt.comparison.trial import Place, Trial, run_trial, training_clock, trivial_rows
     from hynt.graph.storage import load_graph
-    from hynt.runs.environment import describe_environment
+    from hynt.runs.run_folder import describe_environment
     from hynt.training.presets import GRIDS
     from hynt.training.run import chosen_device
 

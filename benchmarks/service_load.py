@@ -142,7 +142,7 @@ async def pressed(ask: Ask, clients: int, seconds: float) -> dict[str, Any]:
 async def at_the_queue(run: Path, questions: list[dict[str, Any]], clients: int, batching: bool, seconds: float) -> Any:
     """The model queue in this process."""
     from hynt.asking.predictor import load
-    from hynt.service.inference.engine import ThreadEngine
+    from hynt.service.inference.answering import ThreadEngine
     from hynt.service.inference.question_queue import QuestionQueue
     from hynt.service.settings import ServiceSettings
 

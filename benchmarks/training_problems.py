@@ -11,7 +11,7 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Relation, Vocabulary
-from hynt.models.hynt_settings import HyntSettings
+from hynt.models.hynt import HyntSettings
 
 
 @dataclass(frozen=True)

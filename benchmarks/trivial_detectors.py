@@ -8,12 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.auditing.decoys import place_keys
+from hynt.auditing.relation_scores import place_keys
+from hynt.graph.arrays import Floats
 from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, RELATION_KIND, Components, components
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-
-Floats = NDArray[np.float64]
 
 
 def trivial_scores(graph: KnowledgeGraph) -> dict[str, Floats]:

@@ -9,7 +9,7 @@ import tomllib
 import pytest
 
 import hynt
-from hynt.cli import failures
+from hynt.cli import application as failures
 from hynt.errors import DataError, UsageError
 from tests.conftest import ROOT
 

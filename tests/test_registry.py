@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hynt.errors import UsageError
-from hynt.registry import Registry
+from hynt.names import Registry
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 
 class Stopper:
@@ -37,3 +38,25 @@ def stopping_on_signals() -> Iterator[Stopper]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+# A polite end (`kill`, a closing terminal, a job scheduler's time limit) cleans up as Ctrl-C does.
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Within the block, a termination signal raises KeyboardInterrupt, so that half-written folders are removed."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set signal handlers
+        yield
+        return
+
+    def stop(number: int, frame: Any) -> None:  # noqa: ARG001 - the signature of a signal handler
+        raise KeyboardInterrupt
+
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {name: signal.signal(getattr(signal, name), stop) for name in names}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)

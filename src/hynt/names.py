@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from typing import Generic, TypeVar
+
+from hynt.errors import UsageError
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -21,3 +24,50 @@ def advice_on(name: str, known: Iterable[str], prefix: str = "") -> str:
     listed = f"Known here: {', '.join(names)}." if names else "Nothing is known here."
     match = nearest(name, names)
     return listed if match is None else f"Did you mean {prefix}{match}? {listed}"
+
+
+# Named things in one visible place: formats, models, presets.
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Names and what they stand for, in the order they were added.
+
+    It refuses a name it already has, because two things under one name would make a run depend on import order; and an
+    unknown name is answered with the nearest one and the whole list.
+    """
+
+    def __init__(self, kind: str) -> None:
+        """`kind` is the singular word for what is kept here ("format", "model"); errors use it."""
+        self.kind = kind
+        self._things: dict[str, T] = {}
+
+    def add(self, name: str, thing: T) -> T:
+        """Keeps `thing` under `name` and gives it back."""
+        if name in self._things:
+            raise ValueError(f"a {self.kind} named {name!r} is already registered: {self._things[name]!r}")
+        self._things[name] = thing
+        return thing
+
+    def get(self, name: str) -> T:
+        """What `name` stands for; an unknown name is a `UsageError` that lists what is known."""
+        if name not in self._things:
+            raise UsageError(f"unknown {self.kind} {name!r}", advice=advice_on(name, self._things))
+        return self._things[name]
+
+    def items(self) -> Iterator[tuple[str, T]]:
+        """Names with what they stand for, in order."""
+        return iter(self._things.items())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._things
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._things)
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    def __repr__(self) -> str:
+        return f"Registry({self.kind!r}: {', '.join(self._things)})"

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from hynt import number
-from hynt.asking import best_candidates as best
+from hynt.asking import answering as best
 from hynt.asking.candidate_rules import Candidates, candidates_for
 from hynt.asking.predictor import load
 from hynt.asking.question import ask

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from hynt import number
 from hynt.formats.from_python import graph_from_facts
-from hynt.runs.stored_literals import _Spellings
+from hynt.runs.scoring import _Spellings
 
 
 def test_the_first_spelling_under_the_same_relation_is_taken():

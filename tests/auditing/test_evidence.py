@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from hynt.auditing.decoys import Places
 from hynt.auditing.judges import joined_sharpness
 from hynt.auditing.judging import Judge
 from hynt.auditing.plan import wide_relations
-from hynt.auditing.suspicion import evidence, of_facts
+from hynt.auditing.relation_scores import Places
+from hynt.auditing.verdicts import evidence, of_facts
 from hynt.evaluation.evaluator import Evaluator
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.components import components

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hynt.auditing.clip_outliers import edges, pulled_in
-from hynt.auditing.plan import plan_audit
+from hynt.auditing.plan import edges, plan_audit, pulled_in
 from hynt.formats.from_python import graph_from_facts
 
 

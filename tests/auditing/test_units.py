@@ -12,9 +12,8 @@ import torch
 from hynt import number
 from hynt.auditing import relation_scores as placed_candidates
 from hynt.auditing.auditing import audit
-from hynt.auditing.decoys import Places, relation_sorts
 from hynt.auditing.judging import Judge
-from hynt.auditing.relation_scores import RelationScores
+from hynt.auditing.relation_scores import Places, RelationScores, relation_sorts
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.components import RELATION, components
 from hynt.graph.fact import DATE_UNIT

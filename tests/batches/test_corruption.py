@@ -9,10 +9,8 @@ import pytest
 import torch
 
 from hynt.batches.buckets import layout_of
-from hynt.batches.corruption import Corrupter, Corruption, value_at
-from hynt.batches.filling import fill
-from hynt.batches.known_facts import Exchange, KnownFacts
-from hynt.batches.masking import hide
+from hynt.batches.corruption import Corrupter, Corruption, Exchange, KnownFacts, value_at
+from hynt.batches.masking import fill, hide
 from hynt.models.example_facts import example_facts
 
 FACTS = example_facts(literals=True)

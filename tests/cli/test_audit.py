@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from hynt.cli.audit_progress import AuditProgress
+from hynt.cli.progress import AuditProgress
 from hynt.graph.storage import save_graph
 from hynt.runs.progress import EpochRecord
 from hynt.training.run import start, train

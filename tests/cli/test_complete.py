@@ -10,7 +10,7 @@ import pyarrow.parquet as parquet
 import pytest
 import torch
 
-from hynt.cli.completion_progress import CompletionProgress
+from hynt.cli.progress import CompletionProgress
 from hynt.completion import completing
 from hynt.completion.batches import BatchAnswers
 from tests.cli.conftest import leftovers

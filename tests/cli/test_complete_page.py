@@ -8,7 +8,7 @@ import shlex
 import pyarrow.parquet as parquet
 import pytest
 
-from hynt.completion.columns import ANSWER_SCHEMA
+from hynt.completion.batches import ANSWER_SCHEMA
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "completing.md").read_text(encoding="utf-8")

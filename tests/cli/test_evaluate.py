@@ -9,7 +9,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from hynt.cli.evaluation_tables import _comparison
+from hynt.cli.evaluate import _comparison
 from hynt.training.run import start, train
 from tests.training.small_graph import small_graph, tiny_settings
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hynt.cli.interruption import interruptible
+from hynt.interruption import interruptible
 from tests.cli.conftest import leftovers
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from hynt.cli.option_groups import with_option_groups
+from hynt.cli.options import with_option_groups
 
 
 @dataclass(frozen=True)

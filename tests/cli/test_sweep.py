@@ -9,7 +9,7 @@ import tomllib
 import pytest
 import torch
 
-from hynt.cli.sweep_progress import SweepProgress
+from hynt.cli.sweep import SweepProgress
 from hynt.graph.storage import save_graph
 from hynt.runs.run_folder import RunFolder
 from hynt.sweeping.space import shipped, space_from

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from hynt.cli.training_progress import TrainingProgress, duration
+from hynt.cli.progress import TrainingProgress, duration
 from hynt.graph.storage import save_graph
 from hynt.runs.progress import EpochRecord
 from hynt.runs.run_folder import RunFolder

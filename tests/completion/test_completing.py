@@ -15,10 +15,8 @@ import pytest
 
 from hynt.asking.predictor import load
 from hynt.completion import completing
-from hynt.completion.ahead import ahead
-from hynt.completion.batches import BatchAnswers, Wanted
-from hynt.completion.columns import ANSWER_SCHEMA
-from hynt.completion.completing import complete
+from hynt.completion.batches import ANSWER_SCHEMA, BatchAnswers, Wanted
+from hynt.completion.completing import ahead, complete
 from hynt.completion.question_files import open_questions
 from hynt.errors import UsageError
 from hynt.training.run import start, train

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from hynt.asking.asked_facts import AskedFacts
+from hynt.asking.columns import AskedFacts
 from hynt.asking.number_relations import within_reach
 from hynt.asking.question import ask
 from hynt.completion.encoding import QuestionEncoder

@@ -11,8 +11,7 @@ import pytest
 from benchmarks.missing_quality import by_probability, table
 from hynt.asking.predictor import load
 from hynt.completion import missing_questions
-from hynt.completion.missing_answers import ProposalAnswers
-from hynt.completion.missing_facts import Proposing, propose
+from hynt.completion.missing_facts import ProposalAnswers, Proposing, propose
 from hynt.completion.missing_proposals import PROPOSAL_SCHEMA
 from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts

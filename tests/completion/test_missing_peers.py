@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from hynt import number
-from hynt.completion.missing_peers import FEWEST_PEERS, Peers
-from hynt.completion.missing_tails import FittingTails
-from hynt.completion.missing_usual import usual_qualifiers
+from hynt.completion.missing_facts import FittingTails
+from hynt.completion.missing_questions import FEWEST_PEERS, Peers, usual_qualifiers
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import concatenate

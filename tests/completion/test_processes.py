@@ -6,9 +6,8 @@ import pytest
 
 from hynt.asking.predictor import load
 from hynt.completion import completing
-from hynt.completion.batches import Wanted
+from hynt.completion.batches import Wanted, assist
 from hynt.completion.completing import complete
-from hynt.completion.processes import assist
 from tests.completion.test_completing import GOOD, jsonl
 from tests.distributed.processes import together
 

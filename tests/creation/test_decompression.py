@@ -9,7 +9,7 @@ import random
 import pytest
 import zstandard
 
-from hynt.creation.decompression import DumpStream, is_compressed
+from hynt.creation.reading import DumpStream, is_compressed
 from hynt.errors import DataError
 
 RANDOM = random.Random(7)

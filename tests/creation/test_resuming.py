@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hynt.creation import blocks
+from hynt.creation import reading as blocks
 from hynt.creation.building import create_graph
 from hynt.creation.options import CreationOptions, EngineOptions
 from hynt.errors import DataError, UsageError

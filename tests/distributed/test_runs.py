@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from hynt.distributed.worker_group import Alone, JobEnded
 from hynt.errors import DataError
 from hynt.evaluation.evaluator import Evaluator
-from hynt.evaluation.question_file import write_questions
+from hynt.evaluation.results import write_questions
 from hynt.interruption import Stopper
 from hynt.runs.graph_identity import fingerprints
 from hynt.runs.opening import load_run

@@ -12,8 +12,7 @@ from hynt.evaluation import evaluation_pass as sitting
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.results import columns
 from hynt.models.contract import EVERYWHERE, Position, Task
-from hynt.models.hynt import Hynt
-from hynt.models.hynt_settings import HyntSettings
+from hynt.models.hynt import Hynt, HyntSettings
 from tests.evaluation.scripted_model import ScriptedModel, asked, random_graph, scaling_of, scripted_code
 from tests.oracle.plain_facts import component
 from tests.oracle.ranking_oracle import known_answers, metrics, rank

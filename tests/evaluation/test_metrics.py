@@ -11,19 +11,21 @@ import pyarrow.parquet as parquet
 import pytest
 
 from hynt.errors import UsageError
-from hynt.evaluation.bootstrap import fact_sums, interval, intervals
-from hynt.evaluation.breakdowns import (
+from hynt.evaluation.bootstrap import compare, fact_sums, interval, intervals
+from hynt.evaluation.metrics import number_metrics, ranking_metrics
+from hynt.evaluation.questions import checked_tasks
+from hynt.evaluation.results import (
+    Evaluation,
+    NumberQuestions,
+    RankedQuestions,
     by_entity_frequency,
     by_position,
     by_qualifier_count,
     by_relation,
+    columns,
     entity_frequency,
+    write_questions,
 )
-from hynt.evaluation.comparison import compare
-from hynt.evaluation.metrics import number_metrics, ranking_metrics
-from hynt.evaluation.question_file import write_questions
-from hynt.evaluation.questions import checked_tasks
-from hynt.evaluation.results import Evaluation, NumberQuestions, RankedQuestions, columns
 from hynt.graph.vocabulary import Relation, Vocabulary
 from tests.oracle.plain_facts import table_of
 from tests.oracle.ranking_oracle import metrics

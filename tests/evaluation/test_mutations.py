@@ -22,11 +22,11 @@ MUTANTS = [
     ("evaluation/ranks.py", "+ flat - before]", "+ flat]"),
     ("evaluation/metrics.py", "1.0 + better + half", "better + half"),
     ("evaluation/metrics.py", "ties // 2 if", "(ties + 1) // 2 if"),
-    ("graph/question_keys.py", "[table.qualifier_owner()] - pair", "[table.qualifier_owner()]"),
-    ("graph/question_keys.py", "_triplet(hole, relation, tail) + pairs", "_triplet(hole, relation, tail)"),
-    ("graph/question_keys.py", "_triplet(head, relation, hole) + pairs", "_triplet(head, relation, tail) + pairs"),
-    ("graph/question_keys.py", "rest + _pair(qualifier, hole)", "rest + _pair(qualifier, value)"),
-    ("graph/question_keys.py", "lanes[is_number] = number_hashes(number[is_number])", "pass"),
+    ("graph/content_hash.py", "[table.qualifier_owner()] - pair", "[table.qualifier_owner()]"),
+    ("graph/content_hash.py", "_triplet(hole, relation, tail) + pairs", "_triplet(hole, relation, tail)"),
+    ("graph/content_hash.py", "_triplet(head, relation, hole) + pairs", "_triplet(head, relation, tail) + pairs"),
+    ("graph/content_hash.py", "rest + _pair(qualifier, hole)", "rest + _pair(qualifier, value)"),
+    ("graph/content_hash.py", "lanes[is_number] = number_hashes(number[is_number])", "pass"),
     ("graph/known_answers.py", "offsets[at + 1], 0) - starts", "offsets[at + 1], 0) - starts - 1"),
     ("graph/known_answers.py", "distinct[1:] |= answers[1:] != answers[:-1]", "pass"),
 ]
@@ -34,7 +34,7 @@ MUTANTS = [
 USERS = {
     "evaluation/ranks.py": {"tally": [test_ranks], "KnownSlots": [test_ranks]},
     "evaluation/metrics.py": {"ranks": [test_ranks]},
-    "graph/question_keys.py": {"question_keys": [test_ranks, sys.modules["hynt.graph.known_answers"]]},
+    "graph/content_hash.py": {"question_keys": [test_ranks, sys.modules["hynt.graph.known_answers"]]},
     "graph/known_answers.py": {"KnownAnswers": [test_ranks]},
 }
 

@@ -8,8 +8,8 @@ import torch
 
 from hynt.batches.buckets import bucket_capacity, layout_of
 from hynt.batches.masking import hide
-from hynt.explanation.attention_weights import attention_weights
-from hynt.models.hynt_settings import HyntSettings
+from hynt.explanation.explanations import attention_weights
+from hynt.models.hynt import HyntSettings
 from tests.models.small_models import FORMS, SMALL, facts_of, small_model
 
 LENGTHS = [0, 1, 2, 3, 5]

@@ -17,8 +17,7 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masking import hide
 from hynt.errors import DataError, UsageError
 from hynt.exporting import onnx_file
-from hynt.exporting.onnx_file import EXPORTABLE, export_onnx
-from hynt.exporting.scoring_module import Inputs, ScoringModule
+from hynt.exporting.onnx_file import EXPORTABLE, Inputs, ScoringModule, export_onnx
 from hynt.models.contract import Entities, Number, Relations
 from hynt.models.registry import MODELS
 from hynt.runs.opening import load_run

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from hynt.formats.format import ReadOptions
+from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.registry import get_format
-from hynt.formats.report import ReadReport
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier
 from hynt.graph.units.dates import decimal_year, format_date
 

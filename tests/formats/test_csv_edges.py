@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.errors import DataError, UsageError
-from hynt.formats.csv_records import csv_records
-from hynt.formats.report import ReadReport
+from hynt.formats.csv_edges import csv_records
+from hynt.formats.format import ReadReport
 from hynt.graph.fact import Fact, Number, Qualifier
 from tests.formats.graphs import mutated, names, read_file
 

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from hynt.errors import DataError
-from hynt.formats.format import ReadOptions
+from hynt.formats.format import PROBLEMS_SHOWN, ReadOptions, ReadReport
 from hynt.formats.jsonl import write_fact
 from hynt.formats.names import check_writable
 from hynt.formats.registry import get_format
-from hynt.formats.report import PROBLEMS_SHOWN, ReadReport
 from hynt.graph.fact import Fact, Number, Qualifier
 from tests.formats.graphs import read_text
 

@@ -7,9 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hynt.errors import DataError
-from hynt.formats.hynt import write_fact
+from hynt.formats.hynt import read_token, write_fact, write_token
 from hynt.formats.importing import ImportOptions, read_graph
-from hynt.formats.literals import read_token, write_token
 from hynt.formats.registry import get_format
 from hynt.graph.fact import Fact, Number, Qualifier
 from hynt.graph.units.dates import decimal_year

@@ -12,9 +12,8 @@ import pytest
 import zstandard
 
 from hynt.errors import DataError
-from hynt.formats.format import ReadOptions
+from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.opening import open_bytes, text_lines
-from hynt.formats.report import ReadReport
 
 TEXT = b"".join(b"line %d\n" % number for number in range(300_000))
 

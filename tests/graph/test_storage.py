@@ -16,7 +16,7 @@ from hynt.errors import DataError, UsageError
 from hynt.graph import storage
 from hynt.graph.assembly import Assembler
 from hynt.graph.fact import fact
-from hynt.graph.manifest import Manifest
+from hynt.graph.knowledge_graph import Manifest
 from hynt.graph.storage import load_graph, save_assembly, save_graph
 from hynt.graph.vocabulary import Entity
 from tests.graph.fact_strategies import facts

@@ -9,8 +9,8 @@ from torch import nn
 from hynt.kernels.attention import attend_tiles
 from hynt.kernels.dropout import Dropout, kept
 from hynt.kernels.dropout_kernel import HashedDropout
-from hynt.models.layers import attention as attention_file
-from hynt.models.layers.attention import Group, attend_groups
+from hynt.models.layers import transformer as attention_file
+from hynt.models.layers.transformer import Group, attend_groups
 from hynt.objectives.losses import smoothed_cross_entropy
 from hynt.objectives.whole_softmax import whole_cross_entropy
 from hynt.runs.settings import Optimiser

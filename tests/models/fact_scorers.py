@@ -7,8 +7,7 @@ from dataclasses import replace
 import torch
 
 from hynt.batches.buckets import layout_of
-from hynt.batches.filling import fill
-from hynt.batches.masking import hide
+from hynt.batches.masking import fill, hide
 from hynt.config import from_mapping
 from hynt.models.registry import MODELS
 from tests.models.small_models import facts_of

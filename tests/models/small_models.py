@@ -6,8 +6,7 @@ import torch
 
 from hynt.batches.fact_tensors import FactTensors, distinct_literals
 from hynt.batches.number_scaling import NumberScaling
-from hynt.models.hynt import Hynt
-from hynt.models.hynt_settings import HyntSettings, as_released
+from hynt.models.hynt import Hynt, HyntSettings, as_released
 from tests.batches.random_graphs import VOCABULARY, random_table
 
 SMALL = {

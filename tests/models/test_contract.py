@@ -9,8 +9,7 @@ from hynt.config import from_mapping
 from hynt.errors import UsageError
 from hynt.models.checking import ContractError, check_model
 from hynt.models.contract import EVERYWHERE, Model, Number, Part, Position, Question, Task, position_of
-from hynt.models.hynt import Hynt
-from hynt.models.hynt_settings import HyntSettings
+from hynt.models.hynt import Hynt, HyntSettings
 from hynt.models.registry import MODELS, build
 from hynt.training.presets import PRESETS
 from tests.models.small_models import FORMS, SMALL, facts_of

@@ -7,8 +7,7 @@ import torch
 
 from hynt.batches.buckets import layout_of
 from hynt.batches.corruption import Corruption
-from hynt.batches.filling import fill
-from hynt.batches.masking import hide
+from hynt.batches.masking import fill, hide
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
 from hynt.models.contract import Entities, Number, Relations, Tokens

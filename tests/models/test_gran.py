@@ -13,11 +13,12 @@ from hynt.batches.components import Masking
 from hynt.batches.masking import hide
 from hynt.evaluation.evaluator import evaluate
 from hynt.models.contract import Entities, Number, Relations, Tokens
-from hynt.models.gran import Gran, GranSettings
-from hynt.models.layers.edge_attention import (
+from hynt.models.gran import (
     EdgeLayer,
     Edges,
     FactNodes,
+    Gran,
+    GranSettings,
     attended,
     attended_written_out,
     edge_labels,

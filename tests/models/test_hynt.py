@@ -13,10 +13,8 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
 from hynt.batches.masking import hide
 from hynt.models.contract import Entities, Number, Relations, Tokens
-from hynt.models.hynt import Hynt
-from hynt.models.hynt_settings import HyntSettings, as_released
-from hynt.models.layers.attention import Group
-from hynt.models.layers.transformer import Transformer, TransformerLayer
+from hynt.models.hynt import Hynt, HyntSettings, as_released
+from hynt.models.layers.transformer import Group, Transformer, TransformerLayer
 from hynt.objectives.losses import LossSettings, joint_loss, masked_fact_losses
 from tests.models.small_models import FORMS, SMALL, facts_of, small_model
 

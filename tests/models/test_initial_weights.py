@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from hynt.batches.fact_tensors import Sizes
-from hynt.models.hynt import Hynt
-from hynt.models.hynt_settings import HyntSettings
-from hynt.models.layers.initial_weights import linear, position_vectors, table
+from hynt.models.hynt import Hynt, HyntSettings
+from hynt.models.layers.transformer import linear, position_vectors, table
 
 
 def _fills(weights: torch.Tensor, bound: float) -> None:

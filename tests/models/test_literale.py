@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from hynt.errors import UsageError
-from hynt.models.layers.literal_gate import LiteralGate
-from hynt.models.literale import Literale, LiteraleSettings
+from hynt.models.literale import Literale, LiteraleSettings, LiteralGate
 from hynt.models.registry import build
 from tests.models.triples import facts_from, first_losses, heads, numbers, only, tails, tiny_facts, trainable_count
 

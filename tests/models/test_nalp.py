@@ -8,9 +8,8 @@ import torch.nn.functional as functional
 
 from hynt.batches.corruption import Corruption
 from hynt.batches.fact_tensors import Sizes
-from hynt.models.layers.masked_batch_norm import MaskedBatchNorm
 from hynt.models.layers.pair_pooling import lowest_features
-from hynt.models.layers.relatedness import Relatedness
+from hynt.models.layers.relatedness import MaskedBatchNorm, Relatedness
 from hynt.models.nalp import Nalp, NalpSettings
 from tests.models.fact_scorers import FACTS, model_for, whole, with_qualifiers
 from tests.models.first_steps import trained

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from hynt.models.contract import Tokens
-from hynt.models.layers.composite_relations import CompositeRelations
-from hynt.models.ram import FLOOR, _product
+from hynt.models.ram import FLOOR, CompositeRelations, _product
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.phases import phases_for

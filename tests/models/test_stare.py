@@ -14,8 +14,7 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
 from hynt.models.contract import Entities, Tokens
-from hynt.models.layers.star_graph import StarGraph, composed
-from hynt.models.stare import Stare, StareSettings
+from hynt.models.stare import Stare, StareSettings, StarGraph, composed
 from tests.models.first_steps import trained
 from tests.models.small_models import facts_of
 from tests.training.small_graph import forty_facts, small_graph

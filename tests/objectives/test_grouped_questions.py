@@ -14,8 +14,8 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.question_groups import Grouping, QuestionGroups
 from hynt.formats.from_python import graph_from_facts
 from hynt.models.contract import Entities, Question
-from hynt.objectives.binary_loss import TrueAnswers, binary_loss, true_answers
 from hynt.objectives.grouped_questions import GroupedQuestions
+from hynt.objectives.losses import TrueAnswers, binary_loss, true_answers
 from tests.models.small_models import facts_of
 from tests.training.small_graph import small_graph
 

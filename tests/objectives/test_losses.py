@@ -11,8 +11,7 @@ from hynt.batches.epoch_plan import EpochPlanner, Step
 from hynt.batches.masked_batch import Task
 from hynt.batches.masking import hide
 from hynt.models.contract import Entities, Number, Relations, Tokens
-from hynt.models.hynt import Hynt
-from hynt.models.hynt_settings import HyntSettings
+from hynt.models.hynt import Hynt, HyntSettings
 from hynt.objectives.losses import (
     LossPart,
     LossSettings,

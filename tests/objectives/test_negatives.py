@@ -11,8 +11,7 @@ import torch.nn.functional as functional
 from torch import nn
 
 from hynt.batches.corruption import Corruption
-from hynt.batches.filling import fill
-from hynt.batches.masking import hide
+from hynt.batches.masking import fill, hide
 from hynt.models.example_facts import example_facts
 from hynt.objectives.negatives import FactScorer, NegativeFacts, logistic_loss, softmax_loss
 

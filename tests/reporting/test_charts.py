@@ -13,15 +13,18 @@ from hypothesis import strategies as st
 from hynt.graph.fact import DATE_UNIT
 from hynt.reporting.charts_svg import Axis, plot_area, round_steps, share_bar, tick_text
 from hynt.reporting.charts_svg_plots import (
+    KnownPoint,
     Marked,
+    TrendDrawing,
+    TrendPoint,
     coverage_chart,
     curve_chart,
     distribution,
     interval_chart,
     reliability_chart,
     spread_chart,
+    trend_chart,
 )
-from hynt.reporting.charts_svg_trend import KnownPoint, TrendDrawing, TrendPoint, trend_chart
 from hynt.reporting.page_html import Markup, element, html, joined, shown
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from hynt.asking.answers import Answers, NumberAnswer, RankedAnswer
-from hynt.explanation.attention_weights import AttentionWeights
-from hynt.explanation.explanations import Explained, Explanation, Influence
+from hynt.explanation.explanations import AttentionWeights, Explained, Explanation, Influence
 from hynt.reporting.chart_style import picture
 from hynt.reporting.explanation_chart import MOST_PARTS, explanation_figure
 

@@ -9,8 +9,7 @@ import pytest
 from hynt.graph.entity_facts import facts_of
 from hynt.graph.fact import Number, fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.reporting.neighbourhood import PICTURED_FACTS, draw_neighbourhood
-from hynt.reporting.neighbourhood_layout import Box, Layout, laid_out
+from hynt.reporting.neighbourhood import PICTURED_FACTS, Box, Layout, draw_neighbourhood, laid_out
 from tests.graph.small_graphs import assembled
 
 

@@ -123,8 +123,7 @@ def plain_site(graph) -> Iterator[Site]:
 @contextlib.contextmanager
 def in_thread(graph, engine, **changes) -> Iterator[Site]:
     from hynt.service.front import Front
-    from hynt.service.http.listening import listening_socket
-    from hynt.service.http.server import Service
+    from hynt.service.http.server import Service, listening_socket
     from hynt.service.settings import ServiceSettings
 
     settings = replace(ServiceSettings(Path("unused"), port=0, grace=2.0), **changes)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from hynt.errors import UsageError
 from hynt.graph.lookup import NameLookup
-from hynt.service.indexed_names import IndexedNames
-from hynt.service.name_search import MATCHES, NameSearch, folded
+from hynt.service.name_search import MATCHES, IndexedNames, NameSearch, folded
 
 
 def slow_kind(name: str, query: str) -> str | None:

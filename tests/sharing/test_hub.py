@@ -12,8 +12,7 @@ from huggingface_hub import constants
 from hynt.errors import DataError, UsageError
 from hynt.sharing.bundle import CARD, LIST
 from hynt.sharing.hub import Repository
-from hynt.sharing.pulling import pull
-from hynt.sharing.pushing import push
+from hynt.sharing.push_and_pull import pull, push
 from tests.sharing.hub_server import TOKEN, hub_on_loopback
 from tests.training.small_graph import contents
 

@@ -17,8 +17,7 @@ from hynt.runs.hashed_files import index_text
 from hynt.runs.run_folder import RunFolder
 from hynt.sharing.bundle import CARD, LIST
 from hynt.sharing.model_card import plain
-from hynt.sharing.pulling import pull
-from hynt.sharing.pushing import push
+from hynt.sharing.push_and_pull import pull, push
 from hynt.training.run import start, train
 from tests.training.small_graph import contents, small_graph, tiny_settings
 

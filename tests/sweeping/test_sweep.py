@@ -18,11 +18,9 @@ from hynt.graph.storage import load_graph
 from hynt.interruption import Stopper
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.progress import Interrupted
-from hynt.sweeping.blind_copy import blind_copy
-from hynt.sweeping.plan import settled
 from hynt.sweeping.space import load_space, space_from
-from hynt.sweeping.study import counting, opened, standing
-from hynt.sweeping.sweep import prepare, report, sweep
+from hynt.sweeping.study import counting, opened, settled, standing
+from hynt.sweeping.sweep import blind_copy, prepare, report, sweep
 from hynt.training.resolve_settings import Wishes, settings_for
 from tests.conftest import ROOT
 from tests.sweeping.conftest import Heard, make_plan

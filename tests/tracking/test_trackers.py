@@ -13,8 +13,7 @@ import torch
 from hynt.interruption import Stopper
 from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord
 from hynt.runs.run_folder import RunFolder
-from hynt.tracking.tracker import Tracked, flat
-from hynt.tracking.watching import trackers_named, tracking
+from hynt.tracking.trackers import Tracked, flat, trackers_named, tracking
 from hynt.training.run import Silence, start, train
 from tests.training.small_graph import small_graph, tiny_settings
 

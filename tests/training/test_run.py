@@ -15,8 +15,7 @@ from hynt.graph.storage import save_graph
 from hynt.interruption import Stopper
 from hynt.runs.opening import last_good, load_run
 from hynt.runs.progress import Interrupted
-from hynt.runs.resume import refuse_changes
-from hynt.runs.run_folder import RunFolder
+from hynt.runs.run_folder import RunFolder, refuse_changes
 from hynt.training.run import Silence, start, train
 from tests.training.small_graph import TINY, contents, forty_facts, small_graph, tiny_settings
 

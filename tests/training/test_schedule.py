@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from hynt.runs.settings import Schedule, TrainingSettings, Validation
-from hynt.training.schedule import MANY, lasting, learning_rate
+from hynt.training.optimisation import MANY, lasting, learning_rate
 
 
 @pytest.mark.parametrize("period,growth", [(5, 2), (3, 1), (1, 2), (7, 3)])

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hynt.asking.candidate_rules import Candidates
-
-Ids = NDArray[np.int64]
+from hynt.graph.arrays import Ids
 
 
 @dataclass(frozen=True, eq=False)

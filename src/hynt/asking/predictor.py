@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from hynt.asking.answering import Answering
 from hynt.asking.answers import Answers
-from hynt.asking.asked_facts import AskedFacts
 from hynt.asking.candidate_masks import AllowedAnswers
 from hynt.asking.candidate_rules import Candidates, candidates_for
+from hynt.asking.columns import AskedFacts
 from hynt.asking.embeddings import SimilarEntity, entity_vectors, similar_entities
 from hynt.asking.number_relations import within_reach
 from hynt.asking.present import Telling
 from hynt.asking.question import AskedFact, ask
-from hynt.asking.question_parts import parts_of, wishes_of
+from hynt.asking.question_forms import parts_of, wishes_of
 from hynt.asking.refusals import NO_CANDIDATE, answerable, non_finite, unanswerable
 from hynt.calibration.calibration import Calibration, calibration_of
 from hynt.errors import UsageError
@@ -35,7 +35,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.lookup import NameLookup
 from hynt.runs.opening import LoadedRun, load_run
-from hynt.runs.run_graph import whole_run
+from hynt.runs.place import whole_run
 from hynt.training.run import chosen_device
 
 LEVEL = 0.9

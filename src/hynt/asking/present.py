@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hynt.asking.answer_columns import NumberColumns, RankedColumns
 from hynt.asking.answers import Answer, Answers, KnownNumber, NumberAnswer, RankedAnswer
+from hynt.asking.columns import NumberColumns, RankedColumns
 from hynt.asking.question import AskedFact
 from hynt.calibration.calibration import Calibration
 from hynt.graph.components import ENTITY_KIND, KIND_NAMES, RELATION_KIND

@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 
 from hynt.errors import DataError, UsageError
 from hynt.evaluation.questions import POSITION_GROUPS, position_group
+from hynt.graph.arrays import Ids
 from hynt.graph.components import ENTITY_KIND, KIND_NAMES, position_name
 from hynt.graph.fact_table import FactTable
 from hynt.runs.opening import LoadedRun
-
-Ids = NDArray[np.int64]
 
 NO_CANDIDATE = "no candidate is left."
 

@@ -22,20 +22,18 @@ from numpy.typing import NDArray
 from hynt.auditing.judges import AuditWatcher, Judges, SilentAudit
 from hynt.auditing.plan import ALL, AuditPlan, Part, plan_audit
 from hynt.auditing.rows import SCHEMA, RowWriter, write_rows
-from hynt.auditing.suspicion import of_facts
-from hynt.auditing.verdicts import Verdicts, verdicts
+from hynt.auditing.verdicts import Verdicts, of_facts, verdicts
 from hynt.auditing.work import WorkFolder
 from hynt.errors import UsageError
+from hynt.graph.arrays import Ids
 from hynt.graph.components import component_starts
 from hynt.graph.storage import BUILT_IN, load_graph
 from hynt.interruption import Stopper
 from hynt.runs.opening import load_run
+from hynt.runs.place import whole_run
 from hynt.runs.run_folder import CONFIG, SCALING, RunFolder
-from hynt.runs.run_graph import whole_run
 from hynt.training.resolve_settings import Wishes
 from hynt.training.run import chosen_device
-
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

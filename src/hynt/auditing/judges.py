@@ -13,9 +13,9 @@ from typing import Protocol
 
 import torch
 
-from hynt.auditing.decoys import Places
 from hynt.auditing.judging import RANKED, Judge
 from hynt.auditing.plan import AuditPlan, Part
+from hynt.auditing.relation_scores import Places
 from hynt.auditing.work import Judged, WorkFolder
 from hynt.batches.seeds import derived_seed
 from hynt.evaluation.questions import TaskName
@@ -24,9 +24,9 @@ from hynt.graph.known_answers import KnownAnswers
 from hynt.interruption import Stopper
 from hynt.runs.hashed_files import INDEX_NAME
 from hynt.runs.opening import LoadedRun, load_run
+from hynt.runs.place import whole_run
 from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord
 from hynt.runs.run_folder import RunFolder
-from hynt.runs.run_graph import whole_run
 from hynt.training.run import start, train
 
 

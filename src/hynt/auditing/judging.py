@@ -14,22 +14,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hynt.auditing.decoys import Places
-from hynt.auditing.relation_scores import RelationScores
-from hynt.calibration.held_out import HeldOut, answerable
+from hynt.auditing.relation_scores import Places, RelationScores
+from hynt.calibration.calibration import HeldOut, answerable
 from hynt.calibration.temperature import first_answers, fit_sharpness
 from hynt.errors import DataError
 from hynt.evaluation.questions import KIND_OF_TASK, TaskName
 from hynt.evaluation.ranks import KnownSlots
+from hynt.graph.arrays import Floats, Ids
 from hynt.graph.components import Components, components
+from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import FactTable
 from hynt.graph.known_answers import KnownAnswers
-from hynt.graph.question_keys import question_keys
 from hynt.runs.opening import LoadedRun
 from hynt.runs.scoring import ReadTile, read_tiles
 
-Ids = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Tick = Callable[[int], None]
 
 RANKED: tuple[TaskName, ...] = ("link", "relation")

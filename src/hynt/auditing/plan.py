@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.auditing.clip_outliers import pulled_in
 from hynt.auditing.folds import Folds, deal, fold_parts
 from hynt.batches.number_scaling import NumberScaling, declared_log_relations
 from hynt.config import to_mapping, with_overrides
 from hynt.errors import UsageError
+from hynt.graph.arrays import Flags, Floats, Ids
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
+from hynt.graph.vocabulary import Vocabulary
 from hynt.names import advice_on
 from hynt.runs.graph_identity import fingerprints
 from hynt.runs.run_folder import RunFolder
@@ -25,12 +26,59 @@ from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import training_splits
 from hynt.training.resolve_settings import Wishes, resumed_settings, settings_for
 
+# Numbers as models of an audit learn them: those far outside the bulk of their relation are pulled in to its edge.
+#
+# A model sees numbers on a scale from the least to the greatest. One year written as 20250 would squeeze all others
+# into a tenth of it, and the very errors that an audit looks for would blind it. What is judged stays as it is stored.
+
+REACH = 3.0
+"""How many widths of its bulk a number may lie outside it."""
+
+TAIL = 0.01
+"""The share on each side that is not of the bulk; more in small relations, so that a single number never is."""
+
+ENOUGH = 10
+"""Numbers from which on a relation has a bulk."""
+
+
+def pulled_in(table: FactTable, vocabulary: Vocabulary, log_relations: Sequence[str]) -> tuple[FactTable, int]:
+    """The same facts with their numbers inside the edges, and how many were moved. Logarithms count where a relation
+    has a log scale.
+    """
+    is_number = vocabulary.relation_is_number
+    low, high = edges(table, vocabulary, log_relations)
+    tail = np.clip(table.tail_number, low[table.relation], high[table.relation])
+    value = np.clip(table.qualifier_number, low[table.qualifier_relation], high[table.qualifier_relation])
+    tail = np.where(is_number[table.relation], tail, table.tail_number)
+    value = np.where(is_number[table.qualifier_relation], value, table.qualifier_number)
+    moved = int((tail != table.tail_number).sum() + (value != table.qualifier_number).sum())
+    return replace(table, tail_number=tail, qualifier_number=value), moved
+
+
+def edges(table: FactTable, vocabulary: Vocabulary, log_relations: Sequence[str]) -> tuple[Floats, Floats]:
+    """(relations,) the least and the greatest number that each relation is learned with; infinite without a bulk."""
+    low, high = np.full(vocabulary.relation_count, -np.inf), np.full(vocabulary.relation_count, np.inf)
+    numbers = sorted_numbers(table, vocabulary.relation_is_number)
+    logs = {vocabulary.relation_ids[name] for name in log_relations}
+    for relation, start, size in zip(
+        numbers.present.tolist(), numbers.start.tolist(), numbers.size.tolist(), strict=True
+    ):
+        if size < ENOUGH:
+            continue
+        value = numbers.value[start : start + size]
+        if relation in logs:
+            value = np.log(value)
+        share = max(TAIL, 1.5 / (size - 1))
+        first, last = np.quantile(value, [share, 1 - share])
+        width = last - first
+        ends = np.array([first - REACH * width, last + REACH * width])
+        low[relation], high[relation] = np.exp(ends) if relation in logs else ends
+    return low, high
+
+
 ALL = "all"
 WIDE = 100.0
 """Positive numbers whose middle nine tenths span more than this are judged by their logarithms."""
-
-Ids = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

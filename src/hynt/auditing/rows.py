@@ -16,6 +16,7 @@ from hynt.auditing.folds import name_label
 from hynt.auditing.plan import AuditPlan, Part
 from hynt.auditing.verdicts import Verdicts
 from hynt.files import whole_file
+from hynt.graph.arrays import Ids
 from hynt.graph.components import ENTITY_KIND, KIND_NAMES, NUMBER_KIND, position_name
 from hynt.graph.fact import Fact, Number
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -56,8 +57,6 @@ SCHEMA = pa.schema(
 """The columns of the file; null where a column does not apply."""
 
 _ROWS_AT_ONCE = 20_000
-
-Ids = NDArray[np.int64]
 
 
 class RowWriter:

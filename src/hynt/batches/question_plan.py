@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from hynt.batches.buckets import Layout, bucket_capacities, layout_of
-from hynt.batches.dealing import Deal, Dealing, dealt, merged
-from hynt.batches.epoch_plan import DEVIATIONS
+from hynt.batches.epoch_plan import DEVIATIONS, Deal, Dealing, dealt, merged
 from hynt.batches.seeds import generator_for
 
 

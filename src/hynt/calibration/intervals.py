@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import DataError, UsageError
+from hynt.graph.arrays import Floats, Ids
 from hynt.graph.components import NUMBER_KIND, components
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
@@ -36,9 +37,6 @@ ENOUGH = 30
 
 FEWEST = 10
 """Training numbers, none of them negative, from which on a relation is taken to have no negative ones at all."""
-
-Floats = NDArray[np.float64]
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hynt.calibration.calibration import RANKED, Calibration, number_questions
-from hynt.calibration.held_out import held_out
+from hynt.calibration.calibration import RANKED, Calibration, held_out, number_questions
 from hynt.calibration.intervals import LEVELS, Radii
 from hynt.evaluation.results import NumberQuestions
+from hynt.graph.arrays import Floats, Ids
 from hynt.graph.components import TAIL
 from hynt.graph.fact_table import concatenate
 from hynt.graph.number_summary import sorted_numbers
@@ -23,9 +23,6 @@ from hynt.runs.training_data import training_splits
 
 LEVEL = 0.9
 """Of the intervals that are told relation by relation."""
-
-Ids = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def measure(loaded: LoadedRun, calibration: Calibration, split: str, device: torch.device) -> dict[str, Any]:

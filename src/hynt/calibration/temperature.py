@@ -21,13 +21,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from hynt.graph.arrays import Floats
+
 LEAST_SHARPNESS, GREATEST_SHARPNESS = 1e-2, 1e2
 _STEPS = 30
 _CLOSE = 1e-4
 _SMALLEST = 1e-30
 BINS = 15
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.arguments import Device
-from hynt.cli.audit_progress import AuditProgress
+from hynt.cli.options import Device
 from hynt.cli.output import JsonFlag, check_parquet, deliver, visible
-from hynt.cli.training_progress import duration
+from hynt.cli.progress import AuditProgress, duration
 
 if TYPE_CHECKING:
     from rich.console import Console

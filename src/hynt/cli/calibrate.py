@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.arguments import Device, RunArgument, ScoringDevice
+from hynt.cli.options import Device, RunArgument, ScoringDevice
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
 from hynt.errors import UsageError
 
@@ -41,7 +41,7 @@ def calibrate(
 
 def _measured(predictor: Any, split: str) -> dict[str, Any]:
     from hynt.calibration.measuring import measure
-    from hynt.runs.run_graph import whole_run
+    from hynt.runs.place import whole_run
 
     predictor.graph.split(split)  # refuses an unknown split before it is counted
     if predictor.calibration.missing:

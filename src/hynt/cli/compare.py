@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.arguments import Device, TrainingDevice
-from hynt.cli.compare_progress import CompareProgress
-from hynt.cli.option_names import said_with
+from hynt.cli.options import Device, TrainingDevice, said_with
 from hynt.cli.output import JsonFlag, deliver, visible
+from hynt.cli.progress import CompareProgress
 from hynt.errors import DataError, UsageError
 from hynt.files import check_new_folder, write_whole
 
@@ -54,8 +53,8 @@ def compare(
     from hynt.evaluation.questions import checked_tasks
     from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
     from hynt.interruption import stopping_on_signals
-    from hynt.runs.environment import describe_environment
     from hynt.runs.progress import Interrupted
+    from hynt.runs.run_folder import describe_environment
     from hynt.training.run import chosen_device
 
     if graph is not None and graph_option not in (None, graph):
@@ -134,8 +133,7 @@ def _write(out: Path, result: dict[str, Any]) -> list[str]:
     write_whole(out / "comparison.md", page.encode())
     files = ["comparison.json", "comparison.md"]
     if find_spec("matplotlib") is not None and result["rows"]:
-        from hynt.comparison.chart import compare_figure
-        from hynt.comparison.table import minutes_text
+        from hynt.comparison.table import compare_figure, minutes_text
         from hynt.reporting.chart_style import picture
 
         time_of = "processor time" if result["clock"] == "processor" else "training"

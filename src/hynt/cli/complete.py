@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.arguments import Device, Level, RunArgument, ScoringDevice
-from hynt.cli.completion_progress import CompletionProgress
-from hynt.cli.interruption import interruptible
-from hynt.cli.option_names import said_with
+from hynt.cli.options import Device, Level, RunArgument, ScoringDevice, said_with
 from hynt.cli.output import JsonFlag, check_parquet, deliver, note_to_person, visible
+from hynt.cli.progress import CompletionProgress
 from hynt.errors import UsageError
 from hynt.files import whole_file
+from hynt.interruption import interruptible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -133,7 +132,7 @@ def _answer(
 ) -> None:
     from hynt.calibration.intervals import check_level
     from hynt.completion.question_files import open_questions
-    from hynt.runs.run_graph import run_graph
+    from hynt.runs.place import run_graph
 
     # What can be refused without the model is refused before torch is loaded.
     check_level(level)
@@ -141,10 +140,9 @@ def _answer(
     run_graph(run)
 
     from hynt.asking.predictor import load
-    from hynt.completion.batches import Wanted
+    from hynt.completion.batches import Wanted, assist
     from hynt.completion.completing import BATCH
     from hynt.completion.completing import complete as complete_file
-    from hynt.completion.processes import assist
     from hynt.training.distributed_follow import team_of
     from hynt.training.run import chosen_device
 
@@ -198,7 +196,7 @@ def _tell_answers(console: Console, result: dict[str, Any], was_finished: bool) 
 
 def _propose(run: Path, out: Path, wanted: Any, device: Device, *, as_json: bool) -> None:
     from hynt.graph.lookup import NameLookup
-    from hynt.runs.run_graph import run_graph
+    from hynt.runs.place import run_graph
 
     wanted.check()
     graph = run_graph(run)

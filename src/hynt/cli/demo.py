@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.evaluate import references_of
-from hynt.cli.evaluation_tables import print_evaluation
+from hynt.cli.evaluate import print_evaluation, references_of
 from hynt.cli.output import console as standard_output
-from hynt.cli.progress import QuestionProgress
-from hynt.cli.training_progress import TrainingProgress, duration
+from hynt.cli.progress import QuestionProgress, TrainingProgress, duration
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hynt.cli.arguments import RunArgument
+from hynt.cli.options import RunArgument
 from hynt.cli.output import JsonFlag, check_parquet, deliver
 
 

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hynt.cli.arguments import Device, RunArgument, ScoringDevice
-from hynt.cli.option_groups import with_option_groups
+from hynt.cli.options import Device, QuestionOptions, RunArgument, ScoringDevice, with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, visible
-from hynt.cli.question_options import QuestionOptions
 from hynt.files import check_place, write_whole
 
 if TYPE_CHECKING:
@@ -32,9 +30,9 @@ def explain(
     save: SaveFile = None,
 ) -> None:
     """Ask RUN as predict does, and say which qualifiers and components the answer depends on."""
-    from hynt.asking.question_words import answer_id
+    from hynt.asking.question_forms import answer_id
     from hynt.graph.lookup import NameLookup
-    from hynt.runs.run_graph import run_graph
+    from hynt.runs.place import run_graph
 
     # All that can be refused without the model is refused before torch is loaded.
     check_save(save)

@@ -33,7 +33,7 @@ def export(
     """Write the scoring model of RUN to FILE, after comparing its answers with torch's."""
     from hynt.exporting.onnx_file import export_onnx
     from hynt.runs.opening import load_run
-    from hynt.runs.run_graph import whole_run
+    from hynt.runs.place import whole_run
 
     check_place(out, "--out")
     if out.exists() and not overwrite:

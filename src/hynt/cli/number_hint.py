@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hynt.cli.output import note_to_person
-from hynt.formats.unmarked_numbers import NUMBER, SHARE, as_given
+from hynt.formats.csv_columns import NUMBER, SHARE, as_given
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.arguments import Device, RunArgument, ScoringDevice
-from hynt.cli.option_groups import with_option_groups
+from hynt.cli.options import Device, QuestionOptions, RunArgument, ScoringDevice, with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, visible
-from hynt.cli.question_options import QuestionOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +26,7 @@ def predict(
 ) -> None:
     """Ask RUN for the one component of a fact that is written as ?."""
     from hynt.graph.lookup import NameLookup
-    from hynt.runs.run_graph import run_graph
+    from hynt.runs.place import run_graph
 
     # All that can be refused without the model is refused before torch is loaded.
     check_save(save)

@@ -20,7 +20,7 @@ def pull(
     as_json: JsonFlag = False,
 ) -> None:
     """Take the run in SOURCE. Each file is checked by its hash first; files that no run has are passed over."""
-    from hynt.sharing.pulling import pull as take
+    from hynt.sharing.push_and_pull import pull as take
 
     check_new_folder(out, "OUT")
     result = take(source, out)

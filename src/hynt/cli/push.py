@@ -25,8 +25,8 @@ def push(
     as_json: JsonFlag = False,
 ) -> None:
     """Give RUN away with a model card made from it. Weights are safetensors; nothing is a pickle."""
-    from hynt.runs.run_graph import whole_run
-    from hynt.sharing.pushing import push as give
+    from hynt.runs.place import whole_run
+    from hynt.sharing.push_and_pull import push as give
 
     with whole_run():
         result = give(run, destination, evaluation=evaluation, licence=licence, overwrite=overwrite, private=not public)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.arguments import Device, RunArgument, ScoringDevice
-from hynt.cli.option_names import said_with
+from hynt.cli.options import Device, RunArgument, ScoringDevice, said_with
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
 from hynt.cli.progress import QuestionProgress
 from hynt.errors import UsageError
@@ -38,7 +37,7 @@ def report(
     _refuse(out, split)
     check_save(save)
     from hynt.graph.lookup import NameLookup
-    from hynt.runs.run_graph import run_graph, whole_run
+    from hynt.runs.place import run_graph, whole_run
 
     graph = run_graph(run)
     graph.split(split)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from hynt.cli.arguments import Device, ScoringDevice
+from hynt.cli.options import Device, ScoringDevice
 from hynt.cli.output import JsonFlag
 from hynt.errors import UsageError
 
@@ -84,7 +84,7 @@ def serve(
 def _folder(run: str) -> Path:
     if run != WORLD:
         return Path(run)
-    from hynt.cli.interruption import interruptible
+    from hynt.interruption import interruptible
     from hynt.service.cached_run import world_run, world_run_folder
 
     if not world_run_folder().exists():

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.arguments import RunArgument
-from hynt.cli.option_names import said_with
+from hynt.cli.options import RunArgument, said_with
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ def similar(
 ) -> None:
     """List the entities whose vectors point most nearly the same way as ENTITY's (cosine)."""
     from hynt.graph.lookup import NameLookup
-    from hynt.runs.run_graph import run_graph
+    from hynt.runs.place import run_graph
 
     check_save(save)
     graph = run_graph(run)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from hynt.cli.arguments import Device, GraphArgument, TrainingDevice
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
-from hynt.cli.sweep_progress import SweepProgress
+from hynt.cli.options import Device, GraphArgument, TrainingDevice
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
+from hynt.cli.progress import StatusLine
 from hynt.errors import DataError
 from hynt.files import check_new_folder
 
@@ -69,11 +70,10 @@ def sweep(
     save: SaveFile = None,
 ) -> None:
     """Try settings of MODEL on GRAPH, judged on its validation split. The test split is never read."""
-    from hynt.sweeping.blind_copy import blind_copy
-    from hynt.sweeping.plan import GRAPH, Plan, settled
     from hynt.sweeping.space import load_space
+    from hynt.sweeping.study import GRAPH, Plan, settled
     from hynt.sweeping.study_storage import StudyStorage, load_optuna
-    from hynt.sweeping.sweep import database, prepare
+    from hynt.sweeping.sweep import blind_copy, database, prepare
     from hynt.training.resolve_settings import Wishes, settings_for
     from hynt.training.run import chosen_device
 
@@ -120,7 +120,7 @@ def sweep(
 @contextmanager
 def _not_left_if_refused(out: Path) -> Iterator[None]:
     """A folder that was made for a sweep which cannot begin would be in the way of a better command."""
-    from hynt.sweeping.plan import GRAPH, TRIALS
+    from hynt.sweeping.study import GRAPH, TRIALS
 
     was_there = out.exists()
     try:
@@ -176,3 +176,92 @@ def _print(console: Console, result: dict[str, Any], graph: str) -> None:
     for path, value in best["settings"].items():
         console.print(f"  {path} = {value}")
     console.print(f"next: hynt train {graph} --model {result['model']} --preset {result['preset']} --out RUN")
+
+
+# How a sweep goes, on standard error: a line for each trial that ends, and where it stands in between, in a bar on a
+# terminal and as a plain line now and then elsewhere.
+
+SECONDS_BETWEEN_LINES = 10.0
+"""Where there is no bar."""
+
+
+class SweepProgress:
+    """Hears of trials. A context manager: the bar is gone when the sweep is over or has failed."""
+
+    def __init__(
+        self,
+        metric: str,
+        trials: int,
+        lower_is_better: bool,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._line = StatusLine(stream, clock, pause=SECONDS_BETWEEN_LINES)
+        self._metric, self._trials = metric, trials
+        self._sign = -1.0 if lower_is_better else 1.0
+        self._best: float | None = None
+        self._values: dict[int, dict[str, Any]] = {}
+        self._at: dict[int, tuple[int, int]] = {}  # of trials that run: the epoch, and how many there are
+        self._last: dict[int, float] = {}  # their last validations
+        self._ended = 0
+
+    def __enter__(self) -> SweepProgress:
+        self._line.start("trials")
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._line.stop()
+
+    def begun(self, number: int, values: dict[str, Any]) -> None:
+        """Keeps what the trial tries, to say it at its end."""
+        self._values[number] = values
+
+    def trained(self, number: int, epoch: int, epochs: int) -> None:
+        """A trial goes on."""
+        self._at[number] = (epoch, epochs)
+        self._show()
+
+    def validated(self, number: int, epoch: int, value: float) -> None:  # noqa: ARG002 - the listener's signature
+        """What a trial has come to; shown with its next epoch."""
+        self._last[number] = value
+
+    def ended(self, number: int, outcome: str, value: float | None, problem: str) -> None:
+        """One line: what was tried and what came of it."""
+        self._ended += 1
+        self._at.pop(number, None)
+        self._last.pop(number, None)
+        line = f"trial {number} {outcome}"
+        if value is not None:
+            line += f": {self._metric} {value:.4f}"
+        if outcome == "complete" and value is not None and self._is_better(value):
+            self._best = value
+            line += " (best so far)"
+        line += f": {problem}" if problem else ""
+        tried = ", ".join(f"{path}={_short(value)}" for path, value in self._values.pop(number, {}).items())
+        self._line.say(visible(f"{line}; {tried}" if tried else line))
+
+    def _show(self) -> None:
+        news = "; ".join(self._news(number) for number in sorted(self._at))
+        share = (self._ended + sum(epoch / epochs for epoch, epochs in self._at.values())) / self._trials
+        self._line.show(lambda _: f"{self._ended} of {self._trials} trials are done; {news}", min(1.0, share))
+
+    def _news(self, number: int) -> str:
+        epoch, epochs = self._at[number]
+        value = f" with {self._metric} {self._last[number]:.4f}" if number in self._last else ""
+        return f"trial {number} is at epoch {epoch} of {epochs}{value}"
+
+    def _is_better(self, value: float) -> bool:
+        return self._best is None or self._sign * value > self._sign * self._best
+
+    def waiting(self, trials: int, seconds: float) -> None:
+        """Why nothing seems to happen."""
+        what = "a trial" if trials == 1 else f"{trials} trials"
+        self.note(f"waiting for {what} of other workers; one that is silent for {seconds:.0f} s is tried again.")
+
+    def note(self, text: str) -> None:
+        """Something to know, once."""
+        self._line.say(visible(f"note: {text}"))
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.arguments import Device, GraphArgument, TrainingDevice
+from hynt.cli.options import Device, GraphArgument, TrainingDevice
 from hynt.cli.output import JsonFlag, deliver
-from hynt.cli.training_progress import TrainingProgress, duration
+from hynt.cli.progress import TrainingProgress, duration
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
 
@@ -112,9 +112,8 @@ def train(
 
 def _reopened(out: Path, wishes: Any, graph: Any, *, on_gpu: bool) -> Any:
     from hynt.runs.checkpoint import WEIGHTS
-    from hynt.runs.resume import refuse_changes
-    from hynt.runs.run_folder import RunFolder
-    from hynt.runs.run_graph import whole_run
+    from hynt.runs.place import whole_run
+    from hynt.runs.run_folder import RunFolder, refuse_changes
     from hynt.training.resolve_settings import resumed_settings
 
     with whole_run():
@@ -130,7 +129,7 @@ def _trackers(names: list[str] | None) -> dict[str, Any]:
     """What `--track` names, or a clear word about what is missing, before any work is done."""
     if not names:
         return {}
-    from hynt.tracking.watching import trackers_named
+    from hynt.tracking.trackers import trackers_named
 
     return trackers_named(names)
 
@@ -140,8 +139,7 @@ def _trained(
 ) -> dict[str, Any]:
     from hynt.distributed.launch import is_watched
     from hynt.runs.progress import Interrupted
-    from hynt.tracking.tracker import Tracked
-    from hynt.tracking.watching import tracking
+    from hynt.tracking.trackers import Tracked, tracking
     from hynt.training.run import train as train_run
 
     with TrainingProgress() as progress:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hynt.cli.arguments import Device, Level, RunArgument, ScoringDevice
+from hynt.cli.options import Device, Level, RunArgument, ScoringDevice
 from hynt.cli.output import JsonFlag, deliver, note_to_person, visible
 from hynt.errors import UsageError
 from hynt.files import check_place, write_whole
@@ -49,7 +49,7 @@ def trends(
     from hynt.asking.question import pair_from_text
     from hynt.calibration.intervals import check_level
     from hynt.graph.lookup import NameLookup
-    from hynt.runs.run_graph import run_graph
+    from hynt.runs.place import run_graph
     from hynt.trends.plan import plan_trend
 
     # All that can be refused without the model is refused before torch is loaded.

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hynt.reporting.chart_style import GREY, INK, bare, hynt_style, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 COLUMNS: dict[str, tuple[str, str, str, int]] = {
     "link MRR": ("link", "triplet", "mrr", 3),
@@ -122,3 +129,116 @@ def markdown(cells: Cells) -> str:
     """For a page."""
     lines = [f"| {' | '.join(title.strip() for title in cells.titles)} |", f"|{'---|' * len(cells.titles)}"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in cells.rows)]) + "\n"
+
+
+# Quality against training time, a panel for each task, as in the paper's first figure.
+#
+# A line is a model's validation curve, its mark what the chosen weights reached on the test split. Dotted lines are the
+# best trivial models on the test split.
+
+PANELS = (
+    ("link", "mrr", "link prediction, triplet MRR"),
+    ("relation", "mrr", "relation prediction, triplet MRR"),
+    ("number", "rmse", "number prediction, triplet RMSE"),
+)
+_COLOURS = (
+    "#1f6f6b",
+    "#d9730d",
+    "#3f77ad",
+    "#8e44ad",
+    "#c0392b",
+    "#7f8c1d",
+    "#16a085",
+    "#e84393",
+    "#5d4037",
+    "#0984e3",
+    "#b8860b",
+    "#6c5ce7",
+    "#2d3436",
+)
+_ROUND = [digit * 10.0**power for power in range(-1, 6) for digit in (1, 2, 5)]  # seconds
+_MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*", "d")
+
+
+def compare_figure(comparison: Mapping[str, Any], title: str) -> Figure:
+    """The first seed of each model."""
+    firsts = {model: rows[0] for model, rows in grouped(comparison["rows"]).items()}
+    tasks = [panel for panel in PANELS if any(panel[0] in row["test"]["realistic"] for row in firsts.values())]
+    with hynt_style():
+        width, height = 4.0 * len(tasks) + 1.7, 4.2
+        figure = new_figure(width, height)
+        panels: Sequence[Axes] = figure.subplots(1, max(len(tasks), 1), squeeze=False).flatten().tolist()
+        for axes, (task, metric, words) in zip(panels, tasks, strict=False):
+            _panel(axes, firsts, comparison["trivial"], task, metric)
+            axes.set_title(words)
+            axes.set_xlabel("training time in seconds")
+            bare(axes)
+        handles = _handles(list(firsts))
+        figure.legend(handles=handles, loc="center right", bbox_to_anchor=(1.0, 0.5), labelcolor=INK)
+        figure.suptitle(title, x=0.5 / width, ha="left", fontsize=11, color=INK)
+        figure.subplots_adjust(left=0.55 / width, right=1 - 1.75 / width, top=0.84, bottom=0.13, wspace=0.2)
+    return figure
+
+
+def _panel(
+    axes: Axes, rows: Mapping[str, Mapping[str, Any]], trivial: Mapping[str, Any], task: str, metric: str
+) -> None:
+    for index, row in enumerate(rows.values()):
+        reached = row["test"]["realistic"].get(task, {}).get("triplet", {}).get(metric)
+        if reached is None:
+            continue
+        colour, mark = _COLOURS[index % len(_COLOURS)], _MARKS[index % len(_MARKS)]
+        points = [
+            (max(point["trained_seconds"], 0.1), point["validation"][task]["triplet"][metric])
+            for point in row["curve"]
+            if point["validation"].get(task, {}).get("triplet", {}).get(metric) is not None
+        ]
+        if points:
+            axes.plot(*zip(*points, strict=True), color=colour, linewidth=1.2, alpha=0.75)
+        axes.plot(
+            [max(row["train_seconds"], 0.1)], [reached], mark, color=colour, markersize=7, markeredgecolor="white"
+        )
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    axes.set_xticks([tick for tick in _ROUND if low <= tick <= high], minor=False)
+    axes.set_xticks([], minor=True)
+    axes.set_xlim(low, high)
+    axes.xaxis.set_major_formatter("{x:g}")
+    found = {
+        name: value
+        for name, row in trivial.items()
+        if (value := row["test"]["realistic"].get(task, {}).get("triplet", {}).get(metric)) is not None
+    }
+    if found:
+        best = (min if metric == "rmse" else max)(found, key=lambda name: found[name])
+        axes.axhline(found[best], color=GREY, linestyle=":", linewidth=1.2)
+        axes.annotate(
+            best,
+            (0.0, found[best]),
+            xycoords=("axes fraction", "data"),
+            xytext=(3, 3),
+            textcoords="offset points",
+            color=GREY,
+            fontsize=8,
+        )
+    if metric == "rmse" and found:
+        axes.set_ylim(0, 2 * max(found.values()))  # a model that went astray must not flatten the others
+    else:
+        axes.set_ylim(bottom=0)
+
+
+def _handles(models: Sequence[str]) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    return [
+        Line2D(
+            [],
+            [],
+            color=_COLOURS[index % len(_COLOURS)],
+            marker=_MARKS[index % len(_MARKS)],
+            markersize=6,
+            markeredgecolor="white",
+            label=model,
+        )
+        for index, model in enumerate(models)
+    ]

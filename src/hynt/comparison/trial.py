@@ -19,25 +19,23 @@ from torch import nn
 
 from hynt.batches.fact_tensors import FactTensors
 from hynt.config import to_mapping, with_overrides
-from hynt.evaluation.evaluator import Evaluator
+from hynt.evaluation.evaluator import REFERENCES, Evaluator
 from hynt.evaluation.metrics import TIES
 from hynt.evaluation.questions import TASKS, checked_tasks
-from hynt.evaluation.reference_rows import REFERENCES
 from hynt.evaluation.results import Evaluation, by_scope
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.models.contract import Model
 from hynt.models.registry import build
 from hynt.runs.opening import LoadedRun, load_run
-from hynt.runs.resume import refuse_changes
-from hynt.runs.run_folder import RunFolder
+from hynt.runs.place import read_record
+from hynt.runs.run_folder import RunFolder, refuse_changes
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_table
-from hynt.runs.training_record import read_record
 from hynt.training.captured_step import CapturedStep
+from hynt.training.optimisation import lasting
 from hynt.training.resolve_settings import Wishes, settings_for
 from hynt.training.run import Watcher, start, train
-from hynt.training.schedule import lasting
 from hynt.training.validating import SampledEvaluator
 
 Asked = Callable[[int, int], None]

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hynt.asking.asked_facts import AskedFacts
 from hynt.asking.candidate_masks import AllowedAnswers
 from hynt.asking.candidate_rules import TYPE, UNKNOWN
+from hynt.asking.columns import AskedFacts, NumberColumns, RankedColumns
 from hynt.asking.predictor import Predictor
 from hynt.asking.refusals import NO_CANDIDATE, answerable, non_finite, off_scale, unanswerable
-from hynt.completion.columns import AnswerRows, in_order
 from hynt.completion.encoding import QuestionEncoder
-from hynt.completion.question_files import WrittenQuestions
+from hynt.completion.question_files import QuestionFile, WrittenQuestions, open_questions
+from hynt.distributed.worker_group import Alone
 from hynt.errors import UsageError
 from hynt.evaluation.type_constraints import TypeConstraints, places
-from hynt.graph.components import NUMBER_KIND, RELATION, RELATION_KIND, components
-
-Ids = NDArray[np.int64]
+from hynt.graph.arrays import Ids
+from hynt.graph.components import KIND_NAMES, NUMBER_KIND, RELATION, RELATION_KIND, components
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.known_answers import AnswerLists, KnownAnswers
+from hynt.graph.sentences import format_quantity
 
 
 @dataclass(frozen=True)
@@ -131,3 +135,184 @@ class BatchAnswers:
         lists = [found.entities[first:end] for first, end in pairwise(ends)]
         lists += [np.unique(train.relation).astype(np.int64), np.unique(train.qualifier_relation).astype(np.int64)]
         return [*lists, np.zeros(0, dtype=np.int64)], found
+
+
+# Answers in columns to rows of a Parquet file: one row an answer, question by question, best first.
+
+ANSWER_SCHEMA = pa.schema(
+    [
+        pa.field("question", pa.int64(), nullable=False),  # its number in the file, from 1
+        ("kind", pa.string()),  # entity, relation or number; null for an error
+        ("rank", pa.int32()),  # from 1; null for an error
+        ("id", pa.string()),  # of the entity or relation
+        ("label", pa.string()),
+        ("probability", pa.float64()),  # calibrated, among the candidates
+        ("value", pa.float64()),  # of a number, in its unit; decimal years for dates
+        ("text", pa.string()),  # the number for people: 1,990, 88.2 years, 1922-01-28
+        ("unit", pa.string()),
+        ("low", pa.float64()),  # of the interval
+        ("high", pa.float64()),
+        ("known", pa.list_(pa.string())),  # the splits that hold this answer; of a number, those that hold any
+        ("known_value", pa.float64()),  # the known number nearest to the answer
+        ("error", pa.string()),  # why there is no answer
+    ]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerRows:
+    """Makes rows for one graph."""
+
+    graph: KnowledgeGraph
+    known: KnownAnswers
+
+    @cached_property
+    def _names(self) -> tuple[pa.Array, pa.Array]:
+        """Ids and labels: those of all entities, and then of all relations."""
+        graph = self.graph
+        ids = [*graph.vocabulary.entities, *(relation.name for relation in graph.relations)]
+        return pa.array(ids, pa.string()), pa.array([*graph.entity_labels, *graph.relation_labels], pa.string())
+
+    @cached_property
+    def _splits(self) -> pa.Array:
+        """For every set of splits, as bits, their names."""
+        sets = [list(self.known.split_names(bits)) for bits in range(1 << len(self.known.splits))]
+        return pa.array(sets, pa.list_(pa.string()))
+
+    @cached_property
+    def _units(self) -> pa.Array:
+        return pa.array([relation.unit for relation in self.graph.relations], pa.string())
+
+    def ranked(self, asked: AskedFacts, number: Ids, found: RankedColumns) -> pa.Table:
+        """Rows of entities and relations; `number` (n,) is the number of each question."""
+        owner = found.owner()
+        kind = asked.kind[owner]
+        rank = np.arange(len(owner), dtype=np.int32) - found.offsets[:-1][owner].astype(np.int32) + np.int32(1)
+        place = pa.array(found.candidate + np.where(kind == RELATION_KIND, self.graph.vocabulary.entity_count, 0))
+        ids, labels = self._names
+        return _table(
+            len(owner),
+            question=pa.array(number[owner]),
+            kind=_KINDS.take(pa.array(kind)),
+            rank=pa.array(rank),
+            id=ids.take(place),
+            label=labels.take(place),
+            probability=pa.array(found.probability),
+            known=self._splits.take(pa.array(found.splits)),
+        )
+
+    def numbers(self, number: Ids, relation: Ids, found: NumberColumns) -> pa.Table:
+        """Rows of numbers; `number` (n,) and `relation` (n,) of each question."""
+        without = ~found.has_interval
+        bits, nearest, has_known = _nearest(found.known, found.value)
+        units = self._units.take(pa.array(relation))
+        texts = [
+            format_quantity(value, unit) for value, unit in zip(found.value.tolist(), units.to_pylist(), strict=True)
+        ]
+        return _table(
+            len(number),
+            question=pa.array(number),
+            kind=_KINDS.take(pa.array(np.full(len(number), NUMBER_KIND))),
+            rank=pa.array(np.ones(len(number), dtype=np.int32)),
+            value=pa.array(found.value),
+            text=pa.array(texts, pa.string()),
+            unit=units,
+            low=pa.array(found.low, mask=without),
+            high=pa.array(found.high, mask=without),
+            known=self._splits.take(pa.array(bits)),
+            known_value=pa.array(nearest, mask=~has_known),
+        )
+
+    def errors(self, problems: Sequence[tuple[int, str]]) -> pa.Table:
+        """A row for each question, by its number, that has no answer."""
+        numbers, texts = zip(*problems, strict=True) if problems else ((), ())
+        return _table(len(problems), question=pa.array(numbers, pa.int64()), error=pa.array(texts, pa.string()))
+
+
+def in_order(tables: Sequence[pa.Table]) -> pa.Table:
+    """All rows by question; those of one question stay as they are."""
+    joined = pa.concat_tables(tables).combine_chunks()
+    order = np.argsort(joined["question"].to_numpy(), kind="stable")
+    return joined.take(pa.array(order))
+
+
+def _nearest(
+    known: AnswerLists, value: NDArray[np.float64]
+) -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.bool_]]:
+    """(n,) the splits that hold a known number, (n,) the known number nearest to each value, (n,) whether there is."""
+    has_known = np.diff(known.offsets) > 0
+    bits, nearest = np.zeros(len(value), dtype=np.uint8), np.zeros(len(value))
+    if has_known.any():
+        owner = known.question()
+        bits[has_known] = np.bitwise_or.reduceat(known.splits, known.offsets[:-1][has_known])
+        order = np.lexsort((np.abs(known.answers - value[owner]), owner))
+        nearest[has_known] = known.answers[order[known.offsets[:-1][has_known]]]
+    return bits, nearest, has_known
+
+
+def _table(rows: int, **columns: pa.Array) -> pa.Table:
+    arrays = [columns.get(field.name, pa.nulls(rows, field.type)) for field in ANSWER_SCHEMA]
+    return pa.table(arrays, schema=ANSWER_SCHEMA)
+
+
+_KINDS = pa.array(KIND_NAMES, pa.string())
+
+
+# Answering a file in several processes: batches go round, and the first process puts the answers in order.
+#
+# All read the file; each resolves and scores every so many-th batch, and sends its rows to the first, which alone
+# writes. A batch is scored as in one process, so the output is the same to the last byte.
+
+Batch = tuple[CheckedBatch | None, int, float]
+"""A batch that this process answers, or None where another does; its questions; the share of the file read by then."""
+
+
+def own_batches(file: QuestionFile, answers: BatchAnswers, size: int, skip: int, team: Alone) -> Iterator[Batch]:
+    """All batches of a file, resolved where this process answers them."""
+    for index, written in enumerate(file.batches(size, skip)):
+        share = file.done()
+        is_own = index % team.world == team.rank
+        yield answers.checked(written, explain=False) if is_own else None, len(written), share
+
+
+def answered_together(
+    batches: Iterator[Batch], answers: BatchAnswers, team: Alone
+) -> Iterator[tuple[pa.Table, int, float]]:
+    """The rows of every batch, in the order of the file; on all processes but the first, nothing."""
+    while group := list(islice(batches, team.world)):
+        own = group[team.rank][0] if team.rank < len(group) else None
+        table = None if own is None else answers.answered(own)
+        if team.world == 1:
+            assert table is not None
+            yield table, group[0][1], group[0][2]
+            continue
+        sent = team.collected(b"" if table is None else _packed(table))
+        for data, (_, count, share) in zip(sent, group, strict=False):
+            yield _unpacked(data), count, share
+
+
+def assist(predictor: Predictor, questions: Path, wanted: Wanted, size: int, team: Alone) -> None:
+    """What every process but the first does: it answers its batches until the file is done."""
+    word = team.told()
+    if word == FINISHED:
+        return
+    answers = BatchAnswers(predictor, wanted)
+    batches = own_batches(open_questions(questions), answers, size, int(word), team)
+    for _ in answered_together(batches, answers, team):
+        pass
+
+
+FINISHED = "finished"
+"""What the first process says where there is nothing to do; else how many questions are answered already."""
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _unpacked(data: bytes) -> pa.Table:
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_all().combine_chunks()

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hynt.asking.asked_facts import AskedFacts
-from hynt.asking.number_relations import within_reach
+from hynt.asking.columns import AskedFacts
+from hynt.asking.number_relations import RelationsOfUnits, Tried, tried, within_reach
 from hynt.asking.question import AskedFact, ask
 from hynt.batches.number_scaling import NumberScaling
 from hynt.completion.names import FOUND, FOUND_IN_ANOTHER_CASE, IS_HOLE, MISSING, UNKNOWN, BulkNames, FoundNames
 from hynt.completion.question_files import WrittenQuestions
-from hynt.completion.tried import RelationsOfUnits, Tried, tried
 from hynt.errors import UsageError
+from hynt.graph.arrays import Flags, Ids
 from hynt.graph.components import (
     ENTITY_KIND,
     FIRST_QUALIFIER,
@@ -39,9 +39,6 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import NameLookup
 
 _FILLER = 1.0  # what `ask` puts into a hole of a number relation
-
-Ids = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,17 +12,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hynt.asking.candidate_masks import AllowedAnswers
 from hynt.asking.predictor import Predictor
+from hynt.asking.refusals import non_finite
 from hynt.calibration.intervals import check_level
-from hynt.completion.missing_answers import ProposalAnswers
-from hynt.completion.missing_confirmed import confirmed
-from hynt.completion.missing_peers import Peers
-from hynt.completion.missing_proposals import Proposals
-from hynt.completion.missing_questions import MissingQuestions
+from hynt.completion.missing_proposals import Proposals, confirmed
+from hynt.completion.missing_questions import MissingBatch, MissingQuestions, Peers
 from hynt.errors import UsageError
+from hynt.graph.arrays import Ids
+from hynt.graph.components import ENTITY_KIND, NUMBER_KIND
+from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
-
-Ids = NDArray[np.int64]
+from hynt.graph.number_summary import sorted_numbers
 
 
 @dataclass(frozen=True)
@@ -128,3 +129,132 @@ def _is_good(made: Proposals, wanted: Proposing) -> NDArray[np.bool_]:
         made.is_number, made.width <= wanted.widest, made.probability >= wanted.threshold
     )
     return good
+
+
+# Which entities can be tails of a relation at all. No torch here.
+
+
+class FittingTails:
+    """By what the known facts of a relation have for tails."""
+
+    def __init__(self, graph: KnowledgeGraph, facts: FactTable) -> None:
+        _, self._type = np.unique(np.array([entity.type for entity in graph.entities], dtype=str), return_inverse=True)
+        self._is_typed = np.array([bool(entity.type) for entity in graph.entities], dtype=np.bool_)
+        self._facts = facts
+
+    def fits(self, relation: Ids, head: NDArray[np.int32], tail: Ids) -> NDArray[np.bool_]:
+        """(n,) whether an entity has the type of a known tail, or, where it has no type, is one; a head is its own tail
+        only where that is known of the relation.
+        """
+        found = np.zeros(len(tail), dtype=np.bool_)
+        for one in np.unique(relation).tolist():
+            own = np.flatnonzero(relation == one)
+            found[own] = self._fits(one, head[own], tail[own])
+        return found
+
+    def _fits(self, relation: int, head: NDArray[np.int32], tail: Ids) -> NDArray[np.bool_]:
+        own = self._facts.relation == relation
+        tails = self._facts.tail_entity[own]
+        is_tail = np.zeros(len(self._type), dtype=np.bool_)
+        is_tail[tails] = True
+        met = np.zeros(int(self._type.max()) + 1, dtype=np.bool_)
+        met[self._type[tails[self._is_typed[tails]]]] = True
+        found: NDArray[np.bool_] = np.where(self._is_typed[tail], met[self._type[tail]], is_tail[tail])
+        if not (self._facts.head[own] == tails).any():
+            found &= tail != head
+        return found
+
+
+# Answers to the questions that missing facts raise, as proposals.
+
+_SPARE = 5
+"""Answers beyond those wanted, in case the first ones cannot be tails of the relation."""
+
+
+class ProposalAnswers:
+    """Of one run, beside facts that are taken for known."""
+
+    def __init__(self, predictor: Predictor, facts: FactTable, level: float, top: int) -> None:
+        self._predictor, self._level, self._top = predictor, level, top
+        self._fitting = FittingTails(predictor.graph, facts)
+        self._spread = middle_spreads(predictor, level)
+
+    def proposals(self, batch: MissingBatch) -> tuple[Proposals, int]:
+        """What may be proposed, and how many numbers may not because nobody can say how sure they are."""
+        kind = batch.asked.kind
+        entities, numbers = (np.flatnonzero(kind == one).astype(np.int64) for one in (ENTITY_KIND, NUMBER_KIND))
+        found, lost = Proposals.none(), 0
+        if len(entities):
+            found = found.joined(self._ranked(batch))
+        if len(numbers):
+            made = self._numbers(batch, numbers)
+            found, lost = found.joined(made), len(numbers) - len(made)
+        return found, lost
+
+    def _ranked(self, batch: MissingBatch) -> Proposals:
+        """The best entities for each question that can be a tail of its relation."""
+        asked = batch.asked
+        found = self._predictor.answering(asked).ranked(AllowedAnswers.all_of(len(asked)), self._top + _SPARE)
+        if not found.is_finite.all():
+            raise non_finite(self._predictor.loaded, "a proposal")
+        owner = found.owner()
+        fine = self._fitting.fits(asked.relation[owner], asked.table.head[owner], found.candidate)
+        so_far = np.cumsum(fine)
+        before = np.concatenate([[0], so_far])[found.offsets[:-1]]
+        at = np.flatnonzero(fine & (so_far - before[owner] <= self._top))
+        rows, nothing = owner[at], np.zeros(len(at))
+        return Proposals(
+            asked.table.take(rows),
+            found.candidate[at],
+            nothing,
+            nothing,
+            nothing,
+            nothing,
+            found.probability[at],
+            batch.share[rows],
+            batch.peers[rows],
+            np.zeros(len(at), dtype=np.bool_),
+        )
+
+    def _numbers(self, batch: MissingBatch, chosen: Ids) -> Proposals:
+        """The number for each question; its probability is that of its interval to hold the truth."""
+        asked = batch.asked
+        found = self._predictor.answering(asked).numbers(chosen, self._level)
+        if not found.is_finite.all():
+            raise non_finite(self._predictor.loaded, "a proposal")
+        relation = asked.relation[chosen]
+        spread = self._spread[relation]
+        at = np.flatnonzero(found.has_interval & (spread > 0))
+        rows, width = chosen[at], self._widths(relation[at], found.value[at])
+        return Proposals(
+            asked.table.take(rows),
+            np.zeros(len(at), dtype=np.int64),
+            found.value[at],
+            found.low[at],
+            found.high[at],
+            width / spread[at],
+            np.full(len(at), self._level),
+            batch.share[rows],
+            batch.peers[rows],
+            np.ones(len(at), dtype=np.bool_),
+        )
+
+    def _widths(self, relation: Ids, value: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n,) of the intervals around these answers; without end where the answer is none that can be."""
+        radii, scaling = self._predictor.calibration.radii, self._predictor.loaded.scaling
+        assert radii is not None  # there are intervals
+        width = radii.width(scaling, relation, scaling.scale(relation, value), self._level)
+        return np.where(radii.ends_at_zero[relation] & (value < 0), np.inf, width)
+
+
+def middle_spreads(predictor: Predictor, level: float) -> NDArray[np.float64]:
+    """(relations,) how far apart the ends of the middle `level` of a relation's training numbers are: what is known
+    without a model; 0 where there are none.
+    """
+    graph = predictor.graph
+    known = sorted_numbers(graph.split("train"), graph.vocabulary.relation_is_number)
+    found = np.zeros(graph.vocabulary.relation_count)
+    for relation, first, size in zip(known.present.tolist(), known.start.tolist(), known.size.tolist(), strict=True):
+        low, high = np.quantile(known.value[first : first + size], [(1 - level) / 2, (1 + level) / 2])
+        found[relation] = high - low
+    return found

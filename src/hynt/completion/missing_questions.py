@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hynt.asking.asked_facts import AskedFacts
+from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import Predictor
 from hynt.asking.refusals import answerable, off_scale
-from hynt.completion.missing_peers import Lacking, Peers
-from hynt.completion.missing_usual import usual_qualifiers
-from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, TAIL
-from hynt.graph.fact_table import FactTable
+from hynt.graph.arrays import Ids
+from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, TAIL, component_starts
+from hynt.graph.content_hash import question_keys
+from hynt.graph.fact import DATE_UNIT
+from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.knowledge_graph import KnowledgeGraph
 
 AT_ONCE = 16_384
 """Questions that are scored together."""
-
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,3 +106,148 @@ def _joined(parts: list[MissingBatch]) -> MissingBatch:
         np.concatenate([part.share for part in parts]),
         np.concatenate([part.peers for part in parts]),
     )
+
+
+# The qualifiers that a relation's facts usually carry: a question without them would ask for another kind of fact.
+
+OF_DATES, OF_OTHERS = 1 / 3, 3 / 4
+"""The share of a relation's heads that must carry the very same qualifiers for a question to be asked with them.
+
+When a fact holds is what a question has to say, so a list of dates need not be very common. Any other qualifier may
+be part of the answer (the length of a border, the height of the lowest point), unless nearly all share it.
+"""
+
+
+def usual_qualifiers(facts: FactTable, relation: int, graph: KnowledgeGraph) -> FactTable:
+    """One fact of the relation with its usual qualifiers, or with none where no list of them is usual.
+
+    The list, order aside, that the most heads carry; of equally common ones the shorter, then the one met first. Head
+    and tail of the fact mean nothing.
+    """
+    own = facts.take(np.flatnonzero(facts.relation == relation).astype(np.int64))
+    key = _qualifier_keys(own, graph.vocabulary.relation_is_number)
+    _, first, back = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    heads = int(own.head.max()) + 1
+    pairs = np.unique(back.reshape(-1).astype(np.int64) * heads + own.head)
+    carried = np.bincount(pairs // heads, minlength=len(first)) / len(np.unique(own.head))
+    lists = own.take(first.astype(np.int64))
+    is_date = np.array([one.unit == DATE_UNIT for one in graph.relations], dtype=np.bool_)
+    others = np.bincount(lists.qualifier_owner()[~is_date[lists.qualifier_relation]], minlength=len(lists))
+    usual = np.flatnonzero(carried >= np.where(others > 0, OF_OTHERS, OF_DATES))
+    if not len(usual):
+        return _bare(own)
+    best = np.lexsort((first[usual], lists.qualifier_counts()[usual], -carried[usual]))[0]
+    return lists.take(usual[best : best + 1].astype(np.int64))
+
+
+def _qualifier_keys(own: FactTable, relation_is_number: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """(n, 2) equal where the qualifiers are, whatever head and tail are."""
+    same = FactTable(
+        np.zeros_like(own.head),
+        own.relation,
+        np.zeros_like(own.tail_entity),
+        np.zeros_like(own.tail_number),
+        own.tail_literal,
+        own.offsets,
+        own.qualifier_relation,
+        own.qualifier_entity,
+        own.qualifier_number,
+        own.qualifier_literal,
+    )
+    keys: NDArray[np.uint64] = question_keys(same, relation_is_number)[component_starts(same)[:-1]]
+    return keys
+
+
+def _bare(own: FactTable) -> FactTable:
+    first = own.take(np.zeros(1, dtype=np.int64))
+    none = slice(0, 0)
+    return FactTable(
+        first.head,
+        first.relation,
+        first.tail_entity,
+        first.tail_number,
+        first.tail_literal,
+        np.zeros(2, dtype=np.int64),
+        first.qualifier_relation[none],
+        first.qualifier_entity[none],
+        first.qualifier_number[none],
+        first.qualifier_literal[none],
+    )
+
+
+# Who lacks a relation that its peers have. No torch here.
+#
+# The peers of an entity are the entities of its type. An entity without a type stands in several groups instead: one
+# for each place (a relation, and whether as its head, its tail or the value of a qualifier) that it is seen at. The
+# share of peers that have a relation as heads is counted in each group, and averaged over the groups of an entity.
+# Counting goes over memberships, one relation at a time: memory grows with the facts, and nothing is compared pair by
+# pair.
+
+FEWEST_PEERS = 5
+"""A group with fewer entities says nothing about what is usual."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lacking:
+    """Entities that lack one relation."""
+
+    entity: Ids  # (n,) ascending
+    share: NDArray[np.float64]  # (n,) of their peers, that have it
+    peers: Ids  # (n,) how many peers each has in all its groups together
+
+
+@dataclass(frozen=True, eq=False)
+class Peers:
+    """Memberships of entities in groups, entity by entity."""
+
+    facts: FactTable  # that are known
+    entity: Ids  # (m,) ascending
+    group: Ids  # (m,) only groups that are large enough
+    size: Ids  # (groups,) how many entities each has
+    entity_count: int
+
+    @classmethod
+    def of(cls, graph: KnowledgeGraph, without: Collection[str] = ()) -> Peers:
+        """By types, and by places where an entity has none; as if the splits `without` were not there."""
+        facts = concatenate([table for name, table in graph.splits.items() if name not in without])
+        count = graph.vocabulary.entity_count
+        names = [entity.type for entity in graph.entities]
+        typed = np.array([bool(name) for name in names], dtype=np.bool_)
+        types, group_of = np.unique(np.array(names, dtype=object)[typed].astype(str), return_inverse=True)
+        entity, place = _places(graph, facts)
+        untyped = ~typed[entity]
+        members = np.concatenate([np.flatnonzero(typed), entity[untyped]]).astype(np.int64)
+        groups = np.concatenate([group_of, place[untyped] + len(types)]).astype(np.int64)
+        size = np.bincount(groups, minlength=1).astype(np.int64)
+        kept = np.flatnonzero(size[groups] >= FEWEST_PEERS)
+        order = kept[np.argsort(members[kept], kind="stable")]
+        return cls(facts, members[order], groups[order], size, count)
+
+    def lacking(self, relation: int, share: float) -> Lacking:
+        """The entities that have no fact with this relation, though at least this share of their peers has one."""
+        has = np.zeros(self.entity_count, dtype=np.bool_)
+        has[self.facts.head[self.facts.relation == relation]] = True
+        holders = np.bincount(self.group[has[self.entity]], minlength=len(self.size))
+        of_group = holders / np.maximum(self.size, 1)
+        groups = np.bincount(self.entity, minlength=self.entity_count)
+        total = np.bincount(self.entity, weights=of_group[self.group], minlength=self.entity_count)
+        found = total / np.maximum(groups, 1)
+        chosen = np.flatnonzero((groups > 0) & ~has & (found >= share)).astype(np.int64)
+        peers = np.bincount(self.entity, weights=self.size[self.group] - 1, minlength=self.entity_count)
+        return Lacking(chosen, found[chosen], peers[chosen].astype(np.int64))
+
+    def relations(self) -> Ids:
+        """The relations that some fact has, ascending."""
+        return np.unique(self.facts.relation).astype(np.int64)
+
+
+def _places(graph: KnowledgeGraph, facts: FactTable) -> tuple[Ids, Ids]:
+    """(p,) entities and (p,) the places they are seen at, each pair once."""
+    is_number = graph.vocabulary.relation_is_number
+    tails, values = ~is_number[facts.relation], ~is_number[facts.qualifier_relation]
+    entity = np.concatenate([facts.head, facts.tail_entity[tails], facts.qualifier_entity[values]]).astype(np.int64)
+    places = [facts.relation, facts.relation[tails], facts.qualifier_relation[values]]
+    place = np.concatenate([3 * relation.astype(np.int64) + kind for kind, relation in enumerate(places)])
+    width = 3 * graph.vocabulary.relation_count
+    pairs = np.unique(entity * width + place)
+    return pairs // width, pairs % width

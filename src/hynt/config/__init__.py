@@ -16,7 +16,7 @@ Why not a string-keyed dictionary or a validation library: see docs/decisions/00
 """
 
 from hynt.config.building import from_mapping, to_mapping
-from hynt.config.constraints import Constraint, Range
+from hynt.config.declarations import Constraint, Range
 from hynt.config.overrides import with_overrides
 from hynt.config.toml_files import dump_toml, load_toml, read_toml, to_toml
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from hynt.config.building import from_mapping, joined, to_mapping
-from hynt.config.schema import is_group, settings_of, shape_of, words_for
+from hynt.config.declarations import is_group, settings_of, shape_of, words_for
 from hynt.errors import UsageError
 from hynt.names import advice_on
 

@@ -5,32 +5,32 @@ No graph is written unless all went well.
 
 from __future__ import annotations
 
+import json
 import shutil
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from hynt.creation.accounts import Books, RejectGuard
-from hynt.creation.collecting import read_facts, read_rows
 from hynt.creation.engines.duckdb import DuckDBEngine, rows_of
 from hynt.creation.engines.engine import Engine, pairs_table, settings_table, steps
 from hynt.creation.options import CreationOptions
 from hynt.creation.parsing import ParseJob, ParseProgress
-from hynt.creation.preparing import prepared
-from hynt.creation.rows import PRIMARIES, REDIRECTS
-from hynt.creation.scanning import Scan
+from hynt.creation.reading import Scan
 from hynt.creation.selection import Selection, read_ids, read_pairs, read_redirects, select
-from hynt.creation.sources.registry import get_source, prelude_of
-from hynt.creation.sources.source import ParseSettings
+from hynt.creation.sources.source import PRIMARIES, REDIRECTS, DumpSource, ParseSettings, get_source, prelude_of
 from hynt.creation.tasks import find_files, identity_of, plan_tasks, size_of
 from hynt.creation.unit_rows import unit_rows
-from hynt.creation.work_folder import PartSummary, WorkFolder
+from hynt.creation.work_folder import PartSummary, WorkFolder, write_atomically
 from hynt.errors import RecordProblem
 from hynt.formats.importing import ImportProgress, Progress
 from hynt.graph.assembly import Assembler, Assembly
-from hynt.graph.manifest import Manifest
+from hynt.graph.fact import Fact, Number, Qualifier, Value
+from hynt.graph.knowledge_graph import Manifest
 from hynt.graph.statistics import graph_statistics
 from hynt.graph.storage import check_target, save_assembly
 from hynt.graph.vocabulary import Entity
@@ -251,3 +251,78 @@ class _Build:
             licence=options.licence,
             importing=making,
         )
+
+
+# From the recipe's tables to facts: two sorted streams, facts and qualifiers, read side by side in bounded memory.
+
+_BATCH_ROWS = 65_536
+_FACT_COLUMNS = ["statement", "head", "relation", "kind", "value", "number", "unit"]
+_QUALIFIER_COLUMNS = ["statement", "relation", "kind", "value", "number", "unit"]
+
+
+def read_facts(facts: list[Path], qualifiers: list[Path]) -> Iterator[Fact]:
+    """Every fact with its qualifiers, in the order of the dump."""
+    pending = _in_order(qualifiers, _QUALIFIER_COLUMNS)
+    following = next(pending, None)
+    for statement, head, relation, kind, value, number, unit in _in_order(facts, _FACT_COLUMNS):
+        held = []
+        while following is not None and following[0] == statement:
+            held.append(Qualifier(following[1], _value(*following[2:])))
+            following = next(pending, None)
+        yield Fact(head, relation, _value(kind, value, number, unit), tuple(held))
+    if following is not None:
+        raise RuntimeError(f"a qualifier of statement {following[0]} has no fact")
+
+
+def read_rows(paths: list[Path], columns: list[str]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table, file by file."""
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
+                yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+
+
+def _in_order(paths: list[Path], columns: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Rows that must come sorted by statement: an engine that loses the order would mix up facts."""
+    last = None
+    for row in read_rows(paths, columns):
+        if last is not None and row[0] < last:
+            raise RuntimeError(f"statement {row[0]} comes after {last}")
+        last = row[0]
+        yield row
+
+
+def _value(kind: str, value: str, number: float | None, unit: str) -> Value:
+    return Number(number, value, unit) if kind == "number" and number is not None else value
+
+
+# What a source looks up in the whole dump before parsing, kept in the work folder so that it is looked up once.
+
+_PREPARED_FILE = "prepared.json"
+
+
+def prepared(
+    kind: DumpSource, dump: Scan, selection: Selection, settings: ParseSettings, work: WorkFolder
+) -> tuple[Selection, ParseSettings]:
+    """The selection and settings to parse with."""
+    path = work.folder / _PREPARED_FILE
+    if path.exists():
+        held = json.loads(path.read_bytes())
+        entities = None if held["entities"] is None else frozenset(held["entities"])
+        return (
+            replace(selection, entities=entities, types=frozenset(held["types"])),
+            replace(
+                settings,
+                mediator_types=frozenset(held["mediator_types"]),
+                number_properties=frozenset(held["number_properties"]),
+            ),
+        )
+    found, filled = kind.prepare(dump, selection, settings)
+    content = {
+        "entities": None if found.entities is None else sorted(found.entities),
+        "types": sorted(found.types),
+        "mediator_types": sorted(filled.mediator_types),
+        "number_properties": sorted(filled.number_properties),
+    }
+    write_atomically(path, json.dumps(content, ensure_ascii=False).encode())
+    return replace(selection, entities=found.entities, types=found.types), filled

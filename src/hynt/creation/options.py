@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from hynt.creation.blocks import LONGEST_LINE
+from hynt.creation.reading import LONGEST_LINE
 from hynt.errors import UsageError
 from hynt.formats.format import UnitRule
 from hynt.graph.assembly import AssemblyPolicy

@@ -20,8 +20,7 @@ from pathlib import Path
 
 from hynt.creation.parts import PartJob, build, cut
 from hynt.creation.selection import Selection
-from hynt.creation.sources.registry import get_source
-from hynt.creation.sources.source import Parser, ParseSettings
+from hynt.creation.sources.source import Parser, ParseSettings, get_source
 from hynt.creation.tasks import Task, size_of
 from hynt.creation.work_folder import PartSummary, WorkFolder
 from hynt.errors import DataError

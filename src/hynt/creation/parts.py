@@ -13,10 +13,18 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from hynt.creation.blocks import LONGEST_LINE, Block, whole_lines
-from hynt.creation.decompression import DumpStream
-from hynt.creation.rows import NAMES, REDIRECTS, ROWS, Counts, Parsed, ParsedValue
-from hynt.creation.sources.source import DumpSource, Parser, Selector
+from hynt.creation.reading import LONGEST_LINE, Block, DumpStream, whole_lines
+from hynt.creation.sources.source import (
+    NAMES,
+    REDIRECTS,
+    ROWS,
+    Counts,
+    DumpSource,
+    Parsed,
+    ParsedValue,
+    Parser,
+    Selector,
+)
 from hynt.creation.tasks import Task
 from hynt.creation.unit_rows import MetUnits
 from hynt.creation.work_folder import PartSummary, write_part

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.formats.format import ReadOptions
+from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.names import check_name
 from hynt.formats.opening import text_lines
-from hynt.formats.report import ReadReport
 
 
 @dataclass(frozen=True)

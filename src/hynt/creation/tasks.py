@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hynt.creation.decompression import DumpStream, is_compressed
+from hynt.creation.reading import DumpStream, is_compressed
 from hynt.creation.sources.source import DumpSource
 from hynt.errors import DataError
 from hynt.formats.byte_streams import unreadable

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hynt.creation.rows import PART_TABLES
+from hynt.creation.sources.source import PART_TABLES
 from hynt.errors import DataError, UsageError
 
 PLAN = "plan.json"

@@ -14,12 +14,10 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 from hynt.batches.fact_tensors import Sizes
-from hynt.distributed.sharded_softmax import sharded_cross_entropy
 from hynt.distributed.sharded_table import RowwiseAdagrad, ShardedTable
 from hynt.models.contract import Candidates, Entities, EntityIds, EntityRange, Model, Question
-from hynt.models.hynt import Hynt
-from hynt.models.hynt_settings import HyntSettings
-from hynt.objectives.sampled_softmax import NegativeSampler
+from hynt.models.hynt import Hynt, HyntSettings
+from hynt.objectives.sampled_softmax import Drawn, NegativeSampler, cross_entropy_of_rows
 
 
 class ShardedHynt(Hynt):
@@ -104,3 +102,19 @@ class TableUpdates:
     def state(self) -> dict[str, Tensor]:
         """This process's part of the state, by table."""
         return {f"squares.{index}": one.squares for index, one in enumerate(self._each)}
+
+
+# Sampled softmax where the output table is spread over processes: rows are fetched, everything else stays as it is.
+
+
+def sharded_cross_entropy(
+    x: Tensor, table: ShardedTable, bias: ShardedTable, answer: Tensor, drawn: Drawn, smoothing: float
+) -> Tensor:
+    """(k,) float32, as `sampled_cross_entropy`; `bias` is a table of width 1. All processes call it at once, with as
+    many questions and draws as the others.
+    """
+    ids = torch.cat([drawn.ids.flatten(), answer])
+    rows, biases = table(ids), bias(ids)
+    mean_row, mean_bias = (table.mean(), bias.mean()) if smoothing > 0 else (rows[0], biases[0])
+    means = (mean_row, mean_bias[0], table.rows)
+    return cross_entropy_of_rows(x, rows, biases.squeeze(1), means, answer, drawn, smoothing)

@@ -7,15 +7,24 @@ together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hynt.errors import UsageError
-from hynt.evaluation.metrics import NUMBER_METRICS, RANKING_METRICS, Floats, Ties, finish, number_sums, ranking_sums
-from hynt.evaluation.questions import Scope, in_scope
-from hynt.evaluation.results import RankedQuestions, TaskQuestions
+from hynt.evaluation.metrics import (
+    LOWER_IS_BETTER,
+    NUMBER_METRICS,
+    RANKING_METRICS,
+    Ties,
+    finish,
+    number_sums,
+    ranking_sums,
+)
+from hynt.evaluation.questions import SCOPES, Scope, TaskName, in_scope
+from hynt.evaluation.results import Evaluation, NumberQuestions, RankedQuestions, TaskQuestions, columns
+from hynt.graph.arrays import Floats
 
 SAMPLES = 1000
 LEVEL = 0.95
@@ -94,3 +103,92 @@ def intervals(
     sums = fact_sums(questions, scope, ties)
     values = resampled([sums], samples, seed)[:, 0]
     return {name: interval(values[:, index], level) for index, name in enumerate(sums.names)}
+
+
+# Two runs on the same questions, compared in pairs.
+#
+# A difference of two means says little by itself; the same questions asked of both say much more. Each fact's
+# contributions are kept together and both runs are resampled alike, so what the runs share cancels out.
+
+MUST_AGREE = ("graph", "split", "filter", "ties", "scaled_on", "candidates")
+"""What two protocols must have in common for their numbers to be comparable; who was trained how may differ."""
+
+
+def compare(
+    first: Evaluation, second: Evaluation, samples: int = SAMPLES, level: float = LEVEL, seed: int = 0
+) -> dict[str, Any]:
+    """For each task both answer, each scope and metric: both values, first minus second, its interval and p-value."""
+    _refuse_unlike(first, second)
+    shared = [task for task in first.per_question if task in second.per_question]
+    if not shared:
+        raise UsageError("the two runs were evaluated on different tasks.", advice="Evaluate both on one task.")
+    found: dict[str, Any] = {}
+    for task in shared:
+        one, other = first.per_question[task], second.per_question[task]
+        _refuse_other_questions(one, other, task)
+        found[task] = {scope: _one_scope(one, other, scope, first.ties, samples, level, seed) for scope in SCOPES}
+    return found
+
+
+def _one_scope(
+    one: TaskQuestions, other: TaskQuestions, scope: Scope, ties: Ties, samples: int, level: float, seed: int
+) -> dict[str, Any]:
+    sums = [fact_sums(one, scope, ties), fact_sums(other, scope, ties)]
+    drawn = resampled(sums, samples, seed)
+    found: dict[str, Any] = {}
+    for index, name in enumerate(sums[0].names):
+        values = [float(each.value()[index]) for each in sums]
+        differences = drawn[:, 0, index] - drawn[:, 1, index]
+        low, high = interval(differences, level)
+        found[name] = {
+            "first": values[0],
+            "second": values[1],
+            "difference": values[0] - values[1],
+            "low": low,
+            "high": high,
+            "p_value": p_value(differences),
+            "lower_is_better": name in LOWER_IS_BETTER,
+        }
+    keep = in_scope(one.position, scope)
+    gap = (_badness(one, ties) - _badness(other, ties))[keep]
+    found["questions"] = {
+        "first_better": int((gap < 0).sum()),
+        "second_better": int((gap > 0).sum()),
+        "equal": int((gap == 0).sum()),
+    }
+    return found
+
+
+def p_value(differences: NDArray[np.float64]) -> float:
+    """Two-sided: how often resampling turns the sign of the difference, twice; one is added so that it is never 0."""
+    finite = differences[np.isfinite(differences)]
+    fewer = min(int((finite <= 0).sum()), int((finite >= 0).sum()))
+    return min(1.0, 2 * (fewer + 1) / (len(finite) + 1))
+
+
+def _badness(questions: TaskQuestions, ties: Ties) -> NDArray[np.float64]:
+    """(n,) the lower the better: the rank, or the size of the error."""
+    return questions.rank(ties) if isinstance(questions, RankedQuestions) else np.abs(questions.error)
+
+
+def _refuse_unlike(first: Evaluation, second: Evaluation) -> None:
+    for key in MUST_AGREE:
+        one, other = first.protocol.get(key), second.protocol.get(key)
+        if one != other:
+            raise UsageError(
+                f"the two runs may not be compared: {key} is {one!r} for the first and {other!r} for the second.",
+                where=f"protocol.{key}",
+                advice="Evaluate both by the same protocol.",
+            )
+
+
+def _refuse_other_questions(one: TaskQuestions, other: TaskQuestions, task: TaskName) -> None:
+    names = ["row", "position", "truth"] if isinstance(one, NumberQuestions) else ["row", "position", "answer"]
+    mine, theirs = columns(one), columns(other)
+    for name in names:
+        if name not in theirs or not np.array_equal(mine[name], theirs[name]):
+            raise UsageError(
+                f"the two runs were not asked the same {task} questions: they differ in {name!r} "
+                f"({len(one)} and {len(other)} questions).",
+                advice="Evaluate both on the same graph and split; models must answer the same positions.",
+            )

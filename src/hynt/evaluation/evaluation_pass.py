@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hynt.batches.masking import hide
-from hynt.evaluation.back_off import for_each_tile
 from hynt.evaluation.non_finite import refuse_non_finite
 from hynt.evaluation.questions import KIND_OF_TASK, TaskName
 from hynt.evaluation.ranks import KnownSlots, Tally, tally
 from hynt.evaluation.results import NumberQuestions, RankedQuestions
-from hynt.evaluation.tiles import Tile, Tiling
+from hynt.evaluation.tiles import Tile, Tiling, for_each_tile
 from hynt.evaluation.type_constraints import places
+from hynt.graph.arrays import Ids
 from hynt.graph.components import Components
 from hynt.models.contract import EntityRange, Model, Number, Question, Relations
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 SCORES_AT_ONCE = 1 << 26
 """How many scores a tile may hold: candidates beyond that come in chunks."""
-
-Ids = NDArray[np.int64]
 
 
 class Sitting:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from hynt import __version__
 from hynt.batches.fact_tensors import FactTensors
@@ -30,16 +31,43 @@ from hynt.evaluation.questions import (
     of_task,
     position_group,
 )
-from hynt.evaluation.results import Evaluation, RankedQuestions, TaskQuestions
-from hynt.evaluation.sharing import OneProcess, Team
+from hynt.evaluation.results import Evaluation, RankedQuestions, TaskQuestions, by_scope
 from hynt.evaluation.type_constraints import TypeConstraints
+from hynt.graph.arrays import Ids
 from hynt.graph.components import Components, components
+from hynt.graph.content_hash import question_keys
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers
-from hynt.graph.question_keys import question_keys
 from hynt.models.contract import Model
+from hynt.models.registry import build
 
-Ids = NDArray[np.int64]
+# Asking in several processes: each takes every so many-th tile of questions, and what they found is added up.
+#
+# Tiles keep their shapes, so a question gets the same bits whoever asks it, and ranks are those of one process.
+
+
+class Team(Protocol):
+    """The processes that evaluate together; training's team is one."""
+
+    @property
+    def rank(self) -> int: ...
+
+    @property
+    def world(self) -> int: ...
+
+    def gathered(self, tensor: Tensor) -> Tensor:
+        """The sum over all processes, the same for all of them."""
+        ...
+
+
+class OneProcess:
+    """Nobody to share with."""
+
+    rank, world = 0, 1
+
+    def gathered(self, tensor: Tensor) -> Tensor:
+        """What this process has."""
+        return tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,3 +215,23 @@ def evaluate(
         described or {},
     )
     return evaluator.evaluate(model, progress)
+
+
+# The trivial answers that stand beside every model's: without them a number says little.
+
+REFERENCES = ("frequency", "relation-mean", "relation-median", "neighbour-mean")
+
+
+def reference_rows(evaluator: Evaluator, train: FactTensors) -> dict[str, dict[str, Any]]:
+    """By model, task and scope the metrics of each trivial model on the evaluator's questions.
+
+    `train` holds the facts that the model beside them learned from, without ids for literals.
+    """
+    plain = replace(evaluator, literals=None, type_constrained=False)
+    rows: dict[str, dict[str, Any]] = {}
+    for name in REFERENCES:
+        model = build(name, train.sizes, train)
+        assert isinstance(model, Model)
+        found = plain.evaluate(model)
+        rows[name] = {task: by_scope(questions, found.ties) for task, questions in found.per_question.items()}
+    return rows

@@ -11,7 +11,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
+from hynt.graph.arrays import Floats
+
 Metrics: TypeAlias = dict[str, float | int | None]
 
 Ties: TypeAlias = Literal["realistic", "hynt"]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
-from hynt.evaluation.metrics import Floats, Metrics, Ties, number_metrics, ranking_metrics, ranks
-from hynt.evaluation.questions import SCOPES, TaskName, in_scope
+from hynt.evaluation.metrics import Metrics, Ties, number_metrics, ranking_metrics, ranks
+from hynt.evaluation.questions import POSITION_GROUPS, SCOPES, TaskName, in_scope, position_group
+from hynt.files import whole_file
+from hynt.graph.arrays import Floats, Ids
+from hynt.graph.components import ENTITY_KIND, components
+from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Vocabulary
-
-Ids: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,3 +136,83 @@ def by_scope(questions: TaskQuestions, ties: Ties) -> dict[str, Any]:
 def columns(questions: TaskQuestions) -> dict[str, NDArray[Any]]:
     """The arrays by name."""
     return {field.name: getattr(questions, field.name) for field in fields(questions)}
+
+
+# The per-question results of an evaluation as one Parquet file, for comparing runs later.
+
+SCHEMA_VERSION = 1
+_META = b"hynt-evaluation"
+
+
+def write_questions(evaluation: Evaluation, path: Path) -> None:
+    """One row a question; columns that a task has not are null. The protocol travels in the file's metadata."""
+    tables = []
+    parts: list[tuple[str, TaskQuestions]] = list(evaluation.per_question.items())
+    if evaluation.type_constrained is not None:
+        parts.append(("link_type_constrained", evaluation.type_constrained))
+    for name, questions in parts:
+        found: dict[str, Any] = {"task": pa.array([name]).take(pa.array(np.zeros(len(questions), dtype=np.int64)))}
+        tables.append(pa.table(found | columns(questions)))
+    meta = {"schema": SCHEMA_VERSION, "ties": evaluation.ties, "tasks": [name for name, _ in parts]}
+    joined = pa.concat_tables(tables, promote_options="default")
+    text = json.dumps(meta | {"protocol": dict(evaluation.protocol)})
+    with whole_file(path) as file:
+        parquet.write_table(joined.replace_schema_metadata({_META: text.encode()}), file)
+
+
+# Where a model is good and where not: metrics by relation, position, qualifier count and entity frequency.
+
+QUALIFIER_STEPS = (0, 1, 2, 3, 4, 8)
+FREQUENCY_STEPS = (0, 1, 3, 10, 30, 100, 300, 1000)
+
+
+def by_relation(questions: TaskQuestions, ties: Ties, vocabulary: Vocabulary) -> list[dict[str, Any]]:
+    """One row a relation: that of the hidden component, or the hidden relation itself."""
+    names = [relation.name for relation in vocabulary.relations]
+    return _grouped(questions, ties, questions.relation, names)
+
+
+def by_position(questions: TaskQuestions, ties: Ties) -> list[dict[str, Any]]:
+    """One row a position; all qualifiers together."""
+    return _grouped(questions, ties, position_group(questions.position), POSITION_GROUPS)
+
+
+def by_qualifier_count(questions: TaskQuestions, ties: Ties) -> list[dict[str, Any]]:
+    """One row a range of qualifier counts."""
+    return _by_steps(questions, ties, questions.qualifiers, QUALIFIER_STEPS)
+
+
+def by_entity_frequency(questions: TaskQuestions, ties: Ties, frequency: Ids) -> list[dict[str, Any]]:
+    """One row a range of how often train holds the entity: the answer, or for numbers the head.
+
+    `frequency` (entities,) is what `entity_frequency` of the training split gives. For relation questions it means
+    nothing.
+    """
+    entity = questions.answer if isinstance(questions, RankedQuestions) else questions.head
+    return _by_steps(questions, ties, frequency[entity], FREQUENCY_STEPS)
+
+
+def entity_frequency(table: FactTable, vocabulary: Vocabulary) -> Ids:
+    """(entities,) how often each entity stands in a table, at any position."""
+    parts = components(table, vocabulary.relation_is_number)
+    used = parts.entity[parts.kind == ENTITY_KIND]
+    return np.bincount(used, minlength=vocabulary.entity_count).astype(np.int64)
+
+
+def _by_steps(questions: TaskQuestions, ties: Ties, value: Ids, steps: Sequence[int]) -> list[dict[str, Any]]:
+    group = np.searchsorted(np.array(steps), value, side="right").astype(np.int64) - 1
+    names = [_range_name(low, high) for low, high in zip(steps, [*steps[1:], None], strict=True)]
+    return _grouped(questions, ties, group, names)
+
+
+def _range_name(low: int, high: int | None) -> str:
+    if high is None:
+        return f"{low}+"
+    return str(low) if high == low + 1 else f"{low}–{high - 1}"
+
+
+def _grouped(questions: TaskQuestions, ties: Ties, group: Ids, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows {"group", metrics…, "count"} for the groups that have questions, in the order of `names`."""
+    return [
+        {"group": names[index], **task_metrics(questions, ties, group == index)} for index in np.unique(group).tolist()
+    ]

@@ -21,19 +21,17 @@ from hynt.asking.question import AskedFact
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.masking import hide
-from hynt.evaluation.back_off import for_each_tile
 from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
 from hynt.evaluation.evaluator import scoring_conditions
-from hynt.evaluation.tiles import Tile, Tiling, tile_rows
+from hynt.evaluation.tiles import Tile, Tiling, for_each_tile, tile_rows
 from hynt.graph.components import ENTITY_KIND, FIRST_QUALIFIER, HEAD, NUMBER_KIND, RELATION, RELATION_KIND, TAIL
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.models.contract import Model
 from hynt.models.gran import Gran
 from hynt.models.hynt import Hynt
 from hynt.runs.opening import LoadedRun
-from hynt.runs.run_graph import whole_run
-from hynt.runs.scoring import ReadTile
-from hynt.runs.stored_literals import with_stored_literals
+from hynt.runs.place import whole_run
+from hynt.runs.scoring import ReadTile, with_stored_literals
 
 Scores = NDArray[np.float64]
 

@@ -7,22 +7,32 @@ explain(hynt.load("runs/first"), ("Japan", "life expectancy", "?", [("point in t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from hynt.asking.answering import task_of
+from hynt.asking.answers import Answers, NumberAnswer
 from hynt.asking.candidate_rules import Candidates, candidates_for
 from hynt.asking.number_relations import within_reach
 from hynt.asking.predictor import LEVEL, Predictor
 from hynt.asking.question import AskedFact, ask
-from hynt.asking.question_parts import parts_of, wishes_of
-from hynt.asking.question_words import answer_id, qualifier_texts, said
+from hynt.asking.question_forms import answer_id, parts_of, qualifier_texts, said, wishes_of
 from hynt.asking.refusals import non_finite
-from hynt.explanation.answer_changes import number_changes, rank_changes
-from hynt.explanation.attention_weights import AttentionWeights, attention_of
+from hynt.errors import UsageError
 from hynt.explanation.changed_questions import ChangedQuestion, can_hide, changed_scores, without_qualifiers
-from hynt.explanation.explanations import Change, Explanation, Influence
-from hynt.graph.components import FIRST_QUALIFIER, HEAD, NUMBER_KIND, RELATION, TAIL, position_name
+from hynt.explanation.explanations import AttentionWeights, Change, Explained, Explanation, Influence, attention_of
+from hynt.graph.arrays import Floats, Ids
+from hynt.graph.components import (
+    FIRST_QUALIFIER,
+    HEAD,
+    NUMBER_KIND,
+    RELATION,
+    RELATION_KIND,
+    TAIL,
+    component_starts,
+    position_name,
+)
 from hynt.models.contract import Part
 
 TOP = 5
@@ -135,3 +145,91 @@ def _prediction_attention(attention: AttentionWeights | None, one: _Taken) -> fl
     if attention is None or on_parts is None or one.position is None or one.position not in attention.parts:
         return None
     return float(on_parts[attention.parts.index(one.position)])
+
+
+# What an answer becomes when its question is changed: another first answer, another probability, another number.
+
+
+class Outcome(NamedTuple):
+    """The fields of an `Influence` that say what a changed question is answered with."""
+
+    answer_id: str | None = None
+    answer: str | None = None
+    probability: float | None = None
+    probability_change: float | None = None
+    rank: int | None = None
+    value: float | None = None
+    value_change: float | None = None
+    change_in_widths: float | None = None
+
+
+def number_changes(predictor: Predictor, asked: AskedFact, answers: Answers, scores: list[Floats]) -> list[Outcome]:
+    """What each changed question is answered with, from the scores of the whole one and then of all changed ones."""
+    assert asked.relation is not None
+    relation = np.full(len(scores), asked.relation, dtype=np.int64)
+    with np.errstate(over="ignore"):
+        values = predictor.loaded.scaling.unscale(relation, np.concatenate(scores)).tolist()
+    answer = answers[0]
+    assert isinstance(answer, NumberAnswer)
+    width = None if answer.interval is None else answer.interval[1] - answer.interval[0]
+    return [
+        Outcome(
+            value=value, value_change=value - values[0], change_in_widths=(value - values[0]) / width if width else None
+        )
+        for value in values[1:]
+    ]
+
+
+def rank_changes(
+    predictor: Predictor, asked: AskedFact, candidates: Candidates, about: int | None, scores: list[Floats]
+) -> tuple[Explained, list[Outcome]]:
+    """The explained answer, and the same for entities and relations."""
+    place = _allowed(predictor, asked, candidates, scores[0].shape[1])
+    if about is not None and about not in place:
+        raise UsageError("the answer is not among the candidates.", where="answer", advice="Allow it, or name another.")
+    sharpness = predictor.calibration.sharpness(task_of(asked.kind))
+    found = [_likelihoods(asked, one * sharpness, place) for one in scores]
+    chosen = int(found[0].argmax()) if about is None else int(np.searchsorted(place, about))
+    graph = predictor.graph
+    if asked.kind == RELATION_KIND:
+        ids, labels = [relation.name for relation in graph.relations], graph.relation_labels
+    else:
+        ids, labels = list(graph.vocabulary.entities), graph.entity_labels
+    whole = float(found[0][chosen])
+    outcomes = []
+    for one in found[1:]:
+        first, mine = int(place[one.argmax()]), float(one[chosen])
+        outcomes.append(Outcome(ids[first], labels[first], mine, mine - whole, _rank(one, chosen)))
+    explained = int(place[chosen])
+    return Explained(ids[explained], labels[explained], whole, _rank(found[0], chosen)), outcomes
+
+
+def _likelihoods(asked: AskedFact, sharp: Floats, place: Ids) -> Floats:
+    """(allowed,) probabilities of the candidates at `place`, from (rows, candidates) scores that are sharpened."""
+    if asked.tried is None:
+        logits = sharp[0, place]
+    else:
+        # As the predictor has it: each relation is judged by the row that has the number on its own scale.
+        row = np.searchsorted(asked.tried, place)
+        logits = sharp[row, place] - np.logaddexp.reduce(sharp, axis=1)[row]
+    return np.asarray(np.exp(logits - np.logaddexp.reduce(logits)), dtype=np.float64)
+
+
+def _rank(likelihoods: Floats, chosen: int) -> int:
+    """Of a candidate; of equal ones the one with the smaller id comes first."""
+    better = likelihoods > likelihoods[chosen]
+    return 1 + int(better.sum()) + int((likelihoods[:chosen] == likelihoods[chosen]).sum())
+
+
+def _allowed(predictor: Predictor, asked: AskedFact, candidates: Candidates, count: int) -> Ids:
+    """(allowed,) ids of what may be answered, ascending; the same for the whole question and all changed ones."""
+    allowed = np.ones(count, dtype=np.bool_) if candidates.allowed is None else candidates.allowed.copy()
+    if candidates.only_unknown:
+        lists = predictor.known.lookup(asked.table, component_starts(asked.table)[:-1] + asked.position, asked.kind)
+        known = lists.answers if asked.tried is None else lists.answers[lists.answers == asked.tried[lists.question()]]
+        allowed[known] = False
+    if asked.tried is not None:
+        tried = np.zeros(count, dtype=np.bool_)
+        tried[asked.tried] = True
+        allowed &= tried
+    return np.flatnonzero(allowed).astype(np.int64)

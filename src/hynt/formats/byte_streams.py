@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from hynt.errors import DataError
-from hynt.formats.format import ReadOptions
-from hynt.formats.report import ReadReport
+from hynt.formats.format import ReadOptions, ReadReport
 
 BOMB_WATCH_BYTES = 64 * 2**20
 """Output below this is never called a bomb, however small its archive: it does no harm."""

@@ -13,20 +13,22 @@ and made by hand.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hynt.errors import DataError
-from hynt.formats.format import Format
-from hynt.formats.names import shortened
-from hynt.formats.sidecars import find_sidecar, read_id_map, read_labels, read_rows
+from hynt.errors import DataError, RecordProblem
+from hynt.formats.format import Format, ReadOptions, ReadReport
+from hynt.formats.names import check_name, shortened
+from hynt.formats.opening import read_object, text_lines
+from hynt.formats.parts import bare_name
 from hynt.formats.writing import write_lines
 from hynt.graph.vocabulary import Entity, RelationKind, Scale
 from hynt.names import advice_on
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
+
 
 _KINDS: Mapping[str, RelationKind | None] = {
     "": None,
@@ -117,3 +119,155 @@ def _relation(row: dict[str, str], where: str) -> RelationDeclaration:
 
 def _json(**columns: str) -> str:
     return json.dumps({column: text for column, text in columns.items() if text}, ensure_ascii=False)
+
+
+# Small files beside the facts, row by row: tables, id maps and label files. Any mistake in them is a `DataError`.
+
+ID_COLUMNS = ("id", "name", "relation", "entity")
+"""What the column of ids may be called; every one of them is read as "id"."""
+
+
+def find_sidecar(folder: Path, names: Collection[str]) -> Path | None:
+    """The file of one of these names, plain or compressed, in a folder; two of them are an error."""
+    if not folder.is_dir():
+        return None
+    found = sorted(path for path in folder.iterdir() if bare_name(path.name) in names)
+    if len(found) > 1:
+        raise DataError(
+            f"both {found[0].name} and {found[1].name} are there, and could disagree.",
+            where=str(folder),
+            advice="Keep one of them.",
+        )
+    return found[0] if found else None
+
+
+def read_rows(path: Path, columns: tuple[str, ...], ignored: Collection[str]) -> Iterator[tuple[dict[str, str], str]]:
+    """The rows of a .jsonl or .tsv table as column → text, each with its place; columns that are absent hold ""."""
+    rows = _json_rows(path) if bare_name(path.name).endswith(".jsonl") else _table_rows(path)
+    seen: set[str] = set()
+    for given, where in rows:
+        row = dict.fromkeys(columns, "")
+        for column, text in given.items():
+            known = "id" if column in ID_COLUMNS else column
+            if known in row:
+                row[known] = text
+            elif column not in ignored:
+                raise DataError(
+                    f"the column {shortened(column)!r} is not known here.",
+                    where=where,
+                    advice=advice_on(column[:100], columns),
+                )
+        try:
+            check_name(row["id"], "id")
+            for text in row.values():
+                if text:
+                    check_name(text, "text")
+        except RecordProblem as problem:
+            raise DataError(problem.what, where=where, advice=problem.advice) from None
+        if row["id"] in seen:
+            raise _twice(row["id"], where)
+        seen.add(row["id"])
+        yield row, where
+
+
+def read_id_map(path: Path) -> list[str]:
+    """The names of an id map, `name TAB id` after an optional count, in the order of their ids 0, 1, 2 …"""
+    names: dict[int, str] = {}
+    declared = None
+    seen: set[str] = set()
+    for line, where in _lines(path):
+        cells = line.split("\t")
+        if where.endswith(":1") and len(cells) == 1 and _is_id(line):
+            declared = int(line)
+            continue
+        if len(cells) != 2 or not cells[0] or not _is_id(cells[1]):
+            raise DataError("is no pair of a name and an id.", where=where, advice="Write: name TAB id.")
+        if cells[0] in seen:
+            raise _twice(cells[0], where)
+        if int(cells[1]) in names:
+            raise _twice(cells[1], where)
+        seen.add(cells[0])
+        names[int(cells[1])] = cells[0]
+    if sorted(names) != list(range(len(names))):
+        raise DataError(
+            f"the ids are not 0 to {len(names) - 1} without gaps.", where=str(path), advice="Number the names from 0."
+        )
+    if declared is not None and declared != len(names):
+        raise DataError(
+            f"the first line says {declared:,} names, but there are {len(names):,}.",
+            where=f"{path}:1",
+            advice="The file may be cut short: get it again or correct the line.",
+        )
+    return [names[identity] for identity in range(len(names))]
+
+
+def read_labels(path: Path) -> dict[str, str]:
+    """Labels by id, from lines of `id TAB label`; a later line for the same id must agree."""
+    labels: dict[str, str] = {}
+    for line, where in _lines(path):
+        cells = line.split("\t")
+        if len(cells) != 2 or not cells[0] or not cells[1]:
+            raise DataError("is no pair of an id and a label.", where=where, advice="Write: id TAB label.")
+        if labels.setdefault(cells[0], cells[1]) != cells[1]:
+            raise _twice(cells[0], where)
+    return labels
+
+
+def _json_rows(path: Path) -> Iterator[tuple[dict[str, str], str]]:
+    for line, where in _lines(path):
+        try:
+            record = read_object(line)
+        except RecordProblem as problem:
+            raise DataError(problem.what, where=where, advice=problem.advice) from None
+        for key, value in record.items():
+            if not isinstance(value, str):
+                raise DataError(
+                    f"the value of {shortened(key)!r} is not a text.", where=where, advice="Write it in quotes."
+                )
+        yield record, where
+
+
+def _table_rows(path: Path) -> Iterator[tuple[dict[str, str], str]]:
+    header: list[str] | None = None
+    for line, where in _lines(path):
+        cells = line.split("\t")
+        if header is None:
+            header = cells
+            if len(set(header)) != len(header) or not set(header) & set(ID_COLUMNS):
+                raise DataError(
+                    "the first line is no header with an id column.",
+                    where=where,
+                    advice="Name the columns: id, label, …",
+                )
+        elif len(cells) != len(header):
+            raise DataError(
+                f"{len(cells)} columns where the header has {len(header)}.",
+                where=where,
+                advice="Separate columns with one tab each.",
+            )
+        else:
+            yield dict(zip(header, cells, strict=True)), where
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Lines that are not blank, with their places; the first one that is no clean text is an error."""
+    report = ReadReport()
+    for line in text_lines(path, ReadOptions(), report):
+        _refuse_problems(report)
+        if line:
+            yield line, report.where
+    _refuse_problems(report)
+
+
+def _refuse_problems(report: ReadReport) -> None:
+    if report.problems:
+        where, _, what, advice = report.problems[0]
+        raise DataError(what, where=where, advice=advice)
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18
+
+
+def _twice(name: str, where: str) -> DataError:
+    return DataError(f"{shortened(name)!r} is listed twice.", where=where, advice="Keep one of the lines.")

@@ -1,25 +1,26 @@
 """The folders of the HyNT paper, raw and normalised: tab-separated `head relation tail (qualifier-relation value)*`.
 
 The first line may hold the number of facts. Which values are numbers is said by their spelling: see
-`hynt.formats.literals`. Odd but published things, such as an impossible date, are kept as the authors did and noted;
+`hynt.formats.hynt`. Odd but published things, such as an impossible date, are kept as the authors did and noted;
 `strict` refuses them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hynt.errors import DataError
-from hynt.formats.cells import number_as_head, wrong_shape
-from hynt.formats.format import ReadOptions
-from hynt.formats.literals import TokenValues, write_token
+from hynt.errors import DataError, RecordProblem
+from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.names import shortened
-from hynt.formats.opening import facts_from_lines
-from hynt.formats.report import ReadReport
+from hynt.formats.numbers import DATES, NUMBERS, XSD, looks_like_number, parse_number
+from hynt.formats.opening import facts_from_lines, number_as_head, wrong_shape
 from hynt.formats.writing import write_folder
-from hynt.graph.fact import Fact, Number, Qualifier, Value
+from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
+from hynt.graph.units.dates import ImpossibleDate, UnreadableDate, format_date, parse_iso_date, parse_wikidata_time
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -101,3 +102,158 @@ def _cell(value: Value, fact: Fact, *, is_relation: bool = False) -> str:
             advice="Export to tsv or jsonl, which can write every fact.",
         )
     return token
+
+
+# How the HyNT paper's files spell numbers, and the only place that reads or writes those spellings.
+#
+# =================================  ===========================================================================
+# ``"73.32"^^<km2>``                 YAGO: a number and its unit
+# ``"2016"^^xsd:integer``            a number; so are decimal, double and their kin, also as <http://…XMLSchema#decimal>
+# ``"1949-12-25"^^xsd:date``         a date; so are gYear, gYearMonth and dateTime
+# ``"62"``                           Freebase: a number
+# ``+0.557``, ``39025505.0``, ``10``   Wikidata and the normalised files: a number
+# ``+00000002011-01-01T00:00:00Z``   Wikidata: a date
+# =================================  ===========================================================================
+#
+# Everything else is an entity, apart from broken numbers (`nan`, `１２`, `"abc"^^xsd:date`), which are refused.
+
+_LITERAL = re.compile(r'"([^"]*)"(?:\^\^(?:<([^<>"]+)>|([A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+)))?')
+_WIKIDATA_TIME = re.compile(r"[+-][0-9]+-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?")
+_MAY_START_A_NUMBER = frozenset('"+-.0123456789nNiI')
+_DATE_ADVICE = "Correct the date, or remove the fact."
+TOKENS_REMEMBERED = 500_000
+
+
+class TokenValues(dict[str, Value]):
+    """Values by their spelling, found once and remembered: graphs repeat themselves."""
+
+    def __init__(self, report: ReadReport, *, strict: bool) -> None:
+        super().__init__()
+        self._report = report
+        self._strict = strict
+
+    def __missing__(self, token: str) -> Value:
+        try:
+            value = read_token(token)
+        except _OddDate as odd:
+            if self._strict:
+                raise RecordProblem("impossible-date", odd.what, _DATE_ADVICE) from None
+            self._report.note("impossible-date", odd.what, "Kept with the value its authors gave it.")
+            return odd.number  # not remembered, so that each one is noted
+        if len(self) >= TOKENS_REMEMBERED:
+            self.clear()
+        self[token] = value
+        return value
+
+
+class _OddDate(Exception):
+    """A date that no calendar has, and the number that stands for it all the same."""
+
+    def __init__(self, what: str, number: Number) -> None:
+        super().__init__(what)
+        self.what = what
+        self.number = number
+
+
+def read_token(token: str) -> Value:
+    """The entity or number that a token of the paper's files stands for."""
+    first = token[0]
+    if first not in _MAY_START_A_NUMBER and first < "\x80":
+        return token
+    if first == '"':
+        return _quoted(token)
+    if first in "+-" and _WIKIDATA_TIME.fullmatch(token):
+        return _date(token, token, wikidata=True)
+    if looks_like_number(token):
+        return Number(parse_number(token), token)
+    return token
+
+
+@lru_cache(maxsize=100_000)
+def write_token(value: Value) -> str | None:
+    """How a value is written: as it came, where that says the same; None where no spelling reads back as it.
+
+    A literal with the right value and no unit says the same too: its relation's unit is declared beside the facts. So
+    does one with a unit where the graph has none, because its relation mixes units.
+    """
+    if not isinstance(value, Number):
+        return value if _read_back(value) == value else None
+    number, literal, unit = value
+    found = _read_back(literal)
+    if isinstance(found, Number) and found.value == number and (found.unit == unit or not found.unit or not unit):
+        return literal
+    if unit == DATE_UNIT:
+        guesses = [f'"{literal}"^^xsd:date', _day(number), f'"{number!r}"^^<{DATE_UNIT}>']
+    elif unit:
+        guesses = [f'"{literal}"^^<{unit}>', f'"{number!r}"^^<{unit}>']
+    else:
+        guesses = [repr(number)]
+    for guess in guesses:
+        found = _read_back(guess)
+        if isinstance(found, Number) and (found.value, found.unit) == (number, unit):
+            return guess
+    return None
+
+
+def _day(value: float) -> str:
+    try:
+        return f'"{format_date(value)}"^^xsd:date'
+    except UnreadableDate:
+        return ""
+
+
+def _read_back(token: str) -> Value | None:
+    """What a reader would make of a token, None where it would refuse it."""
+    if not token or "\t" in token or "\n" in token or "\r" in token:
+        return None
+    try:
+        return read_token(token)
+    except RecordProblem:
+        return None
+    except _OddDate as odd:
+        return odd.number
+
+
+def _quoted(token: str) -> Number:
+    found = _LITERAL.fullmatch(token)
+    if found is None:
+        raise RecordProblem(
+            "bad-literal",
+            f"{shortened(token)} is no literal that this format knows.",
+            'Numbers are written as "3.73"^^<km2>, "62" or 62, dates as "1949-12-25"^^xsd:date; text is not read.',
+        )
+    lexical, iri, prefixed = found.groups()
+    name = _schema_name(iri, prefixed)
+    if name in DATES:
+        return _date(lexical, token, wikidata=False)
+    if name in NUMBERS or (iri is None and prefixed is None):
+        return Number(parse_number(lexical), token)
+    if name is not None or iri is None:
+        raise RecordProblem(
+            "unknown-datatype",
+            f"{shortened(token)} has the datatype {shortened(iri or prefixed or '')}, "
+            "which is neither a number nor a date.",
+            "Use a numeric or date type of XML Schema, or a unit such as <km2>.",
+        )
+    return Number(parse_number(lexical), token, iri)
+
+
+def _schema_name(iri: str | None, prefixed: str | None) -> str | None:
+    """The name of an XML Schema type, None for any other datatype."""
+    if iri is not None and iri.startswith(XSD):
+        return iri.removeprefix(XSD)
+    if prefixed is not None and prefixed.startswith("xsd:"):
+        return prefixed.removeprefix("xsd:")
+    return None
+
+
+def _date(text: str, token: str, *, wikidata: bool) -> Number:
+    try:
+        value, _ = parse_wikidata_time(text) if wikidata else parse_iso_date(text)
+    except ImpossibleDate as problem:
+        raise _OddDate(
+            f"{shortened(token)} is a date that no calendar has.", Number(problem.lenient_value, token, DATE_UNIT)
+        ) from None
+    except UnreadableDate as problem:
+        raise RecordProblem("bad-date", problem.what, problem.advice) from None
+    return Number(value, token, DATE_UNIT)

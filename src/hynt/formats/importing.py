@@ -14,15 +14,13 @@ from typing import Any, Literal, TypeAlias
 
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.declarations import Declarations, read_declarations
-from hynt.formats.format import Format, ReadOptions, UnitRule
+from hynt.formats.format import Format, ReadOptions, ReadReport, UnitRule
 from hynt.formats.parts import Part, find_parts, title_of
 from hynt.formats.registry import get_format
-from hynt.formats.report import ReadReport
 from hynt.graph.assembly import Assembler, Assembly, AssemblyPolicy
 from hynt.graph.encoding import MixedRelations
-from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.leakage import find_leakage
-from hynt.graph.manifest import Manifest
+from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest
+from hynt.graph.splitting import find_leakage
 from hynt.graph.storage import check_target, save_assembly
 from hynt.graph.vocabulary import Entity
 

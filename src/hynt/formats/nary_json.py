@@ -20,13 +20,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hynt.errors import RecordProblem
-from hynt.formats.cells import number_as_head
-from hynt.formats.format import ReadOptions
-from hynt.formats.json_records import kind_of, read_object, shown
+from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.names import check_name
 from hynt.formats.numbers import parse_number
-from hynt.formats.opening import facts_from_lines
-from hynt.formats.report import ReadReport
+from hynt.formats.opening import facts_from_lines, kind_of, number_as_head, read_object, shown
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 from hynt.graph.units.dates import ImpossibleDate, UnreadableDate, parse_wikidata_time
 

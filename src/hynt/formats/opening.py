@@ -6,16 +6,18 @@ is looked at line by line. So checking costs little, and memory is one block or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any, NoReturn
 
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.byte_streams import open_bytes, unreadable
-from hynt.formats.format import ReadOptions
-from hynt.formats.names import CONTROL_CHARACTERS
-from hynt.formats.report import ReadReport
-from hynt.graph.fact import Fact
+from hynt.formats.format import ReadOptions, ReadReport
+from hynt.formats.names import CONTROL_CHARACTERS, empty_name, shortened
+from hynt.formats.numbers import check_finite, parse_number
+from hynt.graph.fact import Fact, Number
 
 __all__ = ["facts_from_lines", "open_bytes", "text_lines", "unreadable"]
 
@@ -152,3 +154,110 @@ def _decoded(raw: bytes) -> str:
                 "Remove it: a record is printable text, and its line ends with \\n or \\r\\n.",
             )
     return line
+
+
+# What `hynt`, `stare` and `tsv` share: head, relation, tail, then pairs of a qualifier relation and its value.
+
+_MAIN = ("head", "relation", "tail")
+
+
+def wrong_shape(cells: Sequence[str], separator: str) -> RecordProblem:
+    """What is wrong with a row that has too few cells, a qualifier without a value, or an empty cell."""
+    count = len(cells)
+    if count < 3:
+        found = "1 column" if count == 1 else f"{count} columns"
+        return RecordProblem(
+            "missing-columns",
+            f"{found} where a fact has at least 3: head, relation, tail.",
+            f"Separate them with {separator}.",
+        )
+    if count % 2 == 0:
+        return RecordProblem(
+            "qualifier-without-value",
+            f"the last qualifier, {shortened(cells[-1])!r}, has no value.",
+            "After head, relation and tail come pairs: a qualifier's relation and its value.",
+        )
+    return empty_name(place(cells.index("")))
+
+
+def place(index: int) -> str:
+    """A column in words: "head", "qualifier 2's value" …"""
+    if index < 3:
+        return _MAIN[index]
+    number, is_value = divmod(index - 3, 2)
+    return f"qualifier {number + 1}'s {'value' if is_value else 'relation'}"
+
+
+def number_as_head(text: str) -> RecordProblem:
+    """The problem of a fact about a number: only entities have facts."""
+    return RecordProblem(
+        "number-as-head",
+        f"the head is a number: {shortened(text)}",
+        "A head is an entity: give it a name, or turn the fact around.",
+    )
+
+
+# One JSON object a line, read strictly: what both JSON formats stand on.
+#
+# Numbers come out as `Number` with the literal as written. Refused: `NaN` and `Infinity`, a key given twice, nesting
+# without end.
+
+
+def read_object(line: str) -> dict[str, Any]:
+    """The object on a line; a `RecordProblem` for anything else."""
+    try:
+        record = _DECODER.decode(line)
+    except json.JSONDecodeError as problem:
+        raise RecordProblem(
+            "bad-json", f"no valid JSON at character {problem.colno}: {problem.msg}.", "Write one JSON object a line."
+        ) from None
+    except RecursionError:
+        raise RecordProblem("too-deep", "the JSON is nested too deeply.", "A fact needs three levels.") from None
+    if not isinstance(record, dict):
+        raise RecordProblem("not-an-object", f"{kind_of(record)} instead of a JSON object.", "Write one object a line.")
+    return record
+
+
+def kind_of(value: object) -> str:
+    """What a JSON value is, in words."""
+    kinds = {
+        str: "a text",
+        bool: "true or false",
+        list: "a list",
+        dict: "an object",
+        Number: "a number",
+        type(None): "null",
+    }
+    return kinds.get(type(value), "something else")
+
+
+def shown(name: str) -> str:
+    """A name for a message, shortened."""
+    return repr(shortened(name))
+
+
+def _number(text: str) -> Number:
+    return Number(parse_number(text), text)
+
+
+def _constant(text: str) -> NoReturn:
+    check_finite(float(text), text)
+    raise AssertionError(text)  # json calls this for NaN and the infinities only
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise RecordProblem(
+            "duplicate-key",
+            f"the key {shown(twice)} is given twice.",
+            "Give it once, with a list of values if need be.",
+        )
+    return record
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_without_duplicates, parse_float=_number, parse_int=_number, parse_constant=_constant
+)

@@ -11,21 +11,23 @@ and a plain one with head, relation and tail, where the type of the tail column 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hynt.errors import DataError
-from hynt.formats.format import ReadOptions
-from hynt.formats.parquet_rows import RowReader
-from hynt.formats.report import ReadReport
+from hynt.errors import DataError, RecordProblem
+from hynt.formats.format import ReadOptions, ReadReport
+from hynt.formats.names import check_name
+from hynt.formats.numbers import check_finite
 from hynt.formats.writing import new_folder
-from hynt.graph.fact import Fact
+from hynt.graph.fact import Fact, Number, Qualifier, Value
+from hynt.names import advice_on
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from hynt.graph.knowledge_graph import KnowledgeGraph
+
 
 BATCH_ROWS = 16_384
 
@@ -144,3 +146,150 @@ def _broken(path: Path, problem: Exception) -> DataError:
         where=str(path),
         advice="It is incomplete, damaged or of another kind: get it again.",
     )
+
+
+# The rows of a table of facts, in memory or from a Parquet file: which columns there are, and the fact of each row.
+
+_ADVICE = "Give it an entity or a number, and not both."
+
+
+class RowReader:
+    """Reads batches of one schema. DataError: the schema lacks what a fact needs, or has it in another type."""
+
+    def __init__(self, schema: pa.Schema, where: str, units: Mapping[str, str]) -> None:
+        self._where = where
+        self._units = units  # relation → unit of the numbers that do not say theirs
+        self._schema = schema
+        names = schema.names
+        self.is_plain = "tail" in names and not {"tail_entity", "tail_number"} & set(names)
+        needed = ["head", "relation", "tail"] if self.is_plain else ["head", "relation"]
+        self._require(needed, names)
+        if not self.is_plain and not {"tail_entity", "tail_number"} & set(names):
+            raise DataError(
+                "the columns tail_entity and tail_number are both missing, and so is tail.",
+                where=where,
+                advice=advice_on("tail", names),
+            )
+        optional = ["tail_entity", "tail_number", "tail_literal", "tail_unit", "unit", "qualifiers"]
+        self.columns = needed + [name for name in optional if name in names and name not in needed]
+        for name in self.columns:
+            self._check_type(name)
+
+    def facts(self, batch: pa.RecordBatch, report: ReadReport) -> Iterator[Fact]:
+        """The facts of a batch, each counted as read and kept or rejected."""
+        rows = batch.num_rows
+
+        def column(name: str) -> Sequence[Any]:
+            return batch.column(name).to_pylist() if name in batch.schema.names else [None] * rows
+
+        if self.is_plain:
+            tails = column("tail")
+            is_text = _is_string(self._schema.field("tail").type)
+            entities, numbers = (tails, [None] * rows) if is_text else ([None] * rows, tails)
+        else:
+            entities, numbers = column("tail_entity"), column("tail_number")
+        units = column("tail_unit") if "tail_unit" in batch.schema.names else column("unit")
+        for head, relation, entity, number, literal, unit, qualifiers in zip(
+            column("head"),
+            column("relation"),
+            entities,
+            numbers,
+            column("tail_literal"),
+            units,
+            column("qualifiers"),
+            strict=True,
+        ):
+            report.line += 1
+            report.read += 1
+            try:
+                fact = Fact(
+                    check_name(head or "", "head"),
+                    check_name(relation or "", "relation"),
+                    _value(entity, number, literal, unit or self._units.get(relation, ""), "tail"),
+                    tuple(map(self._qualifier, qualifiers)) if qualifiers else (),
+                )
+            except RecordProblem as problem:
+                report.reject(problem)
+                continue
+            report.kept += 1
+            yield fact
+
+    def _qualifier(self, pair: Any) -> Qualifier:
+        if pair is None:
+            raise RecordProblem("no-value", "a qualifier is null.", "Remove it from the list.")
+        relation = check_name(pair["relation"] or "", "qualifier relation")
+        unit = pair.get("unit") or self._units.get(relation, "")
+        value = _value(pair.get("entity"), pair.get("number"), pair.get("literal"), unit, f"qualifier {relation!r}")
+        return Qualifier(relation, value)
+
+    def _require(self, needed: list[str], names: list[str]) -> None:
+        missing = [name for name in needed if name not in names]
+        if missing:
+            what = f"the column {missing[0]} is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
+            raise DataError(f"{what} missing.", where=self._where, advice=advice_on(missing[0], names))
+        twice = [name for name in set(names) if names.count(name) > 1]
+        if twice:
+            raise DataError(f"two columns are called {twice[0]!r}.", where=self._where, advice="Rename one of them.")
+
+    def _check_type(self, name: str) -> None:
+        import pyarrow.types as types
+
+        kind = self._schema.field(name).type
+        is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind)
+        if name == "tail":
+            fits = is_number or _is_string(kind)
+        elif name == "tail_number":
+            fits = is_number
+        elif name == "qualifiers":
+            fits = (types.is_list(kind) or types.is_large_list(kind)) and _is_pair(kind.value_type)
+        else:
+            fits = _is_string(kind)
+        if not fits:
+            raise DataError(
+                f"the column {name} has the type {kind}.",
+                where=self._where,
+                advice=f"It holds {_WANTED.get(name, 'strings')}.",
+            )
+
+
+def _is_pair(kind: pa.DataType) -> bool:
+    """Whether a qualifier's struct has a relation, and each field the type it needs."""
+    import pyarrow.types as types
+
+    if not types.is_struct(kind) or "relation" not in [field.name for field in kind]:
+        return False
+    return all(
+        types.is_null(field.type) or (types.is_floating(field.type) or types.is_integer(field.type))
+        if field.name == "number"
+        else _is_string(field.type)
+        for field in kind
+        if field.name in ("relation", "entity", "number", "literal", "unit")
+    )
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    import pyarrow.types as types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or types.is_null(kind)
+    )
+
+
+_WANTED = {
+    "tail": "strings (entities) or numbers",
+    "tail_number": "numbers",
+    "qualifiers": "a list of structs with relation, entity, number and, where wanted, literal and unit",
+}
+
+
+def _value(entity: str | None, number: float | None, literal: str | None, unit: str | None, what: str) -> Value:
+    if number is None:
+        if entity is None:
+            raise RecordProblem("no-value", f"the {what} has neither an entity nor a number.", _ADVICE)
+        return check_name(entity, what)
+    if entity is not None:
+        raise RecordProblem("two-values", f"the {what} has an entity and a number.", _ADVICE)
+    value = check_finite(float(number), repr(number))
+    return Number(value, repr(number) if literal is None else literal, unit or "")

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from hynt.errors import UsageError
-from hynt.formats.format import Format, Reader, ReadOptions, Writer
+from hynt.formats.format import Format, Reader, ReadOptions, ReadReport, Writer
 from hynt.formats.parts import bare_name
-from hynt.formats.report import ReadReport
 from hynt.graph.fact import Fact
 from hynt.names import advice_on
 

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hynt.errors import DataError
-from hynt.formats.cells import wrong_shape
-from hynt.formats.format import ReadOptions
+from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.names import shortened
-from hynt.formats.opening import facts_from_lines
-from hynt.formats.report import ReadReport
+from hynt.formats.opening import facts_from_lines, wrong_shape
 from hynt.formats.writing import write_folder
 from hynt.graph.fact import Fact, Number, Qualifier
 

@@ -20,13 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hynt.errors import RecordProblem
-from hynt.formats.cells import number_as_head, wrong_shape
-from hynt.formats.format import ReadOptions
+from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.names import shortened
-from hynt.formats.numbers import parse_number
-from hynt.formats.opening import facts_from_lines
-from hynt.formats.report import ReadReport
-from hynt.formats.spelling import read_date, spell
+from hynt.formats.numbers import parse_number, read_date, spell
+from hynt.formats.opening import facts_from_lines, number_as_head, wrong_shape
 from hynt.formats.writing import write_folder
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 

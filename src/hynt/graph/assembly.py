@@ -21,11 +21,9 @@ from hynt.graph.content_hash import Fingerprints, Hashes, repeats
 from hynt.graph.encoding import FactEncoder
 from hynt.graph.fact import Fact
 from hynt.graph.fact_table import FactTable, concatenate
-from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.leakage import find_leakage
-from hynt.graph.manifest import Manifest
+from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest
 from hynt.graph.outlier_rules import OutlierFilter, OutlierRules
-from hynt.graph.splitting import SPLITS, AcrossSplits, SplitRule, bring_into_train, draw
+from hynt.graph.splitting import SPLITS, AcrossSplits, SplitRule, bring_into_train, draw, find_leakage
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 
 DROPPED = np.int8(-2)  # the row's place in the split column when it is not part of the graph

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, RELATION_KIND, components
-from hynt.graph.content_hash import Hashes
+from hynt.graph.content_hash import Hashes, question_keys
 from hynt.graph.fact_table import FactTable
-from hynt.graph.question_keys import question_keys
 
 
 @dataclass(frozen=True, eq=False)

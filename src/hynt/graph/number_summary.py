@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact import Fact
+from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Relation
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -129,4 +131,159 @@ def summarise_numbers(table: FactTable, relation_is_number: NDArray[np.bool_]) -
         for relation, frequency, tails, found in zip(
             numbers.present.tolist(), numbers.size.tolist(), as_tail.tolist(), columns.tolist(), strict=True
         )
+    )
+
+
+# Numbers that are probably wrong: "(Glee, number of seasons, 91)".
+#
+# The rule, for each relation with at least twenty numbers: let `median`, `low` (5 %) and `high` (95 %) be quantiles of
+# its numbers. A number is suspicious when it lies further out than
+#
+#     low − 3 · (median − low)        or        high + 3 · (high − median)
+#
+# Quantiles, because up to a twentieth of wrong numbers on each side cannot move them; a distance for each side, because
+# most relations lean to one. Where a relation without negative numbers is marked for log scale, or the middle 98 % of
+# its numbers are positive and span more than three orders of magnitude, the rule looks at logarithms and reaches once,
+# not three times, as far (a zero is then far below). Where one side has no distance the other side's is used, and where
+# neither has one (nineteen of twenty numbers are equal) the standard deviation. Suspicious is not wrong: nothing is
+# removed without a rule file (`hynt.graph.outlier_rules`).
+
+FEWEST_NUMBERS = 20
+REACH = 3.0
+REACH_OF_LOGARITHMS = 1.0
+LONG_TAIL = 1000.0
+
+
+@dataclass(frozen=True)
+class RobustRange:
+    """What a relation's numbers are expected to lie in, in its unit, and how many do not."""
+
+    relation: int
+    low: float
+    high: float
+    log: bool  # whether the rule was applied to logarithms
+    below: int
+    above: int
+
+    def to_mapping(self, relation: Relation) -> dict[str, Any]:
+        return {
+            "relation": relation.name,
+            "label": relation.label or relation.name,
+            "unit": relation.unit,
+            "low": self.low,
+            "high": self.high,
+            "log": self.log,
+            "below": self.below,
+            "above": self.above,
+        }
+
+
+@dataclass(frozen=True)
+class SuspiciousNumber:
+    """A number outside its relation's range."""
+
+    fact: Fact
+    relation: int
+    value: float
+    is_tail: bool  # else it is the value of a qualifier
+    distance: float  # how many times further from the median than the quantile of its side
+
+
+@dataclass(frozen=True)
+class OutlierReport:
+    """Ranges by relation id, and the suspicious numbers, furthest out first."""
+
+    ranges: tuple[RobustRange, ...]
+    suspicious: tuple[SuspiciousNumber, ...]
+    found: int  # how many there are in all; `suspicious` may hold only the first
+
+
+def find_outliers(graph: KnowledgeGraph, *, limit: int = 20) -> OutlierReport:
+    """The ranges of all relations with enough numbers, and the `limit` most suspicious numbers."""
+    everything = concatenate(list(graph.splits.values()))
+    numbers = sorted_numbers(everything, graph.vocabulary.relation_is_number)
+    enough = numbers.size >= FEWEST_NUMBERS
+    if not enough.any():
+        return OutlierReport((), (), 0)
+    log = _use_logarithms(numbers, graph.relations)
+    scaled = _logarithms(numbers, log)
+    low, median, high = (scaled.quantile(share) for share in (0.05, 0.5, 0.95))
+    left, right = _distances(scaled, low, median, high)
+    reach = np.where(log, REACH_OF_LOGARITHMS, REACH)
+    lowest, highest = low - reach * left, high + reach * right
+    size = numbers.size
+    offset = scaled.value - np.repeat(median, size)
+    distance = np.where(offset < 0, -offset / np.repeat(left, size), offset / np.repeat(right, size))
+    under = scaled.value < np.repeat(np.where(enough, lowest, -np.inf), size)
+    over = scaled.value > np.repeat(np.where(enough, highest, np.inf), size)
+    below = np.add.reduceat(under.astype(np.int64), numbers.start)
+    above = np.add.reduceat(over.astype(np.int64), numbers.start)
+    with np.errstate(over="ignore"):
+        lowest, highest = np.where(log, np.exp(lowest), lowest), np.where(log, np.exp(highest), highest)
+    ranges = tuple(
+        RobustRange(
+            int(numbers.present[at]),
+            float(lowest[at]),
+            float(min(highest[at], np.finfo(np.float64).max)),
+            bool(log[at]),
+            int(below[at]),
+            int(above[at]),
+        )
+        for at in np.flatnonzero(enough)
+    )
+    outside = np.flatnonzero(under | over)
+    first = outside[np.argsort(-distance[outside], kind="stable")][:limit]
+    return OutlierReport(ranges, _located(first, numbers, distance, everything, graph), len(outside))
+
+
+def _use_logarithms(numbers: SortedNumbers, relations: Sequence[Relation]) -> NDArray[np.bool_]:
+    """(p,) the relations that the rule looks at by orders of magnitude."""
+    positive = (numbers.value[numbers.start] >= 0) & (numbers.quantile(0.01) > 0)
+    marked = np.array([relations[relation].scale == "log" for relation in numbers.present.tolist()], dtype=np.bool_)
+    long_tailed = numbers.quantile(0.99) / LONG_TAIL > numbers.quantile(0.01)
+    return np.asarray(positive & (marked | long_tailed))
+
+
+def _logarithms(numbers: SortedNumbers, log: NDArray[np.bool_]) -> SortedNumbers:
+    value = numbers.value.copy()
+    chosen = np.repeat(log, numbers.size)
+    value[chosen] = np.log(np.maximum(value[chosen], np.finfo(np.float64).tiny))
+    return SortedNumbers(
+        numbers.relation, value, numbers.row, numbers.is_tail, numbers.present, numbers.start, numbers.size
+    )
+
+
+def _distances(
+    numbers: SortedNumbers, low: NDArray[np.float64], median: NDArray[np.float64], high: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(p,) of the median to the quantile of each side, never zero."""
+    left, right = median - low, high - median
+    left, right = np.where(left > 0, left, right), np.where(right > 0, right, left)
+    flat = left == 0
+    if flat.any():
+        mean = np.add.reduceat(numbers.value / np.repeat(numbers.size, numbers.size), numbers.start)
+        square = (numbers.value - np.repeat(mean, numbers.size)) ** 2
+        deviation = np.sqrt(np.add.reduceat(square / np.repeat(numbers.size, numbers.size), numbers.start))
+        deviation[deviation == 0] = 1.0  # all numbers are equal: none is further out than another
+        left, right = np.where(flat, deviation, left), np.where(flat, deviation, right)
+    return left, right
+
+
+def _located(
+    places: NDArray[np.int64],
+    numbers: SortedNumbers,
+    distance: NDArray[np.float64],
+    table: FactTable,
+    graph: KnowledgeGraph,
+) -> tuple[SuspiciousNumber, ...]:
+    facts = table.take(numbers.row[places]).facts(graph.vocabulary)
+    return tuple(
+        SuspiciousNumber(
+            fact,
+            int(numbers.relation[place]),
+            float(numbers.value[place]),
+            bool(numbers.is_tail[place]),
+            float(distance[place]),
+        )
+        for fact, place in zip(facts, places.tolist(), strict=True)
     )

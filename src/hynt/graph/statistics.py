@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from hynt.graph.content_hash import Fingerprints, repeats
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.leakage import Leak, find_leakage
 from hynt.graph.number_summary import NumberSummary, summarise_numbers
-from hynt.graph.splitting import missing_from_train
+from hynt.graph.splitting import Leak, find_leakage, missing_from_train
 
 _LONGEST_HISTOGRAM = 20
 

@@ -25,8 +25,7 @@ from hynt.errors import DataError, UsageError
 from hynt.graph.assembly import Assembly
 from hynt.graph.columns import FACT_SCHEMA, Names
 from hynt.graph.fact_table import FactTable
-from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
+from hynt.graph.knowledge_graph import MANIFEST_NAME, FileRecord, KnowledgeGraph, Manifest, read_manifest
 from hynt.graph.splitting import SPLITS
 from hynt.graph.vocabulary import Entity, Relation, RelationKind, Scale, Vocabulary
 from hynt.names import nearest

@@ -17,12 +17,10 @@ from torch import Tensor, nn
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import HEAD, TAIL, MaskedBatch, Task
 from hynt.batches.question_groups import Grouping
-from hynt.config.constraints import Range
+from hynt.config.declarations import Range
 from hynt.models.contract import Candidates, Capability, ItemStream, Number, Part, Position, Question, Tokens
-from hynt.models.layers.attention import Group
-from hynt.models.layers.literal_values import LiteralValues
-from hynt.models.layers.token_scores import NumberAnswer, TokenQuestion, token_rows, token_scores
-from hynt.models.layers.transformer import Transformer
+from hynt.models.layers.tokens import LiteralValues, NumberAnswer, TokenQuestion, token_rows, token_scores
+from hynt.models.layers.transformer import Group, Transformer
 
 Count = Annotated[int, Range(1)]
 Rate = Annotated[float, Range(0, 1, below_maximum=True)]

@@ -11,7 +11,7 @@ of the cost.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,16 +20,19 @@ from torch.nn.functional import embedding
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.question_groups import Grouping
-from hynt.config.constraints import Range
+from hynt.config.declarations import Range
 from hynt.models.contract import Candidates, Capability, EntityIds, EntityRange, ItemStream, Part, Question
-from hynt.models.layers.attributes import Attributes, AttributeTriples, CellReduce, NumberHead
-from hynt.models.layers.candidate_rows import candidate_rows, products
-from hynt.models.layers.literal_differences import Differences, literal_differences
-from hynt.models.layers.triple_question import (
+from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
     TRIPLE_READS,
+    Attributes,
+    AttributeTriples,
+    CellReduce,
+    NumberHead,
     TripleQuestion,
+    candidate_rows,
     known_parts,
+    products,
     triple_question,
     triple_scores,
 )
@@ -177,3 +180,35 @@ class Kbln(nn.Module):
         if self.settings.mask_missing:
             like = like * self.has[ids]
         return (like * weight.unsqueeze(1)).sum(2)
+
+
+# How literals differ between head and tail of the training triplets: mean and variance for each attribute.
+
+AT_ONCE = 1 << 16
+SMALLEST_VARIANCE = 1e-6
+
+
+class Differences(NamedTuple):
+    """For all triplets together (1 row), or for each relation."""
+
+    centre: Tensor  # (1 or relations, attributes) float32 mean of literal of the head minus that of the tail
+    spread: Tensor  # (1 or relations, attributes) float32 variance, kept above 0
+
+
+def literal_differences(facts: FactTensors, literals: Tensor, *, by_relation: bool) -> Differences:
+    """From all triplets whose tail is an entity. `literals` (entities, attributes) reads 0 where there is none."""
+    joined = ~facts.tail_is_number
+    head, tail = facts.head[joined].long(), facts.tail_entity[joined].long()
+    relation = facts.relation[joined].long() if by_relation else torch.zeros_like(head)
+    groups = facts.sizes.relations if by_relation else 1
+    total = torch.zeros(groups, literals.shape[1], dtype=torch.float64, device=literals.device)
+    squares = torch.zeros_like(total)
+    for start in range(0, len(head), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        apart = (literals[head[some]] - literals[tail[some]]).double()
+        total.index_add_(0, relation[some], apart)
+        squares.index_add_(0, relation[some], apart.square())
+    times = torch.bincount(relation, minlength=groups).clamp(min=1).unsqueeze(1)
+    centre = total / times
+    variance = (squares / times - centre.square()).clamp(min=0) + SMALLEST_VARIANCE
+    return Differences(centre.float(), variance.float())

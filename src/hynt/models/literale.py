@@ -7,6 +7,7 @@ Whatever the model behind, a score is a product of a query and a candidate's vec
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -17,20 +18,63 @@ from torch.nn.functional import embedding
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.question_groups import Grouping
-from hynt.config.constraints import Range
+from hynt.config.declarations import Range
 from hynt.models.contract import Candidates, Capability, ItemStream, Part, Question
-from hynt.models.layers.attributes import Attributes, AttributeTriples, CellReduce, NumberHead
-from hynt.models.layers.candidate_rows import candidate_rows, products
-from hynt.models.layers.convolution_query import ConvolutionQuery, can_convolve
-from hynt.models.layers.literal_gate import GateKind, literal_gate
-from hynt.models.layers.triple_question import (
+from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
     TRIPLE_READS,
+    Attributes,
+    AttributeTriples,
+    CellReduce,
+    NumberHead,
     TripleQuestion,
+    candidate_rows,
     known_parts,
+    products,
     triple_question,
     triple_scores,
 )
+
+# LiteralE's module g: an entity's vector and its literals become one vector of the same width.
+
+GateKind = Literal["gated", "linear"]
+
+
+class LiteralGate(nn.Module):
+    """z = σ(W₁e + W₂l + b), c = tanh(W₃[e; l] + b₃), g = (1 − z)∘e + z∘c."""
+
+    def __init__(self, dimension: int, literals: int) -> None:
+        super().__init__()
+        self.of_entity = nn.Linear(dimension, dimension, bias=False)
+        self.of_literals = nn.Linear(literals, dimension, bias=False)
+        self.bias = nn.Parameter(torch.zeros(dimension))
+        self.changed = nn.Linear(dimension + literals, dimension)
+
+    def forward(self, entities: Tensor, literals: Tensor) -> Tensor:
+        """(n, dimension) from (n, dimension) and (n, literals)."""
+        gate = torch.sigmoid(self.of_entity(entities) + self.of_literals(literals) + self.bias)
+        changed = torch.tanh(self.changed(torch.cat([entities, literals], 1)))
+        return (1 - gate) * entities + gate * changed
+
+
+class LinearGate(nn.Module):
+    """A single linear map of both, for ComplEx and ConvE with a tanh behind it."""
+
+    def __init__(self, dimension: int, literals: int, *, bounded: bool) -> None:
+        super().__init__()
+        self.changed = nn.Linear(dimension + literals, dimension)
+        self.bounded = bounded
+
+    def forward(self, entities: Tensor, literals: Tensor) -> Tensor:
+        """(n, dimension) from (n, dimension) and (n, literals)."""
+        changed: Tensor = self.changed(torch.cat([entities, literals], 1))
+        return torch.tanh(changed) if self.bounded else changed
+
+
+def literal_gate(kind: GateKind, dimension: int, literals: int, *, bounded: bool) -> nn.Module:
+    """The gate by name; `bounded` asks a linear one for its tanh."""
+    return LiteralGate(dimension, literals) if kind == "gated" else LinearGate(dimension, literals, bounded=bounded)
+
 
 Share = Annotated[float, Range(0, 1, below_maximum=True)]
 
@@ -190,3 +234,45 @@ def _literals(triples: AttributeTriples, settings: LiteraleSettings) -> Tensor:
     if settings.missing == "mean":
         return torch.where(has, values, triples.means())
     return torch.cat([values, has.float()], 1) if settings.missing == "mask-channel" else values
+
+
+# ConvE's query: the vectors of entity and relation as one small picture, convolved and projected back.
+
+FILTERS, SIDE = 32, 3
+
+
+def picture_shape(dimension: int) -> tuple[int, int]:
+    """(height, width) of a vector laid out as a rectangle that is as square as it can be, and not higher than wide."""
+    height = next(side for side in range(math.isqrt(dimension), 0, -1) if dimension % side == 0)
+    return height, dimension // height
+
+
+def can_convolve(dimension: int) -> bool:
+    """Whether two such pictures, one above the other, are as large as a filter."""
+    height, width = picture_shape(dimension)
+    return 2 * height >= SIDE and width >= SIDE
+
+
+class ConvolutionQuery(nn.Module):
+    """Two pictures one above the other → normalise → convolve → project."""
+
+    def __init__(self, dimension: int, dropout: float, map_dropout: float, projection_dropout: float) -> None:
+        super().__init__()
+        self.shape = picture_shape(dimension)
+        height, width = self.shape
+        self.before = nn.BatchNorm2d(1)
+        self.dropout = nn.Dropout(dropout)
+        self.convolution = nn.Conv2d(1, FILTERS, SIDE)
+        self.of_maps = nn.BatchNorm2d(FILTERS)
+        self.map_dropout = nn.Dropout2d(map_dropout)
+        self.projection = nn.Linear(FILTERS * (2 * height - SIDE + 1) * (width - SIDE + 1), dimension)
+        self.projection_dropout = nn.Dropout(projection_dropout)
+        self.after = nn.BatchNorm1d(dimension)
+
+    def forward(self, entity: Tensor, relation: Tensor) -> Tensor:
+        """(rows, dimension) from two (rows, dimension)."""
+        picture = torch.cat([entity.view(-1, 1, *self.shape), relation.view(-1, 1, *self.shape)], 2)
+        maps = self.convolution(self.dropout(self.before(picture)))
+        maps = self.map_dropout(torch.relu(self.of_maps(maps)))
+        projected = self.projection_dropout(self.projection(maps.flatten(1)))
+        return torch.relu(self.after(projected))

@@ -15,15 +15,17 @@ from torch.nn.functional import embedding
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.constraints import Range
+from hynt.config.declarations import Range
 from hynt.models.contract import Candidates, Capability, ItemStream, Part, Question
-from hynt.models.layers.attributes import Attributes, AttributeTriples
-from hynt.models.layers.candidate_rows import candidate_rows, products
-from hynt.models.layers.triple_question import (
+from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
     TRIPLE_READS,
+    Attributes,
+    AttributeTriples,
     TripleQuestion,
+    candidate_rows,
     known_parts,
+    products,
     triple_question,
     triple_scores,
 )

@@ -14,13 +14,11 @@ from torch import Tensor, nn
 from hynt.batches.corruption import Corruption, LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.constraints import Range
+from hynt.config.declarations import Range
 from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Part, Question
-from hynt.models.layers.literal_values import LiteralValues
 from hynt.models.layers.pair_pooling import PairQuestion, read_pairs, role_count, score_pairs, score_whole
 from hynt.models.layers.relatedness import Relatedness
-from hynt.models.layers.token_scores import NumberAnswer
-from hynt.models.layers.tokens import token_count
+from hynt.models.layers.tokens import LiteralValues, NumberAnswer, token_count
 
 Positive = Annotated[int, Range(1)]
 

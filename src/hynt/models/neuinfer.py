@@ -19,12 +19,10 @@ from torch import Tensor, nn
 from hynt.batches.corruption import Corruption, LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.constraints import Range
+from hynt.config.declarations import Range
 from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Part, Question
-from hynt.models.layers.literal_values import LiteralValues
 from hynt.models.layers.relatedness import uniform_table
-from hynt.models.layers.token_scores import NumberAnswer
-from hynt.models.layers.tokens import score_candidates, token_count
+from hynt.models.layers.tokens import LiteralValues, NumberAnswer, score_candidates, token_count
 from hynt.models.layers.triplet_network import FactQuestion, read_fact, score_whole, sweep
 
 Depth = Literal[1, 2]

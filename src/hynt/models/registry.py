@@ -16,8 +16,7 @@ from hynt.models.contract import Capability, ItemStream, Part
 from hynt.models.gran import Gran, GranSettings
 from hynt.models.hinge import Hinge, HingeSettings
 from hynt.models.hy_transformer import HyTransformer, HyTransformerSettings
-from hynt.models.hynt import Hynt
-from hynt.models.hynt_settings import HyntSettings
+from hynt.models.hynt import Hynt, HyntSettings
 from hynt.models.kbln import Kbln, KblnSettings
 from hynt.models.literale import Literale, LiteraleSettings
 from hynt.models.mt_kgnn import MtKgnn, MtKgnnSettings
@@ -35,8 +34,7 @@ from hynt.models.trivial import (
     RelationMedian,
     TrivialSettings,
 )
-from hynt.names import advice_on
-from hynt.registry import Registry
+from hynt.names import Registry, advice_on
 
 
 def _never(settings: Any) -> bool:  # noqa: ARG001

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.question_groups import Grouping
 from hynt.batches.seeds import generator_for
-from hynt.models.layers.attributes import AttributeTriples
+from hynt.models.layers.triplets import AttributeTriples
 from hynt.models.mt_kgnn import MtKgnn
 from hynt.objectives.grouped_questions import GroupedEpoch, GroupedQuestions, GroupedShape
 from hynt.objectives.streams import Loss, LossFunction, StepItems

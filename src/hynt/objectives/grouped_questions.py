@@ -14,7 +14,7 @@ from hynt.batches.masking import hide
 from hynt.batches.question_groups import Grouping, QuestionGroups
 from hynt.batches.question_plan import Pieces, QuestionPlan, QuestionPlanner
 from hynt.models.contract import Entities, Model, Tokens
-from hynt.objectives.binary_loss import binary_loss, true_answers
+from hynt.objectives.losses import binary_loss, true_answers
 from hynt.objectives.streams import Loss, LossFunction, StepItems
 
 

@@ -14,13 +14,11 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from hynt.batches.buckets import Layout, layout_of, places
-from hynt.batches.corruption import Corrupter, Corruption, relation_at, value_at
+from hynt.batches.corruption import Corrupter, Corruption, Exchange, relation_at, value_at
 from hynt.batches.epoch_plan import EpochPlanner, Steps
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.filling import fill
-from hynt.batches.known_facts import Exchange
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.masking import hide
+from hynt.batches.masking import fill, hide
 from hynt.batches.seeds import generator_for
 from hynt.objectives.streams import Loss, LossFunction, StepItems
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.seeds import generator_for
-from hynt.models.layers.attributes import Attributes, AttributeTriples, NumberHead
+from hynt.models.layers.triplets import Attributes, AttributeTriples, NumberHead
 from hynt.objectives.streams import Loss, LossFunction, StepItems
 
 

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING
 
 from hynt.asking.answers import NumberAnswer, RankedAnswer
 from hynt.explanation.explanations import Explanation, Influence
-from hynt.reporting.axis_numbers import axis_text, unit_text
-from hynt.reporting.chart_style import BLUE, GREY, INK, ORANGE, TEAL, bare, fitted, hynt_style, new_figure
+from hynt.reporting.chart_style import (
+    BLUE,
+    GREY,
+    INK,
+    ORANGE,
+    TEAL,
+    axis_text,
+    bare,
+    fitted,
+    hynt_style,
+    new_figure,
+    unit_text,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

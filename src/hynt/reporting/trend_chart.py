@@ -9,10 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hynt.reporting.axis_numbers import axis_text, unit_text
-from hynt.reporting.chart_style import GREY, INK, ORANGE, TEAL, bare, fitted, hynt_style, new_figure
+from hynt.graph.arrays import Floats
+from hynt.reporting.chart_style import (
+    GREY,
+    INK,
+    ORANGE,
+    TEAL,
+    axis_text,
+    bare,
+    fitted,
+    hynt_style,
+    new_figure,
+    unit_text,
+)
 from hynt.trends.trends import Series, Trend
 
 if TYPE_CHECKING:
@@ -24,8 +34,6 @@ _PANEL = (3.5, 2.6)  # inches
 _SQUEEZED = 3.0  # the relation's range is drawn as lines only where it is at most so many times what else is drawn
 _MANY_VALUES = 40
 _ORDERS = 30.0  # heads whose values differ by more than this factor need a logarithmic axis
-
-Floats = NDArray[np.float64]
 
 
 def trend_figure(trend: Trend) -> Figure:

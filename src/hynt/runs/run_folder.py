@@ -17,11 +17,15 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import tomllib
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from hynt import __version__
 from hynt.batches.number_scaling import NumberScaling
@@ -30,7 +34,7 @@ from hynt.errors import DataError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import save_graph
 from hynt.runs.checkpoint import WEIGHTS
-from hynt.runs.graph_identity import fingerprints, graph_of_run
+from hynt.runs.graph_identity import fingerprints, graph_differences, graph_of_run
 from hynt.runs.hashed_files import (
     INDEX_NAME,
     check_hash,
@@ -43,8 +47,8 @@ from hynt.runs.hashed_files import (
     write_atomically,
 )
 from hynt.runs.model_choice import package_of, settings_class_of_run
-from hynt.runs.run_place import check_is_run
-from hynt.runs.settings import RunSettings
+from hynt.runs.place import check_is_run
+from hynt.runs.settings import RunSettings, differences
 
 SCHEMA_VERSION = 1
 LARGEST_EMBEDDED = 50 * 2**20
@@ -187,3 +191,53 @@ def _place_graph(graph: KnowledgeGraph, staging: Path, run: Path, source: Path |
             return GRAPH
         shutil.rmtree(staging / GRAPH)
     return Path(os.path.relpath(source.resolve(), run.resolve())).as_posix()
+
+
+# What a run was made with, as far as it bears on the numbers. Never a path, a user or a host.
+
+_PACKAGES = ("torch", "numpy", "pyarrow", "safetensors", "triton")
+
+
+def describe_environment(device: torch.device) -> dict[str, Any]:
+    """Versions and the kind of machine, for environment.json."""
+    found: dict[str, Any] = {
+        "hynt": __version__,
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "device": device.type,
+        "threads": torch.get_num_threads(),
+    }
+    found |= {name: installed for name in _PACKAGES if (installed := _version(name))}
+    if device.type == "cuda":
+        found["gpu"] = torch.cuda.get_device_name(device)
+        found["cuda"] = torch.version.cuda
+    return found
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+# Going on with a run: only with the settings and the graph it began with. Anything else would be another run.
+
+
+def refuse_changes(run: RunFolder, wanted: RunSettings | None, graph: KnowledgeGraph | None) -> None:
+    """Raises a `UsageError` that shows what differs; None stands for "as before"."""
+    changed = [] if wanted is None else differences(run.settings(), wanted)
+    if changed:
+        raise UsageError(
+            f"the run was made with other settings: {'; '.join(changed)}.",
+            where=str(run.path),
+            advice="Resume without them, or start a new run with another --out.",
+        )
+    parts = [] if graph is None else graph_differences(run.manifest["graph"]["fingerprints"], fingerprints(graph))
+    if parts:
+        raise UsageError(
+            f"the run was made with another graph: {'; '.join(parts)}.",
+            where=str(run.path),
+            advice="Give the graph it was made with, or start a new run with another --out.",
+        )

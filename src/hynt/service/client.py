@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from hynt.asking.answers import Answer, Answers, KnownNumber, NumberAnswer, RankedAnswer
-from hynt.asking.question_parts import parts_of
+from hynt.asking.question_forms import parts_of
 from hynt.errors import HyntError, UsageError
 
 _TOGETHER, _BYTES = 256, 60_000

@@ -19,7 +19,7 @@ from hynt.graph.lookup import Position
 from hynt.service.graph_views import GraphViews
 from hynt.service.http.metrics import Metrics
 from hynt.service.http.problems import Problem, invalid, unavailable
-from hynt.service.inference.engine import Engine
+from hynt.service.inference.answering import Engine
 from hynt.service.inference.question_queue import QuestionQueue
 from hynt.service.settings import ServiceSettings
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from hynt.calibration.calibration import CALIBRATION
 from hynt.errors import DataError
-from hynt.graph.manifest import MANIFEST_NAME
+from hynt.graph.knowledge_graph import MANIFEST_NAME
 from hynt.graph.splitting import SPLITS
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.hashed_files import INDEX_NAME, index_text, read_index, sha256_of

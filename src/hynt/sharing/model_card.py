@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from hynt.errors import UsageError
-from hynt.graph.manifest import Manifest, read_manifest
+from hynt.graph.knowledge_graph import Manifest, read_manifest
+from hynt.runs.place import read_record
 from hynt.runs.run_folder import CONFIG, RunFolder
-from hynt.runs.training_record import read_record
 
 HUB_LICENCES = (
     "apache-2.0",

@@ -22,8 +22,7 @@ from hynt.runs.model_choice import settings_class_for
 from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
-from hynt.sweeping.plan import TRIALS, Plan
-from hynt.sweeping.study import PROBLEM, SURPLUS, history, is_surplus
+from hynt.sweeping.study import PROBLEM, SURPLUS, TRIALS, Plan, history, is_surplus
 from hynt.sweeping.study_storage import load_optuna
 from hynt.training.run import chosen_device, start, train
 

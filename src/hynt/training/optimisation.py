@@ -9,7 +9,9 @@ however late the host learns of it. On a GPU Adam has a kernel of its own, `tabl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 
 import torch
@@ -17,8 +19,7 @@ from torch import Tensor, nn
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
-from hynt.runs.settings import Optimiser
-from hynt.training.flat_parameters import SideBySide
+from hynt.runs.settings import Optimiser, Schedule
 
 LARGE = 2**20
 """Numbers in a tensor from which on it is swept alone on a GPU. Smaller ones lie side by side and are swept at once."""
@@ -164,3 +165,94 @@ class Optimisation:
         """The state by name, for a checkpoint."""
         kinds = {"mean": self.means, "square": self.squares, "step": self.steps}
         return {f"{kind}.{index}": value for kind, values in kinds.items() for index, value in enumerate(values)}
+
+
+# Small parameters laid side by side in one tensor, so that one sweep moves them all.
+
+
+class SideBySide:
+    """Makes parameters, and their two states, views of three long tensors. Each begins at a multiple of `block`."""
+
+    def __init__(
+        self,
+        indices: Sequence[int],
+        parameters: Sequence[nn.Parameter],
+        means: list[Tensor],
+        squares: list[Tensor],
+        block: int,
+    ) -> None:
+        """Of all parameters and their states those at `indices`; `means` and `squares` get the views."""
+        self.indices = list(indices)
+        counts = [parameters[i].numel() for i in self.indices]
+        blocks = [-(-count // block) for count in counts]
+        device = parameters[self.indices[0]].device
+        room = block * sum(blocks)
+        self.values, self.means, self.squares, self.gradients = (torch.zeros(room, device=device) for _ in range(4))
+        self.owners = torch.repeat_interleave(torch.tensor(self.indices), torch.tensor(blocks)).int().to(device)
+        self._places: dict[int, Tensor] = {}  # views of the gradients
+        start = 0
+        for i, count, wide in zip(self.indices, counts, blocks, strict=True):
+            parameter, place = parameters[i], slice(start, start + count)
+            self.values[place].copy_(parameter.detach().flatten())
+            parameter.data = self.values[place].view(parameter.shape)
+            means[i] = self.means[place].view(parameter.shape)
+            squares[i] = self.squares[place].view(parameter.shape)
+            self._places[i] = self.gradients[place].view(parameter.shape)
+            start += block * wide
+
+    def gradient(self, parameters: Sequence[nn.Parameter]) -> Tensor:
+        """(all,) the gradients in the same order, 0 where there is none."""
+        there, gradients, missing = [], [], []
+        for i, place in self._places.items():
+            gradient = parameters[i].grad
+            if gradient is None:
+                missing.append(place)
+            else:
+                there.append(place)
+                gradients.append(gradient)
+        torch._foreach_copy_(there, gradients)
+        if missing:
+            torch._foreach_zero_(missing)
+        return self.gradients
+
+
+# The learning rate of each epoch or step, by the schedule's shape.
+
+MANY = 100_000
+"""Times as many epochs as a schedule has: more than any budget of time lets through."""
+
+
+def lasting(schedule: Schedule, seconds: float) -> Schedule:
+    """The schedule stretched or cut to these seconds of training: time alone ends it.
+
+    A cosine keeps its cycles and a line its fall, both by the share of time that is over; a rate that falls in steps
+    goes on falling, after as many epochs as before.
+    """
+    period = schedule.period * MANY if schedule.shape == "cosine" else schedule.period
+    return replace(schedule, epochs=schedule.epochs * MANY, period=period, seconds=seconds)
+
+
+def cycle_of(schedule: Schedule, epoch: int) -> tuple[int, int]:
+    """(epochs into its cycle, length of that cycle) of an epoch counted from 0."""
+    length, left = schedule.period, epoch
+    while left >= length:
+        left -= length
+        length *= schedule.growth
+    return left, length
+
+
+def learning_rate(schedule: Schedule, highest: float, epoch: int, share_of_epoch: float = 0.0) -> float:
+    """The rate in an epoch counted from 0, of which `share_of_epoch` is done: only "linear" moves within an epoch.
+
+    A cosine cycle starts at `highest`. The fall of "linear" counts from the very first step, as in GRAN's code: where
+    warming up ends, the rate drops from `highest` to (1 − warm-up) of it.
+    """
+    if schedule.shape == "steps":
+        return schedule.lowest_rate + (highest - schedule.lowest_rate) * schedule.decay ** (epoch // schedule.period)
+    if schedule.shape == "linear":
+        time = min((epoch + share_of_epoch) / schedule.epochs, 1.0)
+        share = time / schedule.warm_up if time < schedule.warm_up else 1 - time
+        return schedule.lowest_rate + (highest - schedule.lowest_rate) * share
+    done, length = cycle_of(schedule, epoch)
+    share = (1 + math.cos(math.pi * done / length)) / 2
+    return schedule.lowest_rate + (highest - schedule.lowest_rate) * share

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.registry import Registry
+from hynt.names import Registry
 from hynt.training.presets_literals import LITERAL_GRIDS, LITERAL_PRESETS
 from hynt.training.presets_nary import NARY_GRIDS, NARY_PRESETS
 from hynt.training.presets_transformers import TRANSFORMER_GRIDS, TRANSFORMER_PRESETS

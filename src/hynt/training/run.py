@@ -22,11 +22,10 @@ from hynt.errors import DataError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.runs.checkpoint import OPTIMISER, WEIGHTS, checkpoints, prune, read_progress, save_checkpoint, weights_of
-from hynt.runs.environment import describe_environment
 from hynt.runs.model_choice import check_softmax
 from hynt.runs.opening import best_name, last_good, new_model
 from hynt.runs.progress import EpochRecord, Progress, ValidationRecord
-from hynt.runs.run_folder import RunFolder
+from hynt.runs.run_folder import RunFolder, describe_environment
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import TrainingData, fit_scaling, training_data, training_table
 from hynt.training.distributed_start import shared_phases, tell_start

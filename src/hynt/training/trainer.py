@@ -23,10 +23,8 @@ from hynt.interruption import Stopper
 from hynt.objectives.streams import Phase
 from hynt.runs.progress import Best, EpochRecord, Interrupted, NotFinite, Progress, ValidationRecord
 from hynt.runs.settings import TrainingSettings
-from hynt.training.epoch_ledger import EpochLedger
-from hynt.training.epoch_source import EpochSource
-from hynt.training.optimisation import Optimisation
-from hynt.training.schedule import learning_rate
+from hynt.training.epochs import EpochLedger, EpochSource
+from hynt.training.optimisation import Optimisation, learning_rate
 from hynt.training.step import StepRunner
 
 

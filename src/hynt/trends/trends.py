@@ -15,19 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.asking.answers import NumberAnswer
-from hynt.asking.asked_facts import AskedFacts
 from hynt.asking.candidate_rules import Candidates
+from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import LEVEL, Predictor
 from hynt.asking.refusals import non_finite
 from hynt.errors import UsageError
+from hynt.graph.arrays import Floats
 from hynt.graph.components import NUMBER_KIND, TAIL
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.sentences import format_quantity
 from hynt.runs.training_data import training_splits
 from hynt.trends.plan import POINTS, PlannedSeries, TrendPlan, plan_trend
-
-Floats = NDArray[np.float64]
 
 COLUMNS = ("head_id", "head", "kind", "at", "at_text", "value", "split", "trained_on", "predicted", "low", "high")
 """Of the table that a trend makes: a row for each point of a curve, and one for each known value."""

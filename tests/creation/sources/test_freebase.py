@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from hynt.creation.building import create_graph
 from hynt.creation.options import CreationOptions
-from hynt.creation.rows import NodeValue, ParsedFact, ParsedValue
 from hynt.creation.selection import Selection
 from hynt.creation.sources.freebase import FreebaseDump
-from hynt.creation.sources.source import ParseSettings
+from hynt.creation.sources.source import NodeValue, ParsedFact, ParsedValue, ParseSettings
 from hynt.errors import DataError, RecordProblem
 from hynt.graph.fact import Fact, Number, Qualifier
 from hynt.graph.storage import load_graph

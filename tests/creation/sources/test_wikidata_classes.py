@@ -6,8 +6,8 @@ import pytest
 
 from hynt.creation.building import create_graph
 from hynt.creation.options import CreationOptions
-from hynt.creation.scanning import Scan
-from hynt.creation.sources.wikidata_classes import type_test, with_subclasses
+from hynt.creation.reading import Scan
+from hynt.creation.sources.wikidata_json import type_test, with_subclasses
 from hynt.errors import DataError, UsageError
 from hynt.graph.fact import Fact
 from tests.creation.builds import ALONE, facts_of, ids, make

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hynt.creation.rows import ParsedFact, ParsedValue
 from hynt.creation.selection import Selection
-from hynt.creation.sources.source import ParseSettings
+from hynt.creation.sources.source import ParsedFact, ParsedValue, ParseSettings
 from hynt.creation.sources.wikidata import WikidataDump
 from hynt.errors import RecordProblem
 from hynt.graph.units.dates import decimal_year, format_date

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 
 from hynt.errors import DataError, UsageError
-from hynt.formats.format import ReadOptions
+from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.importing import read_graph
 from hynt.formats.rdf.format import read_facts
-from hynt.formats.rdf.names import entity_iri, entity_name, relation_iri, relation_name
-from hynt.formats.report import ReadReport
+from hynt.formats.rdf.terms import entity_iri, entity_name, relation_iri, relation_name
 from hynt.graph.fact import Fact, Number, Qualifier
 from tests.formats.graphs import mutated, names, read_file
 

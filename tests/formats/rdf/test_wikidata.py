@@ -8,10 +8,9 @@ import pyoxigraph
 import pytest
 
 from hynt.errors import DataError
-from hynt.formats.format import ReadOptions
+from hynt.formats.format import ReadOptions, ReadReport
+from hynt.formats.rdf.format import StatementJoiner
 from hynt.formats.rdf.parsing import statements
-from hynt.formats.rdf.statements import StatementJoiner
-from hynt.formats.report import ReadReport
 from hynt.graph.fact import Fact, Number, Qualifier
 from hynt.graph.units.conversion import to_si
 from tests.formats.graphs import read_file

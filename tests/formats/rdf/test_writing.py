@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hynt.errors import DataError
 from hynt.formats.importing import read_graph
-from hynt.formats.rdf.writing import fact_triples, write_graph
+from hynt.formats.rdf.format import fact_triples, write_graph
 from hynt.graph.fact import Fact, Number, Qualifier
 from tests.formats.graphs import facts, read_file
 

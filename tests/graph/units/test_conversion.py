@@ -156,7 +156,7 @@ def test_every_row_is_reached_by_its_symbol_and_ends_in_a_reference_that_stays()
 
 
 def test_no_spelling_means_two_units() -> None:
-    lines = (ROOT / "src/hynt/graph/unit_table.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    lines = (ROOT / "src/hynt/graph/units/unit_table.tsv").read_text(encoding="utf-8").splitlines()[1:]
     owner: dict[str, str] = {}
     for line in lines:
         symbol, *_, items, qudt, names = line.split("\t")

@@ -19,13 +19,10 @@ from hynt.cli.application import run as command
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.questions import SCOPES
 from hynt.reporting.report import graph as report_graph
-from hynt.reporting.report.certainty import FirstOnes, first_ones, reliability, surest_and_least
-from hynt.reporting.report.kept import measurements_path
-from hynt.reporting.report.measurements import measured
-from hynt.reporting.report.metrics import headlines
+from hynt.reporting.report.measurements import FirstOnes, first_ones, measured, reliability, surest_and_least
+from hynt.reporting.report.metrics import headlines, paper_figures
 from hynt.reporting.report.page import NAVIGATION, make_report
-from hynt.reporting.report.paper import paper_figures
-from hynt.reporting.report.trust import FITTED_ON
+from hynt.reporting.report.trust import FITTED_ON, measurements_path
 from hynt.reporting.trivial_rows import best_trivial, worse_than_trivial
 from hynt.training.resolve_settings import Wishes, settings_for
 from hynt.training.run import start, train

@@ -10,7 +10,7 @@ import pytest
 from hynt import Client
 from hynt.errors import UsageError
 from hynt.service.http.guards import read_token
-from hynt.service.http.listening import listening_socket
+from hynt.service.http.server import listening_socket
 from hynt.service.settings import ServiceSettings
 from tests.service.asking_http import wait_until
 

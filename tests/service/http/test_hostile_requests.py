@@ -10,7 +10,7 @@ import time
 import pytest
 
 from hynt.service.http.problems import Problem
-from hynt.service.http.strict_json import depth, parse
+from hynt.service.http.schemas import depth, parse
 from hynt.service.settings import BODY_BYTES
 from tests.service.asking_http import raw_post, wait_until
 from tests.service.inference.fake_engine import FakeEngine

@@ -7,8 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hynt.service.inference.answering import Reply
-from hynt.service.inference.engine import EngineDown, EngineState
+from hynt.service.inference.answering import EngineDown, EngineState, Reply
 
 
 class FakeEngine:

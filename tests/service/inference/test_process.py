@@ -9,9 +9,8 @@ import signal
 
 import pytest
 
-from hynt.service.inference.engine import EngineDown
-from hynt.service.inference.frames import Frame, read_frame, receive_frame
-from hynt.service.inference.process import InferenceProcess
+from hynt.service.inference.answering import EngineDown
+from hynt.service.inference.process import Frame, InferenceProcess, read_frame, receive_frame
 from tests.service.loop_apart import run_apart
 
 QUESTION = {"head": "p0", "relation": "born in", "tail": "?"}

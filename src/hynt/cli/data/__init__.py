@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from hynt.cli.data.checking import check
-from hynt.cli.data.exporting import export
-from hynt.cli.data.importing import import_source
+from hynt.cli.data.importing import check, export, import_source
 from hynt.cli.data.listing import list_known
 from hynt.cli.data.showing import show
 from hynt.cli.data.statistics import stats

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hynt.cli.data.options import FormatOption, OnError, SourceArgument, SourceOptions
-from hynt.cli.data.outcome import plural, problems_of, tell_hints, tell_outcome, tell_problems
-from hynt.cli.interruption import interruptible
-from hynt.cli.option_groups import with_option_groups
-from hynt.cli.option_names import about
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
+from hynt.cli.options import GraphArgument, about, with_option_groups
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, visible
 from hynt.cli.progress import ReadingProgress
+from hynt.errors import UsageError
 from hynt.files import check_new_folder
+from hynt.interruption import interruptible
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from hynt.formats.format import ReadReport
 
 
 @with_option_groups
@@ -69,3 +71,189 @@ def _tell(result: dict[str, Any], out: Console) -> None:
     tell_problems({**result, **importing}, out)
     tell_outcome({**importing, "counts": result["counts"]}, out)
     out.print(f"Saved in {visible(result['graph'])}", soft_wrap=True)
+
+
+# `hynt data check`: read a source whole, change nothing, and say what is wrong with it.
+
+
+@with_option_groups
+def check(
+    source: SourceArgument,
+    options: SourceOptions,
+    format: FormatOption = "",
+    json: JsonFlag = False,
+    save: SaveFile = None,
+) -> None:
+    """Read a source whole and change nothing. Leaves with 1 when records cannot be kept, and shows the first 20."""
+    from hynt.formats.importing import check_source
+
+    check_save(save)
+    with about(source), interruptible(), ReadingProgress() as progress:
+        report, outcome = check_source(source, format, options.importing(), progress=progress)
+    result: dict[str, Any] = {
+        "ok": not report.rejected,
+        "source": str(source),
+        "format": format,
+        **report.to_mapping(),
+        **problems_of(report),
+        "outcome": outcome or None,
+    }
+    tell_hints(result)
+    deliver(result, as_json=json, save=save, text=lambda out: _tell_check(result, out))
+    if report.rejected:
+        raise typer.Exit(1)
+
+
+def _tell_check(result: dict[str, Any], out: Console) -> None:
+    rejected = sum(result["rejected"].values())
+    out.print(f"{plural(result['read'], 'record')} read, {result['kept']:,} kept, {rejected:,} rejected.")
+    tell_problems(result, out)
+    if result["outcome"]:
+        tell_outcome(result["outcome"], out)
+        out.print("Nothing stands in the way of an import.")
+
+
+# What a check or an import found, in words.
+
+
+def problems_of(report: ReadReport) -> dict[str, Any]:
+    """The first rejected records, the first odd ones that were kept, and hints, as plain values."""
+    return {
+        "problems": [problem._asdict() for problem in report.problems],
+        "notes": [note._asdict() for note in report.notes],
+        "hints": list(dict.fromkeys(report.hints)),
+    }
+
+
+def tell_hints(result: Mapping[str, Any]) -> None:
+    """What the user may have forgotten to say, on standard error."""
+    for hint in result["hints"]:
+        note_to_person(hint)
+
+
+def tell_problems(result: Mapping[str, Any], out: Console) -> None:
+    """The first problems with place, reason and advice, a count per reason, and the odd things that were kept."""
+    rejected: dict[str, int] = result["rejected"]
+    if rejected:
+        _tell_list(result["problems"], out)
+        if sum(rejected.values()) > len(result["problems"]):
+            out.print(f"… these are the first {len(result['problems'])}.")
+        out.print("By reason: " + _counted(rejected))
+    noted: dict[str, int] = result["noted"]
+    if noted:
+        out.print("Odd, but kept (--strict refuses it): " + _counted(noted))
+        _tell_list(result["notes"][:3], out)
+
+
+def tell_outcome(outcome: Mapping[str, Any], out: Console) -> None:
+    """What the graph holds, and what was done or left on the way there."""
+    counts = outcome["counts"]
+    splits = {split: counts[split] for split in ("train", "valid", "test") if split in counts}
+    listed = ", ".join(f"{split} {count:,}" for split, count in splits.items())
+    out.print(f"{plural(sum(splits.values()), 'fact')}: {listed}.")
+    out.print(
+        f"{plural(counts['entities'], 'entity', 'entities')}; {plural(counts['relations'], 'relation')}, "
+        f"{counts['number_relations']:,} of them with numbers."
+    )
+    out.print(f"{plural(outcome['duplicates'], 'duplicate')} dropped.")
+    made = outcome["split"]
+    if made["rule"] != "given":
+        shares = ":".join(f"{share:g}" for share in made["shares"])
+        grouped = f", facts with the same {' and '.join(made['group_by'])} together" if made["group_by"] else ""
+        out.print(f"Splits made by content, {shares} with seed {made['seed']}{grouped}.")
+        if made["brought_into_train"]:
+            moved = plural(made["brought_into_train"], "fact")
+            out.print(f"{moved} went to train, so that it has every entity and relation.")
+    across = outcome.get("across_splits")
+    if across:
+        pairs = {key.replace("_", " "): count for key, count in across.items() if "_and_" in key}
+        dropped = f"; {across['dropped']:,} dropped from the later one" if "dropped" in across else ""
+        if any(pairs.values()):
+            out.print(f"Facts in two splits: {_counted(pairs)}{dropped}.")
+    lacking = outcome["missing_from_train"]
+    if any(lacking.values()):
+        out.print(f"Train lacks {lacking['entities']:,} entities and {lacking['relations']:,} relations of the others.")
+    _tell_removals(outcome, out)
+
+
+def _tell_removals(outcome: Mapping[str, Any], out: Console) -> None:
+    if "outliers" in outcome:
+        out.print(f"{plural(outcome['outliers']['removed_facts'], 'fact')} removed by the outlier rules:")
+        for rule in outcome["outliers"]["rules"]:
+            out.print(f"  {rule['removed_facts']:,}  {visible(rule['rule'])}")
+    if "leakage" in outcome:
+        if outcome["leakage"]["relations"]:
+            removed = plural(outcome["leakage"]["removed_facts"], "fact")
+            out.print(f"{removed} removed because the relation gives another away:")
+            _tell_leaks(outcome["leakage"]["relations"], out)
+        else:
+            out.print("No relation gives another away.")
+    left = outcome.get("leakage_left")
+    if left:
+        out.print("Relations that give others away (--remove-leakage removes the first of each two):")
+        _tell_leaks(left, out)
+
+
+def _tell_leaks(leaks: list[dict[str, Any]], out: Console) -> None:
+    for leak in leaks:
+        kind = "an inverse" if leak["kind"] == "inverse" else "a near-duplicate"
+        out.print(
+            f"  {visible(leak['removed'])} is {kind} of {visible(leak['kept'])}: {leak['shared']:,} shared pairs "
+            f"of {leak['pairs']:,} and {leak['kept_pairs']:,} (overlap {leak['overlap']:.2f})"
+        )
+
+
+def _tell_list(problems: list[dict[str, str]], out: Console) -> None:
+    for problem in problems:
+        out.print(f"{visible(problem['where'])}: {problem['reason']}: {visible(problem['what'])}", soft_wrap=True)
+        if problem["advice"]:
+            out.print(f"  what to do: {visible(problem['advice'])}", soft_wrap=True)
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """`1 fact`, `2 facts`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason} {count:,}" for reason, count in sorted(counts.items(), key=lambda item: -item[1]))
+
+
+# `hynt data export`: a graph as files of another format.
+
+
+def export(
+    graph: GraphArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="PATH", help="What to write; it must not exist yet.")],
+    format: FormatOption = "",
+    json: JsonFlag = False,
+    save: SaveFile = None,
+) -> None:
+    """Write a graph in another format."""
+    from hynt.formats.registry import FORMATS, get_format
+    from hynt.graph.storage import load_graph
+
+    check_save(save)
+    chosen = get_format(format, out.name)
+    if chosen.write is None:
+        writers = ", ".join(name for name, known in FORMATS.items() if known.write is not None)
+        raise UsageError(f"the format {format} is only read, not written.", where="--format", advice=f"Use {writers}.")
+    if out.exists() or out.is_symlink():
+        raise UsageError(f"{out} exists already.", where="--out", advice="Choose a new name, or remove it first.")
+    check_new_folder(out, "--out")
+    loaded = load_graph(graph)
+    with interruptible():
+        files = [str(path) for path in chosen.write(loaded, out)]
+    result: dict[str, Any] = {
+        "graph": graph,
+        "format": format,
+        "out": str(out),
+        "files": files,
+        "facts": {split: len(table) for split, table in loaded.splits.items()},
+    }
+    deliver(
+        result,
+        as_json=json,
+        save=save,
+        text=lambda screen: screen.print(f"{len(loaded):,} facts written to {visible(str(out))}", soft_wrap=True),
+    )

@@ -18,7 +18,7 @@ def list_known(json: JsonFlag = False, save: SaveFile = None) -> None:
 
 
 def _graphs() -> list[dict[str, Any]]:
-    from hynt.graph.manifest import read_manifest
+    from hynt.graph.knowledge_graph import read_manifest
     from hynt.graph.splitting import SPLITS
     from hynt.graph.storage import BUILT_IN, graph_folder
 

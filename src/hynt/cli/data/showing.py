@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.arguments import GraphArgument
-from hynt.cli.data.facts_as_json import fact_as_json
-from hynt.cli.option_names import said_with
+from hynt.cli.options import GraphArgument, said_with
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from hynt.graph.fact import Fact, Value
+    from hynt.graph.knowledge_graph import KnowledgeGraph
+
 
 _HEADINGS = {"head": "", "tail": "as the tail of", "value": "as the value of a qualifier of"}
 
@@ -90,3 +92,33 @@ def _tell(result: dict[str, Any], out: Console) -> None:
         out.print(f"… and {result['left_out']:,} more facts: --limit {total} shows all.", style="dim")
     if result["picture"]:
         out.print(f"Picture in {visible(result['picture'])}", soft_wrap=True)
+
+
+# A fact as a JSON object, with ids for programs and names for people.
+
+
+def fact_as_json(fact: Fact, graph: KnowledgeGraph) -> dict[str, Any]:
+    """Head, relation, tail and qualifiers, and the fact as one line of text."""
+    from hynt.graph.sentences import Sentences
+
+    sentences = Sentences(graph)
+    return {
+        "text": sentences.fact(fact),
+        "head": {"id": fact.head, "label": sentences.entity(fact.head)},
+        "relation": {"id": fact.relation, "label": sentences.relation(fact.relation)},
+        "tail": _value(fact.tail, graph),
+        "qualifiers": [
+            {"relation": {"id": name, "label": sentences.relation(name)}, "value": _value(value, graph)}
+            for name, value in fact.qualifiers
+        ],
+    }
+
+
+def _value(value: Value, graph: KnowledgeGraph) -> dict[str, Any]:
+    from hynt.graph.fact import Number
+    from hynt.graph.sentences import Sentences, format_quantity
+
+    if isinstance(value, Number):
+        shown = format_quantity(value.value, value.unit)
+        return {"number": value.value, "literal": value.literal, "unit": value.unit, "text": shown}
+    return {"id": value, "label": Sentences(graph).entity(value)}

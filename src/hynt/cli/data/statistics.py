@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.arguments import GraphArgument
-from hynt.cli.data.facts_as_json import fact_as_json
+from hynt.cli.data.showing import fact_as_json
+from hynt.cli.options import GraphArgument
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def stats(
 
 
 def _outliers(graph: KnowledgeGraph, limit: int) -> dict[str, Any]:
-    from hynt.graph.outliers import find_outliers
+    from hynt.graph.number_summary import find_outliers
 
     report = find_outliers(graph, limit=limit)
     return {

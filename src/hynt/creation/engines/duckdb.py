@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hynt.creation.decompression import missing_extra
 from hynt.creation.engines.engine import Step
 from hynt.creation.parsing import Checker, ParseJob, Progress, parse_locally
+from hynt.creation.reading import missing_extra
 from hynt.creation.tasks import Task
 from hynt.creation.work_folder import PartSummary, WorkFolder
 from hynt.errors import DataError

@@ -21,7 +21,7 @@ import pyarrow as pa
 from hynt.creation.engines.engine import Step
 from hynt.creation.parsing import Checker, ParseJob, ParseProgress, Progress
 from hynt.creation.parts import build, cut
-from hynt.creation.sources.registry import get_source
+from hynt.creation.sources.source import get_source
 from hynt.creation.tasks import Task, size_of
 from hynt.creation.work_folder import PartSummary, WorkFolder
 from hynt.errors import DataError, UsageError

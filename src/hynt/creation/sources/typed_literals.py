@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hynt.creation.rows import ParsedValue
+from hynt.creation.sources.source import ParsedValue
 from hynt.errors import RecordProblem
 from hynt.formats.names import check_name
-from hynt.formats.numbers import parse_number
-from hynt.formats.xml_schema import DATES, NUMBERS, XSD
+from hynt.formats.numbers import DATES, NUMBERS, XSD, parse_number
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.units.dates import UnreadableDate, parse_iso_date
 

@@ -9,13 +9,36 @@ from typing import Any
 
 import msgspec
 
-from hynt.creation.rows import Counts, Named, Parsed, ParsedFact, ParsedValue, nothing
-from hynt.creation.scanning import Scan
+from hynt.creation.reading import Scan
 from hynt.creation.selection import Selection
-from hynt.creation.sources.source import Parser, ParseSettings, Selected, Selector, selected
-from hynt.creation.sources.wikidata_classes import INSTANCE_OF, type_test, with_subclasses
-from hynt.creation.sources.wikidata_structures import IDENTITY, Envelope, Snak, Statement, entity_structure
-from hynt.creation.sources.wikidata_values import LATITUDE, LONGITUDE, NoValue, SnakValues, checked_identity
+from hynt.creation.sources.source import (
+    Counts,
+    Named,
+    Parsed,
+    ParsedFact,
+    ParsedValue,
+    Parser,
+    ParseSettings,
+    Selected,
+    Selector,
+    nothing,
+    selected,
+)
+from hynt.creation.sources.wikidata_json import (
+    IDENTITY,
+    INSTANCE_OF,
+    LATITUDE,
+    LONGITUDE,
+    Envelope,
+    NoValue,
+    Snak,
+    SnakValues,
+    Statement,
+    checked_identity,
+    entity_structure,
+    type_test,
+    with_subclasses,
+)
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.names import check_name
 from hynt.formats.parts import bare_name

@@ -13,10 +13,22 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from hynt.creation.rows import Counts, Named, NodeValue, Parsed, ParsedFact, ParsedValue, nothing
-from hynt.creation.scanning import Scan
+from hynt.creation.reading import Scan
 from hynt.creation.selection import Selection
-from hynt.creation.sources.source import Parser, ParseSettings, Selected, Selector, selected
+from hynt.creation.sources.source import (
+    Counts,
+    Named,
+    NodeValue,
+    Parsed,
+    ParsedFact,
+    ParsedValue,
+    Parser,
+    ParseSettings,
+    Selected,
+    Selector,
+    nothing,
+    selected,
+)
 from hynt.creation.sources.typed_literals import (
     date_value,
     is_date,

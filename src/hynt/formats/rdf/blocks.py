@@ -10,22 +10,25 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from hynt.errors import RecordProblem
 from hynt.formats.names import check_name
 from hynt.formats.rdf import wikidata
-from hynt.formats.rdf.names import (
+from hynt.formats.rdf.parsing import TripleTerm
+from hynt.formats.rdf.terms import (
     REIFIES,
     TEXT_FOR_PEOPLE,
+    TEXTS,
     TYPE,
     WIKIDATA_DIRECT,
     WIKIDATA_STATEMENT,
+    ReadValue,
     entity_name,
+    literal_values,
+    node_value,
     relation_name,
 )
-from hynt.formats.rdf.parsing import TripleTerm
-from hynt.formats.rdf.values import TEXTS, ReadValue, literal_values, node_value
 from hynt.formats.rdf.wikidata import MAIN, MAIN_NODE, QUALIFIER, QUALIFIER_NODE, is_statement, is_unknown_value
 from hynt.graph.fact import Fact, Qualifier
 
 if TYPE_CHECKING:
-    from hynt.formats.report import ReadReport
+    from hynt.formats.format import ReadReport
 
 Block: TypeAlias = Mapping[tuple[str, Any], int]
 _NOT_KEPT = frozenset({"text-literal", "unsupported-datatype", "unknown-value", "nested-annotation"})

@@ -7,16 +7,35 @@ is the same record), or a statement of Wikidata. Names and descriptions for peop
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from hynt.formats.format import ReadOptions
-from hynt.formats.rdf.names import ENTITY_BASE, LABEL, entity_name, settled_name
-from hynt.formats.rdf.parsing import Statement, TripleTerm, statements
-from hynt.formats.rdf.statements import StatementJoiner
-from hynt.formats.rdf.writing import write_graph
-from hynt.formats.report import ReadReport
-from hynt.graph.fact import Fact, Number
+from hynt.errors import DataError, RecordProblem
+from hynt.formats.format import ReadOptions, ReadReport
+from hynt.formats.names import check_name, check_writable
+from hynt.formats.rdf.blocks import LEFT_OUT, BlockReader
+from hynt.formats.rdf.parsing import Statement, TripleTerm, load_pyoxigraph, statements
+from hynt.formats.rdf.terms import (
+    ENTITY_BASE,
+    LABEL,
+    REIFIES,
+    WIKIDATA_PROPERTY,
+    entity_iri,
+    entity_name,
+    literal_of,
+    relation_iri,
+    settled_name,
+)
+from hynt.formats.rdf.wikidata import is_statement, is_value_node, trimmed_value_node
+from hynt.formats.writing import new_folder
+from hynt.graph.fact import Fact, Number, Value
+
+if TYPE_CHECKING:
+    from hynt.graph.knowledge_graph import KnowledgeGraph
+
 
 __all__ = ["read_facts", "write_graph"]
 
@@ -73,3 +92,185 @@ class _BlankNodes:
 
 def _may_change(value: str | Number) -> bool:
     return isinstance(value, str) and value.startswith(("_:", ENTITY_BASE))
+
+
+# Writing a graph as RDF 1.2: a triple for each fact, and a reifier that carries its qualifiers.
+#
+# N-Triples, so that the file can be read, cut and joined line by line; every RDF 1.2 tool reads it. Numbers with a unit
+# have the datatype `urn:hynt:unit:…`, dates one of XML Schema's, so that reading the file gives the same facts again.
+
+
+def write_graph(graph: KnowledgeGraph, path: Path) -> list[Path]:
+    """Write a folder with one N-Triples file a split, and what is known of entities and relations beside them."""
+    from hynt.formats.declarations import write_declarations
+
+    pyoxigraph = load_pyoxigraph()
+    names = []
+    with new_folder(path) as folder:
+        for split in graph.splits:
+            name = f"{split}.nt"
+            triples = fact_triples(partial(graph.facts, split), str(path / name))
+            pyoxigraph.serialize(triples, str(folder / name), pyoxigraph.RdfFormat.N_TRIPLES)
+            names.append(name)
+        names += [made.name for made in write_declarations(graph, folder)]
+    return [path / name for name in names]
+
+
+def fact_triples(facts: Callable[[], Iterable[Fact]], where: str) -> Iterator[Any]:
+    """The triples that say these facts, as pyoxigraph has them; `facts` is called twice."""
+    # RDF cannot say a triple twice: a plain fact beside a qualified one of the same triple needs its own reifier.
+    qualified = {fact[:3] for fact in facts() if fact.qualifiers}
+    writer = _TripleWriter(load_pyoxigraph())
+    for fact in facts():
+        check_writable(fact, where=where)
+        yield from writer.triples(fact, reified=fact[:3] in qualified)
+
+
+class _TripleWriter:
+    def __init__(self, pyoxigraph: Any) -> None:
+        self._node, self._blank = pyoxigraph.NamedNode, pyoxigraph.BlankNode
+        self._literal, self._triple = pyoxigraph.Literal, pyoxigraph.Triple
+        self._reifies = self._node(REIFIES)
+        self._count = 0
+
+    def triples(self, fact: Fact, *, reified: bool) -> Iterator[Any]:
+        triple = self._triple(
+            self._node(entity_iri(fact.head)), self._node(relation_iri(fact.relation)), self._term(fact.tail)
+        )
+        yield triple
+        if reified:
+            self._count += 1
+            reifier = self._blank(f"f{self._count}")
+            yield self._triple(reifier, self._reifies, triple)
+            for relation, value in fact.qualifiers:
+                yield self._triple(reifier, self._node(relation_iri(relation)), self._term(value))
+
+    def _term(self, value: Value) -> Any:
+        if isinstance(value, Number):
+            text, datatype = literal_of(value)
+            return self._literal(text, datatype=self._node(datatype))
+        return self._node(entity_iri(value))
+
+
+# From triples to facts: what belongs to one fact stands in several triples, and has to be brought together.
+#
+# Triples are held by subject. Small files are held whole, so the order of their triples does not matter. A large file
+# is worked off in a window: once more than `WINDOW` triples are held, the oldest subjects are settled and let go. What
+# cannot be settled yet (a Wikidata statement whose value node has not been met) stays, up to `PENDING_LIMIT` triples.
+
+WINDOW = 200_000
+"""Triples held before the oldest subjects are settled."""
+PENDING_LIMIT = 2_000_000
+"""Triples, value nodes or links that may wait for their other half; about 1 GB."""
+
+Block: TypeAlias = "dict[tuple[str, Any], int]"
+"""(predicate, object) → line, of one subject."""
+
+
+Key = TypeVar("Key")
+
+
+class StatementJoiner:
+    """Takes triples in the order of the file and gives facts."""
+
+    def __init__(
+        self, report: ReadReport, options: ReadOptions, *, window: int = WINDOW, limit: int = PENDING_LIMIT
+    ) -> None:
+        self._report = report
+        self._strict = options.strict
+        keep_text = options.string_literals == "keep"
+        self._window, self._limit = window, limit
+        self._release_at = window
+        self._blocks: dict[str, Block] = {}
+        self.held = 0  # triples
+        self._annotated: dict[TripleTerm, None] = {}  # triples that a reifier speaks about, oldest first
+        self._reifiers: dict[str, None] = {}
+        self._reader = BlockReader(report, keep_text=keep_text, annotated=self._annotated, reifiers=self._reifiers)
+
+    def add(self, statement: Statement) -> bool:
+        """Take a triple; whether so many are held that `release` should be called."""
+        line, subject, predicate, value = statement
+        block = self._blocks.get(subject)
+        if block is None:
+            block = self._blocks[subject] = {}
+        if (predicate, value) in block:
+            return False
+        block[predicate, value] = line
+        self.held += 1
+        if predicate == REIFIES and isinstance(value, TripleTerm):
+            self._annotated[value] = None
+            self._reifiers[subject] = None
+        elif isinstance(value, str) and predicate.startswith(WIKIDATA_PROPERTY) and is_statement(value):
+            self._reader.links[value] = (subject, predicate)
+        return self.held > self._release_at
+
+    def finish(self) -> Iterator[Fact]:
+        """The end of the file: settle everything that is left."""
+        for subject in [subject for subject in self._blocks if is_value_node(subject)]:
+            self._keep_value_node(subject)
+        for subject in list(self._blocks):
+            yield from self._settle(subject)
+        for item, predicate in self._reader.links.values():
+            self._report.read += 1
+            self._report.reject(
+                RecordProblem(
+                    "statement-missing",
+                    f"{item} links to a statement of {predicate} that the file does not hold.",
+                    "Get the whole dump, or the truthy one.",
+                )
+            )
+
+    def release(self) -> Iterator[Fact]:
+        """Settle the oldest subjects until half a window is held."""
+        for subject in list(self._blocks)[:-1]:  # the last is still being read
+            if self.held <= self._window // 2:
+                break
+            if is_value_node(subject):
+                self._keep_value_node(subject)
+            elif self._reader.is_complete(subject, self._blocks[subject]):
+                yield from self._settle(subject)
+        _forget_oldest(self._annotated, self._window)
+        _forget_oldest(self._reifiers, self._window)
+        waiting = max(self.held, len(self._reader.values), len(self._reader.links))
+        if waiting > self._limit:
+            raise DataError(
+                f"more than {self._limit:,} triples wait for another part of their statement.",
+                where=self._report.where,
+                advice="Sort the file so that the triples of a statement stand together, or cut it into parts.",
+            )
+        # Twice what stays, so that passing over what cannot be settled yet costs little for each triple.
+        self._release_at = max(self._window, 2 * self.held)
+
+    def _keep_value_node(self, subject: str) -> None:
+        block = self._blocks.pop(subject)
+        self.held -= len(block)
+        self._reader.values.setdefault(subject, {}).update(trimmed_value_node(block))
+
+    def _settle(self, subject: str) -> Iterator[Fact]:
+        block = self._blocks.pop(subject)
+        self.held -= len(block)
+        report = self._report
+        for line, fact, problem in self._reader.records(subject, block):
+            report.line = line
+            try:
+                if problem is not None:
+                    raise problem
+                check_name(fact.head, "head")
+                check_name(fact.relation, "relation")
+                if fact.tail.__class__ is str:
+                    check_name(fact.tail, "tail")
+            except RecordProblem as found:
+                if found.reason in LEFT_OUT and not self._strict:
+                    report.note(found.reason, found.what, found.advice)
+                else:
+                    report.read += 1
+                    report.reject(found)
+                continue
+            report.read += 1
+            report.kept += 1
+            yield fact
+
+
+def _forget_oldest(known: dict[Key, None], most: int) -> None:
+    for key in list(islice(known, max(len(known) - most, 0))):
+        del known[key]

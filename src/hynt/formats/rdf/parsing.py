@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.formats.format import ReadOptions
+from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.opening import open_bytes, text_lines
 from hynt.formats.parts import bare_name
-from hynt.formats.rdf.names import REIFIES
-from hynt.formats.report import ReadReport
+from hynt.formats.rdf.terms import REIFIES
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal, Triple

@@ -15,8 +15,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from hynt.errors import RecordProblem
 from hynt.formats.numbers import parse_number
-from hynt.formats.rdf.names import WIKIDATA, WIKIDATA_ENTITY, WIKIDATA_PROPERTY, WIKIDATA_STATEMENT
-from hynt.formats.rdf.values import ReadValue, coordinates
+from hynt.formats.rdf.terms import (
+    WIKIDATA,
+    WIKIDATA_ENTITY,
+    WIKIDATA_PROPERTY,
+    WIKIDATA_STATEMENT,
+    ReadValue,
+    coordinates,
+)
 from hynt.graph.fact import DATE_UNIT, Number
 from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date
 

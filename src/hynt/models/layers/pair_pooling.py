@@ -17,10 +17,8 @@ from torch import Tensor
 from hynt.batches.fact_tensors import Sizes
 from hynt.batches.masked_batch import HEAD, RELATION, TAIL, MaskedBatch
 from hynt.models.contract import Candidates, Question, Relations
-from hynt.models.layers.literal_values import LiteralValues
 from hynt.models.layers.slot_minimum import NOTHING, slot_minimum
-from hynt.models.layers.token_scores import NumberAnswer
-from hynt.models.layers.tokens import groups_of, score_candidates
+from hynt.models.layers.tokens import LiteralValues, NumberAnswer, groups_of, score_candidates
 
 HELD_ON_GPU, HELD_ON_CPU = 1 << 28, 1 << 24
 """How many features of candidates are held at once."""

@@ -6,18 +6,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.graph.components import component_starts
-from hynt.graph.entity_facts import facts_of
+from hynt.graph.entity_facts import EntityFacts, facts_of
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
-from hynt.graph.sentences import format_quantity
+from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.statistics import count_table
-from hynt.reporting.charts_svg import share_bar
+from hynt.reporting.charts_svg import drawing, share_bar
 from hynt.reporting.charts_svg_plots import distribution, histogram_chart
-from hynt.reporting.neighbourhood import PICTURED_FACTS
-from hynt.reporting.page_html import Content, Markup, element
-from hynt.reporting.page_neighbourhood import neighbourhood_drawing
-from hynt.reporting.page_tables import Column, Group, Row, definitions, figure, folded, section, table
+from hynt.reporting.neighbourhood import PICTURED_FACTS, SMALL_SIZE, Box, Layout, NeighbourhoodRow, laid_out
+from hynt.reporting.page_html import (
+    Column,
+    Content,
+    Group,
+    Markup,
+    Row,
+    definitions,
+    element,
+    figure,
+    folded,
+    joined,
+    section,
+    table,
+)
 
 LONGEST_HISTOGRAM = 8
 MOST_RELATIONS = 12
@@ -169,3 +180,98 @@ def entity_to_draw(graph: KnowledgeGraph) -> int:
     relations = np.bincount(couples // width, minlength=graph.vocabulary.entity_count)
     components = np.bincount(train.head, np.diff(component_starts(train)), minlength=graph.vocabulary.entity_count)
     return int(np.lexsort((-components, -relations))[0])
+
+
+# The picture of a neighbourhood as inline SVG, in the colours of the page: light or dark, and text that can be read
+# out. The layout is that of `neighbourhood_layout`.
+
+INCH = 88.0
+"""Drawing units an inch of the layout: text of 10 points comes out as large as the text of the page."""
+
+
+def neighbourhood_drawing(graph: KnowledgeGraph, facts: EntityFacts) -> Markup:
+    """These facts of an entity around it."""
+    layout = laid_out(graph, facts)
+    words = Sentences(graph)
+    told = "; ".join(words.fact(one.fact) for one in facts.facts)
+    parts = [_row(layout, row) for row in layout.rows]
+    parts.append(_box(layout, layout.centre, "centre"))
+    parts.append(
+        element(
+            "text",
+            layout.footnote,
+            x=layout.width / 2 * INCH,
+            y=(layout.height - 0.12) * INCH,
+            class_="footnote",
+            text_anchor="middle",
+        )
+    )
+    size = (round(layout.width * INCH), round(layout.height * INCH))
+    title = f"Facts around {graph.entity_labels[facts.entity]}"
+    return drawing("neighbourhood-drawing", title, f"{told}.", joined(parts), size, "chart neighbourhood")
+
+
+def _row(layout: Layout, row: NeighbourhoodRow) -> Markup:
+    side = row.side
+    edge = layout.centre.x + side * layout.centre.width / 2
+    start, knot, outer = _x(edge), _x(row.knot), _x(row.node.x - side * row.node.width / 2)
+    top, y = _y(layout, layout.centre.y), _y(layout, row.y)
+    middle = (start + knot) / 2
+    look = "edge dashed" if row.dashed else "edge"
+    curve = f"M{start:.1f} {top:.1f}C{middle:.1f} {top:.1f} {middle:.1f} {y:.1f} {knot:.1f} {y:.1f}H{outer:.1f}"
+    parts = [
+        element("path", d=curve, class_=look, fill="none"),
+        element("text", row.label, x=(knot + outer) / 2, y=y - 6, class_="edge-name", text_anchor="middle"),
+    ]
+    if row.direction == "out":
+        parts.append(element("path", d=_arrow(outer, y, side), class_="arrow"))
+    elif row.direction == "in":
+        parts.append(element("path", d=_arrow(knot, y, -side), class_="arrow"))
+    if row.hanging:
+        lowest = _y(layout, row.hanging[-1].y)
+        parts.append(element("line", x1=knot, x2=knot, y1=y, y2=lowest, class_="thread"))
+        parts.append(element("circle", cx=knot, cy=y, r=3, class_="knot"))
+    for item in row.hanging:
+        at = _y(layout, item.y)
+        text_x = _x(item.text_x)
+        parts.append(element("line", x1=knot, x2=text_x - side * 4, y1=at, y2=at, class_="thread"))
+        parts.append(
+            element(
+                "text", item.label, x=text_x, y=at + 4, class_="qualifier", text_anchor="start" if side > 0 else "end"
+            )
+        )
+        if item.node is not None:
+            parts.append(_box(layout, item.node, "number" if item.node.is_number else "entity"))
+    parts.append(_box(layout, row.node, "number" if row.node.is_number else "entity"))
+    return joined(parts)
+
+
+def _box(layout: Layout, box: Box, look: str) -> Markup:
+    width, height = box.width * INCH, box.height * INCH
+    x, y = _x(box.x), _y(layout, box.y)
+    rounding = 2.0 if look == "number" else min(height / 2, 14.0)
+    lines = box.text.split("\n")
+    size = box.size / 72 * INCH
+    first = y + size * 0.36 - (len(lines) - 1) * size * 0.62
+    small = " small" if box.size <= SMALL_SIZE else ""
+    texts = [
+        element("text", line, x=x, y=first + index * size * 1.24, class_=f"node {look}{small}", text_anchor="middle")
+        for index, line in enumerate(lines)
+    ]
+    shape = element(
+        "rect", x=x - width / 2, y=y - height / 2, width=width, height=height, rx=rounding, class_=f"box {look}"
+    )
+    return joined([shape, *texts])
+
+
+def _arrow(x: float, y: float, side: int) -> str:
+    return f"M{x:.1f} {y:.1f}l{-side * 8} -4v8z"
+
+
+def _x(inches: float) -> float:
+    return inches * INCH
+
+
+def _y(layout: Layout, inches: float) -> float:
+    """The layout counts from the bottom, a drawing from the top."""
+    return (layout.height - inches) * INCH

@@ -6,22 +6,33 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hynt import __version__
 from hynt.asking.predictor import Predictor
-from hynt.reporting.page_html import Content, Markup, element, joined
+from hynt.config import to_mapping
+from hynt.errors import DataError, UsageError
+from hynt.graph.fact import DATE_UNIT
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.reporting.charts_svg_plots import KnownPoint, TrendDrawing, TrendPoint, curve_chart, trend_chart
+from hynt.reporting.page_html import Content, Markup, definitions, element, figure, folded, joined, legend, section
 from hynt.reporting.report.graph import entity_to_draw, graph_section, neighbourhood_section
-from hynt.reporting.report.kept import Measurements
 from hynt.reporting.report.measurements import Asking, measured
 from hynt.reporting.report.metrics import breakdown_section, headlines, metrics_section
-from hynt.reporting.report.protocol import protocol_section
-from hynt.reporting.report.run import settings_section, training_section
-from hynt.reporting.report.trends import trends_section
-from hynt.reporting.report.trust import answers_section, trust_section
-from hynt.runs.run_graph import whole_run
+from hynt.reporting.report.trust import Measurements, answers_section, protocol_section, trust_section
+from hynt.runs.opening import LoadedRun
+from hynt.runs.place import read_record, whole_run
+from hynt.runs.run_folder import ENVIRONMENT
+from hynt.trends.trends import Series, Trend, difference_text, trend
 
 NAVIGATION = (
     ("metrics", "Metrics"),
@@ -129,3 +140,210 @@ def stylesheet() -> str:
     """The style of the page."""
     folder = files("hynt.reporting") / "assets"
     return "".join((folder / name).read_text(encoding="utf-8") for name in ("page.css", "charts.css", "report.css"))
+
+
+# How the run was made, for the report: training curve and settings.
+
+PARTS = {"link": "entities", "relation": "relations", "number": "numbers"}
+
+
+def training_section(loaded: LoadedRun) -> Markup:
+    """Loss and validation over the epochs."""
+    epochs, validations = training_records(loaded.run.metrics)
+    charts: list[Markup] = []
+    many = len({phase for phase, _ in epochs}) > 1
+    for phase, part in _losses(epochs):
+        points = [
+            (float(one["epoch"]), float(one["loss"][part]))
+            for name, one in epochs
+            if name == phase and one.get("loss", {}).get(part) is not None
+        ]
+        title = f"Loss of {PARTS.get(part, part)}{f', {phase}' if many else ''}"
+        mark = float(loaded.epoch) if not many else None
+        charts.append(figure(curve_chart(f"loss-{len(charts)}", title, points, "mean loss", mark=mark), title))
+    if len(validations) > 1:
+        metric = str(validations[0]["metric"])
+        points = [(float(one["epoch"]), float(one["value"])) for one in validations if one["metric"] == metric]
+        chart = curve_chart("validation", f"Validation: {metric}", points, metric, mark=float(loaded.epoch))
+        charts.append(figure(chart, f"Validation: {metric}"))
+    lead = _summary(loaded)
+    if not charts:
+        lead += " No step was recorded: this model learns nothing by steps."
+    return section(
+        "training",
+        "How it was trained",
+        element("p", lead, class_="lead"),
+        element("div", *charts, class_="charts") if charts else None,
+    )
+
+
+def training_records(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[dict[str, Any]]]:
+    """The epochs, with the name of their phase, and the validations of metrics.jsonl."""
+    epochs, validations = [], []
+    for number, record in enumerate(read_record(path), 1):
+        try:
+            if "validation" in record:
+                validations.append({"epoch": record["epoch"], "metric": record["metric"], "value": record["value"]})
+            else:
+                epochs.append((str(record["phase"]), {"epoch": record["epoch"], "loss": dict(record["loss"])}))
+        except (KeyError, TypeError, ValueError):
+            raise DataError(
+                "the training record is damaged.", where=f"{path}:{number}", advice="Restore it from a copy."
+            ) from None
+    return epochs, validations
+
+
+def _losses(epochs: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str]]:
+    """The phases and the parts of their loss, in order of appearance."""
+    return list(dict.fromkeys((phase, part) for phase, one in epochs for part in one["loss"]))
+
+
+def _summary(loaded: LoadedRun) -> str:
+    training = loaded.run.manifest.get("training", {})
+    seconds = float(training.get("seconds", 0.0))
+    took = f" in {seconds / 60:,.1f} minutes" if seconds >= 90 else f" in {seconds:,.0f} seconds" if seconds else ""
+    if not loaded.is_finished:
+        return f"Training is not finished; these are the weights of epoch {loaded.epoch}."
+    text = f"Trained{took}; the weights are those of epoch {loaded.epoch}"
+    best = training.get("best")
+    if best:
+        return f"{text}, the best by {best['metric']} on validation ({best['value']:.4f})."
+    return f"{text}, the last."
+
+
+def settings_section(loaded: LoadedRun) -> Markup:
+    """All settings, and where the run was made."""
+    groups: dict[str, list[tuple[str, Content]]] = {}
+    for name, value in _flat(to_mapping(loaded.settings)):
+        group, _, key = name.rpartition(".")
+        groups.setdefault(group or "run", []).append((key.replace("_", " "), _value(value)))
+    cards = [
+        element("div", element("h3", group.replace("_", " ")), definitions(pairs), class_="card")
+        for group, pairs in groups.items()
+    ]
+    environment = json.loads(loaded.run.checked(ENVIRONMENT).read_bytes())
+    pairs = [(str(name), str(value)) for name, value in environment.items()]
+    return section(
+        "settings",
+        "Settings",
+        element("div", *cards, class_="cards"),
+        folded("Where it was trained", definitions(pairs)),
+    )
+
+
+def _flat(mapping: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for name, value in mapping.items():
+        if isinstance(value, Mapping):
+            found += _flat(value, f"{before}{name}.")
+        else:
+            found.append((f"{before}{name}", value))
+    return found
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(str(one) for one in value) or "none"
+    return str(value)
+
+
+# How numbers move over time, for the report: a panel for each of a few relations, of the head with the most values.
+
+PANELS = 6
+ENOUGH = 4
+"""Values of one head over time from which on a curve says something."""
+HELD_OUT = 2
+"""Of them held out, from which on a series is no better for having more."""
+A_RELATION = 2
+POINTS = 60
+
+KEYS = (("after", "predicted"), ("band", "its interval"), ("trained", "trained on"), ("held", "held out"))
+
+
+def trends_section(predictor: Predictor, split: str) -> Markup:
+    """Panels with the values of training and of `split`; nothing where the graph holds no number over time."""
+    panels: list[Markup] = []
+    for head, relation in heads_over_time(predictor.graph, split):
+        try:
+            found = trend(
+                predictor,
+                predictor.graph.vocabulary.entities[head],
+                predictor.graph.relations[relation].name,
+                points=POINTS,
+            )
+        except UsageError:  # this model answers no numbers, or all values stand at one date: no curve to draw
+            continue
+        panels.append(trend_figure(f"trend-{len(panels)}", found, found.series[0], split))
+        if len(panels) == PANELS:
+            break
+    if not panels:
+        return Markup("")
+    lead = (
+        "What the run answers along time, with its 90 % interval, beside what the graph knows. Values held out were "
+        f"never trained on; those shown are of the {split} split."
+    )
+    return section(
+        "trends",
+        "How values move over time",
+        element("p", lead, class_="lead"),
+        legend(KEYS),
+        element("div", *panels, class_="charts"),
+    )
+
+
+def heads_over_time(graph: KnowledgeGraph, split: str) -> list[tuple[int, int]]:
+    """(head, relation) with many values under a date in train and `split`: first one head of each relation, then a
+    second one. Series with values held out come first, because those say how good a curve is.
+    """
+    train, held = (_dated(graph, name) for name in ("train", split))
+    couples = np.unique(train)
+    trained, kept = (np.searchsorted(np.sort(part), [couples, couples + 1]) for part in (train, held))
+    trained, kept = np.diff(trained, axis=0)[0], np.diff(kept, axis=0)[0]
+    order = np.lexsort((couples, -(trained + kept), -np.minimum(kept, HELD_OUT)))
+    turns: Counter[int] = Counter()
+    found: list[tuple[int, int, int]] = []
+    for place in order[(trained + kept)[order] >= ENOUGH].tolist():
+        head, relation = divmod(int(couples[place]), graph.vocabulary.relation_count)
+        if turns[relation] < A_RELATION:
+            found.append((turns[relation], head, relation))
+            turns[relation] += 1
+    return [(head, relation) for _, head, relation in sorted(found, key=lambda one: one[0])]
+
+
+def _dated(graph: KnowledgeGraph, split: str) -> NDArray[np.int64]:
+    """(n,) head and relation in one number, for each fact of a split whose tail is a number and that carries a date."""
+    table, is_number = graph.split(split), graph.vocabulary.relation_is_number
+    is_date = np.array([relation.unit == DATE_UNIT for relation in graph.relations], dtype=np.bool_)
+    rows = np.unique(table.qualifier_owner()[is_date[table.qualifier_relation]])
+    rows = rows[is_number[table.relation[rows]]]
+    return table.head[rows] * np.int64(graph.vocabulary.relation_count) + table.relation[rows]
+
+
+def trend_figure(identity: str, found: Trend, one: Series, split: str) -> Markup:
+    """One head's panel, with what it says in words."""
+    shown = [place for place in range(len(one.at)) if one.trained_on[place] or one.split[place] == split]
+    title = f"{one.name}: {found.relation_name}{f' ({found.condition})' if found.condition else ''}"
+    ends = [(None, None)] * len(found.at)
+    if one.curve.low is not None and one.curve.high is not None:
+        ends = list(zip(one.curve.low.tolist(), one.curve.high.tolist(), strict=True))
+    drawn = TrendDrawing(
+        title,
+        found.unit,
+        found.over_name,
+        found.over_unit,
+        [
+            TrendPoint(at, value, low, high)
+            for at, value, (low, high) in zip(found.at.tolist(), one.curve.value.tolist(), ends, strict=True)
+        ],
+        [KnownPoint(float(one.at[at]), float(one.known[at]), bool(one.trained_on[at])) for at in shown],
+        found.training_range,
+    )
+    held = [place for place in shown if not one.trained_on[place]]
+    error = float(np.abs(one.known - one.predicted.value)[held].mean()) if held else None
+    caption = "No value of this series was held out."
+    if error is not None:
+        count = "one held-out value" if len(held) == 1 else f"{len(held)} held-out values"
+        caption = f"Mean error of {count}: {difference_text(error, found.unit)}."
+    return figure(trend_chart(identity, drawn), joined([element("b", title), caption]))

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hynt.reporting.charts_svg import share_bar
 from hynt.reporting.charts_svg_plots import coverage_chart, reliability_chart
-from hynt.reporting.page_html import Content, Markup, element, joined
-from hynt.reporting.page_tables import Column, Group, Row, figure, section, table
+from hynt.reporting.page_html import (
+    Column,
+    Content,
+    Group,
+    Markup,
+    Row,
+    definitions,
+    element,
+    figure,
+    joined,
+    section,
+    table,
+)
 from hynt.reporting.report.metrics import TITLES
+from hynt.runs.hashed_files import read_index
+from hynt.runs.place import whole_run
 
 Found = Mapping[str, Any]
 
@@ -122,3 +136,61 @@ def _probability(value: float) -> str:
     if 0.0005 <= value < 0.9995:
         return f"{100 * value:.1f} %"
     return "> 99.9 %" if value > 0.5 else "< 0.1 %"
+
+
+# Where the figures of a report are kept in a run, and what was kept there. No torch here: a page reads them too.
+
+SCHEMA_VERSION = 2
+
+Measurements = dict[str, Any]
+
+
+def measurements_path(run: Path, split: str) -> Path:
+    """Where the measurements of a split are kept."""
+    return run / f"measurements-{split}.json"
+
+
+def kept_measurements(run: Path, split: str, weights: str | None) -> Measurements | None:
+    """What was measured of the same weights before; None where nothing was, or by another version of hynt."""
+    path = measurements_path(run, split)
+    if weights is None or not path.exists():
+        return None
+    with whole_run():  # figures that somebody changed are not what was measured
+        content = read_index(path)
+    if content.get("schema_version") != SCHEMA_VERSION or content.get("weights") != weights:
+        return None
+    return content
+
+
+# How a run was measured, for the report and for the page of the service. No torch here.
+
+
+def protocol_section(measured: Mapping[str, Any]) -> Markup:
+    """What a number needs beside it to be compared with another."""
+    protocol = measured["evaluation"]["protocol"]
+    reads, now = int(protocol["reads_of_split"]), int(measured.get("reads_now", protocol["reads_of_split"]))
+    pairs: list[tuple[str, Content]] = [
+        ("split asked", str(protocol["split"])),
+        (
+            "times this split was read",
+            f"{now:,}" if now == reads else f"{now:,}; these figures are of reading {reads:,}",
+        ),
+        ("trained on", str(protocol["trained_on"])),
+        ("numbers scaled on", str(protocol["scaled_on"])),
+        ("known answers left out", str(protocol["filter"]).replace("+", ", ")),
+        ("ties", str(protocol["ties"])),
+        (
+            "candidates",
+            f"{protocol['candidates']['entities']:,} entities, {protocol['candidates']['relations']:,} relations",
+        ),
+        ("number scale", str(protocol["number_scale"])),
+        ("precision", str(protocol["precision"])),
+        ("seed", str(protocol["seed"])),
+        ("epoch", str(protocol["epoch"])),
+        ("hynt", str(protocol["hynt_version"])),
+    ]
+    lead = (
+        "Every component of every fact of the split is hidden in turn and asked for. An answer’s rank is one more than "
+        "the number of other candidates that score higher, plus half of those that score the same."
+    )
+    return section("protocol", "How it was measured", element("p", lead, class_="lead"), definitions(pairs))

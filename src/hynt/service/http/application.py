@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,19 +16,17 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hynt import __version__
 from hynt.service.front import Front
 from hynt.service.http import answer_schemas, endpoints
-from hynt.service.http.guards import Guards
-from hynt.service.http.limits import Limits
-from hynt.service.http.observing import Observing
-from hynt.service.http.problems import MEDIA_TYPE, Fault, Problem, invalid
-from hynt.service.http.refusals import is_for_programs, wants_a_page
-from hynt.service.http.strict_json import Refused
+from hynt.service.http.guards import HEADERS, Guards, is_for_programs, tell, wants_a_page
+from hynt.service.http.problems import MEDIA_TYPE, Fault, Problem, code_place, invalid
+from hynt.service.http.schemas import Refused
 from hynt.service.pages import routes as pages
 from hynt.service.pages.rendering import problem_page
-from hynt.service.settings import ServiceSettings
+from hynt.service.settings import BODY_BYTES, HEADER_BYTES, TARGET_BYTES, ServiceSettings
 
 STATIC = Path(__file__).parents[1] / "pages" / "static"
 _ABOUT = """Ask a trained run for the missing component of a fact.
@@ -157,3 +159,154 @@ def _described(application: FastAPI) -> dict[str, Any]:
                 schema["examples"] = model.model_config["json_schema_extra"]["examples"]
         application.openapi_schema = found
     return application.openapi_schema
+
+
+# Counts and logs every request: method, path pattern, status, time. What was asked stays out of the log.
+
+LOG = logging.getLogger("hynt.service")
+
+
+class Observing:
+    """ASGI middleware, the outermost: it also turns what nobody foresaw into a problem."""
+
+    def __init__(self, app: ASGIApp, front: Front) -> None:
+        self.app, self.front, self.log_questions = app, front, front.settings.log_questions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        method = scope["method"]
+        if method == "HEAD":  # answered like GET; the connection leaves the body out
+            scope = {**scope, "method": "GET"}
+        began, status = time.perf_counter(), 0
+        asked = bytearray()
+
+        async def send_seen(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if self.front.draining:  # so that a client with more to ask opens a connection elsewhere
+                    message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
+            await send(message)
+
+        async def receive_seen() -> Message:
+            message = await receive()
+            if self.log_questions:
+                asked.extend(message.get("body", b""))
+            return message
+
+        try:
+            await self.app(scope, receive_seen, send_seen)
+        except Exception as error:
+            LOG.error("%s %s met a bug in hynt: %s", method, _pattern(scope), code_place(error))
+            if status:
+                raise
+            bug = Problem(500, "this is a bug in hynt; its log says more.")
+            await tell(bug, scope, send_seen, close=True, more=HEADERS)
+        finally:
+            seconds = time.perf_counter() - began
+            path = _pattern(scope)
+            self.front.metrics.requests.add(path, str(status or 499))
+            self.front.metrics.seconds.observe(seconds)
+            question = f" {bytes(asked[:2000])!r} ?{scope['query_string']!r}" if self.log_questions else ""
+            LOG.info("%s %s %d %.1f ms%s", method[:10], path, status or 499, 1000 * seconds, question)
+
+
+def _pattern(scope: Scope) -> str:
+    """The path as the application wrote it, so that neither labels nor logs hold what a client made up."""
+    route = scope.get("route")
+    path: str = getattr(route, "path", "").replace(":path}", "}")
+    return path or ("/static" if scope["path"].startswith("/static/") else "other")
+
+
+# Limits that hold before anything is parsed: the length of an address, the size and pace of a body.
+#
+# A body is read to its end here, with its bytes counted, whether its length was announced or not. While the answer is
+# being made the connection is watched: a client that hangs up takes its question out of the queue.
+
+
+class Limits:
+    """ASGI middleware."""
+
+    def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
+        self.app, self.settings = app, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        try:
+            _check_head(scope)
+            body = await self._body(scope, receive)
+        except Problem as problem:
+            await tell(problem, scope, send, close=True)
+            return
+        if body is not None:
+            await self._answered(scope, receive, send, body)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
+        """The whole body; None where the client hung up."""
+        announced = _announced(scope)
+        if announced > BODY_BYTES:
+            raise _too_large()
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.settings.body_within):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return None
+                    body += message.get("body", b"")
+                    if len(body) > BODY_BYTES:
+                        raise _too_large()
+                    if not message.get("more_body", False):
+                        return bytes(body)
+        except TimeoutError:
+            raise Problem(408, f"the body did not arrive within {self.settings.body_within:g} s.") from None
+
+    async def _answered(self, scope: Scope, receive: Receive, send: Send, body: bytes) -> None:
+        given, gone = False, asyncio.Event()
+
+        async def receive_again() -> Message:
+            nonlocal given
+            if given:
+                await gone.wait()
+                return {"type": "http.disconnect"}
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def hung_up() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            gone.set()
+
+        work, watch = asyncio.ensure_future(self.app(scope, receive_again, send)), asyncio.ensure_future(hung_up())
+        try:
+            await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                work.result()  # a failure goes on to whoever tells it
+        finally:
+            for task in (work, watch):
+                if not task.done():
+                    task.cancel()
+                    with contextlib.suppress(asyncio.CancelledError, Exception):
+                        await task
+
+
+def _announced(scope: Scope) -> int:
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value) if value.isdigit() and len(value) < 19 else BODY_BYTES + 1
+    return 0
+
+
+def _check_head(scope: Scope) -> None:
+    if len(scope.get("raw_path") or scope["path"].encode()) + len(scope["query_string"]) > TARGET_BYTES:
+        raise Problem(414, f"the address is longer than {TARGET_BYTES:,} bytes.")
+    if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
+        raise Problem(431, f"the headers are longer than {HEADER_BYTES:,} bytes.")
+
+
+def _too_large() -> Problem:
+    return Problem(413, f"the body is larger than {BODY_BYTES:,} bytes.")

@@ -14,7 +14,7 @@ from hynt.service.http import answer_schemas, schemas
 from hynt.service.http.metrics import MEDIA_TYPE as METRICS_TYPE
 from hynt.service.http.problems import MEDIA_TYPE as PROBLEM_TYPE
 from hynt.service.http.problems import Fault, Problem, unavailable
-from hynt.service.http.strict_json import StrictRoute
+from hynt.service.http.schemas import StrictRoute
 from hynt.service.settings import PAGE, TEXT, TOP
 
 _WORDS = {

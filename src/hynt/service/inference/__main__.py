@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from hynt.errors import HyntError
 from hynt.service.inference.answering import Answering
-from hynt.service.inference.frames import Frame, read_frame
+from hynt.service.inference.process import Frame, read_frame
 
 
 def main(run: str, device: str) -> int:

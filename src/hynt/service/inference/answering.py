@@ -6,21 +6,24 @@ that a wrong question harms nobody else's.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hynt.asking.candidate_rules import Candidates, candidates_for
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.service.http.problems import Fault, code_place, fault_of
-from hynt.service.indexed_names import IndexedNames
+from hynt.service.name_search import IndexedNames
 
 if TYPE_CHECKING:
     from hynt.asking.answers import Answers
     from hynt.asking.predictor import Predictor
     from hynt.asking.question import AskedFact
+
 
 _STEPS_OF_TOP = (10, 100, 1_000)
 """Questions are answered together with those that want about as many answers; each is then cut to its own number."""
@@ -121,7 +124,7 @@ class Answering:
     # ------------------------------------------------------------------ other jobs
 
     def _explain(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        from hynt.asking.question_words import answer_id
+        from hynt.asking.question_forms import answer_id
         from hynt.explanation.explaining import explain_asked
 
         asked, answer = self._asked(0, job), job.get("answer")
@@ -188,3 +191,59 @@ def _refusal(error: HyntError) -> Reply:
 
 def _encoded(answers: Answers) -> bytes:
     return json.dumps(answers.to_dict(), ensure_ascii=False, allow_nan=False).encode()
+
+
+# Whoever answers jobs: the inference process in a service, the same code in a thread where one process is enough.
+
+
+@dataclass
+class EngineState:
+    """Whether jobs can be done, told in /ready, /metrics and the log."""
+
+    ready: bool = False
+    reason: str = "the model is being loaded"  # why not, where it is not
+    restarts: int = 0
+    described: dict[str, Any] = field(default_factory=dict)  # the run's model, graph, epoch, …
+
+
+class EngineDown(Exception):
+    """The jobs at hand will get no answer: the process died, or was stopped because it took too long."""
+
+
+class Engine(Protocol):
+    """Does jobs of one kind, in order."""
+
+    state: EngineState
+
+    async def start(self) -> None:
+        """Begins to load the model; `state` says when it is there."""
+
+    async def exchange(self, kind: str, jobs: Sequence[Mapping[str, Any]]) -> list[Reply]:
+        """A reply to each job; `EngineDown` where there will be none."""
+
+    async def stop(self) -> None:
+        """Ends it, at once."""
+
+
+class ThreadEngine:
+    """A predictor in a thread of this process: for tests, for notebooks, and to measure what the process costs."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self.state = EngineState()
+        self._answering = Answering(predictor)
+        self._thread = ThreadPoolExecutor(1, "inference")
+
+    async def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, self._answering.warm_up)
+        predictor = self._answering.predictor
+        self.state.described = {**predictor.described(), **predictor.loaded.described()}
+        self.state.ready, self.state.reason = True, ""
+
+    async def exchange(self, kind: str, jobs: Sequence[Mapping[str, Any]]) -> list[Reply]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._answering.replies, kind, jobs)
+
+    async def stop(self) -> None:
+        self.state.ready, self.state.reason = False, "the service is stopping"
+        self._thread.shutdown(wait=False, cancel_futures=True)

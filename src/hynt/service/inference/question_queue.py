@@ -19,8 +19,7 @@ from typing import Any
 
 from hynt.service.http.metrics import Metrics
 from hynt.service.http.problems import Fault, Problem, invalid, unavailable
-from hynt.service.inference.answering import Reply
-from hynt.service.inference.engine import Engine, EngineDown
+from hynt.service.inference.answering import Engine, EngineDown, Reply
 
 _RELEASED = 16
 """Answers that are sent on at a time."""

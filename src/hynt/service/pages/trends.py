@@ -7,7 +7,7 @@ from typing import Any
 
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_quantity
-from hynt.reporting.charts_svg_trend import KnownPoint, TrendDrawing, TrendPoint, trend_chart, trend_plot
+from hynt.reporting.charts_svg_plots import KnownPoint, TrendDrawing, TrendPoint, trend_chart, trend_plot
 from hynt.service.front import Front
 from hynt.service.http.problems import Fault
 from hynt.service.pages.answers import field_of, names_like

@@ -1,0 +1,172 @@
+"""Many questions about one graph, in columns: what is scored together. No torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.asking.question import AskedFact
+from hynt.graph.arrays import Flags, Floats, Ids
+from hynt.graph.components import FIRST_QUALIFIER, RELATION, TAIL
+from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.known_answers import AnswerIndex, AnswerLists
+
+
+@dataclass(frozen=True, eq=False)
+class AskedFacts:
+    """`n` questions. Each is one row of the table, or, where a relation is hidden beside a number, one for each
+    relation that the number can belong to: see `AskedFact`.
+    """
+
+    table: FactTable  # (rows,) with fillers in the holes
+    rows: Ids  # (n + 1,) the rows of question i are rows[i] … rows[i + 1]
+    position: Ids  # (n,) of the hole
+    kind: Ids  # (n,) of the answer: ENTITY_KIND, RELATION_KIND or NUMBER_KIND
+    relation: Ids  # (n,) the relation beside the hole; filler 0 where the hole is a relation
+    is_tried: NDArray[np.bool_]  # (n,) whether a relation is hidden beside a number
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    @classmethod
+    def joined(cls, asked: Sequence[AskedFact]) -> AskedFacts:
+        """These questions, in this order."""
+        rows = np.zeros(len(asked) + 1, dtype=np.int64)
+        np.cumsum([len(one.table) for one in asked], out=rows[1:])
+        return cls(
+            concatenate([one.table for one in asked]),
+            rows,
+            np.array([one.position for one in asked], dtype=np.int64),
+            np.array([one.kind for one in asked], dtype=np.int64),
+            np.array([one.relation or 0 for one in asked], dtype=np.int64),
+            np.array([one.tried is not None for one in asked], dtype=np.bool_),
+        )
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[AskedFacts]) -> AskedFacts:
+        """All of these, in order."""
+        shifts = np.cumsum([0] + [len(part.table) for part in parts])
+        starts = [part.rows[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
+        return cls(
+            concatenate([part.table for part in parts]),
+            np.concatenate([*starts, shifts[-1:]]),
+            np.concatenate([part.position for part in parts]),
+            np.concatenate([part.kind for part in parts]),
+            np.concatenate([part.relation for part in parts]),
+            np.concatenate([part.is_tried for part in parts]),
+        )
+
+    def take(self, chosen: Ids) -> AskedFacts:
+        """These questions, in this order."""
+        rows = np.zeros(len(chosen) + 1, dtype=np.int64)
+        np.cumsum(np.diff(self.rows)[chosen], out=rows[1:])
+        return AskedFacts(
+            self.table.take(self.rows_of(chosen)),
+            rows,
+            self.position[chosen],
+            self.kind[chosen],
+            self.relation[chosen],
+            self.is_tried[chosen],
+        )
+
+    def rows_of(self, chosen: Ids) -> Ids:
+        """The rows of these questions, question by question."""
+        first, count = self.rows[:-1][chosen], np.diff(self.rows)[chosen]
+        shift = np.repeat(first - (np.cumsum(count) - count), count)
+        return shift + np.arange(int(count.sum()), dtype=np.int64)
+
+    def owners(self) -> Ids:
+        """(rows,) the question that each row belongs to."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.rows))
+
+    def relation_in_hole(self, rows: Ids, position: Ids) -> Ids:
+        """(k,) the relation that stands in the hole at `position` (k,) of each of these rows (k,): the one tried."""
+        own, of_qualifier = position == RELATION, position > TAIL
+        found = np.zeros(len(rows), dtype=np.int64)
+        found[own] = self.table.relation[rows[own]]
+        slot = self.table.offsets[rows[of_qualifier]] + (position[of_qualifier] - FIRST_QUALIFIER) // 2
+        found[of_qualifier] = self.table.qualifier_relation[slot]
+        return found
+
+
+# Answers to many questions, in columns: ids and numbers, no names. What files and tables are made from.
+
+
+@dataclass(frozen=True, eq=False)
+class RankedColumns:
+    """The first candidates of `n` questions, end to end, best first; none of a question that asks for a number."""
+
+    offsets: Ids  # (n + 1,) the answers to question i are offsets[i] … offsets[i + 1]
+    candidate: Ids  # (a,) entity or relation id
+    probability: Floats  # (a,) among the candidates of the question
+    score: Floats  # (a,) the model's own
+    splits: NDArray[np.uint8]  # (a,) bit i is set when the graph's split number i holds the fact
+    count: Ids  # (n,) how many candidates were ranked
+    is_finite: Flags  # (n,) false where the model's scores were no numbers: the answers then mean nothing
+
+    def owner(self) -> Ids:
+        """(a,) the question that each answer belongs to."""
+        return np.repeat(np.arange(len(self.count), dtype=np.int64), np.diff(self.offsets))
+
+
+@dataclass(frozen=True, eq=False)
+class RankedParts:
+    """Ranked answers as they are found, questions in any order, ranks in theirs."""
+
+    count: Ids  # (n,) as in `RankedColumns`, filled in by whoever finds answers
+    is_finite: Flags  # (n,)
+    parts: list[tuple[NDArray[Any], ...]] = field(default_factory=list)
+
+    def add(self, question: Ids, candidate: Ids, probability: Floats, score: Floats, splits: NDArray[np.uint8]) -> None:
+        """(a,) each, those of a question best first."""
+        self.parts.append((question, candidate, probability, score, splits))
+
+    def columns(self) -> RankedColumns:
+        """All of them, question by question."""
+        kinds = (np.int64, np.int64, np.float64, np.float64, np.uint8)
+        question, *rest = (
+            np.concatenate([np.zeros(0, kind), *(part[column] for part in self.parts)])
+            for column, kind in enumerate(kinds)
+        )
+        order = np.argsort(question, kind="stable")
+        offsets = np.zeros(len(self.count) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(question, minlength=len(self.count)), out=offsets[1:])
+        candidate, probability, score, splits = (column[order] for column in rest)
+        return RankedColumns(offsets, candidate, probability, score, splits, self.count, self.is_finite)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberColumns:
+    """The numbers that answer `n` questions, in the graph's units."""
+
+    value: Floats  # (n,)
+    low: Floats  # (n,) of the interval; read only where there is one
+    high: Floats  # (n,)
+    has_interval: Flags  # (n,)
+    is_own: Flags  # (n,) whether the interval was made from the relation's own errors
+    known: AnswerLists  # the numbers that the graph holds
+    is_finite: Flags  # (n,) false where the model's answer is no number
+
+
+def splits_of(index: AnswerIndex, start: Ids, count: Ids, candidate: Ids) -> NDArray[np.uint8]:
+    """(a,) the split bits of candidates (a,) in known answers that start at `start` (a,) and are `count` (a,) many.
+
+    Known answers are ascending: all are searched by halving at once, and none is copied.
+    """
+    if not len(index.known.answers):
+        return np.zeros(len(candidate), dtype=np.uint8)
+    answers, last = index.known.answers, len(index.known.answers) - 1
+    low, high = start.copy(), start + count
+    while (low < high).any():
+        middle = np.minimum((low + high) // 2, last)
+        before = answers[middle] < candidate
+        searching = low < high
+        low = np.where(searching & before, middle + 1, low)
+        high = np.where(searching & ~before, middle, high)
+    at = np.minimum(low, last)
+    found = (low < start + count) & (answers[at] == candidate)
+    return np.where(found, index.known.splits[at], 0).astype(np.uint8)

@@ -1,0 +1,95 @@
+"""From the parts of a question to words, and from words to an answer of it. No torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hynt.asking.question import HOLE, AskedFact
+from hynt.errors import UsageError
+from hynt.graph.components import FIRST_QUALIFIER, HEAD, NUMBER_KIND, RELATION_KIND, TAIL
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.lookup import NameLookup, Position
+from hynt.graph.sentences import format_quantity
+from hynt.names import advice_on
+
+
+def qualifier_texts(graph: KnowledgeGraph, asked: AskedFact) -> list[str]:
+    """Each qualifier in words, with ? for the hole."""
+    found = []
+    for number in range(int(asked.table.offsets[1])):
+        first = FIRST_QUALIFIER + 2 * number
+        found.append(" ".join(said(graph, asked, place) for place in (first, first + 1)))
+    return found
+
+
+def said(graph: KnowledgeGraph, asked: AskedFact, place: int) -> str:
+    """What stands at a position, in words; ? for the hole."""
+    table = asked.table
+    if place == asked.position:
+        return HOLE
+    if place == HEAD:
+        return graph.entity_labels[int(table.head[0])]
+    slot = (place - FIRST_QUALIFIER) // 2
+    relation = int(table.relation[0] if place <= TAIL else table.qualifier_relation[slot])
+    if place % 2:
+        return graph.relation_labels[relation]
+    named = graph.relations[relation]
+    if named.kind == "number":
+        unit = "" if asked.tried is not None and place == asked.position + 1 else named.unit
+        return format_quantity(float(table.tail_number[0] if place == TAIL else table.qualifier_number[slot]), unit)
+    return graph.entity_labels[int(table.tail_entity[0] if place == TAIL else table.qualifier_entity[slot])]
+
+
+def answer_id(asked: AskedFact, answer: str, names: NameLookup) -> int:
+    """The id of an answer that a person names."""
+    try:
+        if asked.kind == NUMBER_KIND:
+            raise UsageError("the question asks for a number.", advice="Leave the answer out.")
+        if asked.kind == RELATION_KIND:
+            return names.relation(answer)
+        place: Position = "head" if asked.position == HEAD else "tail" if asked.position == TAIL else "value"
+        return names.entity(answer, place, asked.relation)
+    except UsageError as problem:
+        raise UsageError(problem.what, where="answer", advice=problem.advice) from None
+
+
+# A question as Python users write it: a fact, a tuple or a mapping, taken apart. No torch here.
+
+_KEYS = ("head", "relation", "tail", "qualifiers")
+
+
+class QuestionParts(NamedTuple):
+    """The components of a question as they were written, with "?" for the hole."""
+
+    head: Any
+    relation: Any
+    tail: Any
+    qualifiers: Any
+
+
+def parts_of(question: Any, where: str = "") -> QuestionParts:
+    """From a `Fact`, `(head, relation, tail)`, `(head, relation, tail, qualifiers)` or a mapping with these keys."""
+    if isinstance(question, Mapping):
+        for key in question:
+            if key not in _KEYS:
+                raise UsageError(
+                    f"{key!r:.60} is no part of a question.", where=where, advice=advice_on(str(key)[:100], _KEYS)
+                )
+        head, relation, tail, qualifiers = (question.get(key) for key in _KEYS)
+        return QuestionParts(head, relation, tail, () if qualifiers is None else qualifiers)
+    if isinstance(question, str) or not isinstance(question, Sequence) or len(question) not in (3, 4):
+        raise UsageError(
+            f"{question!r:.60} is no fact.",
+            where=where,
+            advice="Give (head, relation, tail) or (head, relation, tail, qualifiers).",
+        )
+    return QuestionParts(question[0], question[1], question[2], question[3] if len(question) == 4 else ())
+
+
+def wishes_of(candidates: str | Sequence[str | Iterable[str]]) -> list[str | Iterable[str]]:
+    """What `candidates_for` takes: "type", "unknown", a list of names, or several of these in a list."""
+    wishes: list[str | Iterable[str]] = [candidates] if isinstance(candidates, str) else list(candidates)
+    if wishes and all(isinstance(wish, str) and wish not in ("type", "unknown") for wish in wishes):
+        return [[str(wish) for wish in wishes]]  # a plain list of names
+    return wishes

@@ -1,0 +1,266 @@
+"""`hynt create`: a graph from a dump of Wikidata, YAGO3 or Freebase."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.options import with_option_groups
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
+from hynt.cli.progress import ReadingProgress
+from hynt.errors import UsageError
+from hynt.files import check_new_folder
+from hynt.interruption import interruptible
+from hynt.names import advice_on
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hynt.creation.building import CreationResult
+    from hynt.creation.options import CreationOptions
+
+
+# The options of `hynt create`, by what they are about.
+
+_WHO: dict[str, Any] = {"rich_help_panel": "Which entities"}
+_WHAT: dict[str, Any] = {"rich_help_panel": "Which facts"}
+_NUMBERS: dict[str, Any] = {"rich_help_panel": "Numbers"}
+_AFTER: dict[str, Any] = {"rich_help_panel": "Cleaning and splitting"}
+_ENGINE: dict[str, Any] = {"rich_help_panel": "Engine"}
+_ONLY = {
+    "preferred_only": "wikidata",
+    "subclasses": "wikidata",
+    "redirects": "wikidata",
+    "mediators": "freebase",
+    "primaries": "freebase",
+}
+"""Options that mean something for one kind of dump alone."""
+
+
+@dataclass(frozen=True)
+class DumpOptions:
+    """What becomes of a dump."""
+
+    # fmt: off
+    entities: Annotated[Path | None, typer.Option("--entities", **_WHO, metavar="FILE", help="Ids, one a line.")] = None
+    mapping: Annotated[list[Path] | None, typer.Option(
+        "--mapping", metavar="FILE", **_WHO, help="Maps the ids of --entities: id TAB id. Give several to map in steps."
+    )] = None
+    instance_of: Annotated[list[str] | None, typer.Option(
+        "--instance-of", metavar="TYPE", **_WHO, help="Entities of this type. Give several for any of them."
+    )] = None
+    subclasses: Annotated[bool, typer.Option(
+        "--subclasses", **_WHO, help="wikidata: subclasses of --instance-of count too."
+    )] = False
+    everything: Annotated[bool, typer.Option("--all", **_WHO, help="Every entity of the dump.")] = False
+    redirects: Annotated[Path | None, typer.Option(
+        "--redirects", metavar="FILE", **_WHO, help="wikidata: old ids, id TAB id it leads to."
+    )] = None
+    language: Annotated[str, typer.Option("--language", **_WHO, help="The language of names.")] = "en"
+    preferred_only: Annotated[bool, typer.Option(
+        "--preferred-only", **_WHAT,
+        help="wikidata: where statements of a property are marked as preferred, only those.",
+    )] = False
+    text: Annotated[str, typer.Option(
+        "--text", metavar="drop|keep", **_WHAT, help="Drop text, or keep it as entities."
+    )] = "drop"
+    max_qualifiers: Annotated[int | None, typer.Option(
+        "--max-qualifiers", min=0, **_WHAT, help="The most qualifiers a fact may have."
+    )] = None
+    long_facts: Annotated[str, typer.Option(
+        "--long-facts", metavar="shorten|drop", **_WHAT, help="What becomes of facts beyond that."
+    )] = "shorten"
+    mediators: Annotated[Path | None, typer.Option(
+        "--mediators", metavar="FILE", **_WHAT,
+        help="freebase: the types of mediators, one a line, instead of those that the dump declares.",
+    )] = None
+    primaries: Annotated[Path | None, typer.Option(
+        "--primaries", metavar="FILE", **_WHAT,
+        help="freebase: property TAB the mediator's property with the primary value.",
+    )] = None
+    units: Annotated[str, typer.Option(
+        "--units", metavar="si|keep", **_NUMBERS, help="Convert numbers to SI units, or keep them as they are."
+    )] = "si"
+    unknown_units: Annotated[str, typer.Option(
+        "--unknown-units", metavar="drop|keep", **_NUMBERS, help="Numbers in a unit that the table does not know."
+    )] = "drop"
+    other_units: Annotated[str, typer.Option(
+        "--other-units", metavar="drop|keep|split", **_NUMBERS,
+        help="Numbers in another unit than most of their relation.",
+    )] = "drop"
+    keep_leakage: Annotated[bool, typer.Option(
+        "--keep-leakage", **_AFTER, help="Keep inverse and near-duplicate relations."
+    )] = False
+    outlier_rules: Annotated[Path | None, typer.Option(
+        "--outlier-rules", metavar="FILE", **_AFTER, help="Limits for numbers and wrong facts, as TOML."
+    )] = None
+    mixed_relations: Annotated[str, typer.Option(
+        "--mixed-relations", metavar="split|drop", **_AFTER,
+        help="Relations with both numbers and entities: split them, or drop the kind that came second.",
+    )] = "split"
+    split: Annotated[str, typer.Option(
+        "--split", metavar="A:B:C", **_AFTER, help="Shares of train, valid and test."
+    )] = "8:1:1"
+    seed: Annotated[int, typer.Option("--seed", **_AFTER, help="Of the split.")] = 0
+    engine: Annotated[str, typer.Option(
+        "--engine", metavar="duckdb|spark", **_ENGINE, help="One machine, or a cluster."
+    )] = "duckdb"
+    master: Annotated[str, typer.Option(
+        "--master", **_ENGINE, help="spark: its master, such as yarn or local[4]."
+    )] = "local[*]"
+    workers: Annotated[int | None, typer.Option(
+        "--workers", min=1, **_ENGINE, help="duckdb: processes that parse; all cores if not given."
+    )] = None
+    memory: Annotated[str, typer.Option(
+        "--memory", **_ENGINE, help="For the queries; beyond it they use the disk."
+    )] = "1GB"
+    work: Annotated[Path | None, typer.Option(
+        "--work", metavar="DIR", **_ENGINE,
+        help="Where finished parts are kept until the graph is done; GRAPH.work if not given.",
+    )] = None
+    keep_work: Annotated[bool, typer.Option("--keep-work", **_ENGINE, help="Leave the work folder when done.")] = False
+    max_bad_lines: Annotated[float, typer.Option(
+        "--max-bad-lines", metavar="SHARE", **_ENGINE, help="Stop when more of the lines than this cannot be read."
+    )] = 0.001
+    rejects: Annotated[Path | None, typer.Option(
+        "--rejects", metavar="FILE", **_ENGINE, help="Where bad lines go; GRAPH.rejects.jsonl if not given."
+    )] = None
+    name: Annotated[str, typer.Option("--name", help="The graph's name; the folder's if not given.")] = ""
+    licence: Annotated[str, typer.Option("--licence", help="The licence of the dump, for the manifest.")] = ""
+    # fmt: on
+
+    def refuse_foreign(self, source: str) -> None:
+        """An option that a source does not know is wrong use, not something to ignore."""
+        for field, owner in _ONLY.items():
+            if getattr(self, field) and source != owner:
+                option = f"--{field.replace('_', '-')}"
+                raise UsageError(f"{option} means nothing for {source}.", where=option, advice=f"It is for {owner}.")
+
+    def creation(self) -> CreationOptions:
+        """The same, checked, as the creation room takes them."""
+        from hynt.creation.options import CreationOptions, EngineOptions, memory_bytes
+        from hynt.graph.assembly import AssemblyPolicy
+        from hynt.graph.outlier_rules import read_outlier_rules
+        from hynt.graph.splitting import SplitRule, parse_shares
+
+        engine: dict[str, Any] = {"name": self.engine, "master": self.master, "memory_bytes": memory_bytes(self.memory)}
+        if self.workers is not None:
+            engine["workers"] = self.workers
+        mixed = _one_of(self.mixed_relations, "--mixed-relations", "split", "drop")
+        return CreationOptions(
+            entities=self.entities,
+            types=tuple(self.instance_of or ()),
+            subclasses=self.subclasses,
+            everything=self.everything,
+            mappings=tuple(self.mapping or ()),
+            redirects=self.redirects,
+            language=self.language,
+            text=_one_of(self.text, "--text", "drop", "keep"),
+            preferred_only=self.preferred_only,
+            mediators=self.mediators,
+            primaries=self.primaries,
+            units=_one_of(self.units, "--units", "si", "keep"),
+            unknown_units=_one_of(self.unknown_units, "--unknown-units", "drop", "keep"),
+            other_units=_one_of(self.other_units, "--other-units", "drop", "keep", "split"),
+            max_qualifiers=self.max_qualifiers,
+            long_facts=_one_of(self.long_facts, "--long-facts", "shorten", "drop"),
+            mixed_relations="split" if mixed == "split" else "error",
+            max_bad_lines=self.max_bad_lines,
+            assembly=AssemblyPolicy(
+                split=SplitRule(parse_shares(self.split), self.seed),
+                remove_leakage=not self.keep_leakage,
+                outlier_rules=None if self.outlier_rules is None else read_outlier_rules(self.outlier_rules),
+            ),
+            engine=EngineOptions(**engine),
+            work=self.work,
+            keep_work=self.keep_work,
+            rejects=self.rejects,
+            name=self.name,
+            licence=self.licence,
+        )
+
+
+def _one_of(value: str, where: str, *known: str) -> Any:
+    if value not in known:
+        raise UsageError(f"{value!r} is not a choice here.", where=where, advice=advice_on(value, known))
+    return value
+
+
+# What `hynt create` says when a graph is made.
+
+
+def result_mapping(result: CreationResult, out: Path) -> dict[str, Any]:
+    return {
+        "graph": str(out),
+        "counts": dict(result.manifest.counts),
+        **result.manifest.importing,
+        "rejected_lines": result.rejected,
+        "rejects": None if result.rejects is None else str(result.rejects),
+    }
+
+
+def print_result(told: dict[str, Any], console: Console) -> None:
+    counts = told["counts"]
+    splits = ", ".join(f"{name} {counts[name]:,}" for name in ("train", "valid", "test") if name in counts)
+    console.print(
+        f"{visible(told['graph'])}: {counts['entities']:,} entities, {counts['relations']:,} relations "
+        f"({counts['number_relations']:,} with numbers); facts: {splits}"
+    )
+    for name in ("lines", "facts", "qualifiers"):
+        account = told[name]
+        console.print(f"{name}: {account['read']:,} read = {account['kept']:,} kept", end="")
+        for reason, number in sorted(account["dropped"].items(), key=lambda pair: (-pair[1], pair[0])):
+            console.print(f" + {number:,} {reason}", end="")
+        console.print()
+    for leak in told.get("leakage", {}).get("relations", []):
+        console.print(
+            f"removed {visible(leak['removed'])}: {leak['kind']} of {visible(leak['kept'])}, "
+            f"{leak['shared']:,} of {leak['pairs']:,} pairs shared"
+        )
+    unknown = told["units"]["not_convertible"]
+    if unknown:
+        console.print(f"units not in the table: {', '.join(map(visible, unknown))}")
+    if told["rejects"]:
+        console.print(f"{told['rejected_lines']:,} lines could not be read: see {visible(told['rejects'])}")
+    statistics = told.get("statistics")
+    if statistics:
+        console.print(
+            "statistics: " + ", ".join(f"{key.replace('_', ' ')} {value:,}" for key, value in statistics.items())
+        )
+    else:
+        console.print(f"statistics: hynt data stats {visible(told['graph'])}")
+
+
+@with_option_groups
+def create(
+    source: Annotated[str, typer.Argument(metavar="wikidata|yago|freebase", help="The kind of dump.")],
+    dump: Annotated[
+        Path, typer.Argument(metavar="DUMP", help="A file (plain, .gz, .bz2, .zst), or the folder of its parts.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="GRAPH", help="The folder to write the graph to.")],
+    options: DumpOptions,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graph at --out.")] = False,
+    as_json: JsonFlag = False,
+    save: SaveFile = None,
+) -> None:
+    """Make a graph from a dump of Wikidata, YAGO3 or Freebase.
+
+    Stopped builds go on where they were when the same command is given again.
+    """
+    from hynt.creation.sources.source import SOURCES
+
+    if source not in SOURCES:
+        raise UsageError(f"there is no source {source!r}.", advice=advice_on(source, SOURCES))
+    options.refuse_foreign(source)
+    check_save(save)
+    check_new_folder(out, "--out")
+
+    from hynt.creation.building import create_graph
+
+    with interruptible(), ReadingProgress() as progress:
+        result = create_graph(source, dump, out, options.creation(), overwrite=overwrite, progress=progress)
+    told = result_mapping(result, out)
+    deliver(told, as_json=as_json, save=save, text=lambda console: print_result(told, console))

@@ -1,0 +1,186 @@
+"""Arguments and options that many verbs share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints
+
+import typer
+
+from hynt.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hynt.asking.candidate_rules import Candidates
+    from hynt.asking.question import AskedFact
+    from hynt.graph.knowledge_graph import KnowledgeGraph
+    from hynt.graph.lookup import NameLookup
+
+
+class Device(StrEnum):
+    CPU = "cpu"
+    CUDA = "cuda"
+    AUTO = "auto"
+
+
+GraphArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="GRAPH", help="A graph folder, or a built-in name such as world.")
+]
+RunArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder made by `hynt train`.")]
+ScoringDevice: TypeAlias = Annotated[Device, typer.Option("--device", help="Where to score.")]
+TrainingDevice: TypeAlias = Annotated[Device, typer.Option("--device", help="Where to train.")]
+Level: TypeAlias = Annotated[
+    float, typer.Option("--level", help="How sure intervals of numbers are: 0.5, 0.8, 0.9, 0.95 or 0.99.")
+]
+
+
+# Options that several commands share: a frozen dataclass whose fields are the options, taken as one parameter.
+
+
+def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer wants it: for a parameter that is such a group, all options of the group stand there."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+
+    def flat(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})  # type: ignore[operator]
+        command(**given)
+
+    parameters: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        parameters.extend(
+            _options(groups[name]) if name in groups else [_keyword(name, hints[name], parameter.default)]
+        )
+    flat.__name__, flat.__doc__ = command.__name__, command.__doc__
+    flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return flat
+
+
+def _options(group: Any) -> list[Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        _keyword(field.name, hints[field.name], Parameter.empty if field.default is MISSING else field.default)
+        for field in fields(group)
+    ]
+
+
+def _keyword(name: str, hint: Any, default: Any) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+# The options that ask a question, the same for `predict` and `explain`.
+
+
+@dataclass(frozen=True)
+class QuestionOptions:
+    """A fact with one component written as ?, what may answer it, and how sure an interval is to be."""
+
+    # fmt: off
+    head: Annotated[str | None, typer.Option("--head", help="The head's id or name, or ? for what is asked.")] = None
+    relation: Annotated[str | None, typer.Option("--relation", help="The relation, or ?.")] = None
+    tail: Annotated[str | None, typer.Option("--tail", help="An entity, a number (80 kg), a date, or ?.")] = None
+    qualifiers: Annotated[list[str] | None, typer.Option(
+        "--qualifier", metavar="R=V", help="A qualifier; one side may be ?. May be said again."
+    )] = None
+    candidates: Annotated[list[str] | None, typer.Option(
+        "--candidates", metavar="type|unknown|FILE",
+        help="Only entities seen in that place, only those not known, or only those of a list. May be said again.",
+    )] = None
+    level: Level = 0.9
+    # fmt: on
+
+    def ask(self, graph: KnowledgeGraph, names: NameLookup) -> tuple[AskedFact, Candidates]:
+        """The question and what may answer it; whatever cannot be asked is refused here, without a model."""
+        from hynt.asking.candidate_rules import candidates_for, read_list
+        from hynt.asking.question import ask, pair_from_text
+        from hynt.calibration.intervals import check_level
+
+        check_level(self.level)
+        wishes: list[str | Iterable[str]] = [
+            wish if wish in ("type", "unknown") else read_list(Path(wish)) for wish in self.candidates or ()
+        ]
+        pairs = [pair_from_text(text, names) for text in self.qualifiers or ()]
+        asked = ask(graph, self.head, self.relation, self.tail, pairs, names)
+        return asked, candidates_for(graph, asked, wishes, names)
+
+
+# An error names the option as it was typed. The library, which Python and the service use too, names its own
+# arguments: `level` there is `--level` here, and `heads` is `--head`.
+
+_PLACE = re.compile(r"(?P<part>(?:relation|value) of )?(?P<name>[a-z_]+)(?P<number> \d+)?")  # value of qualifier 2
+
+
+def naming_options(command: Any) -> Any:
+    """The command, or group of commands, with the words of its wrong uses changed to its options'."""
+    for one in getattr(command, "commands", {}).values():
+        naming_options(one)
+    takes_settings = any("--set" in parameter.opts for parameter in command.params)
+    if command.callback is not None and not takes_settings:  # there a bare word is the path of a setting
+        command.callback = _renaming(command.callback, _words(command.params))
+    return command
+
+
+@contextmanager
+def said_with(option: str) -> Iterator[None]:
+    """Within the block everything that is wrong was said with this option."""
+    try:
+        yield
+    except UsageError as problem:
+        raise UsageError(problem.what, where=option, advice=problem.advice) from None
+
+
+@contextmanager
+def about(place: Path) -> Iterator[None]:
+    """Within the block a fault of data that names no place is one of this file or folder as a whole."""
+    try:
+        yield
+    except DataError as problem:
+        problem.where = problem.where or str(place)
+        raise
+
+
+def _words(parameters: list[Any]) -> dict[str, str]:
+    """What the library may call each option or argument, to what a person types."""
+    found: dict[str, str] = {}
+    for parameter in parameters:
+        typed = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar or parameter.name
+        for name in (parameter.name, typed.lstrip("-").lower().replace("-", "_")):
+            found.setdefault(name, typed)
+            found.setdefault(f"{name}s", typed)  # one option, said again for each
+    return found
+
+
+def _renaming(function: Callable[..., Any], words: Mapping[str, str]) -> Callable[..., Any]:
+    @wraps(function)
+    def renamed(*arguments: Any, **given: Any) -> Any:
+        try:
+            return function(*arguments, **given)
+        except UsageError as problem:
+            if problem.where not in _said(given):  # a file or a folder may have the name of an option
+                places = [_typed(place, words) for place in problem.where.split(", ")]
+                problem.where = ", ".join(filter(None, places)) if all(places) else problem.where
+            raise
+
+    return renamed
+
+
+def _said(given: Mapping[str, Any]) -> set[str]:
+    values = [value if isinstance(value, list | tuple) else [value] for value in given.values()]
+    return {str(one) for value in values for one in value}
+
+
+def _typed(place: str, words: Mapping[str, str]) -> str | None:
+    """None: it is no option, but a file or a setting."""
+    found = _PLACE.fullmatch(place)
+    if found is None or found["name"] not in words:
+        return None
+    return f"{found['part'] or ''}{words[found['name']]}{found['number'] or ''}"

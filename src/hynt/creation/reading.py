@@ -1,0 +1,248 @@
+"""A dump as blocks of whole lines, each with its place: bounded memory, however long a line is.
+
+Blocks depend on the bytes alone, never on how fast or in which pieces they came, so that a build that is run again cuts
+the same parts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+from hynt.errors import DataError, UsageError
+from hynt.formats.byte_streams import ByteStream, open_bytes, unreadable
+from hynt.formats.format import ReadOptions, ReadReport
+
+BLOCK_BYTES = 4 << 20
+LONGEST_LINE = 256 << 20
+"""The longest lines of Wikidata are near 30 MB."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Block(NamedTuple):
+    """Whole lines, without the last line's end."""
+
+    offset: int  # of the first byte, in the decompressed file
+    data: bytes
+    too_long: bool = False  # a line too long to hold started at the offset; its bytes are gone
+    cut_off: bool = False  # the last line of the file, which has no end
+
+
+def whole_lines(
+    read: Callable[[int], bytes], start: int = 0, end: int | None = None, longest: int = LONGEST_LINE
+) -> Iterator[Block]:
+    """The lines that start in [start, end).
+
+    `read` stands at `start`, or one byte before it where start > 0: that byte tells whether a line starts at `start`,
+    so that two ranges that meet share no line and lose none.
+    """
+    offset = max(start - 1, 0)  # of what is pending
+    pending = bytearray()  # of a line whose end has not come yet
+    dropping = start > 0  # whether the line being read is thrown away up to its end
+    while data := read(BLOCK_BYTES):
+        if offset == 0 and not pending and data.startswith(_BYTE_ORDER_MARK):
+            data, offset = data[len(_BYTE_ORDER_MARK) :], len(_BYTE_ORDER_MARK)
+        if dropping:
+            cut = data.find(b"\n") + 1
+            offset += cut or len(data)
+            if not cut:
+                continue
+            data, dropping = data[cut:], False
+        last = data.rfind(b"\n")
+        if last < 0:
+            pending += data
+            if len(pending) > longest:
+                if end is None or offset < end:
+                    yield Block(offset, b"", too_long=True)
+                offset += len(pending)
+                pending, dropping = bytearray(), True
+            continue
+        pending += data[:last]
+        block, pending = bytes(pending), bytearray(data[last + 1 :])
+        if end is not None:
+            if offset >= end:
+                return
+            # A line starts behind each line end: the first one that starts at `end` or later belongs to the next range.
+            cut = block.find(b"\n", max(end - offset - 1, 0))
+            if cut >= 0:
+                yield Block(offset, block[:cut])
+                return
+        yield Block(offset, block)
+        offset += len(block) + 1
+    if pending and (end is None or offset < end):
+        yield Block(offset, bytes(pending), cut_off=True)
+
+
+# Fast bytes from dumps: gzip by ISA-L, bzip2 on several threads, the rest as every reader opens it.
+#
+# A dump is read for hours, so its decompression is worth two libraries of its own (the extra `create`).
+
+_GZIP, _BZIP2 = b"\x1f\x8b", b"BZh"
+_EXPANSION = 2000
+"""Sorted RDF packs far better than text for people: only absurd ratios are taken for a bomb."""
+
+
+class DumpStream:
+    """The decompressed bytes of a dump, and how many bytes of the file they took so far."""
+
+    def __init__(self, path: Path, start: int = 0, threads: int = 0) -> None:
+        self._path = path
+        magic = _first_bytes(path)
+        self._stream: ByteStream
+        self._taken: Callable[[], int]
+        self._errors: tuple[type[Exception], ...] = (OSError, ValueError, RuntimeError)
+        if magic.startswith(_GZIP):
+            self._stream, self._taken = self._gzip()
+        elif _is_bzip2(magic):
+            self._stream, self._taken = self._bzip2(threads or os.cpu_count() or 1)
+        else:
+            # Zstandard, and a clear word for archives that nobody reads.
+            report = ReadReport()
+            self._stream = open_bytes(path, ReadOptions(max_expansion=_EXPANSION), report)
+            self._taken = lambda: report.bytes_read
+            if not is_compressed(path):
+                self._stream.close()
+                file = _opened(path)
+                file.seek(start)
+                self._stream, self._taken = file, file.tell
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes taken from the file."""
+        return self._taken()
+
+    def read(self, size: int) -> bytes:
+        """`size` bytes, or fewer at the end only: what is read never depends on how the archive is cut."""
+        pieces = []
+        missing = size
+        while missing:
+            piece = self._read_some(missing)
+            if not piece:
+                break
+            pieces.append(piece)
+            missing -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def _read_some(self, size: int) -> bytes:
+        try:
+            return self._stream.read(size)
+        except EOFError:
+            raise self._broken("ends too early") from None
+        except self._errors as problem:
+            # rapidgzip has one exception without a word for an archive that ends too early.
+            raise self._broken("is cut off or damaged" if isinstance(problem, RuntimeError) else "is damaged") from None
+
+    def _gzip(self) -> tuple[ByteStream, Callable[[], int]]:
+        try:
+            from isal import igzip, isal_zlib
+        except ImportError:
+            raise missing_extra("isal", "gzip-compressed dumps") from None
+        self._errors = (*self._errors, cast(type[Exception], isal_zlib.error))
+        file = _opened(self._path)
+        return _GzipFile(igzip.IGzipFile(fileobj=file), file), file.tell  # type: ignore[no-untyped-call]
+
+    def _bzip2(self, threads: int) -> tuple[ByteStream, Callable[[], int]]:
+        try:
+            import rapidgzip
+        except ImportError:
+            raise missing_extra("rapidgzip", "bzip2-compressed dumps") from None
+        try:
+            stream = rapidgzip.IndexedBzip2File(str(self._path), parallelization=threads)
+        except (RuntimeError, ValueError):
+            raise self._broken("is damaged") from None
+        return stream, lambda: int(stream.raw.bz2reader.tell_compressed()) // 8  # it counts bits
+
+    def _broken(self, what: str) -> DataError:
+        return DataError(
+            f"the compressed data {what}.",
+            where=str(self._path),
+            advice="The file is incomplete or was changed: get it again.",
+        )
+
+
+class _GzipFile:
+    """A gzip stream that closes its file."""
+
+    def __init__(self, stream: ByteStream, file: BinaryIO) -> None:
+        self.read = stream.read
+        self._both = (stream, file)
+
+    def close(self) -> None:
+        for opened in self._both:
+            opened.close()
+
+
+def is_compressed(path: Path) -> bool:
+    """Whether a file has to be read from its start."""
+    first = _first_bytes(path)
+    zstd = first.startswith(b"\x28\xb5\x2f\xfd") or (first[1:4] == b"\x2a\x4d\x18" and 0x50 <= first[0] <= 0x5F)
+    return zstd or first.startswith(_GZIP) or _is_bzip2(first)
+
+
+def _is_bzip2(magic: bytes) -> bool:
+    return magic.startswith(_BZIP2) and magic[3:4].isdigit()
+
+
+def missing_extra(package: str, purpose: str) -> UsageError:
+    """The error where a package of the extra is not installed."""
+    return UsageError(f"{purpose} need the package {package}.", advice="Install it with: pip install 'hynt[create]'.")
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as problem:
+        raise unreadable(path, problem) from None
+
+
+def _first_bytes(path: Path) -> bytes:
+    if not path.is_file():
+        raise DataError("is not a regular file.", where=str(path), advice="Give a file or a folder of files.")
+    with _opened(path) as file:
+        try:
+            return file.read(8)
+        except OSError as problem:
+            raise unreadable(path, problem) from None
+
+
+# A quick look through a whole dump for lines with certain bytes, before it is parsed: bound by decompression.
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The files of a dump, and who hears how many bytes of them were looked through."""
+
+    files: list[Path]
+    tell: Callable[[int], None] = lambda taken: None
+
+    def lines_with(self, *needles: bytes) -> Iterator[bytes]:
+        """Every line that holds one of the needles; a line that holds two comes once for each."""
+        before = 0
+        for path in self.files:
+            stream = DumpStream(path)
+            try:
+                for block in whole_lines(stream.read):
+                    for needle in needles:
+                        yield from _found(block.data, needle)
+                    self.tell(before + stream.bytes_read)
+            finally:
+                stream.close()
+            before += path.stat().st_size
+
+
+def _found(data: bytes, needle: bytes) -> Iterator[bytes]:
+    place = data.find(needle)
+    while place >= 0:
+        start = data.rfind(b"\n", 0, place) + 1
+        end = data.find(b"\n", place)
+        if end < 0:
+            end = len(data)
+        yield data[start:end]
+        place = data.find(needle, end)

@@ -1,0 +1,239 @@
+"""IRIs and names: what an RDF term is called in a graph, and back.
+
+An IRI is its own name, with two exceptions: Wikidata's entities and properties go by their ids (`Q42`, `P31`), and
+names that hynt wrote (`urn:hynt:entity:…`, `urn:hynt:relation:…`) come back as they were.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote
+
+from hynt.errors import RecordProblem
+from hynt.formats import numbers as xml_schema
+from hynt.formats.names import check_name
+from hynt.formats.numbers import XSD, parse_number
+from hynt.graph.fact import DATE_UNIT, Number, Value
+from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date
+
+if TYPE_CHECKING:
+    from pyoxigraph import Literal
+
+
+ENTITY_BASE = "urn:hynt:entity:"
+RELATION_BASE = "urn:hynt:relation:"
+UNIT_BASE = "urn:hynt:unit:"
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+TYPE = RDF + "type"
+REIFIES = RDF + "reifies"
+LANGUAGE_STRINGS = frozenset({RDF + "langString", RDF + "dirLangString"})
+LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+
+_RDFS, _SKOS = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2004/02/skos/core#"
+_SCHEMA = ("http://schema.org/", "https://schema.org/")
+TEXT_FOR_PEOPLE = frozenset(
+    [LABEL, _RDFS + "comment", *(_SKOS + name for name in ("prefLabel", "altLabel", "definition"))]
+    + [base + name for base in _SCHEMA for name in ("name", "description", "alternateName")]
+)
+"""Predicates whose texts name or describe a thing. Such a triple is no candidate fact."""
+
+WIKIDATA = "http://www.wikidata.org/"
+WIKIDATA_ENTITY = WIKIDATA + "entity/"
+WIKIDATA_STATEMENT = WIKIDATA_ENTITY + "statement/"
+WIKIDATA_PROPERTY = WIKIDATA + "prop/"
+WIKIDATA_DIRECT = WIKIDATA_PROPERTY + "direct/"
+
+_WIKIDATA_ID = re.compile(r"[QPLE][1-9][0-9]*(?:-[FS][1-9][0-9]*)?")
+_PLAIN_IRI = re.compile(r"https?://[A-Za-z0-9.-]+/[A-Za-z0-9._~/?#&=+:@,;!$'()*-]*")
+_SAFE = "._~!$'()*,;=@-"
+_LIKE_BLANK = ("_:", ENTITY_BASE + "_%3A")
+"""How names begin that stay written as IRIs until blank nodes have their names: nobody must take them for these."""
+
+
+def entity_name(iri: str) -> str:
+    """The name of the entity that an IRI or a blank node (`_:b1`) stands for."""
+    if iri.startswith(WIKIDATA_ENTITY):
+        identity = iri[len(WIKIDATA_ENTITY) :]
+        return identity if _WIKIDATA_ID.fullmatch(identity) else iri
+    if iri.startswith(ENTITY_BASE):
+        name = unquote(iri[len(ENTITY_BASE) :])
+        return iri if name.startswith(_LIKE_BLANK) else name
+    return iri
+
+
+def settled_name(name: str) -> str:
+    """A name that `entity_name` left as an IRI, because it looks like that of a blank node, as the graph has it."""
+    if name.startswith(ENTITY_BASE):
+        plain = unquote(name[len(ENTITY_BASE) :])
+        return plain if plain.startswith(_LIKE_BLANK) else name
+    return name
+
+
+@lru_cache(maxsize=65_536)
+def relation_name(iri: str) -> str:
+    """The name of the relation that a predicate stands for."""
+    if iri.startswith(WIKIDATA):
+        for base in (WIKIDATA_DIRECT, WIKIDATA_ENTITY, WIKIDATA_PROPERTY):
+            identity = iri.removeprefix(base)
+            if identity != iri and _WIKIDATA_ID.fullmatch(identity):
+                return identity
+        return iri
+    return unquote(iri[len(RELATION_BASE) :]) if iri.startswith(RELATION_BASE) else iri
+
+
+def entity_iri(name: str) -> str:
+    """The IRI to write an entity with: its name where that is an IRI already, else the name under
+    `urn:hynt:entity:`."""
+    if _PLAIN_IRI.fullmatch(name) and entity_name(name) == name and not name.startswith(WIKIDATA):
+        return name
+    return ENTITY_BASE + quote(name, safe=_SAFE)
+
+
+@lru_cache(maxsize=65_536)
+def relation_iri(name: str) -> str:
+    """The IRI to write a relation with; predicates that mean something to the reader are not written as they are."""
+    special = name in TEXT_FOR_PEOPLE or name == REIFIES or name.startswith(WIKIDATA) or "wikiba.se/" in name
+    if _PLAIN_IRI.fullmatch(name) and not special and relation_name(name) == name:
+        return name
+    return RELATION_BASE + quote(name, safe=_SAFE)
+
+
+def unit_iri(unit: str) -> str:
+    """The datatype of numbers in a unit."""
+    return UNIT_BASE + quote(unit, safe=_SAFE)
+
+
+def unit_name(datatype: str) -> str:
+    """The unit of a datatype made by `unit_iri`."""
+    return unquote(datatype[len(UNIT_BASE) :])
+
+
+# RDF literals as values, and values as RDF literals. The datatype says what a literal is; nothing is guessed from
+# its text.
+
+WKT = "http://www.opengis.net/ont/geosparql#wktLiteral"
+INTEGERS = frozenset(XSD + name for name in xml_schema.INTEGERS)
+DECIMALS = frozenset(XSD + name for name in xml_schema.NUMBERS) - INTEGERS
+DATES = frozenset(XSD + name for name in (*xml_schema.DATES, "dateTimeStamp"))
+TEXTS = frozenset({XSD + "string", *LANGUAGE_STRINGS})
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.[0-9]+|\.[0-9]+)")
+_XML_SPACE = " \t\n\r"
+_POINT = re.compile(r"(?:<[^<>]*> +)?point *\( *([^ ()]+) +([^ ()]+) *\)", re.IGNORECASE)
+
+
+class ReadValue(NamedTuple):
+    """A value, and what its relation's name ends in beyond the predicate: coordinates become two relations."""
+
+    suffix: str
+    value: Value
+
+
+def node_value(node: str) -> list[ReadValue]:
+    """An IRI or blank node as a value."""
+    return [ReadValue("", check_name(entity_name(node), "entity"))]
+
+
+def literal_values(literal: Literal, keep_text: bool) -> list[ReadValue]:
+    """The values of a literal: one, or latitude and longitude of a point. RecordProblem: it has none."""
+    datatype = literal.datatype.value
+    text = literal.value
+    if datatype in INTEGERS or datatype in DECIMALS:
+        return [ReadValue("", _number(text.strip(_XML_SPACE), datatype))]
+    if datatype in DATES:
+        return [ReadValue("", read_date(text.strip(_XML_SPACE)))]
+    if datatype in TEXTS:
+        if keep_text:
+            return [ReadValue("", text_entity(text, literal.language))]
+        raise RecordProblem(
+            "text-literal",
+            f"{_shown(text)} is text, and a fact holds entities and numbers.",
+            "To make an entity of each text, give --string-literals keep.",
+        )
+    if datatype.startswith(UNIT_BASE):
+        return [ReadValue("", Number(parse_number(text), text, unit_name(datatype)))]
+    if datatype == WKT and (found := _POINT.fullmatch(text.strip(_XML_SPACE))):
+        return coordinates(found[2], found[1])
+    raise RecordProblem(
+        "unsupported-datatype",
+        f"{_shown(text)} has the datatype {datatype}.",
+        "Numbers and dates of XML Schema are read; write the value as one of them.",
+    )
+
+
+def coordinates(latitude: str, longitude: str) -> list[ReadValue]:
+    """A place on a globe as two numbers."""
+    return [
+        ReadValue("-latitude", Number(parse_number(latitude), latitude, "degree")),
+        ReadValue("-longitude", Number(parse_number(longitude), longitude, "degree")),
+    ]
+
+
+def read_date(text: str) -> Number:
+    """A date as written; RecordProblem "bad-date" where it is none."""
+    try:
+        return Number(parse_iso_date(text)[0], text, DATE_UNIT)
+    except UnreadableDate as problem:
+        raise RecordProblem("bad-date", problem.what, problem.advice) from None
+
+
+def text_entity(text: str, language: str | None) -> str:
+    """The entity that stands for a text: quoted, so that it is never taken for an IRI or an id."""
+    quoted = f'"{text}"' if language is None else f'"{text}"@{language}'
+    return check_name(quoted, "text")
+
+
+def literal_of(number: Number) -> tuple[str, str]:
+    """A number as (lexical form, datatype); read back, it has the same value and unit, and where possible the same
+    literal."""
+    value, literal, unit = number
+    if unit == DATE_UNIT:
+        for text in (literal, format_date(value)):
+            datatype = _date_datatype(text)
+            if datatype and _same_date(text, value):
+                return text, XSD + datatype
+    try:
+        text = literal if parse_number(literal) == value else repr(value)
+    except RecordProblem:
+        text = repr(value)
+    if unit:
+        return text, unit_iri(unit)
+    if _INTEGER.fullmatch(text):
+        return text, XSD + "integer"
+    return text, XSD + ("decimal" if _DECIMAL.fullmatch(text) else "double")
+
+
+def _number(text: str, datatype: str) -> Number:
+    if datatype in INTEGERS and not _INTEGER.fullmatch(text):
+        raise RecordProblem(
+            "bad-number",
+            f"{_shown(text)} is not an integer, though its datatype says {datatype.removeprefix(XSD)!r}.",
+            "Correct the text or the datatype.",
+        )
+    return Number(parse_number(text), text)
+
+
+def _date_datatype(text: str) -> str:
+    """The XML Schema type of a date in its spelling, "" where it has none."""
+    shapes = {
+        r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?Z?": "dateTime",
+        r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}": "date",
+        r"-?[0-9]{4,}-[0-9]{2}": "gYearMonth",
+        r"-?[0-9]{4,}": "gYear",
+    }
+    return next((datatype for shape, datatype in shapes.items() if re.fullmatch(shape, text, re.ASCII)), "")
+
+
+def _same_date(text: str, value: float) -> bool:
+    try:
+        return parse_iso_date(text)[0] == value
+    except UnreadableDate:
+        return False
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,0 +1,248 @@
+"""Attributes and literals: the numbers that training triplets give to entities, for models that know no qualifiers.
+
+An attribute is a relation whose tail is a number in some training triplet. Numbers in qualifiers are not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding
+
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.masked_batch import HEAD, MaskedBatch, Task
+from hynt.models.contract import (
+    Candidates,
+    Capability,
+    Entities,
+    EntityIds,
+    EntityRange,
+    Number,
+    Part,
+    Position,
+    Question,
+)
+from hynt.models.training_statistics import relation_means
+
+CellReduce = Literal["mean", "last"]
+
+
+class Cells(NamedTuple):
+    """What entities have, each (entity, attribute) once, sorted by entity and then attribute."""
+
+    entity: Tensor  # (cells,) int64
+    attribute: Tensor  # (cells,) int64
+    value: Tensor  # (cells,) float32 scaled
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeTriples:
+    """All (entity, attribute, value) of the training triplets, in the order of the facts."""
+
+    entities: int
+    count: int  # attributes; at least 1, so that a graph without numbers needs no other shapes
+    of_relation: Tensor  # (relations + 1,) int64 attribute of each relation; 0 where it is none
+    is_attribute: Tensor  # (relations + 1,) bool
+    entity: Tensor  # (n,) int64
+    attribute: Tensor  # (n,) int64
+    value: Tensor  # (n,) float32 scaled
+
+    @classmethod
+    def of(cls, facts: FactTensors) -> AttributeTriples:
+        """From the training facts."""
+        numbers = facts.tail_is_number
+        relation = facts.relation[numbers].long()
+        is_attribute = torch.zeros(facts.sizes.relations + 1, dtype=torch.bool, device=facts.device)
+        is_attribute[relation] = True
+        of_relation = (is_attribute.long().cumsum(0) - 1).clamp(min=0) * is_attribute
+        return cls(
+            facts.sizes.entities,
+            max(int(is_attribute.sum()), 1),
+            of_relation,
+            is_attribute,
+            facts.head[numbers].long(),
+            of_relation[relation],
+            facts.tail_number[numbers],
+        )
+
+    def cells(self, reduce: CellReduce = "mean") -> Cells:
+        """One value for each entity and attribute: the mean of all, or the last in the order of the facts."""
+        key, cell = torch.unique(self.entity * self.count + self.attribute, return_inverse=True)
+        value = self.value.new_zeros(len(key))
+        if reduce == "mean":
+            times = torch.bincount(cell, minlength=len(key)).clamp(min=1)
+            value = value.index_add(0, cell, self.value) / times
+        else:
+            order = torch.arange(len(cell), device=cell.device)
+            last = order.new_zeros(len(key)).scatter_reduce(0, cell, order, "amax")
+            value = self.value[last]
+        return Cells(key // self.count, key % self.count, value)
+
+    def table(self, cells: Cells) -> tuple[Tensor, Tensor]:
+        """(entities, attributes) float32 values, 0 where an entity has none, and bool where it has one."""
+        has = torch.zeros(self.entities, self.count, dtype=torch.bool, device=self.entity.device)
+        values = torch.zeros(self.entities, self.count, device=self.entity.device)
+        has[cells.entity, cells.attribute] = True
+        values[cells.entity, cells.attribute] = cells.value
+        return values, has
+
+    def means(self) -> Tensor:
+        """(attributes,) float32 mean value of each attribute."""
+        times = torch.bincount(self.attribute, minlength=self.count).clamp(min=1)
+        return self.value.new_zeros(self.count).index_add(0, self.attribute, self.value) / times
+
+
+class Attributes(nn.Module):
+    """Which relations are attributes, and what to say of numbers whose relation is none: the relation's mean."""
+
+    of_relation: Tensor  # (relations + 1,) int64
+    is_attribute: Tensor  # (relations + 1,) bool
+    otherwise: Tensor  # (relations + 1,) float32 scaled
+
+    def __init__(self, triples: AttributeTriples, facts: FactTensors) -> None:
+        super().__init__()
+        self.count = triples.count
+        self.register_buffer("of_relation", triples.of_relation, persistent=False)
+        self.register_buffer("is_attribute", triples.is_attribute, persistent=False)
+        self.register_buffer("otherwise", relation_means(facts).float().to(facts.device), persistent=False)
+
+    def settled(self, relation: Tensor, predicted: Tensor) -> Tensor:
+        """`predicted`, (rows,) or (rows, candidates), where `relation` (rows,) is an attribute; else its mean."""
+        known, otherwise = self.is_attribute[relation], self.otherwise[relation]
+        if predicted.dim() == 2:
+            known, otherwise = known.unsqueeze(1), otherwise.unsqueeze(1)
+        return torch.where(known, predicted, otherwise)
+
+
+class NumberHead(nn.Module):
+    """w_a·z + b_a for each attribute a: fitted on attribute triples after a model has learned links.
+
+    It starts at the attribute's mean, so that it is never worse than knowing nothing.
+    """
+
+    def __init__(self, width: int, means: Tensor) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(len(means), width, device=means.device))
+        self.bias = nn.Parameter(means.clone())
+
+    def forward(self, vectors: Tensor, attribute: Tensor) -> Tensor:
+        """(rows,) of vectors (rows, width) and attributes (rows,)."""
+        return (vectors * nn.functional.embedding(attribute, self.weight)).sum(1) + self.bias[attribute]
+
+    def of_candidates(self, vectors: Tensor, attribute: Tensor) -> Tensor:
+        """(rows, candidates) of vectors (candidates, width) or (rows, candidates, width) and attributes (rows,)."""
+        from hynt.models.layers.triplets import products
+
+        return products(self.weight[attribute], vectors) + self.bias[attribute].unsqueeze(1)
+
+
+# Rows of an entity table by candidates, for models that score an entity by a product with its vector.
+
+
+def candidate_rows(table: Tensor, candidates: Candidates) -> Tensor:
+    """(candidates, width) the same for all questions, or (rows, candidates, width); `table` is (entities, width)."""
+    match candidates:
+        case Entities():
+            return table
+        case EntityRange(start, end):
+            return table[start:end]
+        case EntityIds(ids):
+            return embedding(ids, table)
+    raise ValueError(f"this model scores entities, not {type(candidates).__name__}")
+
+
+def products(queries: Tensor, rows: Tensor) -> Tensor:
+    """(rows, candidates) from queries (rows, width) and what `candidate_rows` gave."""
+    if rows.dim() == 2:
+        return queries @ rows.t()
+    return (rows @ queries.unsqueeze(2)).squeeze(2)
+
+
+# What models of plain triplets make of a question: the entity that is known, the relation, and a number if there is
+# one. Qualifiers are not looked at.
+
+TRIPLE_ANSWERS: frozenset[Capability] = frozenset(
+    {(Task.LINK, Position.HEAD), (Task.LINK, Position.TAIL), (Task.NUMBER, Position.TAIL)}
+)
+"""What a model of triplets and their numbers can be asked."""
+
+TRIPLE_READS: frozenset[Part] = frozenset({Part.NUMBERS})
+
+
+@dataclass(frozen=True, eq=False)
+class TripleQuestion(Question):
+    """A question about a triplet."""
+
+    entity: (
+        Tensor  # (rows,) int64 the known entity: the head, or the tail where the head is asked; always an entity's id
+    )
+    asks_head: Tensor  # (rows,) bool
+    number: Tensor  # (rows,) float32 scaled number in the tail, where there is a visible one
+    has_number: Tensor  # (rows,) bool the head is asked and the tail is a number
+
+
+def known_parts(batch: MaskedBatch) -> tuple[Tensor, Tensor, Tensor]:
+    """(rows,) entity, relation and whether the head is asked, as `TripleQuestion` has them.
+
+    Ids of what is hidden, or of a tail that is a number, become some entity's: nothing is made of those rows.
+    """
+    asks_head = batch.asked == HEAD
+    entity = torch.where(asks_head, batch.tail_entity, batch.head).clamp(max=batch.sizes.entities - 1)
+    return entity, batch.relation.clamp(max=batch.sizes.relations - 1), asks_head
+
+
+def triple_question(batch: MaskedBatch, encoded: Tensor) -> TripleQuestion:
+    """The question with what a model has `encoded`, (rows, width)."""
+    entity, relation, asks_head = known_parts(batch)
+    has_number = asks_head & batch.tail_is_number
+    return TripleQuestion(encoded, relation, entity, asks_head, batch.tail_number, has_number)
+
+
+class TripleModel(Protocol):
+    """What `triple_scores` asks of a model."""
+
+    training: bool
+    attributes: Attributes
+
+    def links(self, question: TripleQuestion, candidates: Candidates) -> Tensor:
+        """(rows, candidates) scores from the relation triples."""
+        ...
+
+    def numbers(self, entity: Tensor, attribute: Tensor) -> Tensor:
+        """(rows,) scaled numbers of entities (rows,)."""
+        ...
+
+    def numbers_of_candidates(self, attribute: Tensor, candidates: Candidates) -> Tensor:
+        """(rows, candidates) the number that each candidate would have."""
+        ...
+
+
+def triple_scores(model: TripleModel, question: Question, candidates: Candidates) -> Tensor:
+    """Numbers by regression; entities by link. Who has a given number: whoever's predicted number is nearest.
+
+    Training never asks the last, so it is not computed then.
+    """
+    if not isinstance(question, TripleQuestion):
+        raise ValueError("this model answers questions it has read itself")
+    attribute = model.attributes.of_relation[question.relation]
+    if isinstance(candidates, Number):
+        return model.attributes.settled(question.relation, model.numbers(question.entity, attribute)).float()
+    scores = model.links(question, candidates).float()
+    if model.training:
+        return scores
+    rows = torch.nonzero(question.has_number).squeeze(1)
+    if not len(rows):
+        return scores
+    predicted = model.attributes.settled(question.relation[rows], _numbers(model, attribute[rows], rows, candidates))
+    return scores.index_copy(0, rows, -(predicted.float() - question.number[rows].unsqueeze(1)).abs())
+
+
+def _numbers(model: TripleModel, attribute: Tensor, rows: Tensor, candidates: Candidates) -> Tensor:
+    """(rows, candidates): each attribute is worked out once, unless every row has candidates of its own."""
+    if isinstance(candidates, EntityIds) and candidates.ids.dim() == 2:
+        return model.numbers_of_candidates(attribute, EntityIds(candidates.ids[rows]))
+    distinct, which = torch.unique(attribute, return_inverse=True)
+    return model.numbers_of_candidates(distinct, candidates)[which]
