@@ -23,7 +23,7 @@ from hynt.graph.arrays import Floats, Ids
 from hynt.graph.components import NUMBER_KIND
 from hynt.graph.storage import load_graph
 from hynt.interruption import Stopper
-from hynt.training.resolve_settings import Wishes
+from hynt.training.resolve_settings import SettingsRequest
 from hynt.training.run import chosen_device
 
 
@@ -83,8 +83,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     copy, changes, _ = corrupted(load_graph(arguments.graph), SHARE, arguments.seed)
-    wishes = Wishes(preset=arguments.preset, epochs=arguments.epochs)
-    plan = plan_audit(copy, folds=arguments.folds, wishes=wishes)
+    request = SettingsRequest(preset=arguments.preset, epochs=arguments.epochs)
+    plan = plan_audit(copy, folds=arguments.folds, request=request)
     audit = carried_out(plan, arguments.work / "audit", chosen_device("cpu"), SilentAudit(), Stopper())
     marks = {name: quality(score, changes, SHARE) for name, score in ways(audit).items()}
     settings = {name: value for name, value in vars(arguments).items() if name not in ("work", "out")}

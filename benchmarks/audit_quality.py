@@ -35,7 +35,7 @@ from hynt.graph.storage import load_graph
 from hynt.interruption import Stopper
 from hynt.runs.hashed_files import INDEX_NAME
 from hynt.runs.progress import EpochRecord
-from hynt.training.resolve_settings import Wishes
+from hynt.training.resolve_settings import SettingsRequest
 from hynt.training.run import chosen_device, start, train
 
 _TIMED_EPOCHS = 6
@@ -43,7 +43,7 @@ _FOR_TRAINING = 0.8
 """Of the time: the rest is for judging."""
 
 
-class Telling(SilentAudit):
+class SpokenAudit(SilentAudit):
     """Says on standard error where the audit stands, and keeps the seconds of each epoch."""
 
     def __init__(self) -> None:
@@ -121,17 +121,17 @@ def right_component(audit: Audit, changes: Sequence[Change], share: float) -> fl
 
 def fitting(plan: AuditPlan, seconds: float, device: torch.device, work: Path, compiled: bool) -> AuditPlan:
     """The same plan with as many epochs as fit into the time that is left."""
-    telling = Telling()
+    watcher = SpokenAudit()
     short = replace(plan.settings, schedule=replace(plan.settings.schedule, epochs=_TIMED_EPOCHS, period=_TIMED_EPOCHS))
     began = time.monotonic()
-    train(start(plan.fold_graph(0), short, work / "timing", device), device, telling, compiled=compiled)
+    train(start(plan.fold_graph(0), short, work / "timing", device), device, watcher, compiled=compiled)
     # On a GPU an epoch is heard of while the next one runs, and the last one comes at once: one fewer is divided by.
-    took, epoch = time.monotonic() - began, sum(telling.epochs[-_TIMED_EPOCHS + 1 :]) / (_TIMED_EPOCHS - 2)
+    took, epoch = time.monotonic() - began, sum(watcher.epochs[-_TIMED_EPOCHS + 1 :]) / (_TIMED_EPOCHS - 2)
     folds = sum(not part.by_run for part in plan.parts())
     once = max(0.0, took - _TIMED_EPOCHS * epoch)
     left = _FOR_TRAINING * (seconds - took) / folds - once
     epochs = max(1, min(plan.settings.schedule.epochs, int(left / max(epoch, 1e-3))))
-    telling.stage(f"an epoch takes {epoch:.2f} s and a fold {once:.1f} s besides: {epochs} epochs")
+    watcher.stage(f"an epoch takes {epoch:.2f} s and a fold {once:.1f} s besides: {epochs} epochs")
     changes = [f"schedule.epochs={epochs}", f"schedule.period={epochs}"]
     return replace(plan, settings=with_overrides(plan.settings, changes))
 
@@ -140,15 +140,15 @@ def measured(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
     """Makes the copy, audits it and compares."""
     began, device = time.monotonic(), chosen_device(arguments.device)
     copy, changes, passed_over = corrupted(load_graph(arguments.graph), arguments.share, arguments.seed)
-    wishes = Wishes(preset=arguments.preset, epochs=arguments.epochs, changes=tuple(arguments.set))
+    request = SettingsRequest(preset=arguments.preset, epochs=arguments.epochs, changes=tuple(arguments.set))
     plan = plan_audit(
-        copy, folds=arguments.folds, fold_by=arguments.fold_by, wishes=wishes, on_gpu=device.type == "cuda"
+        copy, folds=arguments.folds, fold_by=arguments.fold_by, request=request, on_gpu=device.type == "cuda"
     )
     if arguments.limit_seconds is not None:
         left = arguments.limit_seconds - (time.monotonic() - began)
         plan = fitting(plan, left, device, work, arguments.compile)
     found_trained = sum((work / "audit" / part.name / INDEX_NAME).is_file() for part in plan.parts())
-    audit = carried_out(plan, work / "audit", device, Telling(), Stopper(), compiled=arguments.compile)
+    audit = carried_out(plan, work / "audit", device, SpokenAudit(), Stopper(), compiled=arguments.compile)
     rows = {"audit": audit_scores(audit), **trivial_scores(copy)}
     schedule = plan.settings.schedule
     return {

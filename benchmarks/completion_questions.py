@@ -41,19 +41,19 @@ def _hidden(facts: pa.RecordBatch, position: np.ndarray, starts: np.ndarray) -> 
     place = 3 * (owner + 1) + 2 * np.arange(len(pairs))
     asked = (starts[:-1] + position)[owner]
 
-    def with_hole(column: pa.Array, hole: np.ndarray) -> pa.Array:
-        return compute.if_else(pa.array(hole), "?", column)
+    def with_blank(column: pa.Array, blank: np.ndarray) -> pa.Array:
+        return compute.if_else(pa.array(blank), "?", column)
 
-    def without(column: pa.Array, hole: np.ndarray) -> pa.Array:
-        return compute.if_else(pa.array(hole), pa.scalar(None, column.type), column)
+    def without(column: pa.Array, blank: np.ndarray) -> pa.Array:
+        return compute.if_else(pa.array(blank), pa.scalar(None, column.type), column)
 
     in_tail, in_value = position == TAIL, place + 1 == asked
     lists = pa.ListArray.from_arrays(
         facts["qualifiers"].offsets,
         pa.StructArray.from_arrays(
             [
-                with_hole(name, place == asked),
-                with_hole(entity, in_value),
+                with_blank(name, place == asked),
+                with_blank(entity, in_value),
                 without(number, in_value),
                 without(literal, in_value),
                 pa.nulls(len(pairs), pa.string()),
@@ -63,9 +63,9 @@ def _hidden(facts: pa.RecordBatch, position: np.ndarray, starts: np.ndarray) -> 
     )
     return pa.table(
         [
-            with_hole(facts["head"], position == HEAD),
-            with_hole(facts["relation"], position == RELATION),
-            with_hole(facts["tail_entity"], in_tail),
+            with_blank(facts["head"], position == HEAD),
+            with_blank(facts["relation"], position == RELATION),
+            with_blank(facts["tail_entity"], in_tail),
             without(facts["tail_number"], in_tail),
             without(facts["tail_literal"], in_tail),
             pa.nulls(rows, pa.string()),

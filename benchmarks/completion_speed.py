@@ -29,7 +29,7 @@ import torch
 
 from benchmarks.completion_questions import KINDS, drawn, write_jsonl, write_parquet
 from hynt.asking.predictor import Predictor, load
-from hynt.completion.batches import BatchAnswers, Wanted
+from hynt.completion.batches import BatchAnswers, CompletionOptions
 from hynt.completion.completing import complete
 from hynt.completion.question_files import open_questions
 
@@ -80,7 +80,7 @@ def measures(predictor: Predictor, given: argparse.Namespace, place: Path) -> di
 
 def from_columns(predictor: Predictor, count: int, kinds: tuple[str, ...], given: argparse.Namespace) -> dict[str, Any]:
     """Scoring alone: questions are encoded beforehand, answers become rows and are let go."""
-    answers = BatchAnswers(predictor, Wanted(given.top))
+    answers = BatchAnswers(predictor, CompletionOptions(given.top))
     with tempfile.TemporaryDirectory() as folder:
         file = open_questions(write_parquet(drawn(predictor.graph, count, 0, kinds), Path(folder) / "q.parquet"))
         batches = [answers.checked(batch, explain=False) for batch in file.batches(BATCH)]
@@ -100,7 +100,7 @@ def from_file(
         write(drawn(predictor.graph, given.questions, 1), path)
     out = place / "answers.parquet"
     clock = _Clock(predictor)
-    done = complete(predictor, path, out, Wanted(given.top), on_error=on_error)
+    done = complete(predictor, path, out, CompletionOptions(given.top), on_error=on_error)
     told = clock.told(done.questions, done.rows)
     return told | {"question_bytes": path.stat().st_size, "answer_bytes": out.stat().st_size}
 
@@ -151,12 +151,12 @@ def timed(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def trained(graph: str, preset: str | None, epochs: int, device: str, out: Path) -> Path:
     """A run of a few epochs with a preset, or with the settings that the graph's size suggests."""
     from hynt.graph.storage import load_graph
-    from hynt.training.resolve_settings import Wishes, settings_for
+    from hynt.training.resolve_settings import SettingsRequest, resolve_settings
     from hynt.training.run import chosen_device, start, train
 
     found, target = load_graph(graph), chosen_device(device)
     named = preset or ("world" if graph == "world" else None)
-    settings = settings_for(Wishes("hynt", named, epochs), found, on_gpu=target.type == "cuda")
+    settings = resolve_settings(SettingsRequest("hynt", named, epochs), found, on_gpu=target.type == "cuda")
     return train(start(found, settings, out, target), target, compiled=False).path  # compiling pays for long runs alone
 
 

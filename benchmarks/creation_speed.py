@@ -33,12 +33,12 @@ def skip_speed(path: Path, entities: Path, total: int) -> float:
     from hynt.creation.parts import cut
     from hynt.creation.selection import Selection, read_ids
     from hynt.creation.sources.source import ParseSettings, get_source
-    from hynt.creation.tasks import Task
+    from hynt.creation.tasks import FileRange
 
     kind = get_source("wikidata")
     select = kind.selector(Selection(frozenset(read_ids(entities))), ParseSettings())
     start = time.process_time()
-    for _ in cut(Task(0, str(path)), kind, select, 4 << 20, threads=1):
+    for _ in cut(FileRange(0, str(path)), kind, select, 4 << 20, threads=1):
         pass
     return total / (time.process_time() - start) / 1e6
 
@@ -61,15 +61,15 @@ def parse_speed(path: Path, total: int, workers: int) -> dict[str, int]:
     from hynt.creation.parsing import ParseJob, parse_locally
     from hynt.creation.selection import Selection
     from hynt.creation.sources.source import ParseSettings
-    from hynt.creation.tasks import Task
-    from hynt.creation.work_folder import WorkFolder
+    from hynt.creation.tasks import FileRange
+    from hynt.creation.work_folder import BuildFolder
 
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        work = WorkFolder(Path(folder) / "work")
+        work = BuildFolder(Path(folder) / "work")
         work.open({})
         job = ParseJob("wikidata", Selection(), ParseSettings(), 4 << 20, 256 << 20)
         start, busy = time.perf_counter(), _processor_seconds()
-        parse_locally([Task(0, str(path))], job, work, workers, lambda summary: None, lambda state: None)
+        parse_locally([FileRange(0, str(path))], job, work, workers, lambda summary: None, lambda state: None)
         seconds, busy = time.perf_counter() - start, _processor_seconds() - busy
         return {"clock": round(total / seconds / 1e6), "core": round(total / busy / 1e6)}
 

@@ -22,7 +22,7 @@ from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.epochs import EpochSource
 from hynt.training.optimisation import Optimisation
 from hynt.training.phases import phases_for, runner_for
-from hynt.training.resolve_settings import Wishes, settings_for
+from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import start
 from hynt.training.run import train as train_run
 
@@ -50,8 +50,8 @@ class Bench:
         self.graph = load_graph(job.graph_folder)
 
     def settings(self, seed: int = 0) -> Any:
-        wishes = Wishes("hynt", self.job.preset, self.job.epochs, seed, changes=tuple(self.job.changes))
-        return settings_for(wishes, self.graph, on_gpu=self.device.type == "cuda")
+        request = SettingsRequest("hynt", self.job.preset, self.job.epochs, seed, changes=tuple(self.job.changes))
+        return resolve_settings(request, self.graph, on_gpu=self.device.type == "cuda")
 
     def waited(self) -> float:
         """The clock, once the device has done all it was given."""

@@ -69,8 +69,8 @@ def one_run(given: argparse.Namespace, processes: int, folder: Path, seconds: fl
 def train_once(given: argparse.Namespace) -> None:
     """What `hynt train` does, in this process."""
     from hynt.graph.storage import load_graph
-    from hynt.training.distributed_follow import team_of
-    from hynt.training.resolve_settings import Wishes, settings_for
+    from hynt.training.distributed_follow import current_workers
+    from hynt.training.resolve_settings import SettingsRequest, resolve_settings
     from hynt.training.run import Silence, chosen_device, start, train
 
     class Heard(Silence):
@@ -78,11 +78,11 @@ def train_once(given: argparse.Namespace) -> None:
             print(text, file=sys.stderr)
 
     device, graph = chosen_device(given.device), load_graph(given.graph)
-    wishes = Wishes("hynt", given.preset, given.epochs, changes=tuple(given.changes))
-    settings = settings_for(wishes, graph, on_gpu=device.type == "cuda")
-    with team_of(device) as team:
+    request = SettingsRequest("hynt", given.preset, given.epochs, changes=tuple(given.changes))
+    settings = resolve_settings(request, graph, on_gpu=device.type == "cuda")
+    with current_workers(device) as workers:
         run = start(graph, settings, given.out, device)
-        train(run, device, Heard(), team.stopper, compiled=given.compile, clock=team.clock, team=team)
+        train(run, device, Heard(), workers.stopper, compiled=given.compile, clock=workers.clock, workers=workers)
 
 
 def epoch_seconds(seconds: list[float], device: str) -> float:

@@ -37,7 +37,7 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
     from benchmarks.large_vocabulary import generated_facts
     from hynt.asking.answering import best_candidates
     from hynt.batches.buckets import layout_of
-    from hynt.batches.masking import hide
+    from hynt.batches.masking import mask
     from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
     from hynt.evaluation.evaluator import scoring_conditions
     from hynt.evaluation.ranks import KnownSlots, tally
@@ -69,7 +69,7 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
     result: dict[str, Any] = {"entities": entities, "rows": given.rows, "candidates_a_chunk": min(chunk, entities)}
     held = _held(is_cuda)
     with scoring_conditions(model):
-        batch, answers = hide(facts, chosen, torch.full_like(chosen, 2), layout_of([(given.rows, 0)]))
+        batch, answers = mask(facts, chosen, torch.full_like(chosen, 2), layout_of([(given.rows, 0)]))
         question = model.read(batch)
 
         def score(first: int, end: int) -> Any:

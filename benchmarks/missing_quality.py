@@ -21,11 +21,11 @@ def by_probability(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for low, high in BOUNDS:
         inside = [row for row in entities if low <= row["probability"] < high or row["probability"] == high == 1.0]
-        found.append(_told(f"{low:g} - {high:g}", inside))
-    return [*found, _told("numbers", [row for row in rows if row["tail_number"] is not None])]
+        found.append(_share_row(f"{low:g} - {high:g}", inside))
+    return [*found, _share_row("numbers", [row for row in rows if row["tail_number"] is not None])]
 
 
-def _told(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _share_row(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     checked = [row for row in rows if row["confirmed"] is not None]
     said, right = (sum(float(row[key]) for row in checked) for key in ("probability", "confirmed"))
     shares = {"said": round(said / len(checked), 4), "confirmed": round(right / len(checked), 4)} if checked else {}

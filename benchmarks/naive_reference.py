@@ -101,7 +101,7 @@ def padded_batch(facts: list[Fact], sizes: Sizes, longest: int | None, choice: r
         hidden: list[bool] = []
         padding: list[bool] = []
         asked = choice.randrange(len(fact.components))
-        head = sizes.hidden_entity if asked == 0 else int(fact.components[0])
+        head = sizes.mask_entity if asked == 0 else int(fact.components[0])
         for token in range(tokens):
             here = 2 * token + 1
             if here >= len(fact.components):
@@ -110,8 +110,8 @@ def padded_batch(facts: list[Fact], sizes: Sizes, longest: int | None, choice: r
                 padding.append(True)
                 continue
             value, is_number = fact.components[here + 1], fact.is_number[here + 1]
-            relation.append(sizes.hidden_relation if asked == here else int(fact.components[here]))
-            entity.append(sizes.hidden_entity if is_number or asked == here + 1 else int(value))
+            relation.append(sizes.mask_relation if asked == here else int(fact.components[here]))
+            entity.append(sizes.mask_entity if is_number or asked == here + 1 else int(value))
             number.append(value if is_number and asked != here + 1 else 0.0)
             kind.append(is_number)
             hidden.append(is_number and asked == here + 1)

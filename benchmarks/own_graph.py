@@ -84,15 +84,17 @@ def try_one(graph: KnowledgeGraph, wanted: Mapping[str, Any]) -> dict[str, Any]:
     from hynt.config import to_mapping
     from hynt.evaluation.evaluator import Evaluator
     from hynt.runs.opening import load_run
-    from hynt.training.resolve_settings import Wishes, settings_for
+    from hynt.training.resolve_settings import SettingsRequest, resolve_settings
     from hynt.training.run import start, train
 
     changes = tuple(
         f"{key}={value if isinstance(value, str) else json.dumps(value)}"
         for key, value in wanted.get("set", {}).items()
     )
-    wishes = Wishes(wanted.get("model", "hynt"), wanted.get("preset"), seed=wanted.get("seed", 0), changes=changes)
-    settings, device = settings_for(wishes, graph, on_gpu=False), torch.device("cpu")
+    request = SettingsRequest(
+        wanted.get("model", "hynt"), wanted.get("preset"), seed=wanted.get("seed", 0), changes=changes
+    )
+    settings, device = resolve_settings(request, graph, on_gpu=False), torch.device("cpu")
     with tempfile.TemporaryDirectory(prefix="own-graph-") as folder:
         began = time.process_time()
         run = train(start(graph, settings, Path(folder) / "run", device), device, clock=time.process_time)

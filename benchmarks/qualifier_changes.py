@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hynt.asking.candidate_masks import AllowedAnswers
+from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import Predictor
 from hynt.graph.arrays import Floats, Ids
@@ -108,7 +108,7 @@ def _first(predictor: Predictor, table: FactTable, position: Ids) -> tuple[Ids, 
         table.relation.astype(np.int64),
         np.zeros(count, dtype=np.bool_),
     )
-    found = predictor.answering(asked).ranked(AllowedAnswers.all_of(count), 1)
+    found = predictor.question_batch(asked).ranked(CandidateMasks.all_of(count), 1)
     return found.candidate, found.probability
 
 

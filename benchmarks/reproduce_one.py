@@ -85,7 +85,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
 
     from benchmarks.reproduce_budget import BUDGET, Budget
     from benchmarks.reproduce_search import grid_changes, searched
-    from hynt.comparison.trial import Place, Trial, run_trial, training_clock, trivial_rows
+    from hynt.comparison.trial import Trial, TrialPlace, run_trial, training_clock, trivial_rows
     from hynt.graph.storage import load_graph
     from hynt.runs.run_folder import describe_environment
     from hynt.training.presets import GRIDS
@@ -97,7 +97,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     graph = load_graph(work["graph"])
     end = float("inf") if work["ends_in"] is None else time.monotonic() + work["ends_in"]
     clock = EndingClock(end, training_clock)
-    place = Place(graph, device, Path(work["graph"]), work["tasks"].split(","), work["compiled"], clock)
+    place = TrialPlace(graph, device, Path(work["graph"]), work["tasks"].split(","), work["compiled"], clock)
     if work["model"] == "trivial":
         rows = trivial_rows(place, Trial("frequency", changes=tuple(work["changes"])).settings(graph, device))
         write(out, {"environment": describe_environment(device), **rows})

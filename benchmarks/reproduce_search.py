@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hynt.training.presets import GRIDS
 
 if TYPE_CHECKING:
-    from hynt.comparison.trial import Place, Trial
+    from hynt.comparison.trial import Trial, TrialPlace
     from hynt.training.run import Watcher
 
 
@@ -26,7 +26,7 @@ def grid_changes(model: str, count: int) -> list[tuple[str, ...]]:
 
 
 def searched(
-    place: Place, trial: Trial, candidates: Sequence[tuple[str, ...]], share: float, watcher: Watcher
+    place: TrialPlace, trial: Trial, candidates: Sequence[tuple[str, ...]], share: float, watcher: Watcher
 ) -> tuple[Trial, list[dict[str, Any]]]:
     """The trial with the changes that validate best, and how each did. All of them together take this share of the
     trial's own time; the test split is not read.

@@ -41,11 +41,11 @@ def make_run(graph_folder: Path, preset: str, out: Path) -> None:
     from hynt.runs.checkpoint import save_tensors, weights_of
     from hynt.runs.opening import new_model
     from hynt.runs.training_data import training_data
-    from hynt.training.resolve_settings import Wishes, settings_for
+    from hynt.training.resolve_settings import SettingsRequest, resolve_settings
     from hynt.training.run import chosen_device, start
 
     device, graph = chosen_device("cpu"), load_graph(graph_folder)
-    settings = settings_for(Wishes("hynt", preset, train_on="train+valid"), graph, on_gpu=False)
+    settings = resolve_settings(SettingsRequest("hynt", preset, train_on="train+valid"), graph, on_gpu=False)
     run = start(graph, settings, out, device, graph_folder)
     model = new_model(settings, training_data(graph, settings, run.scaling(graph), device), device)
     weights = out.with_name("weights.safetensors")

@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from hynt import number
 from hynt.asking import answering as best
-from hynt.asking.candidate_rules import Candidates, candidates_for
+from hynt.asking.candidate_rules import CandidateMask, candidate_mask
 from hynt.asking.predictor import load
 from hynt.asking.question import ask
 from hynt.errors import DataError, UsageError
@@ -30,7 +30,7 @@ pairs = some.lists(
 
 @some.composite
 def questions(draw):
-    """Any kind of hole: entities, relations beside entities and beside numbers, numbers, in triplets and qualifiers."""
+    """Every kind of blank: entities, relations beside entities or numbers, numbers; in triplets and qualifiers."""
     kind = draw(some.sampled_from(["spouse", "height", "town"]))
     if kind == "spouse":
         parts = [draw(people), "P26", draw(people)]
@@ -49,9 +49,9 @@ wishes = some.sampled_from([(), ("unknown",), ("type",), ("type", "unknown"), ([
 def allowed_for(graph, asked, wish):
     """The wish where it leaves a candidate, else everything."""
     try:
-        return candidates_for(graph, asked, wish)
+        return candidate_mask(graph, asked, wish)
     except UsageError:
-        return Candidates(None, False)
+        return CandidateMask(None, False)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -77,7 +77,7 @@ def test_a_full_graph_of_questions_over_many_tiles_is_as_alone(predictor):
     asked = [ask(predictor.graph, *question, predictor.names) for question in drawn]
     together = predictor.answer_many(asked, top=7)
     assert len(together) == len(asked) == 5 * PEOPLE
-    everything = Candidates(None, False)
+    everything = CandidateMask(None, False)
     for at in range(0, len(asked), 7):
         assert together[at] == predictor.answer(asked[at], everything, 7)
 
@@ -153,7 +153,7 @@ def test_questions_of_python_users(predictor):
 @pytest.mark.parametrize(
     "question,where,word",
     [
-        (("p2", "born in", "Atlantis"), "question 2", "the question has no hole."),
+        (("p2", "born in", "Atlantis"), "question 2", "the question has no blank."),
         (("Nobody", "born in", "?"), "question 2, head", "the graph has no entity called 'Nobody'."),
         (("p0", "?", "1e9"), "question 2, relation", "the number is far outside the training range of every relation."),
         ({"head": "p2", "relatoin": "born in", "tail": "?"}, "question 2", "'relatoin' is no part of a question."),
@@ -171,10 +171,10 @@ def test_where_no_candidate_is_left_the_question_is_named(predictor):
     only = np.zeros(predictor.graph.vocabulary.entity_count, dtype=np.bool_)
     only[predictor.graph.vocabulary.entity_ids["t2"]] = True  # which is known
     with pytest.raises(UsageError, match="no candidate is left") as problem:
-        predictor.answer_many(asked, [Candidates(None, False), Candidates(only, True)])
+        predictor.answer_many(asked, [CandidateMask(None, False), CandidateMask(only, True)])
     assert problem.value.where == "question 2, candidates"
     with pytest.raises(UsageError, match="there are 2 questions and 1 candidates"):
-        predictor.answer_many(asked, [Candidates(None, False)])
+        predictor.answer_many(asked, [CandidateMask(None, False)])
 
 
 def test_models_that_score_everything_alike_rank_by_id(tmp_path):

@@ -151,7 +151,7 @@ def test_a_fact_object_is_a_question(predictor):
     "model,question,word",
     [
         ("relation-mean", ("p2", "born in", "?"), "'relation-mean' cannot answer an entity as tail."),
-        ("relation-mean", ("p2", "?", "t2"), "'relation-mean' cannot answer a relation as relation."),
+        ("relation-mean", ("p2", "?", "t2"), "'relation-mean' cannot answer a relation."),
         ("frequency", ("p2", "height", "?"), "'frequency' cannot answer a number as tail."),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hynt.asking.candidate_rules import Candidates
+from hynt.asking.candidate_rules import CandidateMask
 from hynt.asking.question import ask
 from hynt.evaluation.evaluator import evaluate
 from hynt.evaluation.questions import KIND_OF_TASK
@@ -49,7 +49,7 @@ def test_numbers_are_equal_to_the_last_digit(predictor, evaluation):
     found = evaluation.per_question["number"]
     assert len(found) > 20
     for row, position, value in zip(found.row, found.position, found.predicted, strict=True):
-        answer = predictor.answer(asked_fact(predictor.graph, int(row), int(position)), Candidates(None, False))[0]
+        answer = predictor.answer(asked_fact(predictor.graph, int(row), int(position)), CandidateMask(None, False))[0]
         assert answer.value == value
         assert answer.interval[0] < value < answer.interval[1]
 
@@ -80,7 +80,7 @@ def test_a_relation_beside_a_number_has_the_score_the_evaluator_gave_it(predicto
     import torch
 
     from hynt.batches.fact_tensors import FactTensors
-    from hynt.batches.masking import hide
+    from hynt.batches.masking import mask
     from hynt.evaluation.evaluator import scoring_conditions
     from hynt.evaluation.tiles import Tiling
     from hynt.models.contract import Relations
@@ -96,7 +96,7 @@ def test_a_relation_beside_a_number_has_the_score_the_evaluator_gave_it(predicto
     (tile,) = tiling.tiles
     rows = torch.full((tile.layout.rows,), row)
     with scoring_conditions(loaded.model):
-        batch, _ = hide(facts, rows, torch.ones_like(rows), tile.layout)
+        batch, _ = mask(facts, rows, torch.ones_like(rows), tile.layout)
         scores = loaded.model.score(loaded.model.read(batch), Relations())[0]
     assert np.array_equal(scores_of(predictor, asked)[at], scores.numpy())
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from hynt.auditing.judges import joined_sharpness
+from hynt.auditing.judges import joined_inverse_temperature
 from hynt.auditing.judging import Judge
 from hynt.auditing.plan import wide_relations
-from hynt.auditing.relation_scores import Places
+from hynt.auditing.relation_scores import SeenValues
 from hynt.auditing.verdicts import evidence, of_facts
 from hynt.evaluation.evaluator import Evaluator
 from hynt.formats.from_python import graph_from_facts
@@ -71,16 +71,16 @@ def test_a_fact_is_as_suspicious_as_the_mean_of_its_ratios():
 
 
 def test_sharpness_is_the_geometric_mean_of_the_others():
-    found = joined_sharpness([{"link": 2.0, "relation": 3.0}, {"link": 8.0}])
+    found = joined_inverse_temperature([{"link": 2.0, "relation": 3.0}, {"link": 8.0}])
     assert found == pytest.approx({"link": 4.0, "relation": 3.0})
-    assert joined_sharpness([]) == {"link": 1.0, "relation": 1.0}
+    assert joined_inverse_temperature([]) == {"link": 1.0, "relation": 1.0}
 
 
 def test_decoys_are_values_of_the_same_place(towns):
     table, is_number = concatenate(list(towns.splits.values())), towns.vocabulary.relation_is_number
     parts = components(table, is_number)
     named = parts.take(np.flatnonzero(parts.kind != 2))
-    places = Places.of(parts, towns.vocabulary)
+    places = SeenValues.of(parts, towns.vocabulary)
     keys = places.keys(named)
     value = np.where(named.kind == 0, named.entity, named.relation)
     seen: dict[int, set[int]] = {}
@@ -100,7 +100,7 @@ def test_a_judge_sees_what_the_evaluator_sees(predictor):
     everything = components(concatenate(list(graph.splits.values())), is_number)
     first = len(graph) - len(table)
     facts = np.arange(first, len(graph))
-    places = Places.of(everything, graph.vocabulary)
+    places = SeenValues.of(everything, graph.vocabulary)
     judge = Judge(loaded, KnownAnswers.build(graph.splits, is_number), places, facts, table, cpu)
     evaluated = Evaluator(graph, loaded.scaling, "test", device=cpu, literals=loaded.literals).evaluate(loaded.model)
     for task in ("link", "relation"):
@@ -122,9 +122,9 @@ def test_probabilities_are_those_of_the_predictor(predictor):
     graph, is_number = loaded.graph, loaded.graph.vocabulary.relation_is_number
     table = graph.split("test")
     known = KnownAnswers.build(graph.splits, is_number)
-    places = Places.of(components(concatenate(list(graph.splits.values())), is_number), graph.vocabulary)
+    places = SeenValues.of(components(concatenate(list(graph.splits.values())), is_number), graph.vocabulary)
     judge = Judge(loaded, known, places, np.arange(len(table)), table, cpu)
-    found = judge.ranked("link", predictor.calibration.sharpness("link"))
+    found = judge.ranked("link", predictor.calibration.inverse_temperature("link"))
     fact = next(row for row, one in enumerate(table.facts(graph.vocabulary)) if one.relation == "P108")
     (place,) = np.flatnonzero((found.fact == fact) & (found.position == 2))
     told = next(iter(table.take(np.array([fact])).facts(graph.vocabulary)))

@@ -13,7 +13,7 @@ from hynt import number
 from hynt.auditing import relation_scores as placed_candidates
 from hynt.auditing.auditing import audit
 from hynt.auditing.judging import Judge
-from hynt.auditing.relation_scores import Places, RelationScores, relation_sorts
+from hynt.auditing.relation_scores import RelationScores, SeenValues, relation_sorts
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.components import RELATION, components
 from hynt.graph.fact import DATE_UNIT
@@ -60,7 +60,7 @@ def judge(tmp_path_factory):
     run = train(start(graph, settings, tmp_path_factory.mktemp("people") / "run", CPU), CPU)
     loaded, table = load_run(run.path, CPU), graph.split("train")
     is_number = graph.vocabulary.relation_is_number
-    places = Places.of(components(table, is_number), graph.vocabulary)
+    places = SeenValues.of(components(table, is_number), graph.vocabulary)
     return Judge(loaded, KnownAnswers.build(graph.splits, is_number), places, np.arange(len(table)), table, CPU)
 
 
@@ -92,9 +92,9 @@ def scores_on_own_scale(judge, fact, position: int, relation: int) -> np.ndarray
 
 def test_relations_of_the_same_unit_are_tried_each_on_its_own_scale(judge):
     """Against the slow way: a softmax over one score for each relation that could stand there."""
-    sharpness, graph = 1.3, judge.loaded.graph
+    inverse_temperature, graph = 1.3, judge.loaded.graph
     names, ids = [one.name for one in graph.relations], graph.vocabulary.relation_ids
-    found = judge.ranked("relation", sharpness)
+    found = judge.ranked("relation", inverse_temperature)
     parts = components(judge.table, graph.vocabulary.relation_is_number)
     asked = parts.take(np.flatnonzero(parts.kind == 1))
     assert np.array_equal(asked.position, found.position)
@@ -105,7 +105,7 @@ def test_relations_of_the_same_unit_are_tried_each_on_its_own_scale(judge):
         candidates = sorted(ids[name] for name in allowed_beside(names[relation]))
         # No question here has a second known answer, which would be no candidate.
         rows = {one: scores_on_own_scale(judge, int(asked.row[index]), position, one) for one in candidates}
-        weight = {one: math.exp(sharpness * rows[one][one]) for one in candidates}
+        weight = {one: math.exp(inverse_temperature * rows[one][one]) for one in candidates}
         chance = {one: weight[one] / sum(weight.values()) for one in candidates}
         differ += not np.allclose(rows[candidates[0]], rows[candidates[-1]])
         assert found.values[index] == len(candidates)
@@ -165,13 +165,13 @@ def test_the_only_relation_of_a_unit_is_certain(judge):
 
 def test_sharpness_is_fitted_on_the_same_candidates(judge):
     """Without units there are more of them, and something else comes out."""
-    fitted = judge.sharpness("relation")
+    fitted = judge.inverse_temperature("relation")
     assert fitted is not None
     assert math.isfinite(fitted)
     plain = people(with_units=False)
-    everything = Places.of(components(plain.split("train"), plain.vocabulary.relation_is_number), plain.vocabulary)
+    everything = SeenValues.of(components(plain.split("train"), plain.vocabulary.relation_is_number), plain.vocabulary)
     free = Judge(judge.loaded, judge.known, everything, judge.facts, judge.table, CPU)
-    assert free.sharpness("relation") != pytest.approx(fitted, rel=1e-3)
+    assert free.inverse_temperature("relation") != pytest.approx(fitted, rel=1e-3)
 
 
 @pytest.mark.parametrize("with_units", [True, False])

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hynt.batches.buckets import (
     bucket_capacities,
     bucket_capacity,
+    layout_index,
     layout_of,
     merged_capacities,
-    places,
     rows_by_bucket,
 )
 
@@ -38,7 +38,7 @@ def test_every_row_is_in_exactly_one_bucket(lengths):
 def test_places_of_a_layout():
     layout = layout_of([(2, 0), (0, 1), (2, 3)])
     assert (layout.rows, layout.slots, layout.tokens) == (4, 6, 10)
-    at = places(layout, torch.device("cpu"))
+    at = layout_index(layout, torch.device("cpu"))
     assert at.slot_row.tolist() == [2, 2, 2, 3, 3, 3]
     assert at.slot_within.tolist() == [0, 1, 2, 0, 1, 2]
     assert at.row_slot.tolist() == [0, 0, 0, 3]

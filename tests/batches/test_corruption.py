@@ -10,7 +10,7 @@ import torch
 
 from hynt.batches.buckets import layout_of
 from hynt.batches.corruption import Corrupter, Corruption, Exchange, KnownFacts, value_at
-from hynt.batches.masking import fill, hide
+from hynt.batches.masking import fill, mask
 from hynt.models.example_facts import example_facts
 
 FACTS = example_facts(literals=True)
@@ -92,7 +92,7 @@ def test_new_values_can_be_those_among_which_an_answer_is_looked_for():
     for (_, relation, tail), _ in written(FACTS):
         beside.setdefault(relation, set()).add(tail)
     old, is_tail = value_at(FACTS, ROWS, exchange.asked), exchange.asked == 2
-    is_number = old > FACTS.sizes.hidden_entity
+    is_number = old > FACTS.sizes.mask_entity
     assert bool((exchange.entity[~is_number] < FACTS.sizes.entities).all())
     assert set(exchange.entity[~is_number].tolist()) == set(range(FACTS.sizes.entities))  # any of them
     numbers = is_number & is_tail
@@ -134,9 +134,9 @@ def test_filling_with_the_answer_restores_the_fact():
     for row in range(len(FACTS)):
         layout = layout_of([(1, int(counts[row]))])
         for asked in range(3 + 2 * int(counts[row])):
-            batch, answers = hide(FACTS, torch.tensor([row]), torch.tensor([asked]), layout)
+            batch, answers = mask(FACTS, torch.tensor([row]), torch.tensor([asked]), layout)
             whole = fill(batch, answers.entity, answers.relation)
-            other, told = hide(FACTS, torch.tensor([row]), torch.tensor([0]), layout)
+            other, told = mask(FACTS, torch.tensor([row]), torch.tensor([0]), layout)
             expected = fill(other, told.entity, told.relation)
             for name in ("head", "relation", "tail_entity", "qualifier_relation", "qualifier_entity"):
                 assert torch.equal(getattr(whole, name), getattr(expected, name))

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.batches import epoch_plan
-from hynt.batches.components import Components, Masking
+from hynt.batches.components import AskableComponents, Masking
 from hynt.batches.epoch_plan import EpochPlan, EpochPlanner
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
-from hynt.batches.masking import check_fit, hide
+from hynt.batches.masking import check_fit, mask
 from hynt.batches.seeds import derived_seed
 from tests.batches.random_graphs import random_facts
 
@@ -27,7 +27,7 @@ def questions(facts: FactTensors, plan: EpochPlan) -> list[tuple[int, int, Task]
     for index in range(len(plan)):
         step = plan.step(index)
         check_fit(facts, step.rows, step.asked, step.shape.layout)
-        _, answers = hide(facts, step.rows, step.asked, step.shape.layout)
+        _, answers = mask(facts, step.rows, step.asked, step.shape.layout)
         for task in Task:
             rows, weights = step.output(task)
             assert len(rows) == len(weights) == step.shape.outputs[task]
@@ -119,9 +119,9 @@ def test_facts_change_company_between_epochs():
 def test_the_ablation_switches_take_out_the_right_components(numbers, relations, qualifiers):
     facts = random_facts([0, 1, 2, 3] * 10)
     masking = Masking(numbers=numbers, relations=relations, qualifiers=qualifiers)
-    whole, left = Components.of(facts), Components.of(facts, masking)
+    whole, left = AskableComponents.of(facts), AskableComponents.of(facts, masking)
 
-    def listed(components: Components) -> set[tuple[int, int, int]]:
+    def listed(components: AskableComponents) -> set[tuple[int, int, int]]:
         columns = (components.owner(), components.position, components.task)
         return set(zip(*(column.tolist() for column in columns), strict=True))
 

@@ -8,22 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.batches.buckets import layout_of, rows_by_bucket
-from hynt.batches.components import Components
+from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.batches.masking import check_fit, hide
+from hynt.batches.masking import check_fit, mask
 from tests.batches.random_graphs import random_facts
 
 
 def every_question(facts: FactTensors):
     """All questions, bucket by bucket: (batch, answers, rows, asked)."""
-    components = Components.of(facts)
+    components = AskableComponents.of(facts)
     owner = components.owner()
     for capacity, rows in rows_by_bucket(facts.qualifier_counts()[owner]):
         layout = layout_of([(len(rows), capacity)])
         fact, asked = owner[rows], components.position[rows]
         check_fit(facts, fact, asked, layout)
-        yield *hide(facts, fact, asked, layout), fact, asked
+        yield *mask(facts, fact, asked, layout), fact, asked
 
 
 def visible(batch: MaskedBatch, row: int) -> list[tuple[str, float]]:
@@ -32,10 +32,10 @@ def visible(batch: MaskedBatch, row: int) -> list[tuple[str, float]]:
     def value(entity: int, number: float, is_number: bool, hidden: bool) -> tuple[str, float]:
         if is_number:
             return ("hidden", 0) if hidden else ("number", number)
-        return ("hidden", 0) if entity == batch.sizes.hidden_entity else ("entity", entity)
+        return ("hidden", 0) if entity == batch.sizes.mask_entity else ("entity", entity)
 
     def relation(identity: int) -> tuple[str, float]:
-        return ("hidden", 0) if identity == batch.sizes.hidden_relation else ("relation", identity)
+        return ("hidden", 0) if identity == batch.sizes.mask_relation else ("relation", identity)
 
     found = [
         value(int(batch.head[row]), 0.0, False, False),
@@ -44,7 +44,7 @@ def visible(batch: MaskedBatch, row: int) -> list[tuple[str, float]]:
             int(batch.tail_entity[row]),
             float(batch.tail_number[row]),
             bool(batch.tail_is_number[row]),
-            bool(batch.tail_number_hidden[row]),
+            bool(batch.tail_number_masked[row]),
         ),
     ]
     for slot in torch.nonzero(batch.places.slot_row == row).squeeze(1).tolist():
@@ -55,7 +55,7 @@ def visible(batch: MaskedBatch, row: int) -> list[tuple[str, float]]:
                     int(batch.qualifier_entity[slot]),
                     float(batch.qualifier_number[slot]),
                     bool(batch.qualifier_is_number[slot]),
-                    bool(batch.qualifier_number_hidden[slot]),
+                    bool(batch.qualifier_number_masked[slot]),
                 )
             )
     return found
@@ -93,7 +93,7 @@ def test_a_batch_shows_the_fact_but_for_the_asked_component_and_answers_hold_tha
             assert tasks[row] == {"entity": Task.LINK, "relation": Task.RELATION, "number": Task.NUMBER}[kind]
             assert float(getattr(answers, kind)[row]) == answer
             beside = position if kind == "relation" else (1 if position <= 2 else position - 1)
-            expected = batch.sizes.hidden_relation if kind == "relation" else truth[beside][1]
+            expected = batch.sizes.mask_relation if kind == "relation" else truth[beside][1]
             assert int(batch.asked_relation()[row]) == expected
             asked_in_all += 1
     assert asked_in_all == sum(3 + 2 * length for length in lengths)
@@ -108,8 +108,8 @@ def test_changing_the_answer_changes_nothing_in_the_batch():
         found = rows_by_bucket(one.qualifier_counts()[rows])
         layout = layout_of([(len(part), capacity) for capacity, part in found])
         asked = torch.full_like(rows, position)
-        before, _ = hide(one, rows, asked, layout)
-        after, _ = hide(with_other_answers(one, position), rows, asked, layout)
+        before, _ = mask(one, rows, asked, layout)
+        after, _ = mask(with_other_answers(one, position), rows, asked, layout)
         for name, tensor in before.tensors().items():
             assert torch.equal(tensor, after.tensors()[name]), (position, name)
 

@@ -11,32 +11,32 @@ MUTANTS = [
     # leaks
     (
         "batches/masking.py",
-        "torch.where(asked == HEAD, sizes.hidden_entity, facts.head[rows].long())",
+        "torch.where(asked == HEAD, sizes.mask_entity, facts.head[rows].long())",
         "facts.head[rows].long()",
     ),
     (
         "batches/masking.py",
-        "torch.where(asked == RELATION, sizes.hidden_relation, facts.relation[rows].long())",
+        "torch.where(asked == RELATION, sizes.mask_relation, facts.relation[rows].long())",
         "facts.relation[rows].long()",
     ),
     (
         "batches/masking.py",
-        "torch.where(tail_hidden, sizes.hidden_entity, facts.tail_entity[rows].long())",
+        "torch.where(tail_masked, sizes.mask_entity, facts.tail_entity[rows].long())",
         "facts.tail_entity[rows].long()",
     ),
-    ("batches/masking.py", "torch.where(tail_hidden, 0.0, facts.tail_number[rows])", "facts.tail_number[rows]"),
-    ("batches/masking.py", "tail_hidden & tail_is_number", "tail_hidden & ~tail_hidden"),
+    ("batches/masking.py", "torch.where(tail_masked, 0.0, facts.tail_number[rows])", "facts.tail_number[rows]"),
+    ("batches/masking.py", "tail_masked & tail_is_number", "tail_masked & ~tail_masked"),
     (
         "batches/masking.py",
-        "torch.where(value_hidden, 0.0, facts.qualifier_number[slot])",
+        "torch.where(value_masked, 0.0, facts.qualifier_number[slot])",
         "facts.qualifier_number[slot]",
     ),
     (
         "batches/masking.py",
-        "torch.where(value_hidden, sizes.hidden_entity, facts.qualifier_entity[slot].long())",
+        "torch.where(value_masked, sizes.mask_entity, facts.qualifier_entity[slot].long())",
         "facts.qualifier_entity[slot].long()",
     ),
-    ("batches/masking.py", "value_hidden & slot_is_number", "value_hidden & ~slot_is_number"),
+    ("batches/masking.py", "value_masked & slot_is_number", "value_masked & ~slot_is_number"),
     # one place too far
     ("batches/masking.py", "slot_asked == 4", "slot_asked == 3"),
     ("batches/masking.py", "torch.where(slot_asked == 3, sizes", "torch.where(slot_asked == 1, sizes"),
@@ -85,7 +85,7 @@ def agrees() -> bool:
 @pytest.mark.parametrize("path, right, wrong", MUTANTS)
 def test_a_mutant_is_caught(path, right, wrong, tmp_path, monkeypatch):
     mutant = mutant_of(path, right, wrong, tmp_path, monkeypatch)
-    for name in ("hide", "check_fit", "EpochPlanner"):
+    for name in ("mask", "check_fit", "EpochPlanner"):
         for module in (test_masking, test_epoch_plan):
             if hasattr(mutant, name) and hasattr(module, name):
                 monkeypatch.setattr(module, name, getattr(mutant, name))

@@ -16,7 +16,7 @@ from hynt.runs.run_folder import READS
 from hynt.service.pages import routes as pages_about
 from hynt.service.pages.answers import field_of, rounded_texts
 from hynt.service.pages.examples import beginnings, written_number
-from hynt.service.pages.questions import HOLE, MOST_QUALIFIERS, TOPS, AskedForm, changed
+from hynt.service.pages.questions import BLANK, MOST_QUALIFIERS, TOPS, AskedForm, changed
 from tests.browser.hostile_names import hostile_graph
 
 texts = st.text(min_size=0, max_size=20).map(str.strip)
@@ -46,9 +46,9 @@ def test_an_address_says_the_whole_state(form):
 def test_there_is_one_blank_after_asking_for_a_part(form, place):
     moved = form.with_blank(place)
     if place in form.places():
-        assert moved.holes() == 1
-        assert moved.part(place) == HOLE
-    kept = [one for one in form.places() if one != place and form.part(one) != HOLE]
+        assert moved.blanks() == 1
+        assert moved.part(place) == BLANK
+    kept = [one for one in form.places() if one != place and form.part(one) != BLANK]
     assert all(moved.part(one) == form.part(one) for one in kept)
 
 
@@ -63,7 +63,7 @@ def test_rows_come_and_go(form):
 
 @pytest.mark.parametrize("junk", ["-1", "99999999999999999999", "x", "", "9v9", "0x", "²v"])
 def test_odd_places_change_nothing(junk):
-    form = AskedForm("a", "b", HOLE, (("c", "d"),))
+    form = AskedForm("a", "b", BLANK, (("c", "d"),))
     assert form.put(junk, "z") == form
     assert changed(form, {"remove": junk}) == form
 
@@ -76,14 +76,14 @@ def test_odd_addresses_fall_back():
 
 
 def test_what_is_missing_is_named():
-    form = AskedForm("Japan", "", HOLE, (("sex", ""), ("", "2024"), ("", "")))
+    form = AskedForm("Japan", "", BLANK, (("sex", ""), ("", "2024"), ("", "")))
     assert form.missing() == ["relation", "value of qualifier 1", "relation of qualifier 2"]
     assert form.filled.qualifiers == (("sex", ""), ("", "2024"))
     assert AskedForm().is_empty
 
 
 def test_variants_leave_out_one_qualifier_each():
-    form = AskedForm("Japan", "life expectancy", HOLE, (("sex", "female"), ("point in time", "2024"), ("", "")))
+    form = AskedForm("Japan", "life expectancy", BLANK, (("sex", "female"), ("point in time", "2024"), ("", "")))
     told = [(without, variant.qualifiers) for without, variant in form.variants()]
     assert told == [
         ("", (("sex", "female"), ("point in time", "2024"))),
@@ -91,8 +91,8 @@ def test_variants_leave_out_one_qualifier_each():
         ("point in time 2024", (("sex", "female"),)),
         ("all qualifiers", ()),
     ]
-    hidden = AskedForm("Japan", "life expectancy", "80", (("sex", HOLE), ("point in time", "2024")))
-    assert [variant.holes() for _, variant in hidden.variants()] == [1, 1, 1], "the blank itself is never left out"
+    hidden = AskedForm("Japan", "life expectancy", "80", (("sex", BLANK), ("point in time", "2024")))
+    assert [variant.blanks() for _, variant in hidden.variants()] == [1, 1, 1], "the blank itself is never left out"
     assert len(replace(form, qualifiers=()).variants()) == 1
 
 
@@ -138,8 +138,8 @@ def test_beginnings_can_be_asked():
     assert len(found["entities"]) == 8
     for one in found["questions"]:
         form = read(one["address"])
-        assert (form.holes(), form.missing()) == (1, [])
-        assert HOLE in one["text"]
+        assert (form.blanks(), form.missing()) == (1, [])
+        assert BLANK in one["text"]
     assert [one["address"].startswith("/trends?head=p") for one in found["trends"]] == [True], "one relation has dates"
 
 

@@ -63,8 +63,8 @@ def test_it_is_made_without_ever_holding_all_scores(run, monkeypatch):
     monkeypatch.setattr(scoring.ReadTile, "entities", refuse)
     monkeypatch.setattr(scoring, "SCORES_AT_ONCE", 7 * scoring.tile_rows(0, torch.device("cpu")))
     found = load(run, "cpu").calibration
-    assert found.sharpness("link") == pytest.approx(whole.sharpness("link"), rel=1e-6)
-    assert found.sharpness("relation") == whole.sharpness("relation")
+    assert found.inverse_temperature("link") == pytest.approx(whole.inverse_temperature("link"), rel=1e-6)
+    assert found.inverse_temperature("relation") == whole.inverse_temperature("relation")
 
 
 def test_a_changed_calibration_is_refused(run):

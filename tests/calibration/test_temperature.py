@@ -12,15 +12,17 @@ from hynt.calibration.temperature import (
     expected_calibration_error,
     first_answers,
     first_answers_of_chunks,
-    fit_sharpness,
+    fit_inverse_temperature,
 )
 
 
-def planted(seed: int, questions: int, candidates: int, sharpness: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Scores whose softmax at `sharpness` is the truth: answers are drawn from it."""
+def planted(
+    seed: int, questions: int, candidates: int, inverse_temperature: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scores whose softmax at `inverse_temperature` is the truth: answers are drawn from it."""
     chance = torch.Generator().manual_seed(seed)
     scores = 2 * torch.randn(questions, candidates, generator=chance)
-    answer = torch.multinomial(torch.softmax(sharpness * scores, 1), 1, generator=chance).squeeze(1)
+    answer = torch.multinomial(torch.softmax(inverse_temperature * scores, 1), 1, generator=chance).squeeze(1)
     return scores, answer
 
 
@@ -28,26 +30,26 @@ def planted(seed: int, questions: int, candidates: int, sharpness: float) -> tup
     seed=st.integers(0, 2**31),
     questions=st.integers(1, 60),
     candidates=st.integers(2, 30),
-    sharpness=st.floats(0.1, 8),
+    inverse_temperature=st.floats(0.1, 8),
     scale=st.floats(1e-3, 1e3),
 )
-def test_fitting_never_makes_the_loss_larger(seed, questions, candidates, sharpness, scale):
-    scores, answer = planted(seed, questions, candidates, sharpness)
-    fit = fit_sharpness(lambda one: first_answers(scale * scores, answer, one))
-    assert fit.before.sharpness == 1.0
+def test_fitting_never_makes_the_loss_larger(seed, questions, candidates, inverse_temperature, scale):
+    scores, answer = planted(seed, questions, candidates, inverse_temperature)
+    fit = fit_inverse_temperature(lambda one: first_answers(scale * scores, answer, one))
+    assert fit.before.inverse_temperature == 1.0
     assert fit.after.loss <= fit.before.loss
     assert np.isfinite(fit.after.loss)
-    assert 0 < fit.after.sharpness < np.inf
+    assert 0 < fit.after.inverse_temperature < np.inf
     assert ((fit.after.confidence > 0) & (fit.after.confidence <= 1)).all()
 
 
-@pytest.mark.parametrize("sharpness", [0.3, 1.0, 2.5])
-def test_a_planted_temperature_is_found_and_the_error_vanishes(sharpness):
-    scores, answer = planted(7, 20_000, 12, sharpness)
-    fit = fit_sharpness(lambda one: first_answers(scores, answer, one))
-    assert fit.after.sharpness == pytest.approx(sharpness, rel=0.06)
+@pytest.mark.parametrize("inverse_temperature", [0.3, 1.0, 2.5])
+def test_a_planted_temperature_is_found_and_the_error_vanishes(inverse_temperature):
+    scores, answer = planted(7, 20_000, 12, inverse_temperature)
+    fit = fit_inverse_temperature(lambda one: first_answers(scores, answer, one))
+    assert fit.after.inverse_temperature == pytest.approx(inverse_temperature, rel=0.06)
     assert fit.after.calibration_error < 0.015
-    if sharpness != 1.0:
+    if inverse_temperature != 1.0:
         assert fit.after.calibration_error < fit.before.calibration_error / 3
 
 
@@ -55,9 +57,9 @@ def test_confidence_is_the_softmax_of_the_first_answer():
     scores, answer = planted(1, 50, 9, 1.0)
     scores[:, 4] = -torch.inf  # no candidate
     answer[answer == 4] = 3
-    for sharpness in (0.5, 1.0, 3.0):
-        shares = torch.softmax(sharpness * scores.double(), 1)
-        found = first_answers(scores, answer, sharpness)
+    for inverse_temperature in (0.5, 1.0, 3.0):
+        shares = torch.softmax(inverse_temperature * scores.double(), 1)
+        found = first_answers(scores, answer, inverse_temperature)
         assert np.allclose(found.confidence, shares.max(1).values.numpy(), rtol=1e-5)
         assert np.array_equal(found.correct, (scores.argmax(1) == answer).numpy())
 
@@ -65,7 +67,7 @@ def test_confidence_is_the_softmax_of_the_first_answer():
 def test_the_slope_is_that_of_the_loss():
     scores, answer = planted(2, 200, 15, 1.0)
     here, aside = (first_answers(scores.double(), answer, one) for one in (1.3, 1.3 * np.exp(1e-5)))
-    slope = here.sharpness * float(np.mean((here.confidence - here.correct) * here.mean_gap))
+    slope = here.inverse_temperature * float(np.mean((here.confidence - here.correct) * here.mean_gap))
     assert (aside.loss - here.loss) / 1e-5 == pytest.approx(slope, rel=1e-3)
 
 
@@ -82,16 +84,16 @@ def test_calibration_error_by_hand():
 
 
 @pytest.mark.parametrize("width", [1, 2, 7, 30])
-@pytest.mark.parametrize("sharpness", [0.3, 1.0, 4.0])
-def test_chunks_of_candidates_come_to_what_all_of_them_do(width, sharpness):
+@pytest.mark.parametrize("inverse_temperature", [0.3, 1.0, 4.0])
+def test_chunks_of_candidates_come_to_what_all_of_them_do(width, inverse_temperature):
     random = torch.Generator().manual_seed(width)
     scores = torch.randint(-6, 6, (50, 30), generator=random).float()  # many ties
     scores[torch.rand(50, 30, generator=random) < 0.4] = -torch.inf
     scores[:, 7] = 0.0  # there always is a candidate
     answer = torch.randint(30, (50,), generator=random)
-    whole = first_answers(scores, answer, sharpness)
+    whole = first_answers(scores, answer, inverse_temperature)
     chunks = [(first, scores[:, first : first + width]) for first in range(0, 30, width)]
-    found = first_answers_of_chunks(chunks, answer, sharpness)
+    found = first_answers_of_chunks(chunks, answer, inverse_temperature)
     assert found.rest == pytest.approx(whole.rest, rel=1e-6)
     assert found.mean_gap == pytest.approx(whole.mean_gap, rel=1e-6)
     assert (found.correct == whole.correct).all()

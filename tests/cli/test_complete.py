@@ -97,7 +97,7 @@ def test_an_interrupted_job_says_how_to_go_on(run, questions, hynt, tmp_path, mo
         ({}, "the key 'head' is missing"),
         ({"head": "", "relation": "", "tail": ""}, "the head is empty"),
         ({"head": "p1", "relation": "born in", "tail": "t1"}, "the question has no hole"),
-        ({"head": "?", "relation": "?", "tail": "t1"}, "the question has 2 holes: head and relation"),
+        ({"head": "?", "relation": "?", "tail": "t1"}, "the question has 2 blanks: head and relation"),
         ({"head": "Persn 2", "relation": "born in", "tail": "?"}, "The nearest are 'Person 2'"),
     ],
 )

@@ -64,8 +64,8 @@ def test_json_and_picture(run, hynt, tmp_path):
     "arguments,word",
     [
         ([], "the question is empty."),
-        (["--head", "p2", "--relation", "spouse", "--tail", "p9"], "the question has no hole."),
-        (["--head", "?", "--relation", "spouse", "--tail", "?"], "the question has 2 holes: head and tail."),
+        (["--head", "p2", "--relation", "spouse", "--tail", "p9"], "the question has no blank."),
+        (["--head", "?", "--relation", "spouse", "--tail", "?"], "the question has 2 blanks: head and tail."),
         (["--head", "Persn 2", "--relation", "spouse", "--tail", "?"], "The nearest are 'Person 2'"),
         ([*SPOUSE, "--qualifier", "place"], "'place' is no qualifier."),
         ([*SPOUSE, "--answer", "Nobody"], "the graph has no entity called 'Nobody'."),

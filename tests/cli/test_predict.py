@@ -98,8 +98,8 @@ def test_an_unknown_name_is_refused_before_torch_is_loaded(run):
     [
         ([], "the question is empty."),
         (["--head", "p2", "--relation", "born in"], "the question has no tail."),
-        (["--head", "p2", "--relation", "born in", "--tail", "t2"], "the question has no hole."),
-        (["--head", "?", "--relation", "born in", "--tail", "?"], "the question has 2 holes: head and tail."),
+        (["--head", "p2", "--relation", "born in", "--tail", "t2"], "the question has no blank."),
+        (["--head", "?", "--relation", "born in", "--tail", "?"], "the question has 2 blanks: head and tail."),
         (["--head", "p2", "--relation", "bron in", "--tail", "?"], "no relation called 'bron in'"),
         (["--head", "p2", "--relation", "?", "--tail", "Springfield"], "2 entities at the position tail are called"),
         ([*BORN, "--qualifier", "place"], "'place' is no qualifier."),

@@ -10,11 +10,11 @@ import torch
 
 from hynt.comparison.comparing import Comparison, trial_for
 from hynt.comparison.table import minutes_text
-from hynt.comparison.trial import Place, Trial, training_clock
+from hynt.comparison.trial import Trial, TrialPlace, training_clock
 from hynt.interruption import Stopper
 from hynt.runs.progress import Interrupted
 from hynt.training.captured_step import CapturedStep
-from hynt.training.resolve_settings import Wishes, settings_for
+from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from tests.training.small_graph import small_graph
 
 CPU = torch.device("cpu")
@@ -52,7 +52,7 @@ class Listening:
 def test_the_same_call_goes_on_where_another_was_stopped(tmp_path):
     graph = small_graph(people=40)
     trials = [trial_for(model, graph, CPU, 0, 1.5) for model in ("transea", "ram")]
-    compared = Comparison(tmp_path / "compared", Place(graph, CPU), trials)
+    compared = Comparison(tmp_path / "compared", TrialPlace(graph, CPU), trials)
     stopper = Stopper()
     first = Listening(stopper, "ram", after=2)
     with pytest.raises(Interrupted):
@@ -81,7 +81,7 @@ def test_presets_and_epochs_fit_the_graph_and_the_device():
     assert constant.lowest_rate == pytest.approx(1e-2)
     assert constant.period == constant.epochs
     hynt = trial_for("hynt", graph, CPU, 0, 60.0)
-    own = settings_for(Wishes("hynt"), graph, on_gpu=False)
+    own = resolve_settings(SettingsRequest("hynt"), graph, on_gpu=False)
     assert hynt.planned_epochs(graph, CPU) == own.schedule.epochs
     assert hynt.settings(graph, CPU).model == own.model
     cuda = torch.device("cuda")
@@ -91,7 +91,7 @@ def test_presets_and_epochs_fit_the_graph_and_the_device():
 
 def test_every_model_has_the_same_time_however_few_epochs_its_schedule_has(tmp_path):
     graph, time, few = small_graph(people=12), iter(range(10**9)), ("schedule.epochs=4", "schedule.period=4")
-    place = Place(graph, CPU, clock=lambda: float(next(time)))  # a clock that every look moves on by a second
+    place = TrialPlace(graph, CPU, clock=lambda: float(next(time)))  # a clock that every look moves on by a second
     trials = [replace(trial_for(model, graph, CPU, 0, 200.0), changes=few) for model in ("hynt", "mt-kgnn")]
     heard = Listening()
     rows = Comparison(tmp_path / "compared", place, trials).run(heard, Stopper())["rows"]
@@ -108,7 +108,7 @@ def test_compiling_takes_no_training_time(monkeypatch):
     before = training_clock()
     monkeypatch.setattr(CapturedStep, "preparing_seconds", CapturedStep.preparing_seconds + 1000.0)
     assert -1000 <= training_clock() - before < -990
-    assert Place(small_graph(), CPU).clock is training_clock
+    assert TrialPlace(small_graph(), CPU).clock is training_clock
 
 
 def _lines(run):

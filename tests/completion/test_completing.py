@@ -15,7 +15,7 @@ import pytest
 
 from hynt.asking.predictor import load
 from hynt.completion import completing
-from hynt.completion.batches import ANSWER_SCHEMA, BatchAnswers, Wanted
+from hynt.completion.batches import ANSWER_SCHEMA, BatchAnswers, CompletionOptions
 from hynt.completion.completing import ahead, complete
 from hynt.completion.question_files import open_questions
 from hynt.errors import UsageError
@@ -69,7 +69,7 @@ def rows_of(found, number):
 @pytest.mark.parametrize("wishes", [(), ("type",), ("unknown",), ("type", "unknown")])
 def test_answers_are_those_of_predict_in_order(predictor, tmp_path, wishes):
     path = jsonl(tmp_path / "q.jsonl")
-    done = complete(predictor, path, tmp_path / "a.parquet", Wanted(3, 0.8, wishes))
+    done = complete(predictor, path, tmp_path / "a.parquet", CompletionOptions(3, 0.8, wishes))
     table = parquet.read_table(tmp_path / "a.parquet")
     assert (done.questions, done.rows, done.refused, done.resumed_from) == (len(GOOD), len(table), 0, 0)
     assert table.schema.remove_metadata().equals(ANSWER_SCHEMA)
@@ -85,15 +85,15 @@ def test_parquet_questions_get_the_same_answers(predictor, tmp_path):
     (batch,) = open_questions(jsonl(tmp_path / "q.jsonl")).batches(1000)
     parquet.write_table(pa.Table.from_batches([batch.columns]), tmp_path / "q.parquet")
     for name in ("jsonl", "parquet"):
-        complete(predictor, tmp_path / f"q.{name}", tmp_path / f"{name}.answers", Wanted(2))
+        complete(predictor, tmp_path / f"q.{name}", tmp_path / f"{name}.answers", CompletionOptions(2))
     first, second = (parquet.read_table(tmp_path / f"{name}.answers") for name in ("jsonl", "parquet"))
     assert first.equals(second)
 
 
 BAD = [
     ('{"head": "p1", "relation": "born in"\n', "", "no valid JSON at character"),
-    ({"head": "p1", "relation": "born in", "tail": "t1"}, "", "the question has no hole."),
-    ({"head": "?", "relation": "born in", "tail": "?"}, "", "the question has 2 holes: head and tail."),
+    ({"head": "p1", "relation": "born in", "tail": "t1"}, "", "the question has no blank."),
+    ({"head": "?", "relation": "born in", "tail": "?"}, "", "the question has 2 blanks: head and tail."),
     ({"head": "Persn 2", "relation": "born in", "tail": "?"}, "head", "the graph has no entity called 'Persn 2'."),
     ({"head": "p1", "relation": "borne in", "tail": "?"}, "relation", "the graph has no relation called 'borne in'."),
     ({"head": "?", "relation": "born in", "tail": "Atlantis"}, "tail", "the graph has no entity called 'Atlantis'."),
@@ -126,7 +126,9 @@ def test_all_bad_questions_are_counted(predictor, tmp_path):
 
 def test_bad_questions_can_be_recorded(predictor, tmp_path):
     lines = [GOOD[0], *(line for line, _, _ in BAD), GOOD[1]]
-    done = complete(predictor, jsonl(tmp_path / "q.jsonl", lines), tmp_path / "a", Wanted(1), on_error="record")
+    done = complete(
+        predictor, jsonl(tmp_path / "q.jsonl", lines), tmp_path / "a", CompletionOptions(1), on_error="record"
+    )
     table = parquet.read_table(tmp_path / "a")
     assert done.refused == len(BAD)
     assert table["question"].to_pylist() == list(range(1, len(lines) + 1))
@@ -140,7 +142,9 @@ def test_bad_questions_can_be_recorded(predictor, tmp_path):
 
 def test_where_no_candidate_is_left_a_row_says_so(predictor, tmp_path):
     line = {"head": "p1", "relation": "P19", "tail": "p2", "qualifiers": [["P108", "?"]]}  # never seen as a qualifier
-    done = complete(predictor, jsonl(tmp_path / "q.jsonl", [line]), tmp_path / "a", Wanted(1, 0.9, ("type",)))
+    done = complete(
+        predictor, jsonl(tmp_path / "q.jsonl", [line]), tmp_path / "a", CompletionOptions(1, 0.9, ("type",))
+    )
     assert parquet.read_table(tmp_path / "a")["error"].to_pylist() == ["candidates: no candidate is left."]
     assert (done.rows, done.refused) == (1, 1)
 
@@ -156,7 +160,7 @@ def test_numbers_that_a_log_scale_cannot_take_are_refused(tmp_path):
     settings = tiny_settings(log_relations=["height"])
     predictor = load(train(start(town_graph(), settings, tmp_path / "run", CPU), CPU).path, "cpu")
     lines = [GOOD[0], {"head": "?", "relation": "height", "tail": -1}, GOOD[1]]
-    complete(predictor, jsonl(tmp_path / "q.jsonl", lines), tmp_path / "a", Wanted(1), on_error="record")
+    complete(predictor, jsonl(tmp_path / "q.jsonl", lines), tmp_path / "a", CompletionOptions(1), on_error="record")
     errors = parquet.read_table(tmp_path / "a")["error"].to_pylist()
     assert errors[0] is errors[2] is None
     assert "'height' has the value -1.0, which its scale cannot take" in errors[1]
@@ -197,26 +201,26 @@ def stop(predictor, path, out, batches, monkeypatch, **options):
     with monkeypatch.context() as patch:
         stopped_after(batches, patch)
         with pytest.raises(Stopped):
-            complete(predictor, path, out, Wanted(2), **options)
+            complete(predictor, path, out, CompletionOptions(2), **options)
 
 
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("on_error", ["stop", "record"])
 def test_a_stopped_job_goes_on_where_its_last_part_ended(predictor, tmp_path, on_error, monkeypatch):
     path, out = jsonl(tmp_path / "q.jsonl"), tmp_path / "a.parquet"
-    complete(predictor, path, tmp_path / "whole.parquet", Wanted(2), on_error=on_error)
+    complete(predictor, path, tmp_path / "whole.parquet", CompletionOptions(2), on_error=on_error)
     stop(predictor, path, out, 5, monkeypatch, on_error=on_error)
     assert not out.exists()
     with pytest.raises(UsageError, match="a job was stopped before it was done") as problem:
-        complete(predictor, path, out, Wanted(2), on_error=on_error)
+        complete(predictor, path, out, CompletionOptions(2), on_error=on_error)
     assert "--resume" in problem.value.advice
     seen = stopped_after(1000, monkeypatch)
-    done = complete(predictor, path, out, Wanted(2), on_error=on_error, resume=True)
+    done = complete(predictor, path, out, CompletionOptions(2), on_error=on_error, resume=True)
     assert done.resumed_from == 128  # two parts of two batches of 32
     assert seen[0].min() == 129
     assert parquet.read_table(out).equals(parquet.read_table(tmp_path / "whole.parquet"))
     assert not (tmp_path / ".a.parquet.partial").exists()
-    again = complete(predictor, path, out, Wanted(2), on_error=on_error, resume=True)
+    again = complete(predictor, path, out, CompletionOptions(2), on_error=on_error, resume=True)
     assert again.was_finished
     assert (again.questions, again.rows, again.refused) == (done.questions, done.rows, done.refused)
 
@@ -226,13 +230,13 @@ def test_another_job_is_not_gone_on_with(predictor, tmp_path, monkeypatch):
     path, out = jsonl(tmp_path / "q.jsonl"), tmp_path / "a.parquet"
     stop(predictor, path, out, 3, monkeypatch)
     with pytest.raises(UsageError) as problem:
-        complete(predictor, path, out, Wanted(3, 0.5), resume=True)
+        complete(predictor, path, out, CompletionOptions(3, 0.5), resume=True)
     assert problem.value.what == "the stopped job is not this one: top was 2 and is 3; level was 0.9 and is 0.5."
     with pytest.raises(UsageError, match=r"candidates was \[\] and is \['type'\]"):
-        complete(predictor, path, out, Wanted(2, 0.9, ("type",)), resume=True)
+        complete(predictor, path, out, CompletionOptions(2, 0.9, ("type",)), resume=True)
     jsonl(path, GOOD[:-1])
     with pytest.raises(UsageError, match="the file of questions changed") as problem:
-        complete(predictor, path, out, Wanted(2), resume=True)
+        complete(predictor, path, out, CompletionOptions(2), resume=True)
     assert "remove this folder" in problem.value.advice
     assert not out.exists()
 
@@ -244,10 +248,10 @@ def test_damaged_states_are_told(predictor, tmp_path, monkeypatch):
     work = tmp_path / ".a.parquet.partial"
     (work / "part-000000.parquet").write_bytes(b"nothing")
     with pytest.raises(UsageError, match="a finished part is missing or damaged"):
-        complete(predictor, path, out, Wanted(2), resume=True)
+        complete(predictor, path, out, CompletionOptions(2), resume=True)
     (work / "job.json").write_text("[")
     with pytest.raises(UsageError, match="the state of the stopped job cannot be read"):
-        complete(predictor, path, out, Wanted(2), resume=True)
+        complete(predictor, path, out, CompletionOptions(2), resume=True)
     assert not out.exists()
 
 
@@ -276,9 +280,9 @@ def test_a_kill_loses_no_finished_part_and_leaves_no_half_file(predictor, tmp_pa
     killed = subprocess.run(arguments, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=False)
     assert killed.returncode == -signal.SIGKILL
     assert not out.exists()
-    done = complete(predictor, path, out, Wanted(2), resume=True)
+    done = complete(predictor, path, out, CompletionOptions(2), resume=True)
     assert done.resumed_from == 128
-    complete(predictor, path, tmp_path / "whole.parquet", Wanted(2))
+    complete(predictor, path, tmp_path / "whole.parquet", CompletionOptions(2))
     assert parquet.read_table(out).equals(parquet.read_table(tmp_path / "whole.parquet"))
 
 
@@ -321,7 +325,7 @@ def test_progress_is_of_what_is_answered_not_of_what_was_read_ahead(predictor, t
         predictor,
         tmp_path / "q.parquet",
         tmp_path / "a.parquet",
-        Wanted(1),
+        CompletionOptions(1),
         on_error=on_error,
         progress=lambda step, done, share: told.append((step, done, round(share, 3))),
     )
@@ -341,7 +345,7 @@ def test_memory_does_not_grow_with_the_file(predictor, tmp_path, monkeypatch):
         return plain(self, batch)
 
     monkeypatch.setattr(BatchAnswers, "answered", answered)
-    complete(predictor, jsonl(tmp_path / "q.jsonl"), tmp_path / "a.parquet", Wanted(1))
+    complete(predictor, jsonl(tmp_path / "q.jsonl"), tmp_path / "a.parquet", CompletionOptions(1))
     assert max(sizes) == 8
     groups = parquet.read_metadata(tmp_path / "a.parquet").num_row_groups
     assert groups == len(sizes) == int(np.ceil(len(GOOD) / 8))

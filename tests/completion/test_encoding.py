@@ -71,11 +71,11 @@ def test_columns_mean_what_ask_means(towns, tmp_path, lines, explain):
 
 
 def test_every_set_of_holes_is_counted(towns, tmp_path):
-    """Of all 128 sets of components that a fact with two qualifiers can hide, those with one hole are questions."""
+    """Of all 128 sets of components that a fact with two qualifiers can hide, those with one blank are questions."""
     parts = ["p1", "P26", "p2", "place", "t1", "date", {"date": "1995"}]
     lines = []
-    for holes in range(1 << len(parts)):
-        one = ["?" if holes >> place & 1 else part for place, part in enumerate(parts)]
+    for blanks in range(1 << len(parts)):
+        one = ["?" if blanks >> place & 1 else part for place, part in enumerate(parts)]
         lines.append({"head": one[0], "relation": one[1], "tail": one[2], "qualifiers": [one[3:5], one[5:7]]})
     (batch,) = written(lines, tmp_path / "questions.jsonl")
     found = QuestionEncoder(towns, NameLookup(towns)).encode(batch, explain=False)

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.missing_quality import by_probability, table
 from hynt.asking.predictor import load
 from hynt.completion import missing_questions
-from hynt.completion.missing_facts import ProposalAnswers, Proposing, propose
+from hynt.completion.missing_facts import ProposalAnswers, ProposalOptions, propose
 from hynt.completion.missing_proposals import PROPOSAL_SCHEMA
 from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
@@ -22,7 +22,7 @@ from tests.town_graph import LABELS, PEOPLE, RELATION_LABELS, town_graph
 from tests.town_run import CPU
 from tests.training.small_graph import tiny_settings
 
-ALL = Proposing(threshold=0.0, widest=1e9, share=0.05, budget=10_000)
+ALL = ProposalOptions(threshold=0.0, widest=1e9, share=0.05, budget=10_000)
 LACKED = {"P108": 9, "height": 11, "P19": 13}  # every so many persons lack this
 
 
@@ -74,7 +74,7 @@ def test_no_proposal_is_known_and_every_probability_is_that_of_predict(predictor
 
 @pytest.mark.parametrize("top", [1, 3])
 def test_a_question_has_no_more_proposals_than_wanted(predictor, top):
-    found = propose(predictor, Proposing(("P108", "P19"), threshold=0.0, share=0.5, top=top))
+    found = propose(predictor, ProposalOptions(("P108", "P19"), threshold=0.0, share=0.5, top=top))
     asked = found.proposals.table.head * 1000 + found.proposals.table.relation
     assert np.unique(asked, return_counts=True)[1].max() == top
     for fact in found.proposals.facts(predictor.graph):
@@ -89,14 +89,14 @@ def test_the_likelier_comes_first(found):
 def test_thresholds_and_budgets_cut(predictor, found):
     probability, is_number = found.proposals.probability, found.proposals.is_number
     middle = float(np.median(probability[~is_number]))
-    likely = propose(predictor, Proposing(threshold=middle, widest=1e-9, share=0.05, budget=10_000))
+    likely = propose(predictor, ProposalOptions(threshold=middle, widest=1e-9, share=0.05, budget=10_000))
     assert len(likely.proposals) == (probability[~is_number] >= middle).sum()
     assert not likely.proposals.is_number.any()
     assert likely.below == len(found.proposals) - len(likely.proposals)
-    few = propose(predictor, Proposing(threshold=0.0, widest=1e9, share=0.05, budget=3))
+    few = propose(predictor, ProposalOptions(threshold=0.0, widest=1e9, share=0.05, budget=3))
     assert np.array_equal(few.proposals.probability, probability[:3])
     assert few.left_out == len(found.proposals) - 3
-    each = propose(predictor, Proposing(threshold=0.0, widest=1e9, share=0.05, per_relation=2))
+    each = propose(predictor, ProposalOptions(threshold=0.0, widest=1e9, share=0.05, per_relation=2))
     assert np.bincount(each.proposals.table.relation).max() == 2
 
 
@@ -105,14 +105,14 @@ def test_how_many_are_asked_together_changes_nothing(predictor, found, monkeypat
         monkeypatch.setattr(missing_questions, "AT_ONCE", size)
         again = propose(predictor, ALL)
         assert again.rows(predictor.graph).equals(found.rows(predictor.graph))
-        each = propose(predictor, Proposing(threshold=0.0, widest=1e9, share=0.05, per_relation=2, budget=5))
+        each = propose(predictor, ProposalOptions(threshold=0.0, widest=1e9, share=0.05, per_relation=2, budget=5))
         monkeypatch.undo()
-        whole = propose(predictor, Proposing(threshold=0.0, widest=1e9, share=0.05, per_relation=2, budget=5))
+        whole = propose(predictor, ProposalOptions(threshold=0.0, widest=1e9, share=0.05, per_relation=2, budget=5))
         assert each.rows(predictor.graph).equals(whole.rows(predictor.graph))
 
 
 def test_chosen_relations_only(predictor, found):
-    born = propose(predictor, Proposing(("born in",), threshold=0.0, share=0.05))
+    born = propose(predictor, ProposalOptions(("born in",), threshold=0.0, share=0.05))
     relation = predictor.graph.vocabulary.relation_ids["P19"]
     assert set(born.proposals.table.relation.tolist()) == {relation}
     assert len(born.proposals) == (found.proposals.table.relation == relation).sum()
@@ -120,7 +120,7 @@ def test_chosen_relations_only(predictor, found):
 
 def test_hidden_facts_confirm_what_is_right(predictor):
     """As if test were unknown: what it holds is asked for again, and compared."""
-    found = propose(predictor, Proposing(threshold=0.0, widest=1e9, share=0.3, budget=10_000, without=("test",)))
+    found = propose(predictor, ProposalOptions(threshold=0.0, widest=1e9, share=0.3, budget=10_000, without=("test",)))
     hidden = {(fact.head, fact.relation): fact for fact in predictor.graph.facts("test")}
     facts = found.proposals.facts(predictor.graph)
     checked = 0
@@ -149,16 +149,16 @@ def test_accepted_proposals_are_facts_again(predictor, found, tmp_path):
 @pytest.mark.parametrize(
     "wanted,word",
     [
-        (Proposing(threshold=1.5), "1.5 is no threshold"),
-        (Proposing(share=-1), "-1 is no share"),
-        (Proposing(budget=0), "the budget is 0"),
-        (Proposing(per_relation=0), "the per_relation is 0"),
-        (Proposing(widest=0), "no interval is as narrow as 0"),
-        (Proposing(level=0.7), "there are no intervals of 0.7"),
-        (Proposing(("borne in",)), "the graph has no relation called 'borne in'"),
-        (Proposing(("place",)), "no fact has the relation 'place': it stands only in qualifiers"),
-        (Proposing(without=("train",)), "train cannot be hidden"),
-        (Proposing(without=("tset",)), "this graph has no split 'tset'"),
+        (ProposalOptions(threshold=1.5), "1.5 is no threshold"),
+        (ProposalOptions(share=-1), "-1 is no share"),
+        (ProposalOptions(budget=0), "the budget is 0"),
+        (ProposalOptions(per_relation=0), "the per_relation is 0"),
+        (ProposalOptions(widest=0), "no interval is as narrow as 0"),
+        (ProposalOptions(level=0.7), "there are no intervals of 0.7"),
+        (ProposalOptions(("borne in",)), "the graph has no relation called 'borne in'"),
+        (ProposalOptions(("place",)), "no fact has the relation 'place': it stands only in qualifiers"),
+        (ProposalOptions(without=("train",)), "train cannot be hidden"),
+        (ProposalOptions(without=("tset",)), "this graph has no split 'tset'"),
     ],
 )
 def test_wrong_wishes_are_refused(predictor, wanted, word):

@@ -6,12 +6,12 @@ import pytest
 
 from hynt.asking.predictor import load
 from hynt.completion import completing
-from hynt.completion.batches import Wanted, assist
+from hynt.completion.batches import CompletionOptions, assist
 from hynt.completion.completing import complete
 from tests.completion.test_completing import GOOD, jsonl
 from tests.distributed.processes import together
 
-WANTED = Wanted(top=3)
+WANTED = CompletionOptions(top=3)
 
 
 @pytest.fixture(autouse=True)
@@ -25,12 +25,12 @@ def answered_alone(run, questions, out) -> None:
     complete(load(run, "cpu"), questions, out, WANTED, on_error="record")
 
 
-def completed(team, run, questions, out, resume=False) -> None:
+def completed(workers, run, questions, out, resume=False) -> None:
     predictor = load(run, "cpu")
-    if team.rank:
-        assist(predictor, questions, WANTED, completing.BATCH, team)
+    if workers.rank:
+        assist(predictor, questions, WANTED, completing.BATCH, workers)
     else:
-        done = complete(predictor, questions, out, WANTED, on_error="record", resume=resume, team=team)
+        done = complete(predictor, questions, out, WANTED, on_error="record", resume=resume, workers=workers)
         assert done.questions == len(GOOD) + 1
 
 
@@ -44,18 +44,18 @@ def test_three_processes_write_what_one_writes(run, tmp_path):
     assert together(2, completed, run, questions, shared, True) == [0, 0]  # done already: nothing to do
 
 
-def stopped(team, run, questions, out) -> None:
+def stopped(workers, run, questions, out) -> None:
     """The first process is gone after its first part."""
     predictor = load(run, "cpu")
-    if team.rank:
-        assist(predictor, questions, WANTED, completing.BATCH, team)
+    if workers.rank:
+        assist(predictor, questions, WANTED, completing.BATCH, workers)
         return
 
     def leave(step, done, share) -> None:
         if done > 3 * completing.BATCH:
             raise SystemExit(9)
 
-    complete(predictor, questions, out, WANTED, on_error="record", progress=leave, team=team)
+    complete(predictor, questions, out, WANTED, on_error="record", progress=leave, workers=workers)
 
 
 def test_a_job_of_two_processes_goes_on_in_one(run, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import completion_speed
 from benchmarks.completion_questions import KINDS, drawn, write_jsonl, write_parquet
-from hynt.completion.batches import BatchAnswers, Wanted
+from hynt.completion.batches import BatchAnswers, CompletionOptions
 from hynt.completion.question_files import open_questions
 
 
@@ -20,7 +20,7 @@ def test_drawn_questions_ask_for_what_they_should(predictor, tmp_path, kind, wri
     ending = "parquet" if write is write_parquet else "jsonl"
     path = write(drawn(predictor.graph, 40, 0, (kind,)), tmp_path / f"q.{ending}")
     (batch,) = open_questions(path).batches(100)
-    found = BatchAnswers(predictor, Wanted()).checked(batch, explain=True)
+    found = BatchAnswers(predictor, CompletionOptions()).checked(batch, explain=True)
     assert not found.refused
     assert len(found.asked) == 40
     assert set(found.asked.kind.tolist()) == {(0, 1, 2, 1)[KINDS.index(kind)]}

@@ -15,7 +15,7 @@ from hynt.creation.options import CreationOptions, memory_bytes
 from hynt.errors import DataError, UsageError
 from hynt.graph.assembly import AssemblyPolicy
 from hynt.graph.fact import Fact, Number, Qualifier
-from hynt.graph.outlier_rules import Limits, OutlierRules
+from hynt.graph.outlier_rules import NumberLimits, OutlierRules
 from hynt.graph.storage import load_graph
 from tests.creation import sample_dump
 from tests.creation.builds import ALONE, balanced, facts_of, ids, keys_of, make
@@ -213,7 +213,7 @@ def test_leaks_and_outliers_go_with_their_evidence(tmp_path):
         for n in range(1, 31)
     ]
     lines += [entity(f"Q{n + 100}", [statement("P22", item_value(f"Q{n}"))]) for n in range(1, 31)]
-    policy = AssemblyPolicy(remove_leakage=True, outlier_rules=OutlierRules({"P1": Limits(maximum=28)}))
+    policy = AssemblyPolicy(remove_leakage=True, outlier_rules=OutlierRules({"P1": NumberLimits(maximum=28)}))
     graph, told = make(tmp_path, dump(lines), assembly=policy)
     assert told["facts"]["dropped"] == {"leakage": 30, "outlier": 2}
     (leak,) = told["leakage"]["relations"]

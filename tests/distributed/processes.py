@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import torch
 
-from hynt.distributed.worker_group import joined
+from hynt.distributed.worker_group import join_job
 
 CPU = torch.device("cpu")
 
@@ -22,7 +22,7 @@ def free_port() -> int:
 
 
 def together(world: int, work: Callable, *arguments, stopper_of=lambda rank: None) -> list[int]:
-    """Runs `work(team, *arguments)` in so many processes and returns their exit codes."""
+    """Runs `work(workers, *arguments)` in so many processes and returns their exit codes."""
     context = multiprocessing.get_context("fork")
     port = free_port()
     started = [
@@ -48,8 +48,8 @@ def _member(rank, world, port, work, arguments, stopper_of) -> None:
     torch.set_num_threads(1)
     code = 1
     try:
-        with joined(CPU, stopper_of(rank), minutes=2) as team:
-            work(team, *arguments)
+        with join_job(CPU, stopper_of(rank), minutes=2) as workers:
+            work(workers, *arguments)
         code = 0
     except SystemExit as leaving:
         code = leaving.code

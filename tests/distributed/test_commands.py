@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 from hynt.graph.storage import load_graph, save_graph
 from hynt.runs.run_folder import RunFolder
-from hynt.training.resolve_settings import Wishes, settings_for
+from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import start, train
 from tests.distributed.test_runs import same_weights
 from tests.training.small_graph import small_graph
@@ -53,7 +53,7 @@ def command(graph: Path, run: Path, epochs: int) -> list[str]:
 def alone(graph: Path, run: Path, epochs: int) -> RunFolder:
     """The same in one process, which is this one."""
     loaded, device = load_graph(graph), torch.device("cpu")
-    settings = settings_for(Wishes("hynt", epochs=epochs, changes=SETTINGS), loaded, on_gpu=False)
+    settings = resolve_settings(SettingsRequest("hynt", epochs=epochs, changes=SETTINGS), loaded, on_gpu=False)
     return train(start(loaded, settings, run, device), device)
 
 

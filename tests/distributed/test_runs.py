@@ -11,17 +11,17 @@ import torch
 import torch.distributed as distributed
 from safetensors.torch import load_file
 
-from hynt.distributed.worker_group import Alone, JobEnded
+from hynt.distributed.worker_group import JobEnded, SingleProcess
 from hynt.errors import DataError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.results import write_questions
 from hynt.interruption import Stopper
 from hynt.runs.graph_identity import fingerprints
 from hynt.runs.opening import load_run
-from hynt.runs.progress import Interrupted, Progress
+from hynt.runs.progress import Interrupted, TrainingState
 from hynt.runs.run_folder import RunFolder
 from hynt.training.distributed_follow import follow
-from hynt.training.distributed_start import check_shareable, heard_start, tell_start
+from hynt.training.distributed_start import broadcast_start, check_shareable, receive_start
 from hynt.training.run import Silence, start, train
 from tests.distributed.processes import CPU, together
 from tests.training.small_graph import NO_DROPOUT, TINY, small_graph, tiny_settings
@@ -40,11 +40,11 @@ def settings(**changes):
     return tiny_settings(**given)
 
 
-def train_along(team, path, watcher=None) -> None:
-    if team.rank:
-        follow(team, GRAPH, CPU)
+def train_along(workers, path, watcher=None) -> None:
+    if workers.rank:
+        follow(workers, GRAPH, CPU)
     else:
-        train(RunFolder.open(path), CPU, watcher or Silence(), team.stopper, clock=team.clock, team=team)
+        train(RunFolder.open(path), CPU, watcher or Silence(), workers.stopper, clock=workers.clock, workers=workers)
 
 
 def in_one_process(path, chosen):
@@ -137,9 +137,9 @@ class _StopsAfter(Silence):
 OWN = Stopper()
 
 
-def stopped_along(team, path) -> None:
+def stopped_along(workers, path) -> None:
     with pytest.raises(Interrupted, match="was stopped in epoch 3, step 1, and saved"):
-        train_along(team, path, _StopsAfter(OWN, 2))
+        train_along(workers, path, _StopsAfter(OWN, 2))
 
 
 def test_a_run_of_two_processes_goes_on_in_one_and_the_other_way_round(tmp_path):
@@ -162,12 +162,12 @@ def test_a_run_of_two_processes_goes_on_in_one_and_the_other_way_round(tmp_path)
     assert questions == [record["questions"] for record in records(whole) if "questions" in record]
 
 
-def one_leaves(team, path) -> None:
-    if team.rank:
+def one_leaves(workers, path) -> None:
+    if workers.rank:
         raise SystemExit(7)
     word = r"another process of this job ended.* what was saved is kept"
-    with pytest.raises(JobEnded, match=word), team.words():
-        train(RunFolder.open(path), CPU, Silence(), team.stopper, clock=team.clock, team=team)
+    with pytest.raises(JobEnded, match=word), workers.words():
+        train(RunFolder.open(path), CPU, Silence(), workers.stopper, clock=workers.clock, workers=workers)
     raise SystemExit(3)
 
 
@@ -182,7 +182,7 @@ class Held:
     """In place of a captured step."""
 
 
-def fails_with_something_in_hand(team, path) -> None:
+def fails_with_something_in_hand(workers, path) -> None:
     in_hand = Held()
     alive, leave = weakref.ref(in_hand), distributed.destroy_process_group
 
@@ -194,7 +194,7 @@ def fails_with_something_in_hand(team, path) -> None:
     try:
         raise RuntimeError("gloo: connection closed by peer")
     finally:
-        in_hand.team = team
+        in_hand.workers = workers
 
 
 def test_what_failed_is_let_go_of_before_the_processes_part(tmp_path, capfd):
@@ -204,28 +204,28 @@ def test_what_failed_is_let_go_of_before_the_processes_part(tmp_path, capfd):
     assert "another process of this job ended" in capfd.readouterr().err
 
 
-def hears_of_another_graph(team) -> None:
-    if team.rank == 0:
-        tell_start(team, settings(), fingerprints(GRAPH), Progress(), resumed=False)
+def hears_of_another_graph(workers) -> None:
+    if workers.rank == 0:
+        broadcast_start(workers, settings(), fingerprints(GRAPH), TrainingState(), resumed=False)
         return
     with pytest.raises(DataError, match="the graph of process 2 is not that of the first one"):
-        heard_start(team, small_graph(people=39))
+        receive_start(workers, small_graph(people=39))
 
 
 def test_a_machine_with_another_graph_refuses_to_train_along():
     assert together(2, hears_of_another_graph) == [0, 0]
 
 
-def evaluated(team, run, kept) -> None:
+def evaluated(workers, run, kept) -> None:
     loaded = load_run(run, CPU)
-    evaluator = Evaluator(loaded.graph, loaded.scaling, "test", rows=4, type_constrained=True, team=team)
+    evaluator = Evaluator(loaded.graph, loaded.scaling, "test", rows=4, type_constrained=True, workers=workers)
     found = evaluator.evaluate(loaded.model)
-    write_questions(found, kept.with_suffix(f".{team.rank}.parquet"))
+    write_questions(found, kept.with_suffix(f".{workers.rank}.parquet"))
 
 
 def test_an_evaluation_in_several_processes_gives_identical_ranks_in_all_of_them(tmp_path):
     run = in_one_process(tmp_path / "run", settings())
-    evaluated(Alone(), run.path, tmp_path / "alone")
+    evaluated(SingleProcess(), run.path, tmp_path / "alone")
     assert together(3, evaluated, run.path, tmp_path / "shared") == [0, 0, 0]
     alone = parquet.read_table(tmp_path / "alone.0.parquet")
     assert len(alone) > 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.distributed.device_mesh import init_device_mesh
 
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.distributed.plan import SharedStream
 from hynt.distributed.sharded_hynt import ShardedHynt, ShardedSampler, TableUpdates
 from hynt.models.contract import EntityRange
@@ -88,32 +88,32 @@ def losses_of_whole(model: Hynt) -> list[float]:
     return found
 
 
-def trained(team, _path) -> None:
+def trained(workers, _path) -> None:
     torch.manual_seed(5)
     made = stream()
-    model = ShardedHynt(DATA.facts.sizes, SETTINGS.model, init_device_mesh("cpu", (team.world,)), seed=3)
+    model = ShardedHynt(DATA.facts.sizes, SETTINGS.model, init_device_mesh("cpu", (workers.world,)), seed=3)
     assert model.entity.shape[0] == 1
     whole = whole_model(model)
     expected = losses_of_whole(whole)
     made.entity_loss = ShardedSampler.like(made.entity_loss)
     optimisation = Optimisation(trainable(model), SETTINGS.optimiser, CPU)
-    optimisation.exchange = team.exchange
+    optimisation.exchange = workers.exchange
     updates = TableUpdates(model)
-    shares = SharedStream(made, team.rank, team.world).epoch(0, 0)
+    shares = SharedStream(made, workers.rank, workers.world).epoch(0, 0)
     found = []
     for index in range(STEPS):
         items = shares.items(index)
         optimisation.forget_gradients()
-        torch.manual_seed(100 * index + team.rank)
+        torch.manual_seed(100 * index + workers.rank)
         loss = made.loss_for(items.shape)(model, items.tensors).total
         loss.backward()
         optimisation.update(loss)
         updates.step(RATE)
-        found.append(float(team.gathered(loss.detach())))
+        found.append(float(workers.gathered(loss.detach())))
     torch.testing.assert_close(torch.tensor(found), torch.tensor(expected), rtol=1e-4, atol=1e-5)
     assert found[-1] < found[0]
     step = made.planner.plan(0, 0).step(0)
-    batch, _ = hide(DATA.facts, step.rows, step.asked, step.shape.layout)
+    batch, _ = mask(DATA.facts, step.rows, step.asked, step.shape.layout)
     with torch.no_grad():
         scores = model.score(model.read(batch), EntityRange(3, 30))
         same = whole.score(whole.read(batch), EntityRange(3, 30))

@@ -35,17 +35,17 @@ def settings(**changes):
     return tiny_settings(**given)
 
 
-def begun(team, path, watcher=None) -> None:
-    if team.rank:
-        follow(team, GRAPH, CPU)
+def begun(workers, path, watcher=None) -> None:
+    if workers.rank:
+        follow(workers, GRAPH, CPU)
         return
     run = start(GRAPH, settings(), path, CPU) if not path.exists() else RunFolder.open(path)
-    train(run, CPU, watcher or Silence(), team.stopper, clock=team.clock, team=team)
+    train(run, CPU, watcher or Silence(), workers.stopper, clock=workers.clock, workers=workers)
 
 
-def stopped(team, path) -> None:
+def stopped(workers, path) -> None:
     with pytest.raises(Interrupted, match="was stopped in epoch 3"):
-        begun(team, path, _StopsAfter(OWN, 2))
+        begun(workers, path, _StopsAfter(OWN, 2))
 
 
 def losses(run: RunFolder) -> list[float]:

@@ -29,22 +29,22 @@ def rowwise_adagrad(weight, gradient, squares, touched, rate):
         weight[row] -= rate * gradient[row] / (squares[row].sqrt() + 1e-8)
 
 
-def looked_up_and_moved(team, _path) -> None:
-    mesh = init_device_mesh("cpu", (team.world,))
+def looked_up_and_moved(workers, _path) -> None:
+    mesh = init_device_mesh("cpu", (workers.world,))
     table = ShardedTable.of(mesh, whole_table())
-    assert len(table.local()) < ROWS or team.world == 1
+    assert len(table.local()) < ROWS or workers.world == 1
     optimiser = RowwiseAdagrad(table)
     weight, squares = whole_table(), torch.zeros(ROWS)
     for step in range(4):
-        ids = ids_of(team.rank, step)
+        ids = ids_of(workers.rank, step)
         rows = table(ids)
         torch.testing.assert_close(rows, weight[ids])
         torch.testing.assert_close(table.mean(), weight.mean(0))
         (rows.square().sum() + 3 * table.mean().sum()).backward()
         optimiser.step(0.1)
-        everyone = torch.cat([ids_of(rank, step) for rank in range(team.world)])
+        everyone = torch.cat([ids_of(rank, step) for rank in range(workers.world)])
         single = weight.clone().requires_grad_()
-        (single[everyone].square().sum() + team.world * 3 * single.mean(0).sum()).backward()
+        (single[everyone].square().sum() + workers.world * 3 * single.mean(0).sum()).backward()
         rowwise_adagrad(weight, single.grad, squares, everyone, 0.1)
         torch.testing.assert_close(table.whole(), weight, rtol=1e-5, atol=1e-6)
     untouched = set(range(ROWS)) - set(torch.cat([ids_of(r, s) for r in range(2) for s in range(4)]).tolist())
@@ -56,16 +56,16 @@ def test_rows_mean_and_steps_are_those_of_one_table(world, tmp_path):
     assert together(world, looked_up_and_moved, tmp_path) == [0] * world
 
 
-def scored(team, _path) -> None:
+def scored(workers, _path) -> None:
     """A sampled softmax over a sharded output table against the same over a whole one."""
-    mesh = init_device_mesh("cpu", (team.world,))
+    mesh = init_device_mesh("cpu", (workers.world,))
     weight, bias = whole_table(1), whole_table(2)[:, :1]
     table, offsets = ShardedTable.of(mesh, weight), ShardedTable.of(mesh, bias)
     shares = torch.full((ROWS,), 1 / ROWS, dtype=torch.float64)
     sampler = NegativeSampler.of(shares, 12)
-    torch.manual_seed(team.rank)
+    torch.manual_seed(workers.rank)
     x = torch.randn(ASKED, WIDTH).requires_grad_()
-    answer = ids_of(team.rank, 9)
+    answer = ids_of(workers.rank, 9)
     drawn = sampler.draw(answer, torch.ones(ASKED))
     loss = sharded_cross_entropy(x, table, offsets, answer, drawn, 0.2)
     whole = [part.clone().requires_grad_() for part in (weight, bias)]
@@ -78,15 +78,17 @@ def scored(team, _path) -> None:
     for sharded, single in zip((table, offsets), whole, strict=True):
         touched, gradient = sharded.take_gradient()
         assert len(touched)
-        torch.testing.assert_close(gradient, team.gathered(single.grad)[touched + sharded.first], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            gradient, workers.gathered(single.grad)[touched + sharded.first], rtol=1e-4, atol=1e-5
+        )
 
 
 def test_a_sampled_softmax_over_a_sharded_table_is_that_over_a_whole_one(tmp_path):
     assert together(WORLD, scored, tmp_path) == [0] * WORLD
 
 
-def made_apart(team, _path) -> None:
-    table = ShardedTable.drawn(init_device_mesh("cpu", (team.world,)), 1000, 4, scale=0.5, seed=3)
+def made_apart(workers, _path) -> None:
+    table = ShardedTable.drawn(init_device_mesh("cpu", (workers.world,)), 1000, 4, scale=0.5, seed=3)
     assert len(table.local()) == 500
     whole = table.whole()
     assert whole.abs().max() <= 0.5

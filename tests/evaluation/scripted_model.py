@@ -13,7 +13,7 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import evaluate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
-from hynt.models.contract import EVERYWHERE, Entities, EntityRange, ItemStream, Number, Question, Relations
+from hynt.models.contract import EVERYWHERE, EncodedQuestion, Entities, EntityRange, Relations, ScaledNumber, StreamKind
 from tests.oracle.plain_facts import random_facts, table_of
 
 PLAIN_NAMES = ("train", "valid", "test")
@@ -42,7 +42,7 @@ def asked(model, graph: KnowledgeGraph, **settings):
 class ScriptedModel(nn.Module):
     """score = (code of the visible question × 31 + candidate × 17) mod 7: many ties, no pattern."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.NONE
+    item_stream: ClassVar[StreamKind] = StreamKind.NONE
     answers = EVERYWHERE
     reads: ClassVar = frozenset()
 
@@ -56,7 +56,7 @@ class ScriptedModel(nn.Module):
         pairs = (batch.qualifier_relation * 5 + batch.qualifier_entity * 3 + 1) * batch.qualifier_present
         code = batch.head * 7 + batch.relation * 11 + batch.tail_entity * 13 + batch.asked * 2
         code = code.index_add(0, batch.places.slot_row, pairs)
-        return Question(code[:, None].float(), batch.asked_relation())
+        return EncodedQuestion(code[:, None].float(), batch.asked_relation())
 
     def score(self, question, candidates):
         code = question.encoded[:, 0].long()
@@ -67,21 +67,21 @@ class ScriptedModel(nn.Module):
                 first, end = start, stop
             case Relations():
                 first, end = 0, self.sizes.relations
-            case Number():
+            case ScaledNumber():
                 return (code % 11).float() / 10
         return ((code[:, None] * 31 + torch.arange(first, end)[None] * 17) % 7).float()
 
 
 def scripted_code(graph: KnowledgeGraph, fact, position: int) -> int:
     """The code of a question, worked out from a plain fact alone."""
-    entity_hole, relation_hole = graph.vocabulary.entity_count, graph.vocabulary.relation_count
+    entity_blank, relation_blank = graph.vocabulary.entity_count, graph.vocabulary.relation_count
 
     def entity(value, hidden):
-        return entity_hole if hidden or isinstance(value, float) else value
+        return entity_blank if hidden or isinstance(value, float) else value
 
-    code = entity(fact[0], position == 0) * 7 + (relation_hole if position == 1 else fact[1]) * 11
+    code = entity(fact[0], position == 0) * 7 + (relation_blank if position == 1 else fact[1]) * 11
     code += entity(fact[2], position == 2) * 13 + position * 2
     for index, (relation, value) in enumerate(fact[3]):
-        shown = relation_hole if position == 3 + 2 * index else relation
+        shown = relation_blank if position == 3 + 2 * index else relation
         code += shown * 5 + entity(value, position == 4 + 2 * index) * 3 + 1
     return code

@@ -8,12 +8,12 @@ import torch
 
 from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import evaluate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
-from hynt.models.contract import Entities, EntityIds, EntityRange, Number, Relations
+from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
 from hynt.models.trivial import (
     Frequency,
     NeighbourMean,
@@ -51,11 +51,11 @@ def train() -> FactTensors:
 
 def asked(train, rows, positions, capacity=0):
     layout = layout_of([(len(rows), capacity)])
-    return hide(train, torch.tensor(rows), torch.tensor(positions), layout)[0]
+    return mask(train, torch.tensor(rows), torch.tensor(positions), layout)[0]
 
 
 def heights(model, train, rows):
-    return model.score(model.read(asked(train, rows, [2] * len(rows))), Number())
+    return model.score(model.read(asked(train, rows, [2] * len(rows))), ScaledNumber())
 
 
 def test_relation_mean_and_median(train):
@@ -64,7 +64,7 @@ def test_relation_mean_and_median(train):
     assert heights(mean, train, [4, 7]).tolist() == pytest.approx([0.4, 0.4])
     assert heights(median, train, [4, 7]).tolist() == pytest.approx([0.3, 0.3])
     since = asked(train, [0, 1], [4, 4], capacity=1)
-    assert mean.score(mean.read(since), Number()).tolist() == pytest.approx([0.5, 0.5])
+    assert mean.score(mean.read(since), ScaledNumber()).tolist() == pytest.approx([0.5, 0.5])
 
 
 def test_neighbour_mean_looks_one_and_two_steps_away_and_never_at_itself(train):
@@ -84,7 +84,7 @@ def test_the_shrinkage_draws_to_the_mean(train):
 def test_a_hidden_head_gets_the_relation_mean(train):
     model = NeighbourMean.build(train.sizes, train, NeighbourMeanSettings())
     question = model.read(asked(train, [4, 0], [0, 0], capacity=1))
-    assert model.score(question, Number())[0].item() == pytest.approx(0.4)
+    assert model.score(question, ScaledNumber())[0].item() == pytest.approx(0.4)
 
 
 def test_frequency_counts_the_relation_and_the_position(train):
@@ -108,7 +108,7 @@ def test_what_a_model_does_not_answer_it_refuses(train):
     with pytest.raises(ValueError, match="answers numbers, not Entities"):
         mean.score(mean.read(batch), Entities())
     with pytest.raises(ValueError, match="answers entities and relations, not Number"):
-        frequency.score(frequency.read(batch), Number())
+        frequency.score(frequency.read(batch), ScaledNumber())
 
 
 def test_the_statistics_survive_saving(train):

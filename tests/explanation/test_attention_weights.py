@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hynt.batches.buckets import bucket_capacity, layout_of
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.explanation.explanations import attention_weights
 from hynt.models.hynt import HyntSettings
 from tests.models.small_models import FORMS, SMALL, facts_of, small_model
@@ -23,7 +23,7 @@ def test_the_outcome_is_the_models_own(form):
     for row, count in enumerate(LENGTHS):
         layout = layout_of([(1, bucket_capacity(count))])
         for position in range(3 + 2 * count):
-            batch, _ = hide(facts, torch.tensor([row]), torch.tensor([position]), layout)
+            batch, _ = mask(facts, torch.tensor([row]), torch.tensor([position]), layout)
             with torch.no_grad():
                 found = attention_weights(model, batch)
                 own = model.read(batch).encoded[0]

@@ -9,7 +9,7 @@ import torch
 from hynt.asking.predictor import load
 from hynt.asking.question import ask
 from hynt.errors import UsageError
-from hynt.explanation.changed_questions import ChangedQuestion, also_hide, changed_scores, without_qualifiers
+from hynt.explanation.changed_questions import ChangedQuestion, also_mask, changed_scores, without_qualifiers
 from hynt.explanation.explaining import explain
 from hynt.explanation.explanations import COLUMNS
 from hynt.training.run import start, train
@@ -137,11 +137,11 @@ def test_tables_agree(predictor):
 
 
 def test_nothing_hidden_gives_the_predictors_own_bits(predictor):
-    from hynt.asking.candidate_rules import Candidates
+    from hynt.asking.candidate_rules import CandidateMask
 
     asked = ask(predictor.graph, "p2", "spouse", "?", WEDDING)
     (scores,) = changed_scores(predictor.loaded, CPU, [ChangedQuestion(asked)])
-    own = predictor.answer(asked, Candidates(None, False), 99)
+    own = predictor.answer(asked, CandidateMask(None, False), 99)
     ids = predictor.graph.vocabulary.entity_ids
     assert [float(scores[0, ids[one.id]]) for one in own] == [one.score for one in own]
 
@@ -160,14 +160,14 @@ def test_a_hidden_part_reaches_no_score(predictor):
 
 def test_hiding_the_asked_part_again_changes_nothing():
     from hynt.batches.buckets import layout_of
-    from hynt.batches.masking import hide
+    from hynt.batches.masking import mask
 
     facts = facts_of([2, 2, 1])
     for position in range(5):
-        batch, _ = hide(facts, torch.arange(3), torch.full((3,), position), layout_of([(3, 2)]))
+        batch, _ = mask(facts, torch.arange(3), torch.full((3,), position), layout_of([(3, 2)]))
         hidden = torch.zeros(3, 7, dtype=torch.bool)
         hidden[:, position] = True
-        again = also_hide(batch, hidden)
+        again = also_mask(batch, hidden)
         for name, tensor in batch.tensors().items():
             assert torch.equal(tensor, getattr(again, name)), name
 

@@ -14,11 +14,11 @@ import torch
 from hynt.asking.predictor import load
 from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.errors import DataError, UsageError
 from hynt.exporting import onnx_file
 from hynt.exporting.onnx_file import EXPORTABLE, Inputs, ScoringModule, export_onnx
-from hynt.models.contract import Entities, Number, Relations
+from hynt.models.contract import Entities, Relations, ScaledNumber
 from hynt.models.registry import MODELS
 from hynt.runs.opening import load_run
 from hynt.training.run import start, train
@@ -35,7 +35,7 @@ def asked(loaded, split: str, rows: int, capacity: int = 5):
     owner = torch.repeat_interleave(torch.arange(len(facts)), length)
     position = torch.cat([torch.arange(int(n)) for n in length])
     assert len(owner) >= rows
-    return hide(facts, owner[:rows], position[:rows], layout_of([(rows, capacity)]))[0]
+    return mask(facts, owner[:rows], position[:rows], layout_of([(rows, capacity)]))[0]
 
 
 def session_of(file):
@@ -55,7 +55,7 @@ def test_any_number_of_rows_has_the_scores_of_torch(exported, split, rows):
     model = exported.loaded.model
     with torch.no_grad():
         question = model.read(batch)
-        wanted = [model.score(question, kind).numpy() for kind in (Entities(), Relations(), Number())]
+        wanted = [model.score(question, kind).numpy() for kind in (Entities(), Relations(), ScaledNumber())]
     for found, truth in zip((entities, relations, numbers), wanted, strict=True):
         assert found.shape == truth.shape
         np.testing.assert_allclose(found, truth, atol=2e-5)
@@ -123,7 +123,7 @@ def test_the_single_forward_is_the_two_calls(model, tmp_path):
         found = dict(zip(module.tasks, module(*Inputs.of(batch)), strict=True))
         question = loaded.model.read(batch)
         for task in module.tasks:
-            candidates = {0: Entities(), 1: Relations(), 2: Number()}[int(task)]
+            candidates = {0: Entities(), 1: Relations(), 2: ScaledNumber()}[int(task)]
             torch.testing.assert_close(found[task], loaded.model.score(question, candidates), equal_nan=True)
 
 

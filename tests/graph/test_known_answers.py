@@ -10,7 +10,7 @@ import pytest
 from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, component_starts, components, position_name
 from hynt.graph.content_hash import question_keys
 from hynt.graph.known_answers import AnswerIndex, KnownAnswers
-from tests.oracle.plain_facts import component, random_facts, table_of, with_hole
+from tests.oracle.plain_facts import component, random_facts, table_of, with_blank
 from tests.oracle.ranking_oracle import known_answers
 
 IS_NUMBER = np.array([False, True, False, True])
@@ -51,7 +51,7 @@ def test_keys_agree_exactly_when_questions_do(seed):
     keys = question_keys(table, IS_NUMBER)
     seen = {}
     for index in range(len(parts)):
-        question = with_hole(facts[parts.row[index]], int(parts.position[index]))
+        question = with_blank(facts[parts.row[index]], int(parts.position[index]))
         assert seen.setdefault(question, tuple(keys[index])) == tuple(keys[index])
     assert len(set(seen.values())) == len(seen)
 

@@ -12,7 +12,7 @@ from hynt.formats.importing import read_graph
 from hynt.graph.assembly import Assembler, AssemblyPolicy
 from hynt.graph.fact import Fact, Number, Qualifier, fact
 from hynt.graph.number_summary import find_outliers
-from hynt.graph.outlier_rules import Limits, OutlierRules, Removal, read_outlier_rules
+from hynt.graph.outlier_rules import NumberLimits, OutlierRules, Removal, read_outlier_rules
 from hynt.graph.vocabulary import Entity
 from tests.graph.small_graphs import assembled
 
@@ -79,7 +79,7 @@ def assembled_with(rules: OutlierRules, facts: list[Fact], details: dict[str, En
 
 def test_limits_remove_tails_and_qualifiers_and_are_counted():
     facts = [*SERIES, GLEE, fact("Lost", "on", "ABC", [("number of seasons", 0)])]
-    rules = OutlierRules(limits={"number of seasons": Limits(1, 60)})
+    rules = OutlierRules(limits={"number of seasons": NumberLimits(1, 60)})
     graph = assembled_with(rules, facts)
     assert len(graph) == 60
     assert "Glee" not in graph.vocabulary.entity_ids
@@ -114,7 +114,7 @@ def test_single_facts_are_removed_by_number_literal_or_entity():
 
 def test_a_fact_is_counted_under_the_first_rule_it_breaks():
     bad = Fact("a", "r", Number(99.0, "99"), (Qualifier("q", Number(-1.0, "-1")),))
-    rules = OutlierRules(limits={"r": Limits(maximum=9), "q": Limits(minimum=0)})
+    rules = OutlierRules(limits={"r": NumberLimits(maximum=9), "q": NumberLimits(minimum=0)})
     report = assembled_with(rules, [*SERIES, bad]).manifest.importing["outliers"]
     assert report["removed_facts"] == 1
     assert [rule["removed_facts"] for rule in report["rules"]] == [1, 0]
@@ -122,7 +122,7 @@ def test_a_fact_is_counted_under_the_first_rule_it_breaks():
 
 def test_unknown_names_in_rules_are_refused():
     with pytest.raises(DataError) as refused:
-        assembled_with(OutlierRules(limits={"number of season": Limits(1)}), SERIES)
+        assembled_with(OutlierRules(limits={"number of season": NumberLimits(1)}), SERIES)
     assert str(refused.value) == (
         "limits: the outlier rules speak of the relation 'number of season', which the source does not have. "
         "Did you mean 'number of seasons'?"
@@ -130,12 +130,12 @@ def test_unknown_names_in_rules_are_refused():
     with pytest.raises(DataError, match="the entity 'Gleee'"):
         assembled_with(OutlierRules(remove=(Removal("Gleee", "number of seasons", number=1),)), [GLEE])
     with pytest.raises(DataError, match="carries entities, so its numbers have no limits"):
-        assembled_with(OutlierRules(limits={"on": Limits(1)}), [fact("a", "on", "b")])
+        assembled_with(OutlierRules(limits={"on": NumberLimits(1)}), [fact("a", "on", "b")])
 
 
 def test_removing_everything_is_refused():
     with pytest.raises(DataError, match="no fact is left"):
-        assembled_with(OutlierRules(limits={"number of seasons": Limits(minimum=1000)}), SERIES)
+        assembled_with(OutlierRules(limits={"number of seasons": NumberLimits(minimum=1000)}), SERIES)
 
 
 @pytest.mark.parametrize(
@@ -164,4 +164,4 @@ def test_a_rule_file_is_read(tmp_path: Path):
     path = tmp_path / "rules.toml"
     path.write_text('[limits."number of seasons"]\nmaximum = 60\n\n[[remove]]\nhead="a"\nrelation="r"\nnumber=3\n')
     rules = read_outlier_rules(path)
-    assert rules == OutlierRules({"number of seasons": Limits(None, 60.0)}, (Removal("a", "r", 3.0),))
+    assert rules == OutlierRules({"number of seasons": NumberLimits(None, 60.0)}, (Removal("a", "r", 3.0),))

@@ -10,7 +10,7 @@ from hynt.kernels.attention import attend_tiles
 from hynt.kernels.dropout import Dropout, kept
 from hynt.kernels.dropout_kernel import HashedDropout
 from hynt.models.layers import transformer as attention_file
-from hynt.models.layers.transformer import Group, attend_groups
+from hynt.models.layers.transformer import TokenGroup, attend_groups
 from hynt.objectives.losses import smoothed_cross_entropy
 from hynt.objectives.whole_softmax import whole_cross_entropy
 from hynt.runs.settings import Optimiser
@@ -68,7 +68,7 @@ def grouped(kinds, width, one_query):
     for size, length in kinds:
         present = torch.rand(size, length) < 0.6
         present[:, 0] = True
-        groups.append(Group(size, length, present if length > 1 else None))
+        groups.append(TokenGroup(size, length, present if length > 1 else None))
     tokens, rows = sum(group.tokens for group in groups), sum(group.size for group in groups)
     projected = torch.randn(tokens, (2 if one_query else 3) * width, requires_grad=True)
     return groups, projected, torch.randn(rows, width, requires_grad=True) if one_query else None

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from hynt.batches.buckets import layout_of
-from hynt.batches.masking import fill, hide
+from hynt.batches.masking import fill, mask
 from hynt.config import from_mapping
 from hynt.models.registry import MODELS
 from tests.models.small_models import facts_of
@@ -37,7 +37,7 @@ def model_for(name, facts, seed=0, **changes):
 
 def asked_of(facts, row, position, extra=0):
     count = int(facts.qualifier_counts()[row]) + extra
-    batch, _ = hide(facts, torch.tensor([row]), torch.tensor([position]), layout_of([(1, count)]))
+    batch, _ = mask(facts, torch.tensor([row]), torch.tensor([position]), layout_of([(1, count)]))
     return batch
 
 

@@ -8,13 +8,13 @@ import math
 import pytest
 import torch
 
-from hynt.comparison.trial import Place, Trial, run_trial
-from hynt.models.contract import ItemStream
+from hynt.comparison.trial import Trial, TrialPlace, run_trial
+from hynt.models.contract import StreamKind
 from hynt.models.registry import MODELS
 from hynt.runs.opening import load_run
 from tests.training.small_graph import small_graph
 
-LEARNING = [name for name, entry in MODELS.items() if entry.item_stream is not ItemStream.NONE]
+LEARNING = [name for name, entry in MODELS.items() if entry.item_stream is not StreamKind.NONE]
 
 
 @pytest.mark.gpu
@@ -34,7 +34,7 @@ def test_a_model_learns_on_a_gpu_and_answers_as_on_a_cpu(name, tmp_path):
             notes.append(text)
 
     trial = Trial(name, f"{name}-small", changes=("schedule.epochs=12", "schedule.period=12", "precision=fp32"))
-    row = run_trial(Place(graph, torch.device("cuda"), compiled=False), trial, tmp_path / "run", Listening())
+    row = run_trial(TrialPlace(graph, torch.device("cuda"), compiled=False), trial, tmp_path / "run", Listening())
     assert notes == []  # no step made the host wait
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     losses = [sum(line["loss"].values()) for line in lines if "loss" in line and line["phase"] == lines[0]["phase"]]

@@ -8,7 +8,7 @@ import torch
 from hynt.config import from_mapping
 from hynt.errors import UsageError
 from hynt.models.checking import ContractError, check_model
-from hynt.models.contract import EVERYWHERE, Model, Number, Part, Position, Question, Task, position_of
+from hynt.models.contract import EVERYWHERE, EncodedQuestion, Model, Part, Position, ScaledNumber, Task, position_of
 from hynt.models.hynt import Hynt, HyntSettings
 from hynt.models.registry import MODELS, build
 from hynt.training.presets import PRESETS
@@ -56,7 +56,7 @@ class DependsOnOrder(Hynt):
 
     def read(self, batch):
         question = super().read(batch)
-        return Question(question.encoded + torch.arange(len(batch)).unsqueeze(1) * 0.01, question.relation)
+        return EncodedQuestion(question.encoded + torch.arange(len(batch)).unsqueeze(1) * 0.01, question.relation)
 
 
 class NotFinite(Hynt):
@@ -71,7 +71,7 @@ class OddShape(Hynt):
 
     def score(self, question, candidates):
         scores = super().score(question, candidates)
-        return scores.unsqueeze(1) if isinstance(candidates, Number) else scores
+        return scores.unsqueeze(1) if isinstance(candidates, ScaledNumber) else scores
 
 
 class ClaimsTooMuch(Hynt):
@@ -102,7 +102,7 @@ def test_a_model_that_peeks_is_caught(monkeypatch):
     from hynt.models import checking
 
     def forgetful(facts, rows, asked, layout):
-        batch, answers = masking.hide(facts, rows, asked, layout)
+        batch, answers = masking.mask(facts, rows, asked, layout)
         return batch.with_tensors(head=facts.head[rows].long()), answers
 
     monkeypatch.setattr(checking, "hide", forgetful)

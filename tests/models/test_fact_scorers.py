@@ -7,10 +7,10 @@ import torch
 
 from hynt.batches.buckets import layout_of
 from hynt.batches.corruption import Corruption
-from hynt.batches.masking import fill, hide
+from hynt.batches.masking import fill, mask
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
-from hynt.models.contract import Entities, Number, Relations, Tokens
+from hynt.models.contract import Entities, Relations, ScaledNumber, Tokens
 from hynt.objectives.negatives import FactScorer, NegativeFacts
 from tests.models.fact_scorers import FACTS, SMALL, asked_of, model_for, scored, substituted, whole, with_qualifiers
 from tests.models.first_steps import trained
@@ -60,7 +60,7 @@ def test_padding_and_filler_reach_neither_scores_nor_statistics(name):
         model = model_for(name, FACTS).train()
         rows = torch.tensor([1, 2, 3] + [4] * filler)
         layout = layout_of([(len(rows), (5 if filler else 3) + extra)])
-        batch, answers = hide(FACTS, rows, torch.zeros_like(rows), layout)
+        batch, answers = mask(FACTS, rows, torch.zeros_like(rows), layout)
         real = torch.arange(len(rows)) < 3
         scores = model.score_facts(fill(batch, answers.entity, answers.relation), real)[:3]
         scores.sum().backward()
@@ -81,12 +81,12 @@ def test_numbers_are_values_that_the_relation_had_in_training(name):
     facts = data.facts
     row = int(torch.nonzero(facts.tail_is_number)[0])
     with torch.no_grad():
-        value = float(model.score(model.read(asked_of(facts, row, 2)), Number()))
+        value = float(model.score(model.read(asked_of(facts, row, 2)), ScaledNumber()))
     met = facts.tail_number[facts.relation == facts.relation[row]]
     assert float((met - value).abs().min()) < 1e-6
     softened, _, _ = trained(name, graph, settings_of(name, numbers="softmax-mean"), 3)
     with torch.no_grad():
-        mean = float(softened.score(softened.read(asked_of(facts, row, 2)), Number()))
+        mean = float(softened.score(softened.read(asked_of(facts, row, 2)), ScaledNumber()))
     assert float(met.min()) < mean < float(met.max())
     assert mean != value
 

@@ -10,9 +10,9 @@ import torch.nn.functional as functional
 
 from hynt.batches.buckets import layout_of
 from hynt.batches.components import Masking
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.evaluation.evaluator import evaluate
-from hynt.models.contract import Entities, Number, Relations, Tokens
+from hynt.models.contract import Entities, Relations, ScaledNumber, Tokens
 from hynt.models.gran import (
     EdgeLayer,
     Edges,
@@ -44,7 +44,7 @@ def model_for(facts, seed=0, **changes):
 
 def ask(facts, row, position):
     count = int(facts.qualifier_counts()[row])
-    batch, _ = hide(facts, torch.tensor([row]), torch.tensor([position]), layout_of([(1, count)]))
+    batch, _ = mask(facts, torch.tensor([row]), torch.tensor([position]), layout_of([(1, count)]))
     return batch
 
 
@@ -200,7 +200,7 @@ def test_the_loss_is_the_mean_over_all_questions():
     for one in chosen[weights > 0].tolist():
         row, position = int(stream.owner[one]), int(stream.position[one])
         count = int(facts.qualifier_counts()[row])
-        batch, answers = hide(facts, torch.tensor([row]), torch.tensor([position]), layout_of([(1, count)]))
+        batch, answers = mask(facts, torch.tensor([row]), torch.tensor([position]), layout_of([(1, count)]))
         relation = position % 2 == 1
         logits = model.score(model.read(batch), Relations() if relation else Tokens())
         entity = int(answers.entity)
@@ -220,13 +220,13 @@ def test_numbers_are_values_that_the_relation_had_in_training():
     facts = data.facts
     row = int(torch.nonzero(facts.tail_is_number)[0])
     question = model.read(ask(facts, row, 2))
-    value = float(model.score(question, Number()))
+    value = float(model.score(question, ScaledNumber()))
     relation = int(facts.relation[row])
     met = facts.tail_number[facts.relation == relation]
     assert min(abs(met - value)) < 1e-6
     mean = Gran(model.sizes, replace(model.settings, numbers="softmax-mean"), model.literals).eval()
     mean.load_state_dict(model.state_dict())
-    softened = float(mean.score(question, Number()).detach())
+    softened = float(mean.score(question, ScaledNumber()).detach())
     assert float(met.min()) <= softened <= float(met.max())
     assert softened != value
 

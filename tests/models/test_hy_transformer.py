@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from hynt.batches.buckets import layout_of
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.evaluation.evaluator import evaluate
 from hynt.models.contract import Entities, Position, Task, Tokens
 from hynt.models.hy_transformer import HyTransformer, HyTransformerSettings
@@ -30,7 +30,7 @@ def model_for(facts, seed=0, **changes):
 
 def ask(facts, row, position, wider=0):
     count = int(facts.qualifier_counts()[row]) + wider
-    batch, _ = hide(facts, torch.tensor([row]), torch.tensor([position]), layout_of([(1, count)]))
+    batch, _ = mask(facts, torch.tensor([row]), torch.tensor([position]), layout_of([(1, count)]))
     return batch
 
 

@@ -7,14 +7,14 @@ import torch
 from torch import nn
 
 from hynt.batches.buckets import layout_of, rows_by_bucket
-from hynt.batches.components import Components
-from hynt.batches.epoch_plan import Step, StepShape
+from hynt.batches.components import AskableComponents
+from hynt.batches.epoch_plan import PackedStep, StepShape
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
-from hynt.batches.masking import hide
-from hynt.models.contract import Entities, Number, Relations, Tokens
+from hynt.batches.masking import mask
+from hynt.models.contract import Entities, Relations, ScaledNumber, Tokens
 from hynt.models.hynt import Hynt, HyntSettings, as_released
-from hynt.models.layers.transformer import Group, Transformer, TransformerLayer
+from hynt.models.layers.transformer import TokenGroup, Transformer, TransformerLayer
 from hynt.objectives.losses import LossSettings, joint_loss, masked_fact_losses
 from tests.models.small_models import FORMS, SMALL, facts_of, small_model
 
@@ -39,14 +39,18 @@ def test_a_layer_equals_torchs_own():
     tokens = torch.randn(5, 3, 16)
     present = torch.tensor([[True, True, True]] * 3 + [[True, False, True], [True, False, False]])
     expected = its(tokens, src_key_padding_mask=~present)
-    found = mine(tokens.flatten(0, 1), [Group(5, 3, present)]).view(5, 3, 16)
+    found = mine(tokens.flatten(0, 1), [TokenGroup(5, 3, present)]).view(5, 3, 16)
     torch.testing.assert_close(found[present], expected[present], rtol=1e-5, atol=1e-5)
 
 
 def test_the_asked_tokens_of_the_last_layer_equal_those_of_a_whole_layer():
     torch.manual_seed(0)
     layer = TransformerLayer(8, 2, 12, 0.0)
-    groups = [Group(3, 1, None), Group(2, 2, torch.tensor([[True, True], [True, False]])), Group(1, 3, None)]
+    groups = [
+        TokenGroup(3, 1, None),
+        TokenGroup(2, 2, torch.tensor([[True, True], [True, False]])),
+        TokenGroup(1, 3, None),
+    ]
     tokens = torch.randn(sum(group.tokens for group in groups), 8)
     asked = torch.tensor([0, 1, 2, 4, 5, 9])
     torch.testing.assert_close(layer(tokens, groups, asked), layer(tokens, groups)[asked])
@@ -56,16 +60,16 @@ def test_a_lone_token_attends_to_itself_as_torch_would():
     torch.manual_seed(0)
     layer = TransformerLayer(8, 2, 12, 0.0)
     tokens = torch.randn(4, 8)
-    alone = layer(tokens, [Group(4, 1, None)])
+    alone = layer(tokens, [TokenGroup(4, 1, None)])
     beside_padding = torch.stack([tokens, torch.randn(4, 8)], 1).flatten(0, 1)
     present = torch.tensor([[True, False]] * 4)
-    torch.testing.assert_close(alone, layer(beside_padding, [Group(4, 2, present)])[::2])
+    torch.testing.assert_close(alone, layer(beside_padding, [TokenGroup(4, 2, present)])[::2])
 
 
 def test_dropout_drops_in_training_only():
     torch.manual_seed(0)
     layer = TransformerLayer(8, 2, 12, 0.5)
-    groups = [Group(40, 1, None), Group(20, 2, None)]
+    groups = [TokenGroup(40, 1, None), TokenGroup(20, 2, None)]
     tokens = torch.randn(80, 8)
     assert not torch.equal(layer(tokens, groups), layer(tokens, groups))
     layer.eval()
@@ -110,7 +114,7 @@ def test_as_released_switches_every_difference():
 def test_context_scale_is_how_large_the_context_starts_and_changes_nothing_else():
     facts = facts_of([0, 1, 2])
     rows = torch.arange(len(facts))
-    batch, _ = hide(facts, rows, torch.zeros_like(rows), layout_of([(1, 0), (1, 1), (1, 2)]))
+    batch, _ = mask(facts, rows, torch.zeros_like(rows), layout_of([(1, 0), (1, 1), (1, 2)]))
     made = []
     for scale in (1.0, 0.1):
         torch.manual_seed(0)
@@ -134,10 +138,10 @@ def test_a_discrete_number_is_the_value_of_the_best_literal_of_its_relation():
     facts = facts_of([0, 1, 2] * 12, literals=True)
     model = small_model(HyntSettings(**SMALL, numbers="discrete"), facts)
     rows = torch.nonzero(facts.tail_is_number & (facts.qualifier_counts() == 0)).squeeze(1)
-    batch, _ = hide(facts, rows, torch.full_like(rows, 2), layout_of([(len(rows), 0)]))
+    batch, _ = mask(facts, rows, torch.full_like(rows, 2), layout_of([(len(rows), 0)]))
     with torch.no_grad():
         question = model.read(batch)
-        found, logits = model.score(question, Number()), model.score(question, Tokens())
+        found, logits = model.score(question, ScaledNumber()), model.score(question, Tokens())
     for row, fact in enumerate(rows.tolist()):
         relation = int(facts.relation[fact])
         options = {}
@@ -151,16 +155,16 @@ def test_a_discrete_number_is_the_value_of_the_best_literal_of_its_relation():
         assert float(found[row]) == options[best]
 
 
-def every_question_at_once(facts: FactTensors) -> Step:
+def every_question_at_once(facts: FactTensors) -> PackedStep:
     """All questions about the facts as one step."""
-    components = Components.of(facts)
+    components = AskableComponents.of(facts)
     found = rows_by_bucket(facts.qualifier_counts()[components.owner()])
     order = torch.cat([rows for _, rows in found])
     layout = layout_of([(len(rows), capacity) for capacity, rows in found])
     asking = [torch.nonzero(components.task[order] == task).squeeze(1) for task in Task]
     indices = torch.cat([components.owner()[order], components.position[order], *asking])
     links, relations, numbers = (len(rows) for rows in asking)
-    return Step(StepShape(layout, (links, relations, numbers)), indices, torch.ones(links + relations + numbers))
+    return PackedStep(StepShape(layout, (links, relations, numbers)), indices, torch.ones(links + relations + numbers))
 
 
 @pytest.mark.parametrize("form", ["paper", "released"])
@@ -174,7 +178,7 @@ def test_a_small_graph_is_learned_by_heart(form):
     optimiser = torch.optim.Adam(model.parameters(), lr=4e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 300)
     step = every_question_at_once(facts)
-    batch, answers = hide(facts, step.rows, step.asked, step.shape.layout)
+    batch, answers = mask(facts, step.rows, step.asked, step.shape.layout)
     for _ in range(300):
         optimiser.zero_grad()
         loss = joint_loss(masked_fact_losses(model, batch, answers, step, 0.0), LossSettings(number_weight=5.0))
@@ -189,14 +193,14 @@ def test_a_small_graph_is_learned_by_heart(form):
         rank = 1 + (scores > scores.gather(1, answer)).sum(1)
         assert float((1 / rank).mean()) == 1.0, task
     rows, _ = step.output(Task.NUMBER)
-    error = (model.score(question.take(rows), Number()) - answers.number[rows]).detach()
+    error = (model.score(question.take(rows), ScaledNumber()) - answers.number[rows]).detach()
     assert float(error.square().mean().sqrt()) < 0.01
 
 
 def test_the_forms_are_all_different():
     facts = facts_of([2] * 10)
     zero = torch.zeros(10, dtype=torch.int64)
-    batch, _ = hide(facts, torch.arange(10), zero + 1, layout_of([(10, 2)]))
+    batch, _ = mask(facts, torch.arange(10), zero + 1, layout_of([(10, 2)]))
     encoded = [small_model(form, facts).read(batch).encoded for form in FORMS if form not in ("tied",)]
     for index, one in enumerate(encoded):
         for other in encoded[index + 1 :]:

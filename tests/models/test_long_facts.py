@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from hynt.batches.buckets import layout_of
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
 from hynt.models.contract import Entities
@@ -41,6 +41,6 @@ def test_long_facts_are_trained_on_and_asked_about(name, own):
         return
     rows = torch.nonzero(data.facts.qualifier_counts() == LONGEST).squeeze(1)
     asked = torch.tensor([0, 2, 6, 2 * LONGEST])
-    batch, _ = hide(data.facts, rows.expand(4), asked, layout_of([(4, LONGEST)]))
+    batch, _ = mask(data.facts, rows.expand(4), asked, layout_of([(4, LONGEST)]))
     with torch.no_grad():
         assert torch.isfinite(model.score(model.read(batch), Entities())).all()

@@ -9,11 +9,11 @@ import torch
 
 from benchmarks.naive_reference import Fact, NaiveHynt, facts_as_lists, naive_loss, naive_steps, padded_batch
 from hynt.batches.buckets import layout_of, rows_by_bucket
-from hynt.batches.components import Components
-from hynt.batches.epoch_plan import Step, StepShape
+from hynt.batches.components import AskableComponents
+from hynt.batches.epoch_plan import PackedStep, StepShape
 from hynt.batches.masked_batch import Task
-from hynt.batches.masking import hide
-from hynt.models.contract import Entities, Number, Relations
+from hynt.batches.masking import mask
+from hynt.models.contract import Entities, Relations, ScaledNumber
 from hynt.objectives.losses import LossSettings, joint_loss, masked_fact_losses
 from tests.models.small_models import FORMS, facts_of, small_model
 
@@ -39,11 +39,11 @@ def test_scores_loss_and_gradients_agree(longest):
     naive.take_weights(ours)
     ours.train()
     naive.train()
-    asked, task = Components.of(facts).drawn(torch.rand(len(facts), dtype=torch.float64))
+    asked, task = AskableComponents.of(facts).drawn(torch.rand(len(facts), dtype=torch.float64))
     groups = rows_by_bucket(facts.qualifier_counts())
     rows = torch.cat([chosen for _, chosen in groups])
     layout = layout_of((len(chosen), capacity) for capacity, chosen in groups)
-    batch, answers = hide(facts, rows, asked[rows], layout)
+    batch, answers = mask(facts, rows, asked[rows], layout)
     lists = facts_as_lists(facts)
     padded = padded_batch([lists[i] for i in rows.tolist()], facts.sizes, longest, Given(asked[rows].tolist()))
     assert padded.task.tolist() == task[rows].tolist()
@@ -58,12 +58,12 @@ def test_scores_loss_and_gradients_agree(longest):
         )
     chosen = torch.nonzero(padded.task == Task.NUMBER).squeeze(1)
     number = scores[2][(*place, padded.answer_relation)][chosen]
-    torch.testing.assert_close(number, ours.score(question.take(chosen), Number()), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(number, ours.score(question.take(chosen), ScaledNumber()), rtol=1e-4, atol=1e-5)
 
     by_task = [torch.nonzero(padded.task == kind).squeeze(1) for kind in Task]
     shape = StepShape(layout, tuple(len(one) for one in by_task))
     indices = torch.cat([rows, asked[rows], *by_task])
-    step = Step(shape, indices, torch.ones(len(rows)))
+    step = PackedStep(shape, indices, torch.ones(len(rows)))
     loss = joint_loss(masked_fact_losses(ours, batch, answers, step, 0.3), LossSettings(smoothing=0.3))
     plain = naive_loss(naive, padded, 0.3)
     torch.testing.assert_close(plain, loss, rtol=1e-5, atol=1e-6)

@@ -9,7 +9,7 @@ import torch
 
 from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
@@ -35,7 +35,7 @@ def model_for(facts, seed=0, noise=0.3, **changes):
 
 def ask(facts, row, position):
     count = int(facts.qualifier_counts()[row])
-    batch, _ = hide(facts, torch.tensor([row]), torch.tensor([position]), layout_of([(1, count)]))
+    batch, _ = mask(facts, torch.tensor([row]), torch.tensor([position]), layout_of([(1, count)]))
     return batch
 
 

@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import HEAD, TAIL
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.question_groups import without_qualifiers
 from hynt.formats.from_python import graph_from_facts
-from hynt.models.contract import Candidates, Entities, Number
+from hynt.models.contract import Candidates, Entities, ScaledNumber
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.optimisation import Optimisation
@@ -46,7 +46,7 @@ def ask(model: nn.Module, facts: FactTensors, position: int, candidates: Candida
     """What the model says of the head or the tail of every fact; numbers where the tails are."""
     layout = layout_of([(len(facts), 0)])
     rows = torch.arange(len(facts))
-    batch, _ = hide(without_qualifiers(facts), rows, torch.full_like(rows, position), layout)
+    batch, _ = mask(without_qualifiers(facts), rows, torch.full_like(rows, position), layout)
     with torch.no_grad():
         return model.score(model.read(batch), Entities() if candidates is None else candidates)
 
@@ -60,7 +60,7 @@ def tails(model: nn.Module, facts: FactTensors) -> Tensor:
 
 
 def numbers(model: nn.Module, facts: FactTensors) -> Tensor:
-    return ask(model, facts, TAIL, Number())
+    return ask(model, facts, TAIL, ScaledNumber())
 
 
 def only(facts: FactTensors, *, numeric: bool) -> FactTensors:

@@ -13,7 +13,7 @@ from hynt.batches.fact_tensors import FactTensors, distinct_literals
 from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.question_groups import Grouping, QuestionGroups
 from hynt.formats.from_python import graph_from_facts
-from hynt.models.contract import Entities, Question
+from hynt.models.contract import EncodedQuestion, Entities
 from hynt.objectives.grouped_questions import GroupedQuestions
 from hynt.objectives.losses import TrueAnswers, binary_loss, true_answers
 from tests.models.small_models import facts_of
@@ -61,7 +61,7 @@ def test_groups_are_those_a_dictionary_makes(grouping, literals):
     last = graph.vocabulary.entity_count + groups.facts.sizes.literals
     assert int(groups.answers.min()) >= 0
     assert int(groups.answers.max()) < last
-    # The fact that stands for a question holds one of its answers where the hole is.
+    # The fact that stands for a question holds one of its answers where the blank is.
     slots = {0: groups.facts.head, 2: groups.facts.tail_entity}
     for row, position, start, end in zip(
         groups.row.tolist(),
@@ -72,7 +72,7 @@ def test_groups_are_those_a_dictionary_makes(grouping, literals):
     ):
         if position in slots:
             own = int(slots[position][row])
-            own -= own > groups.facts.sizes.hidden_entity
+            own -= own > groups.facts.sizes.mask_entity
             assert own in groups.answers[start:end].tolist()
 
 
@@ -121,7 +121,7 @@ class Plain(nn.Module):
         self.table = nn.Parameter(torch.randn(sizes.relations + 1, sizes.entities) * 0.1)
 
     def read(self, batch):
-        return Question(self.table[batch.relation], batch.relation)
+        return EncodedQuestion(self.table[batch.relation], batch.relation)
 
     def score(self, question, candidates):
         assert isinstance(candidates, Entities)

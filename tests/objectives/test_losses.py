@@ -6,11 +6,11 @@ import pytest
 import torch
 import torch.nn.functional as functional
 
-from hynt.batches.buckets import places
-from hynt.batches.epoch_plan import EpochPlanner, Step
+from hynt.batches.buckets import layout_index
+from hynt.batches.epoch_plan import EpochPlanner, PackedStep
 from hynt.batches.masked_batch import Task
-from hynt.batches.masking import hide
-from hynt.models.contract import Entities, Number, Relations, Tokens
+from hynt.batches.masking import mask
+from hynt.models.contract import Entities, Relations, ScaledNumber, Tokens
 from hynt.models.hynt import Hynt, HyntSettings
 from hynt.objectives.losses import (
     LossPart,
@@ -57,22 +57,22 @@ def one_step(literals: bool = False, **more):
     return facts, model, step
 
 
-def losses(facts, model: Hynt, step: Step) -> dict[Task, LossPart]:
-    batch, answers = hide(facts, step.rows, step.asked, step.shape.layout)
+def losses(facts, model: Hynt, step: PackedStep) -> dict[Task, LossPart]:
+    batch, answers = mask(facts, step.rows, step.asked, step.shape.layout)
     return masked_fact_losses(model, batch, answers, step, smoothing=0.2)
 
 
 def test_each_part_is_the_mean_over_its_own_questions():
     facts, model, step = one_step()
     parts = losses(facts, model, step)
-    batch, answers = hide(facts, step.rows, step.asked, step.shape.layout)
+    batch, answers = mask(facts, step.rows, step.asked, step.shape.layout)
     question = model.read(batch)
     for task, part in parts.items():
         rows, weights = step.output(task)
         rows = rows[weights > 0]
         asked = question.take(rows)
         if task is Task.NUMBER:
-            expected = functional.mse_loss(model.score(asked, Number()), answers.number[rows])
+            expected = functional.mse_loss(model.score(asked, ScaledNumber()), answers.number[rows])
         else:
             kind, truth = (Entities(), answers.entity) if task is Task.LINK else (Relations(), answers.relation)
             expected = functional.cross_entropy(model.score(asked, kind), truth[rows], label_smoothing=0.2)
@@ -106,7 +106,7 @@ def test_the_weights_of_the_parts_and_of_other_processes():
 def test_discrete_numbers_are_learned_by_cross_entropy_over_entities_and_literals():
     facts, model, step = one_step(literals=True, numbers="discrete")
     parts = losses(facts, model, step)
-    batch, answers = hide(facts, step.rows, step.asked, step.shape.layout)
+    batch, answers = mask(facts, step.rows, step.asked, step.shape.layout)
     rows, weights = step.output(Task.NUMBER)
     rows = rows[weights > 0]
     logits = model.score(model.read(batch).take(rows), Tokens())
@@ -118,11 +118,11 @@ def test_discrete_numbers_are_learned_by_cross_entropy_over_entities_and_literal
 def test_hiding_and_the_whole_loss_compile_into_one_graph():
     """No graph break, no look at a value: what a captured step needs. Held without a compiler for machine code."""
     facts, model, step = one_step()
-    at = places(step.shape.layout, facts.device)
+    at = layout_index(step.shape.layout, facts.device)
 
     def loss(indices, weights):
-        here = Step(step.shape, indices, weights)
-        batch, answers = hide(facts, here.rows, here.asked, here.shape.layout, at)
+        here = PackedStep(step.shape, indices, weights)
+        batch, answers = mask(facts, here.rows, here.asked, here.shape.layout, at)
         return joint_loss(masked_fact_losses(model, batch, answers, here, 0.2), LossSettings())
 
     compiled = torch.compile(loss, fullgraph=True, dynamic=False, backend="aot_eager")

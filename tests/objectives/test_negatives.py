@@ -11,7 +11,7 @@ import torch.nn.functional as functional
 from torch import nn
 
 from hynt.batches.corruption import Corruption
-from hynt.batches.masking import fill, hide
+from hynt.batches.masking import fill, mask
 from hynt.models.example_facts import example_facts
 from hynt.objectives.negatives import FactScorer, NegativeFacts, logistic_loss, softmax_loss
 
@@ -48,7 +48,7 @@ def test_every_fact_comes_once_with_its_negatives(negatives):
         for size, _ in shape.layout.segments:
             facts = slice(start, start + size)
             met += rows[facts][weights[facts] > 0].tolist()
-            plain, answers = hide(FACTS, rows, asked, shape.doubled())
+            plain, answers = mask(FACTS, rows, asked, shape.doubled())
             whole = fill(plain, answers.entity, answers.relation)
             assert torch.equal(batch.head[facts], whole.head[facts])
             assert torch.equal(batch.tail_entity[facts], whole.tail_entity[facts])

@@ -8,9 +8,9 @@ import math
 import pytest
 import torch
 
-from hynt.batches.components import Components
+from hynt.batches.components import AskableComponents
 from hynt.batches.masked_batch import Task
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.errors import UsageError
 from hynt.objectives import sampled_softmax
 from hynt.objectives.losses import LossSettings, smoothed_cross_entropy
@@ -183,13 +183,13 @@ def prepared(**losses):
 
 def test_shares_of_answers_are_those_of_many_epochs():
     stream, _, data = prepared()
-    shares = answer_shares(data.facts, Components.of(data.facts))
+    shares = answer_shares(data.facts, AskableComponents.of(data.facts))
     count = torch.zeros_like(shares)
     for epoch in range(300):
         plan = stream.epoch(0, epoch)
         for index in range(len(plan)):
             step = plan.plan.step(index)
-            _, answers = hide(data.facts, step.rows, step.asked, step.shape.layout)
+            _, answers = mask(data.facts, step.rows, step.asked, step.shape.layout)
             rows, weights = step.output(Task.LINK)
             count.index_add_(0, answers.entity[rows][weights > 0], torch.ones(int(weights.sum())).double())
     assert shares.sum() == pytest.approx(1)

@@ -63,17 +63,17 @@ def component(fact: PlainFact, position: int) -> int | float:
     return fact[3][(position - 3) // 2][(position - 3) % 2]
 
 
-def with_hole(fact: PlainFact, position: int):
+def with_blank(fact: PlainFact, position: int):
     """The question that hides a position, as something that compares: qualifiers sorted, kinds kept, -0.0 as 0.0."""
 
     def shown(value):
         return ("number", value + 0.0) if isinstance(value, float) else ("id", float(value))
 
-    hole = ("hole", 0.0)
+    blank = ("hole", 0.0)
     triplet = [shown(part) for part in fact[:3]]
     pairs = [[shown(relation), shown(value)] for relation, value in fact[3]]
     if position < 3:
-        triplet[position] = hole
+        triplet[position] = blank
     else:
-        pairs[(position - 3) // 2][(position - 3) % 2] = hole
+        pairs[(position - 3) // 2][(position - 3) % 2] = blank
     return tuple(triplet), tuple(sorted(tuple(pair) for pair in pairs))

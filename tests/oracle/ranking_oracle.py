@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from tests.oracle.plain_facts import PlainFact, component, with_hole
+from tests.oracle.plain_facts import PlainFact, component, with_blank
 
 
 def known_answers(
     splits: Mapping[str, Sequence[PlainFact]], fact: PlainFact, position: int
 ) -> dict[int | float, set[str]]:
     """Every answer that some fact of some split gives to the question, with the splits that give it."""
-    question = with_hole(fact, position)
+    question = with_blank(fact, position)
     found: dict[int | float, set[str]] = {}
     for name, facts in splits.items():
         for other in facts:
             for place in range(3 + 2 * len(other[3])):
-                if with_hole(other, place) == question:
+                if with_blank(other, place) == question:
                     answer = component(other, place)
                     found.setdefault(answer + 0.0 if isinstance(answer, float) else answer, set()).add(name)
     return found

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from hynt.batches.buckets import layout_of, rows_by_bucket
-from hynt.batches.components import Components
+from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
-from hynt.batches.masking import hide
-from hynt.models.contract import Entities, Number, Relations
+from hynt.batches.masking import mask
+from hynt.models.contract import Entities, Relations, ScaledNumber
 from tests.models.small_models import FORMS, facts_of, small_model
 from tests.oracle.hynt_oracle import Component, HyntOracle
 
@@ -40,19 +40,19 @@ def test_the_model_matches_the_oracle_in_every_position_with_any_number_of_quali
     facts = facts_of(LENGTHS, seed=4)
     model = small_model(form, facts)
     oracle = HyntOracle(model)
-    components = Components.of(facts)
+    components = AskableComponents.of(facts)
     counts = facts.qualifier_counts()[components.owner()]
     found = rows_by_bucket(counts)
     order = torch.cat([rows for _, rows in found])
     layout = layout_of([(len(rows), capacity) for capacity, rows in found])
     owner, asked = components.owner()[order], components.position[order]
-    batch, answers = hide(facts, owner, asked, layout)
+    batch, answers = mask(facts, owner, asked, layout)
     with torch.no_grad():
         question = model.read(batch)
         scores = {
             Task.LINK: model.score(question, Entities()),
             Task.RELATION: model.score(question, Relations()),
-            Task.NUMBER: model.score(question, Number()),
+            Task.NUMBER: model.score(question, ScaledNumber()),
         }
     seen = set()
     for row in range(len(batch)):

@@ -9,7 +9,7 @@ import pytest
 from hynt.graph.entity_facts import facts_of
 from hynt.graph.fact import Number, fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.reporting.neighbourhood import PICTURED_FACTS, Box, Layout, draw_neighbourhood, laid_out
+from hynt.reporting.neighbourhood import PICTURED_FACTS, Box, NeighbourhoodLayout, draw_neighbourhood, laid_out
 from tests.graph.small_graphs import assembled
 
 
@@ -26,7 +26,7 @@ def neighbourhood(count: int) -> KnowledgeGraph:
     return assembled({"train": facts})
 
 
-def boxes(layout: Layout) -> list[Box]:
+def boxes(layout: NeighbourhoodLayout) -> list[Box]:
     nodes = [row.node for row in layout.rows]
     hanging = [item.node for row in layout.rows for item in row.hanging if item.node is not None]
     return [layout.centre, *nodes, *hanging]

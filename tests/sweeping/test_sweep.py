@@ -21,7 +21,7 @@ from hynt.runs.progress import Interrupted
 from hynt.sweeping.space import load_space, space_from
 from hynt.sweeping.study import counting, opened, settled, standing
 from hynt.sweeping.sweep import blind_copy, prepare, report, sweep
-from hynt.training.resolve_settings import Wishes, settings_for
+from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from tests.conftest import ROOT
 from tests.sweeping.conftest import Heard, make_plan
 from tests.training.small_graph import small_graph, tiny_settings
@@ -42,7 +42,7 @@ def test_the_best_trial_becomes_a_preset(people, tmp_path):
     assert result["best"]["value"] == values[best] == max(value for _, value in heard.values[best])
     assert result["best"]["settings"] == heard.began[best]
     graph = load_graph(people)
-    settings = settings_for(Wishes("hynt", result["preset"]), graph, on_gpu=False)
+    settings = resolve_settings(SettingsRequest("hynt", result["preset"]), graph, on_gpu=False)
     base = from_mapping(settings_class_for("hynt"), plan.base)
     assert settings == with_overrides(base, plan.space.changes(heard.began[best]))
     assert settings.model.context_heads == settings.model.prediction_heads

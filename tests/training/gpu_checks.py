@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import torch
 
-from hynt.distributed.worker_group import joined
+from hynt.distributed.worker_group import join_job
 from hynt.evaluation.evaluator import evaluate
 from hynt.interruption import Stopper
 from hynt.runs.opening import load_run, new_model
@@ -239,9 +239,9 @@ def a_job_of_one_process_trains_over_nccl() -> None:
         plain = train(start(graph, chosen, Path(folder) / "plain", GPU), GPU)
         os.environ.update(place)
         try:
-            with joined(GPU) as team:
+            with join_job(GPU) as workers:
                 run = start(graph, chosen, Path(folder) / "team", GPU)
-                shared = train(run, GPU, Silence(), team.stopper, clock=team.clock, team=team)
+                shared = train(run, GPU, Silence(), workers.stopper, clock=workers.clock, workers=workers)
         finally:
             for name in place:
                 del os.environ[name]

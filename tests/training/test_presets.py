@@ -12,7 +12,7 @@ from hynt.models.registry import MODELS
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.settings import differences
 from hynt.training.presets import PRESETS, defaults_for
-from hynt.training.resolve_settings import Wishes, resumed_settings, settings_for
+from hynt.training.resolve_settings import SettingsRequest, resolve_settings, resumed_settings
 from tests.training.small_graph import small_graph, tiny_settings
 
 # name: rate, epochs, context layers, prediction layers, heads, feed-forward, dropout, smoothing, batch, period
@@ -133,35 +133,37 @@ def test_a_sparse_graph_is_held_back_more():
 
 
 def test_spread_tables_and_the_settings_for_small_graphs_go_together():
-    spread = settings_for(Wishes(changes=["tables=spread"]), small_graph(), on_gpu=False)
+    spread = resolve_settings(SettingsRequest(changes=["tables=spread"]), small_graph(), on_gpu=False)
     assert not spread.model.tied_output
-    said = Wishes(changes=["tables=spread", "model.tied_output=true"])
-    assert settings_for(said, small_graph(), on_gpu=False).model.tied_output
+    said = SettingsRequest(changes=["tables=spread", "model.tied_output=true"])
+    assert resolve_settings(said, small_graph(), on_gpu=False).model.tied_output
 
 
 def test_wishes_come_last_and_a_short_schedule_has_a_short_cycle():
-    wishes = Wishes(preset="wd50k-link", epochs=20, seed=5, changes=["model.dropout=0.3", "seed=6"])
-    settings = settings_for(wishes, small_graph(), on_gpu=True)
+    request = SettingsRequest(preset="wd50k-link", epochs=20, seed=5, changes=["model.dropout=0.3", "seed=6"])
+    settings = resolve_settings(request, small_graph(), on_gpu=True)
     assert (settings.schedule.epochs, settings.schedule.period) == (20, 20)
     assert (settings.seed, settings.model.dropout, settings.losses.smoothing) == (6, 0.3, 0.7)
 
 
 def test_other_models_do_not_get_hynts_own_settings():
-    plain = settings_for(Wishes(model="frequency"), small_graph(), on_gpu=False)
+    plain = resolve_settings(SettingsRequest(model="frequency"), small_graph(), on_gpu=False)
     assert (plain.model_name, plain.optimiser.clip, plain.optimiser.learning_rate) == ("frequency", None, 1e-2)
     with pytest.raises(UsageError, match=r"model\.dimension: unknown setting"):
-        settings_for(Wishes(model="frequency", preset="world"), small_graph(), on_gpu=False)
+        resolve_settings(SettingsRequest(model="frequency", preset="world"), small_graph(), on_gpu=False)
 
 
 @pytest.mark.parametrize("model", [name for name in MODELS if f"{name}-paper" in PRESETS])
 def test_a_baseline_without_a_preset_is_the_papers(model):
-    found = settings_for(Wishes(model), small_graph(), on_gpu=False)
-    assert found == settings_for(Wishes(model, f"{model}-paper"), small_graph(), on_gpu=False)
+    found = resolve_settings(SettingsRequest(model), small_graph(), on_gpu=False)
+    assert found == resolve_settings(SettingsRequest(model, f"{model}-paper"), small_graph(), on_gpu=False)
 
 
 def test_resuming_takes_the_settings_as_they_were():
     before = tiny_settings()
-    assert differences(before, resumed_settings(Wishes(), before, small_graph(), on_gpu=False)) == []
-    changed = resumed_settings(Wishes(seed=2, changes=["optimiser.clip=none"]), before, small_graph(), on_gpu=False)
+    assert differences(before, resumed_settings(SettingsRequest(), before, small_graph(), on_gpu=False)) == []
+    changed = resumed_settings(
+        SettingsRequest(seed=2, changes=["optimiser.clip=none"]), before, small_graph(), on_gpu=False
+    )
     assert differences(before, changed) == ["optimiser.clip: 1.0 → none", "seed: 0 → 2"]
-    assert differences(before, resumed_settings(Wishes(preset="world"), before, small_graph(), on_gpu=False))
+    assert differences(before, resumed_settings(SettingsRequest(preset="world"), before, small_graph(), on_gpu=False))

@@ -9,7 +9,7 @@ import torch
 
 from hynt.errors import UsageError
 from hynt.interruption import Stopper
-from hynt.runs.progress import Interrupted, NotFinite, Progress
+from hynt.runs.progress import Interrupted, NotFinite, TrainingState
 from hynt.runs.settings import Optimiser, Saving, Schedule, TrainingSettings, Validation
 from hynt.training.trainer import chosen_metric
 from tests.training.toy import Line, Notebook, Points, settings, trainer
@@ -18,7 +18,7 @@ from tests.training.toy import Line, Notebook, Points, settings, trainer
 def trained(chosen=None, **options):
     model = Line()
     notebook = Notebook(model)
-    end = trainer(model, Points(), notebook, chosen or settings(), **options).train(Progress())
+    end = trainer(model, Points(), notebook, chosen or settings(), **options).train(TrainingState())
     return model, notebook, end
 
 
@@ -44,7 +44,7 @@ def test_same_seed_same_weights_and_another_seed_others():
 
 def test_each_epoch_is_made_once_and_in_order():
     model, stream = Line(), Points()
-    trainer(model, stream, Notebook(model), settings()).train(Progress())
+    trainer(model, stream, Notebook(model), settings()).train(TrainingState())
     assert stream.made == list(range(6))
 
 
@@ -73,7 +73,7 @@ def test_going_on_from_any_step_gives_the_same_weights(at):
 
     first.runner_for = counting
     with pytest.raises(Interrupted) as stopped:
-        first.train(Progress())
+        first.train(TrainingState())
     assert "saved" in str(stopped.value)
     progress, weights, state, _ = notebook.saves[-1]
     assert len(set(steps)) == at + 1
@@ -86,7 +86,7 @@ def test_going_on_from_any_step_gives_the_same_weights(at):
         for name, value in optimisation.tensors().items():
             value.copy_(state[name])
 
-    again = Progress.from_mapping(progress.to_mapping(), "here")
+    again = TrainingState.from_mapping(progress.to_mapping(), "here")
     assert again == progress
     second = trainer(fresh, Points(), later, settings(), validate=lambda: {"toy": {"all": {"score": 1.0}}})
     end = second.train(again, restore)
@@ -147,7 +147,7 @@ def test_loss_that_is_not_finite_stops_at_once_and_moves_no_weight():
     with pytest.raises(
         NotFinite, match=r"no longer a finite number in epoch 4, near step 3.*lower optimiser.learning_rate"
     ):
-        loop.train(Progress())
+        loop.train(TrainingState())
     assert all(torch.isfinite(value).all() for value in model.state_dict().values())
     assert notebook.saves[-1][0].epoch == 2
 
@@ -161,7 +161,7 @@ def test_checkpoints_come_by_the_clock_too():
 
     model = Line()
     notebook = Notebook(model)
-    trainer(model, Points(), notebook, settings(saving=Saving(minutes=0.05)), clock=clock).train(Progress())
+    trainer(model, Points(), notebook, settings(saving=Saving(minutes=0.05)), clock=clock).train(TrainingState())
     assert len(notebook.saves) > 3
     assert any(progress.step for progress, *_ in notebook.saves)
     seconds = [progress.seconds for progress, *_ in notebook.saves]
@@ -226,7 +226,7 @@ def test_an_epoch_may_be_cut_short_and_says_how_many_questions_it_had():
 def test_an_epoch_begun_in_another_sitting_counts_what_was_run_in_this_one():
     model = Line()
     notebook = Notebook(model)
-    trainer(model, Points(), notebook, settings(epochs=2), clock=Ticking()).train(Progress(step=3))
+    trainer(model, Points(), notebook, settings(epochs=2), clock=Ticking()).train(TrainingState(step=3))
     assert [record.items for record in notebook.epochs] == [7, 18]  # two steps of five, by their share
     assert [record.time_left for record in notebook.epochs] == [None, None]
 
@@ -247,7 +247,7 @@ def test_a_run_that_was_out_of_time_is_not_trained_further():
     chosen = settings(epochs=1000, schedule=Schedule(epochs=1000, period=2, seconds=50.0))
     model = Line()
     notebook = Notebook(model)
-    trainer(model, Points(), notebook, chosen, clock=Ticking()).train(Progress())
+    trainer(model, Points(), notebook, chosen, clock=Ticking()).train(TrainingState())
     saved = notebook.saves[-1][0]
     before = len(notebook.epochs)
     end = trainer(model, Points(), notebook, chosen, clock=Ticking()).train(saved)

@@ -10,7 +10,7 @@ from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
-from hynt.training.resolve_settings import Wishes, settings_for
+from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.validating import SampledEvaluator, check_metric, validation_for
 from tests.training.small_graph import small_graph, tiny_settings
 
@@ -59,14 +59,14 @@ LINKS, NUMBERS = ("a", "likes", "b"), ("a", "height", 1.5)
     ],
 )
 def test_a_run_is_judged_by_what_its_graph_asks_and_its_model_answers(model, valid, metric):
-    assert settings_for(Wishes(model), _graph(*valid), on_gpu=False).validation.metric == metric
+    assert resolve_settings(SettingsRequest(model), _graph(*valid), on_gpu=False).validation.metric == metric
 
 
 def test_what_a_person_or_a_preset_says_stays():
-    said = Wishes(changes=["validation.metric=relation.all.mrr"])
-    assert settings_for(said, _graph(NUMBERS), on_gpu=False).validation.metric == "relation.all.mrr"
-    preset = Wishes(preset="hn-yg-relation")
-    assert settings_for(preset, _graph(NUMBERS), on_gpu=False).validation.metric == "relation.all.mrr"
+    said = SettingsRequest(changes=["validation.metric=relation.all.mrr"])
+    assert resolve_settings(said, _graph(NUMBERS), on_gpu=False).validation.metric == "relation.all.mrr"
+    preset = SettingsRequest(preset="hn-yg-relation")
+    assert resolve_settings(preset, _graph(NUMBERS), on_gpu=False).validation.metric == "relation.all.mrr"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_what_a_person_or_a_preset_says_stays():
 )
 def test_a_metric_that_no_question_gives_is_refused_before_training(model, metric, valid, words):
     graph = _graph(*valid)
-    settings = settings_for(Wishes(model, changes=[f"validation.metric={metric}"]), graph, on_gpu=False)
+    settings = resolve_settings(SettingsRequest(model, changes=[f"validation.metric={metric}"]), graph, on_gpu=False)
     with pytest.raises(UsageError) as told:
         check_metric(settings, graph)
     assert str(told.value) == words

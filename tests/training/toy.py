@@ -9,7 +9,7 @@ from torch import nn
 
 from hynt.interruption import Stopper
 from hynt.objectives.streams import Loss, Phase, StepItems, trainable
-from hynt.runs.progress import EpochRecord, Progress, ValidationRecord
+from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord
 from hynt.runs.settings import Optimiser, Saving, Schedule, TrainingSettings, Validation
 from hynt.training.optimisation import Optimisation
 from hynt.training.step import EagerStep
@@ -82,7 +82,7 @@ class Notebook:
         self.model = model
         self.epochs: list[EpochRecord] = []
         self.validations: list[ValidationRecord] = []
-        self.saves: list[tuple[Progress, dict[str, Any], dict[str, Any], bool]] = []
+        self.saves: list[tuple[TrainingState, dict[str, Any], dict[str, Any], bool]] = []
 
     def epoch_done(self, record: EpochRecord) -> None:
         self.epochs.append(record)
@@ -90,7 +90,7 @@ class Notebook:
     def validated(self, record: ValidationRecord) -> None:
         self.validations.append(record)
 
-    def save(self, progress: Progress, optimisation: Optimisation, *, best: bool) -> None:
+    def save(self, progress: TrainingState, optimisation: Optimisation, *, best: bool) -> None:
         weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
         state = {name: value.clone() for name, value in optimisation.tensors().items()}
         self.saves.append((progress, weights, state, best))

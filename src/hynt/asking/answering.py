@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hynt.asking.candidate_masks import AllowedAnswers
+from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.columns import AskedFacts, NumberColumns, RankedColumns, RankedParts, splits_of
 from hynt.calibration.calibration import Calibration
 from hynt.graph.arrays import Floats, Ids
@@ -23,7 +23,7 @@ from hynt.runs.scoring import ReadTile, read_tiles, with_stored_literals
 
 
 @dataclass(frozen=True, eq=False)
-class Answering:
+class QuestionBatch:
     """Some questions to one run; all of them at places that the model answers."""
 
     loaded: LoadedRun
@@ -32,7 +32,7 @@ class Answering:
     known: KnownAnswers
     asked: AskedFacts
 
-    def ranked(self, allowed: AllowedAnswers, top: int) -> RankedColumns:
+    def ranked(self, allowed: CandidateMasks, top: int) -> RankedColumns:
         """The best `top` candidates of each question for an entity or a relation."""
         count = len(self.asked)
         found = RankedParts(np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.bool_))
@@ -68,8 +68,8 @@ class Answering:
 
     # ------------------------------------------------------------------ how
 
-    def _rank(self, chosen: Ids, kind: int, allowed: AllowedAnswers, top: int, found: RankedParts) -> None:
-        sharpness, index = self.calibration.sharpness(task_of(kind)), self.known.of_kind(kind)
+    def _rank(self, chosen: Ids, kind: int, allowed: CandidateMasks, top: int, found: RankedParts) -> None:
+        inverse_temperature, index = self.calibration.inverse_temperature(task_of(kind)), self.known.of_kind(kind)
         rows, position = self.asked.rows[chosen], self.asked.position[chosen]
         start, size = index.spans(self._keys(rows, position))
 
@@ -96,9 +96,9 @@ class Answering:
 
         def work(tile: ReadTile) -> None:
             chunks = tile.entity_chunks() if kind == ENTITY_KIND else tile.relation_chunks()
-            best, real = best_candidates(chunks, may(tile.repeated), sharpness, top), len(tile.which)
+            best, real = best_candidates(chunks, may(tile.repeated), inverse_temperature, top), len(tile.which)
             score = best.score[:real].double()
-            probability = torch.exp(score * sharpness - best.total[:real, None]).cpu().numpy()
+            probability = torch.exp(score * inverse_temperature - best.total[:real, None]).cpu().numpy()
             shown = score.cpu().numpy()
             kept = np.isfinite(shown)
             owner = np.repeat(tile.which, kept.sum(axis=1))
@@ -111,13 +111,13 @@ class Answering:
         splits = splits_of(index, start[owner], size[owner], candidate)
         found.add(chosen[owner], candidate, probability, score, splits)
 
-    def _rank_tried(self, chosen: Ids, allowed: AllowedAnswers, top: int, found: RankedParts) -> None:
+    def _rank_tried(self, chosen: Ids, allowed: CandidateMasks, top: int, found: RankedParts) -> None:
         rows = self.asked.rows_of(chosen)
         owner = self.asked.owners()[rows]
         position = self.asked.position[owner]
-        relation = self.asked.relation_in_hole(rows, position)
+        relation = self.asked.relation_in_blank(rows, position)
         judged = JudgedRelations.empty(relation)
-        self._read(rows, position, judged.judging(self.calibration.sharpness(task_of(RELATION_KIND))))
+        self._read(rows, position, judged.judging(self.calibration.inverse_temperature(task_of(RELATION_KIND))))
         index = self.known.relations
         splits = splits_of(index, *index.spans(self._keys(rows, position)), relation)
         may = allowed.holds(owner, relation) & ~(allowed.only_unknown[owner] & (splits > 0))
@@ -163,40 +163,46 @@ _AT_ONCE = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
-class Best:
+class BestCandidates:
     """Of `rows` questions."""
 
     candidate: Tensor  # (rows, k) int64 best first; of equal ones the one with the smaller id first
     score: Tensor  # (rows, k) float32; −∞ where fewer than k candidates were allowed
-    total: Tensor  # (rows,) float64 logarithm of the sum of exp(score · sharpness) over the allowed candidates
+    total: (
+        Tensor  # (rows,) float64 logarithm of the sum of exp(score · inverse_temperature) over the allowed candidates
+    )
     count: Tensor  # (rows,) int64 how many were allowed
     is_finite: Tensor  # (rows,) bool whether every score was a finite number, allowed or not
 
 
-def best_candidates(chunks: Iterable[tuple[int, Tensor]], allowed: Allowed, sharpness: float, top: int) -> Best:
+def best_candidates(
+    chunks: Iterable[tuple[int, Tensor]], allowed: Allowed, inverse_temperature: float, top: int
+) -> BestCandidates:
     """From (first, scores) chunks, (rows, width) float32 scores of the candidates first … first + width − 1."""
-    best: Best | None = None
+    best: BestCandidates | None = None
     for start, whole in chunks:
         width = max(1, _AT_ONCE // max(1, whole.shape[0]))
         for first in range(0, whole.shape[1], width):
             scores = whole[:, first : first + width]
             place = start + first
-            found = _of_chunk(scores, place, allowed(place, place + scores.shape[1]), sharpness, top)
+            found = _of_chunk(scores, place, allowed(place, place + scores.shape[1]), inverse_temperature, top)
             best = found if best is None else _merged(best, found, top)
     assert best is not None  # a graph has an entity and a relation
     return best
 
 
-def _of_chunk(scores: Tensor, first: int, allowed: Tensor | None, sharpness: float, top: int) -> Best:
+def _of_chunk(
+    scores: Tensor, first: int, allowed: Tensor | None, inverse_temperature: float, top: int
+) -> BestCandidates:
     lowest, highest = torch.aminmax(scores, dim=1)  # both are NaN where any score is
     is_finite = torch.isfinite(lowest) & torch.isfinite(highest)
     count = torch.full_like(lowest, scores.shape[1], dtype=torch.int64)
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -torch.inf)
         count = torch.count_nonzero(allowed, dim=1)
-    total = torch.logsumexp(scores.double() * sharpness, dim=1)
+    total = torch.logsumexp(scores.double() * inverse_temperature, dim=1)
     place, value = _first(scores, min(top, scores.shape[1]))
-    return Best(place + first, value, total, count, is_finite)
+    return BestCandidates(place + first, value, total, count, is_finite)
 
 
 def _first(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
@@ -221,9 +227,9 @@ def _in_order(place: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     return place.gather(1, order), value
 
 
-def _merged(one: Best, other: Best, top: int) -> Best:
+def _merged(one: BestCandidates, other: BestCandidates, top: int) -> BestCandidates:
     place, value = _in_order(torch.cat([one.candidate, other.candidate], 1), torch.cat([one.score, other.score], 1))
-    return Best(
+    return BestCandidates(
         place[:, :top],
         value[:, :top],
         torch.logaddexp(one.total, other.total),
@@ -250,12 +256,12 @@ class JudgedRelations:
         count = len(relation)
         return cls(relation, np.zeros(count), np.zeros(count), np.ones(count, dtype=np.bool_))
 
-    def judging(self, sharpness: float) -> Callable[[ReadTile], None]:
+    def judging(self, inverse_temperature: float) -> Callable[[ReadTile], None]:
         """What is done with each tile of rows: fills in the columns."""
 
         def work(tile: ReadTile) -> None:
             ((_, scores),) = tile.relation_chunks()
-            sharp = scores.double() * sharpness
+            sharp = scores.double() * inverse_temperature
             tried = torch.from_numpy(self.relation[tile.repeated]).to(scores.device)[:, None]
             logit = sharp.gather(1, tried).squeeze(1) - torch.logsumexp(sharp, dim=1)
             real, which = len(tile.which), tile.which

@@ -85,8 +85,8 @@ Answer: TypeAlias = RankedAnswer | NumberAnswer
 class Answers:
     """The answers to one question, best first."""
 
-    question: str  # on one line, with ? for the hole
-    hole: str  # where the hole is: tail, value of qualifier 1, …
+    question: str  # on one line, with ? for the blank
+    hole: str  # where the blank is: tail, value of qualifier 1, …
     kind: str  # entity, relation or number
     answers: tuple[Answer, ...]
     candidates: int  # how many were ranked; 0 for a number

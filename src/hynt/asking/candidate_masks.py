@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hynt.asking.candidate_rules import Candidates
+from hynt.asking.candidate_rules import CandidateMask
 from hynt.graph.arrays import Ids
 
 
 @dataclass(frozen=True, eq=False)
-class AllowedAnswers:
+class CandidateMasks:
     """For `n` questions."""
 
     lists: Sequence[Ids]  # distinct lists of candidates, ascending each
@@ -24,13 +24,13 @@ class AllowedAnswers:
     only_unknown: NDArray[np.bool_]  # (n,) whether known answers are left out
 
     @classmethod
-    def all_of(cls, count: int) -> AllowedAnswers:
+    def all_of(cls, count: int) -> CandidateMasks:
         """Every answer, known or not, for `count` questions."""
         none = np.zeros(count, dtype=np.bool_)
         return cls((), np.zeros(count, dtype=np.int64), none, none)
 
     @classmethod
-    def of(cls, candidates: Sequence[Candidates]) -> AllowedAnswers:
+    def of(cls, candidates: Sequence[CandidateMask]) -> CandidateMasks:
         """As each question says; a mask that several questions share is looked at once."""
         lists: list[Ids] = []
         known: dict[int, int] = {}  # the identity of a mask → its list

@@ -13,40 +13,40 @@ from hynt.asking.question import AskedFact
 from hynt.errors import UsageError
 from hynt.graph.components import HEAD, NUMBER_KIND, RELATION, RELATION_KIND, TAIL
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import NameLookup, Position
+from hynt.graph.lookup import EntityPosition, NameLookup
 
 TYPE, UNKNOWN = "type", "unknown"
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class CandidateMask:
     """What may be answered."""
 
     allowed: NDArray[np.bool_] | None  # (entities,) or (relations,); None: all
     only_unknown: bool
 
 
-def candidates_for(
-    graph: KnowledgeGraph, asked: AskedFact, wishes: Sequence[str | Iterable[str]], names: NameLookup | None = None
-) -> Candidates:
+def candidate_mask(
+    graph: KnowledgeGraph, asked: AskedFact, rules: Sequence[str | Iterable[str]], names: NameLookup | None = None
+) -> CandidateMask:
     """Each wish narrows: `"type"`, `"unknown"`, or the names and ids of candidates."""
     allowed: NDArray[np.bool_] | None = None
-    if wishes and asked.kind == NUMBER_KIND:
+    if rules and asked.kind == NUMBER_KIND:
         raise UsageError("a number has no candidates.", where="candidates", advice="Leave them out.")
-    for wish in wishes:
-        if wish == UNKNOWN:
+    for rule in rules:
+        if rule == UNKNOWN:
             continue
-        if isinstance(wish, str) and wish != TYPE:
+        if isinstance(rule, str) and rule != TYPE:
             raise UsageError(
-                f"{wish!r} says nothing about candidates.",
+                f"{rule!r} says nothing about candidates.",
                 where="candidates",
                 advice="Say 'type', 'unknown', or give a list of names.",
             )
-        found = _of_type(graph, asked) if wish == TYPE else _listed(graph, asked, wish, names or NameLookup(graph))
+        found = _of_type(graph, asked) if rule == TYPE else _listed(graph, asked, rule, names or NameLookup(graph))
         allowed = found if allowed is None else allowed & found
     if allowed is not None and not allowed.any():
         raise UsageError("no candidate is left.", where="candidates", advice="Allow more of them.")
-    return Candidates(allowed, UNKNOWN in wishes)
+    return CandidateMask(allowed, UNKNOWN in rules)
 
 
 def read_list(path: Path) -> list[str]:
@@ -89,7 +89,7 @@ def _listed(graph: KnowledgeGraph, asked: AskedFact, listed: Iterable[str], name
     vocabulary = graph.vocabulary
     of_relations = asked.kind == RELATION_KIND
     allowed = np.zeros(vocabulary.relation_count if of_relations else vocabulary.entity_count, dtype=np.bool_)
-    position: Position = "head" if asked.position == HEAD else "tail" if asked.position == TAIL else "value"
+    position: EntityPosition = "head" if asked.position == HEAD else "tail" if asked.position == TAIL else "value"
     for number, name in enumerate(listed, 1):
         try:
             allowed[names.relation(name) if of_relations else names.entity(name, position, asked.relation)] = True

@@ -22,11 +22,11 @@ class AskedFacts:
     relation that the number can belong to: see `AskedFact`.
     """
 
-    table: FactTable  # (rows,) with fillers in the holes
+    table: FactTable  # (rows,) with fillers in the blanks
     rows: Ids  # (n + 1,) the rows of question i are rows[i] … rows[i + 1]
-    position: Ids  # (n,) of the hole
+    position: Ids  # (n,) of the blank
     kind: Ids  # (n,) of the answer: ENTITY_KIND, RELATION_KIND or NUMBER_KIND
-    relation: Ids  # (n,) the relation beside the hole; filler 0 where the hole is a relation
+    relation: Ids  # (n,) the relation beside the blank; filler 0 where the blank is a relation
     is_tried: NDArray[np.bool_]  # (n,) whether a relation is hidden beside a number
 
     def __len__(self) -> int:
@@ -83,8 +83,8 @@ class AskedFacts:
         """(rows,) the question that each row belongs to."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.rows))
 
-    def relation_in_hole(self, rows: Ids, position: Ids) -> Ids:
-        """(k,) the relation that stands in the hole at `position` (k,) of each of these rows (k,): the one tried."""
+    def relation_in_blank(self, rows: Ids, position: Ids) -> Ids:
+        """(k,) the relation that stands in the blank at `position` (k,) of each of these rows (k,): the one tried."""
         own, of_qualifier = position == RELATION, position > TAIL
         found = np.zeros(len(rows), dtype=np.int64)
         found[own] = self.table.relation[rows[own]]

@@ -86,7 +86,7 @@ class Tried:
 
 
 def tried(base: AskedFacts, relations: list[Ids], scaling: NumberScaling | None) -> Tried:
-    """From one row a question, with any number relation in the hole, and the relations to try for each.
+    """From one row a question, with any number relation in the blank, and the relations to try for each.
 
     With a scaling, relations that the number is far out of reach of are left out, as `within_reach` does.
     """

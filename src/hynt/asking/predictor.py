@@ -16,16 +16,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hynt.asking.answering import Answering
+from hynt.asking.answering import QuestionBatch
 from hynt.asking.answers import Answers
-from hynt.asking.candidate_masks import AllowedAnswers
-from hynt.asking.candidate_rules import Candidates, candidates_for
+from hynt.asking.candidate_masks import CandidateMasks
+from hynt.asking.candidate_rules import CandidateMask, candidate_mask
 from hynt.asking.columns import AskedFacts
 from hynt.asking.embeddings import SimilarEntity, entity_vectors, similar_entities
 from hynt.asking.number_relations import within_reach
-from hynt.asking.present import Telling
+from hynt.asking.present import AnswerBuilder
 from hynt.asking.question import AskedFact, ask
-from hynt.asking.question_forms import parts_of, wishes_of
+from hynt.asking.question_forms import parts_of, rules_of
 from hynt.asking.refusals import NO_CANDIDATE, answerable, non_finite, unanswerable
 from hynt.calibration.calibration import Calibration, calibration_of
 from hynt.errors import UsageError
@@ -108,7 +108,7 @@ class Predictor:
                 raise UsageError("the question was given twice.", advice="Give the fact, or its parts.")
             head, relation, tail, qualifiers = parts_of(fact)
         asked = ask(self.graph, head, relation, tail, qualifiers, self.names)
-        return self.answer(asked, candidates_for(self.graph, asked, wishes_of(candidates), self.names), top, level)
+        return self.answer(asked, candidate_mask(self.graph, asked, rules_of(candidates), self.names), top, level)
 
     def predict_many(
         self,
@@ -123,24 +123,24 @@ class Predictor:
         A question is a tuple `(head, relation, tail, qualifiers)` or a mapping with these keys. `candidates` holds for
         every question that does not ask for a number. A refusal says which question it is about, from 1.
         """
-        asked, allowed, wishes = [], [], wishes_of(candidates)
+        asked, allowed, rules = [], [], rules_of(candidates)
         for number, question in enumerate(questions, 1):
             try:
                 one = ask(self.graph, *parts_of(question), self.names)
-                allowed.append(candidates_for(self.graph, one, () if one.kind == NUMBER_KIND else wishes, self.names))
+                allowed.append(candidate_mask(self.graph, one, () if one.kind == NUMBER_KIND else rules, self.names))
             except UsageError as problem:
                 raise _of_question(problem, number) from None
             asked.append(one)
         return self.answer_many(asked, allowed, top, level)
 
-    def answer(self, asked: AskedFact, candidates: Candidates, top: int = 10, level: float = LEVEL) -> Answers:
+    def answer(self, asked: AskedFact, candidates: CandidateMask, top: int = 10, level: float = LEVEL) -> Answers:
         """Answers to a question that was resolved already."""
         return self.answer_many([asked], [candidates], top, level)[0]
 
     def answer_many(
         self,
         asked: Sequence[AskedFact],
-        candidates: Sequence[Candidates] | None = None,
+        candidates: Sequence[CandidateMask] | None = None,
         top: int = 10,
         level: float = LEVEL,
     ) -> list[Answers]:
@@ -161,8 +161,8 @@ class Predictor:
         if not asked:
             return []
         reached = [self._reached(one, number, len(asked)) for number, one in enumerate(asked, 1)]
-        allowed = AllowedAnswers.all_of(len(asked)) if candidates is None else AllowedAnswers.of(candidates)
-        answering = self.answering(AskedFacts.joined(reached))
+        allowed = CandidateMasks.all_of(len(asked)) if candidates is None else CandidateMasks.of(candidates)
+        answering = self.question_batch(AskedFacts.joined(reached))
         numeric = np.flatnonzero(answering.asked.kind == NUMBER_KIND).astype(np.int64)
         ranked = answering.ranked(allowed, top) if len(numeric) < len(asked) else None
         numbers = answering.numbers(numeric, level) if len(numeric) else None
@@ -171,18 +171,18 @@ class Predictor:
         for number, one in enumerate(reached):
             if numbers is not None and number in place:
                 self._refuse_non_finite(numbers.is_finite[place[number]], one)
-                found.append(self._telling.number(one, numbers, place[number], level))
+                found.append(self._builder.number(one, numbers, place[number], level))
             elif ranked is not None:
                 self._refuse_non_finite(ranked.is_finite[number], one)
                 if not ranked.count[number]:
                     problem = UsageError(NO_CANDIDATE, where="candidates", advice="Allow more of them.")
                     raise problem if len(asked) == 1 else _of_question(problem, number + 1)
-                found.append(self._telling.ranked(one, ranked, number))
+                found.append(self._builder.ranked(one, ranked, number))
         return found
 
-    def answering(self, asked: AskedFacts) -> Answering:
-        """For whoever wants columns: see `Answering`. Questions must be answerable and within reach."""
-        return Answering(self.loaded, self.device, self.calibration, self.known, asked)
+    def question_batch(self, asked: AskedFacts) -> QuestionBatch:
+        """For whoever wants columns: see `QuestionBatch`. Questions must be answerable and within reach."""
+        return QuestionBatch(self.loaded, self.device, self.calibration, self.known, asked)
 
     def similar(self, entity: str, top: int = 10) -> list[SimilarEntity]:
         """The entities whose vectors are most alike."""
@@ -214,8 +214,8 @@ class Predictor:
             raise non_finite(self.loaded, asked.text)
 
     @cached_property
-    def _telling(self) -> Telling:
-        return Telling(self.loaded, self.calibration, self.known)
+    def _builder(self) -> AnswerBuilder:
+        return AnswerBuilder(self.loaded, self.calibration, self.known)
 
 
 def _of_question(problem: UsageError, number: int) -> UsageError:

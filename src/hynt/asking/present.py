@@ -20,7 +20,7 @@ from hynt.runs.training_data import training_splits
 
 
 @dataclass(frozen=True, eq=False)
-class Telling:
+class AnswerBuilder:
     """What turns a run's columns into `Answers`."""
 
     loaded: LoadedRun
@@ -42,7 +42,9 @@ class Telling:
             RankedAnswer(rank, ids[one], labels[one], probability, score, self.known.split_names(bits))
             for rank, (one, probability, score, bits) in enumerate(rows, 1)
         )
-        return self._told(asked, found, int(columns.count[number]), "link" if asked.kind == ENTITY_KIND else "relation")
+        return self._answers(
+            asked, found, int(columns.count[number]), "link" if asked.kind == ENTITY_KIND else "relation"
+        )
 
     def number(self, asked: AskedFact, columns: NumberColumns, number: int, level: float) -> Answers:
         """The answer to question `number` of the columns."""
@@ -65,7 +67,7 @@ class Telling:
         if value < 0 and radii is not None and radii.ends_at_zero[asked.relation]:
             notes = ("the answer lies below zero, and training has no such number of this relation",)
         answer = NumberAnswer(value, unit, interval, level, source, reach, known)
-        return self._told(asked, (answer,), 0, "number", notes)
+        return self._answers(asked, (answer,), 0, "number", notes)
 
     @cached_property
     def training_ranges(self) -> dict[int, tuple[float, float]]:
@@ -84,7 +86,7 @@ class Telling:
     def _relation_names(self) -> tuple[Sequence[str], Sequence[str]]:
         return [relation.name for relation in self.loaded.graph.relations], self.loaded.graph.relation_labels
 
-    def _told(
+    def _answers(
         self, asked: AskedFact, answers: tuple[Answer, ...], count: int, task: str, of_answer: Sequence[str] = ()
     ) -> Answers:
         calibration, notes = self.calibration, list(of_answer)

@@ -1,4 +1,4 @@
-"""A question: a fact with one hole, written as a person writes it and resolved against a graph. No torch here.
+"""A question: a fact with one blank, written as a person writes it and resolved against a graph. No torch here.
 
 ask(graph, head="Japan", relation="population", tail="?", qualifiers=[("point in time", "1995-06")])
 """
@@ -19,34 +19,34 @@ from hynt.graph.components import ENTITY_KIND, HEAD, NUMBER_KIND, RELATION, RELA
 from hynt.graph.fact import Number
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import NameLookup, Position
+from hynt.graph.lookup import EntityPosition, NameLookup
 from hynt.graph.sentences import format_quantity
 
-HOLE = "?"
+BLANK = "?"
 """What stands where the answer goes."""
 
 _FILLER = 1.0
-"""The number in a hole that nobody reads; above zero, so that a log scale can take it."""
+"""The number in a blank that nobody reads; above zero, so that a log scale can take it."""
 
 
 @dataclass(frozen=True, eq=False)
 class AskedFact:
-    """A question about one graph, with a filler in its hole.
+    """A question about one graph, with a filler in its blank.
 
     Where a relation is hidden beside a number there is a row for each relation the number can belong to, because the
     number means something only on that relation's scale. Every other question is one row.
     """
 
     table: FactTable  # (rows,)
-    position: int  # of the hole
+    position: int  # of the blank
     kind: int  # of the answer: ENTITY_KIND, RELATION_KIND or NUMBER_KIND
-    relation: int | None  # the relation beside the hole; None where the hole is a relation
+    relation: int | None  # the relation beside the blank; None where the blank is a relation
     tried: NDArray[np.int64] | None  # (rows,) the relation of each row, where one is hidden beside a number
     text: str  # the question on one line
 
     @property
     def place(self) -> str:
-        """Where the hole is, in words."""
+        """Where the blank is, in words."""
         return position_name(self.position)
 
 
@@ -72,7 +72,7 @@ def pair_from_text(text: str, names: NameLookup) -> tuple[str, str]:
             advice="Write it as relation=value, with '?' for what is asked.",
         )
     for cut in cuts if len(cuts) > 1 else ():
-        if text[:cut] == HOLE or _is_relation(text[:cut], names):
+        if text[:cut] == BLANK or _is_relation(text[:cut], names):
             return text[:cut], text[cut + 1 :]
     return text[: cuts[0]], text[cuts[0] + 1 :]
 
@@ -105,7 +105,7 @@ class _Asking:
 
     def asked(self, triplet: list[Any], pairs: list[tuple[Any, Any]]) -> AskedFact:
         parts = [*triplet, *(part for pair in pairs for part in pair)]
-        position = _hole(parts)
+        position = _blank(parts)
         tried = self._tried(parts, position)
         relations = self._relations(parts, position, tried)
         rows = len(tried) if tried is not None else 1
@@ -161,7 +161,7 @@ class _Asking:
         return written in self.graph.vocabulary.entity_ids or written in self.graph.entity_labels
 
     def _relations(self, parts: list[Any], position: int, tried: NDArray[np.int64] | None) -> list[NDArray[np.int32]]:
-        """For the triplet and each qualifier, (rows,) relation ids; a filler of the right kind in the hole."""
+        """For the triplet and each qualifier, (rows,) relation ids; a filler of the right kind in the blank."""
         is_number = self.graph.vocabulary.relation_is_number
         rows = 1 if tried is None else len(tried)
         found = []
@@ -200,14 +200,14 @@ class _Asking:
             literal = repr(_FILLER) if is_number else None
             return _Column.same(rows, 0, _FILLER if is_number else 0.0, literal)
         if not is_number:
-            where: Position = "tail" if place == TAIL else "value"
+            where: EntityPosition = "tail" if place == TAIL else "value"
             hidden = place - 1 == position
             entity = self._entity(parts[place], where, None if hidden else int(relation[0]), place)
             return _Column.same(rows, entity, 0.0, None)
         numbers = [number_for(self.graph.relations[one], parts[place], _where(place)) for one in relation.tolist()]
         return _Column.of(numbers)
 
-    def _entity(self, written: Any, where: Position, relation: int | None, place: int) -> int:
+    def _entity(self, written: Any, where: EntityPosition, relation: int | None, place: int) -> int:
         if not isinstance(written, str):
             raise UsageError(
                 f"the {position_name(place)} is {written!r:.40}, and an entity is wanted there.",
@@ -227,17 +227,17 @@ class _Asking:
         """Japan · population · ? (point in time 1995-06-01)"""
 
         def relation(place: int, identity: int) -> str:
-            return HOLE if place == position else self.graph.relation_labels[identity]
+            return BLANK if place == position else self.graph.relation_labels[identity]
 
         def value(place: int, identity: int, entity: int, number: float) -> str:
             if place == position:
-                return HOLE
+                return BLANK
             named = self.graph.relations[identity]
             if named.kind == "entity":
                 return self.graph.entity_labels[entity]
             return str(parts[place]) if place - 1 == position else format_quantity(number, named.unit)
 
-        head = HOLE if position == HEAD else self.graph.entity_labels[int(table.head[0])]
+        head = BLANK if position == HEAD else self.graph.entity_labels[int(table.head[0])]
         first = int(table.relation[0])
         tail = value(TAIL, first, int(table.tail_entity[0]), float(table.tail_number[0]))
         line = f"{head} · {relation(RELATION, first)} · {tail}"
@@ -275,20 +275,20 @@ def _interleaved(columns: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDA
     return np.stack(columns, axis=1).reshape(-1).astype(kind) if columns else np.zeros(0, dtype=kind)
 
 
-def _hole(parts: list[Any]) -> int:
-    """The position of the one hole."""
+def _blank(parts: list[Any]) -> int:
+    """The position of the one blank."""
     if all(part is None or part == "" for part in parts):
         raise UsageError("the question is empty.", advice=_HOW)
     for place, part in enumerate(parts):
         if part is None or (isinstance(part, str) and not part.strip()):
             _refuse_missing(place)
-    holes = [place for place, part in enumerate(parts) if isinstance(part, str) and part == HOLE]
-    if not holes:
-        raise UsageError("the question has no hole.", advice=_HOW)
-    if len(holes) > 1:
-        listed = " and ".join(position_name(place) for place in holes)
-        raise UsageError(f"the question has {len(holes)} holes: {listed}.", advice="Ask for one component at a time.")
-    return holes[0]
+    blanks = [place for place, part in enumerate(parts) if isinstance(part, str) and part == BLANK]
+    if not blanks:
+        raise UsageError("the question has no blank.", advice=_HOW)
+    if len(blanks) > 1:
+        listed = " and ".join(position_name(place) for place in blanks)
+        raise UsageError(f"the question has {len(blanks)} blanks: {listed}.", advice="Ask for one component at a time.")
+    return blanks[0]
 
 
 def _refuse_missing(place: int) -> NoReturn:

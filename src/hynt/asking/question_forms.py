@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hynt.asking.question import HOLE, AskedFact
+from hynt.asking.question import BLANK, AskedFact
 from hynt.errors import UsageError
 from hynt.graph.components import FIRST_QUALIFIER, HEAD, NUMBER_KIND, RELATION_KIND, TAIL
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import NameLookup, Position
+from hynt.graph.lookup import EntityPosition, NameLookup
 from hynt.graph.sentences import format_quantity
 from hynt.names import advice_on
 
 
 def qualifier_texts(graph: KnowledgeGraph, asked: AskedFact) -> list[str]:
-    """Each qualifier in words, with ? for the hole."""
+    """Each qualifier in words, with ? for the blank."""
     found = []
     for number in range(int(asked.table.offsets[1])):
         first = FIRST_QUALIFIER + 2 * number
@@ -24,10 +24,10 @@ def qualifier_texts(graph: KnowledgeGraph, asked: AskedFact) -> list[str]:
 
 
 def said(graph: KnowledgeGraph, asked: AskedFact, place: int) -> str:
-    """What stands at a position, in words; ? for the hole."""
+    """What stands at a position, in words; ? for the blank."""
     table = asked.table
     if place == asked.position:
-        return HOLE
+        return BLANK
     if place == HEAD:
         return graph.entity_labels[int(table.head[0])]
     slot = (place - FIRST_QUALIFIER) // 2
@@ -48,7 +48,7 @@ def answer_id(asked: AskedFact, answer: str, names: NameLookup) -> int:
             raise UsageError("the question asks for a number.", advice="Leave the answer out.")
         if asked.kind == RELATION_KIND:
             return names.relation(answer)
-        place: Position = "head" if asked.position == HEAD else "tail" if asked.position == TAIL else "value"
+        place: EntityPosition = "head" if asked.position == HEAD else "tail" if asked.position == TAIL else "value"
         return names.entity(answer, place, asked.relation)
     except UsageError as problem:
         raise UsageError(problem.what, where="answer", advice=problem.advice) from None
@@ -60,7 +60,7 @@ _KEYS = ("head", "relation", "tail", "qualifiers")
 
 
 class QuestionParts(NamedTuple):
-    """The components of a question as they were written, with "?" for the hole."""
+    """The components of a question as they were written, with "?" for the blank."""
 
     head: Any
     relation: Any
@@ -87,9 +87,9 @@ def parts_of(question: Any, where: str = "") -> QuestionParts:
     return QuestionParts(question[0], question[1], question[2], question[3] if len(question) == 4 else ())
 
 
-def wishes_of(candidates: str | Sequence[str | Iterable[str]]) -> list[str | Iterable[str]]:
+def rules_of(candidates: str | Sequence[str | Iterable[str]]) -> list[str | Iterable[str]]:
     """What `candidates_for` takes: "type", "unknown", a list of names, or several of these in a list."""
-    wishes: list[str | Iterable[str]] = [candidates] if isinstance(candidates, str) else list(candidates)
-    if wishes and all(isinstance(wish, str) and wish not in ("type", "unknown") for wish in wishes):
-        return [[str(wish) for wish in wishes]]  # a plain list of names
-    return wishes
+    rules: list[str | Iterable[str]] = [candidates] if isinstance(candidates, str) else list(candidates)
+    if rules and all(isinstance(rule, str) and rule not in ("type", "unknown") for rule in rules):
+        return [[str(rule) for rule in rules]]  # a plain list of names
+    return rules

@@ -20,10 +20,10 @@ import torch
 from numpy.typing import NDArray
 
 from hynt.auditing.judges import AuditWatcher, Judges, SilentAudit
-from hynt.auditing.plan import ALL, AuditPlan, Part, plan_audit
+from hynt.auditing.plan import ALL, AuditPart, AuditPlan, plan_audit
 from hynt.auditing.rows import SCHEMA, RowWriter, write_rows
 from hynt.auditing.verdicts import Verdicts, of_facts, verdicts
-from hynt.auditing.work import WorkFolder
+from hynt.auditing.work import AuditFolder
 from hynt.errors import UsageError
 from hynt.graph.arrays import Ids
 from hynt.graph.components import component_starts
@@ -32,7 +32,7 @@ from hynt.interruption import Stopper
 from hynt.runs.opening import load_run
 from hynt.runs.place import whole_run
 from hynt.runs.run_folder import CONFIG, SCALING, RunFolder
-from hynt.training.resolve_settings import Wishes
+from hynt.training.resolve_settings import SettingsRequest
 from hynt.training.run import chosen_device
 
 
@@ -41,14 +41,14 @@ class Audit:
     """Every judged component and fact."""
 
     plan: AuditPlan
-    parts: list[Part]
+    parts: list[AuditPart]
     found: Verdicts
     fact: Ids  # (f,) the facts that were judged, most suspicious first
     score: NDArray[np.float64]  # (f,) falling
     worst: Ids  # (f,) the most suspicious component of each, by its number in `found`
 
     @classmethod
-    def of(cls, plan: AuditPlan, parts: list[Part], found: Verdicts) -> Audit:
+    def of(cls, plan: AuditPlan, parts: list[AuditPart], found: Verdicts) -> Audit:
         fact, score, worst = of_facts(found.score, found.stored.row)
         order = np.lexsort((fact, -score))
         return cls(plan, parts, found, fact[order], score[order], worst[order])
@@ -140,14 +140,14 @@ def audit(
     """
     target = chosen_device(device)
     run = opened_run(source)
-    wishes = Wishes(model or "hynt", preset, epochs, seed, None, None, tuple(changes))
+    request = SettingsRequest(model or "hynt", preset, epochs, seed, None, None, tuple(changes))
     options: dict[str, Any] = {"splits": splits, "folds": folds, "fold_by": fold_by, "on_gpu": target.type == "cuda"}
     if run is None:
-        plan = plan_audit(load_graph(source), wishes=wishes, **options)
+        plan = plan_audit(load_graph(source), request=request, **options)
     else:
         with whole_run():
-            wishes = replace(wishes, model=model or run.settings().model_name)
-            plan = plan_audit(run.graph(), run, wishes=wishes, **options)
+            request = replace(request, model=model or run.settings().model_name)
+            plan = plan_audit(run.graph(), run, request=request, **options)
     listener = watcher or SilentAudit()
     if work is not None:
         return carried_out(plan, Path(work), target, listener, stopper or Stopper(), compiled=compiled)
@@ -163,7 +163,7 @@ def carried_out(
     if plan.run is not None and any(part.by_run for part in plan.parts()):
         with whole_run():
             given = load_run(plan.run.path, device)
-    folder = WorkFolder.open(work, plan.identity())
+    folder = AuditFolder.open(work, plan.identity())
     judged = Judges(plan, folder, device, watcher, stopper, compiled, given).judged()
     return Audit.of(plan, [part for part, _ in judged], verdicts(plan, judged))
 

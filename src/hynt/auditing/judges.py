@@ -14,9 +14,9 @@ from typing import Protocol
 import torch
 
 from hynt.auditing.judging import RANKED, Judge
-from hynt.auditing.plan import AuditPlan, Part
-from hynt.auditing.relation_scores import Places
-from hynt.auditing.work import Judged, WorkFolder
+from hynt.auditing.plan import AuditPart, AuditPlan
+from hynt.auditing.relation_scores import SeenValues
+from hynt.auditing.work import AuditFolder, Judged
 from hynt.batches.seeds import derived_seed
 from hynt.evaluation.questions import TaskName
 from hynt.graph.components import components
@@ -72,7 +72,7 @@ class Judges:
     """The judges of one audit, at work."""
 
     plan: AuditPlan
-    work: WorkFolder
+    work: AuditFolder
     device: torch.device
     watcher: AuditWatcher
     stopper: Stopper
@@ -80,20 +80,20 @@ class Judges:
     given: LoadedRun | None = None  # the run that judges what it was not trained on
     _loaded: tuple[str, LoadedRun] | None = field(default=None, init=False)  # the fold's judge at hand, by name
 
-    def judged(self) -> list[tuple[Part, Judged]]:
+    def judged(self) -> list[tuple[AuditPart, Judged]]:
         """What every part's judge says; trained, asked and kept where that is not done yet."""
         parts = self.plan.parts()
         trained = [part for part in parts if not part.by_run]
         for number, part in enumerate(trained, 1):
             self._train(part, f"fold {number} of {len(trained)}")
-        found = {part.name: self._sharpness(part) for part in parts}
+        found = {part.name: self._inverse_temperature(part) for part in parts}
         for number, part in enumerate(parts, 1):
             if not self.work.is_judged(part.name):
                 others = [found[one.name] for one in parts if one is not part and one.by_run == part.by_run]
-                self._judge(part, joined_sharpness(others), f"{number} of {len(parts)}")
+                self._judge(part, joined_inverse_temperature(others), f"{number} of {len(parts)}")
         return [(part, self.work.judged(part.name)) for part in parts]
 
-    def _train(self, part: Part, counted: str) -> None:
+    def _train(self, part: AuditPart, counted: str) -> None:
         path = self.work.run(part.name)
         graph = None if (path / INDEX_NAME).exists() else self.plan.fold_graph(part.fold)
         run = RunFolder.open(path) if graph is None else start(graph, self.plan.settings, path, self.device)
@@ -109,18 +109,18 @@ class Judges:
         except Interrupted as stopped:
             raise self._interrupted(f"{counted}: {stopped.what}") from None
 
-    def _sharpness(self, part: Part) -> dict[str, float]:
-        kept = self.work.sharpness(part.name)
+    def _inverse_temperature(self, part: AuditPart) -> dict[str, float]:
+        kept = self.work.inverse_temperature(part.name)
         if kept is not None:
             return kept
         self._stop_if_asked()
         judge = self._judge_of(part)
-        fitted = {task: judge.sharpness(task) for task in RANKED}
+        fitted = {task: judge.inverse_temperature(task) for task in RANKED}
         found: dict[str, float] = {task: value for task, value in fitted.items() if value is not None}
-        self.work.keep_sharpness(part.name, found)
+        self.work.keep_inverse_temperature(part.name, found)
         return found
 
-    def _judge(self, part: Part, sharpness: dict[TaskName, float], counted: str) -> None:
+    def _judge(self, part: AuditPart, inverse_temperature: dict[TaskName, float], counted: str) -> None:
         judge = self._judge_of(part)
         total, done = judge.questions(), 0
         self.watcher.stage(f"judging {counted}: {total:,} questions about {len(part.facts):,} facts")
@@ -131,10 +131,10 @@ class Judges:
             self.watcher.asked(done, total)
             self._stop_if_asked()
 
-        link, relation = (judge.ranked(task, sharpness[task], tick) for task in RANKED)
+        link, relation = (judge.ranked(task, inverse_temperature[task], tick) for task in RANKED)
         self.work.keep_judged(part.name, Judged(link, relation, judge.numbers(tick)))
 
-    def _judge_of(self, part: Part) -> Judge:
+    def _judge_of(self, part: AuditPart) -> Judge:
         if part.by_run:
             assert self.given is not None
             loaded = self.given
@@ -152,9 +152,9 @@ class Judges:
         return KnownAnswers.build(self.plan.graph.splits, self.plan.graph.vocabulary.relation_is_number)
 
     @cached_property
-    def _places(self) -> Places:
+    def _places(self) -> SeenValues:
         vocabulary = self.plan.graph.vocabulary
-        return Places.of(components(self.plan.table, vocabulary.relation_is_number), vocabulary)
+        return SeenValues.of(components(self.plan.table, vocabulary.relation_is_number), vocabulary)
 
     def _stop_if_asked(self) -> None:
         if self.stopper.asked:
@@ -164,7 +164,7 @@ class Judges:
         return Interrupted(what, advice="Say the same command again to go on from here.")
 
 
-def joined_sharpness(others: Sequence[dict[str, float]]) -> dict[TaskName, float]:
+def joined_inverse_temperature(others: Sequence[dict[str, float]]) -> dict[TaskName, float]:
     """The geometric mean of what was fitted on the other parts: a part has no say in how sure its own judge may be.
 
     The judges are alike (same settings, training sets of one size), so what fits one fits another. 1 where there is

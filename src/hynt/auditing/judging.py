@@ -14,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hynt.auditing.relation_scores import Places, RelationScores
-from hynt.calibration.calibration import HeldOut, answerable
-from hynt.calibration.temperature import first_answers, fit_sharpness
+from hynt.auditing.relation_scores import RelationScores, SeenValues
+from hynt.calibration.calibration import HeldOut, answerable_components
+from hynt.calibration.temperature import first_answers, fit_inverse_temperature
 from hynt.errors import DataError
 from hynt.evaluation.questions import KIND_OF_TASK, TaskName
 from hynt.evaluation.ranks import KnownSlots
@@ -32,7 +32,7 @@ Tick = Callable[[int], None]
 
 RANKED: tuple[TaskName, ...] = ("link", "relation")
 MOST_QUESTIONS = 1024
-"""Questions of a task that one fold's sharpness is fitted on: the folds are joined afterwards."""
+"""Questions of a task that one fold's inverse_temperature is fitted on: the folds are joined afterwards."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Judge:
 
     loaded: LoadedRun
     known: KnownAnswers  # of the whole graph
-    places: Places  # of the whole graph
+    places: SeenValues  # of the whole graph
     facts: Ids  # (f,) their numbers in the whole graph
     table: FactTable  # (f,)
     device: torch.device
@@ -81,24 +81,24 @@ class Judge:
     def questions(self) -> int:
         """How many components it can be asked for."""
         tasks: tuple[TaskName, ...] = (*RANKED, "number")
-        return sum(len(answerable(self.loaded.model, self._parts, task)) for task in tasks)
+        return sum(len(answerable_components(self.loaded.model, self._parts, task)) for task in tasks)
 
-    def sharpness(self, task: TaskName) -> float | None:
+    def inverse_temperature(self, task: TaskName) -> float | None:
         """What scores have to be multiplied by for this model to be as sure as it is right; None without questions."""
-        chosen = answerable(self.loaded.model, self._parts, task)
+        chosen = answerable_components(self.loaded.model, self._parts, task)
         if not len(chosen):
             return None
         few = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_QUESTIONS)).astype(np.int64)]
         taken = self._parts.take(few)
         if task == "relation":
-            return self._sharpness_of_relations(taken, self._keys[few])
+            return self._inverse_temperature_of_relations(taken, self._keys[few])
         tiles: list[ReadTile] = []
         read_tiles(self.loaded, self.table, taken.row, taken.position, self.device, tiles.append)
         known = self.known.of_kind(KIND_OF_TASK[task]).lookup(self._keys[few])
         held = HeldOut(task, tiles, _answers(taken, task), known, len(chosen))
-        return fit_sharpness(held.first_answers).after.sharpness
+        return fit_inverse_temperature(held.first_answers).after.inverse_temperature
 
-    def _sharpness_of_relations(self, taken: Components, keys: NDArray[np.uint64]) -> float:
+    def _inverse_temperature_of_relations(self, taken: Components, keys: NDArray[np.uint64]) -> float:
         """From the same candidates that relations are judged among; they are few enough to keep their scores."""
         answer, others = _answers(taken, "relation"), self._others("relation", keys)
         kept = torch.empty((len(taken), self.loaded.graph.vocabulary.relation_count), device=self.device)
@@ -110,11 +110,15 @@ class Judge:
 
         self._relations.each(taken, keep)
         right = self._tensor(answer)
-        return fit_sharpness(lambda sharpness: first_answers(kept, right, sharpness)).after.sharpness
+        return fit_inverse_temperature(
+            lambda inverse_temperature: first_answers(kept, right, inverse_temperature)
+        ).after.inverse_temperature
 
-    def ranked(self, task: TaskName, sharpness: float, tick: Tick = lambda questions: None) -> RankedJudgement:
+    def ranked(
+        self, task: TaskName, inverse_temperature: float, tick: Tick = lambda questions: None
+    ) -> RankedJudgement:
         """All entities, or all relations, that the model can be asked for."""
-        chosen = answerable(self.loaded.model, self._parts, task)
+        chosen = answerable_components(self.loaded.model, self._parts, task)
         taken, count = self._parts.take(chosen), len(chosen)
         others, answer = self._others(task, self._keys[chosen]), _answers(taken, task)
         keys = self.places.keys(taken)
@@ -124,7 +128,7 @@ class Judge:
         def work(which: Ids, scores: Tensor) -> None:
             stored = self._tensor(answer[which])
             left = _without(scores, stored, others(which))
-            found = _found(left, stored, self._tensor(decoy[which]), sharpness)
+            found = _found(left, stored, self._tensor(decoy[which]), inverse_temperature)
             if task == "relation":
                 values[which] = torch.isfinite(left).sum(1).cpu().numpy()
             if not np.isfinite(found[:, :4]).all():
@@ -149,7 +153,7 @@ class Judge:
 
     def numbers(self, tick: Tick = lambda questions: None) -> NumberJudgement:
         """All numbers that the model can be asked for."""
-        chosen = answerable(self.loaded.model, self._parts, "number")
+        chosen = answerable_components(self.loaded.model, self._parts, "number")
         taken, scaled = self._parts.take(chosen), np.zeros(len(chosen))
 
         def work(tile: ReadTile) -> None:
@@ -203,21 +207,21 @@ def _without(scores: Tensor, stored: Tensor, others: KnownSlots) -> Tensor:
     return scores.scatter_(1, stored[:, None], own)
 
 
-def _found(scores: Tensor, stored: Tensor, decoy: Tensor, sharpness: float) -> Floats:
+def _found(scores: Tensor, stored: Tensor, decoy: Tensor, inverse_temperature: float) -> Floats:
     """(rows, 5) log probabilities of the stored values and of the best ones, places of the stored, ids of the best,
     log probabilities of decoys.
     """
     own = scores.gather(1, stored[:, None])
     top, best = scores.max(1)
-    total = torch.logsumexp(sharpness * scores, 1)
+    total = torch.logsumexp(inverse_temperature * scores, 1)
     better = torch.count_nonzero(scores > own, dim=1)
     ties = torch.count_nonzero(scores == own, dim=1) - 1
     other = torch.where(decoy == stored, -torch.inf, scores.gather(1, decoy[:, None])[:, 0])
     columns = (
-        sharpness * own[:, 0] - total,
-        sharpness * top - total,
+        inverse_temperature * own[:, 0] - total,
+        inverse_temperature * top - total,
         1 + better + ties / 2,
         best,
-        sharpness * other - total,
+        inverse_temperature * other - total,
     )
     return np.stack([column.double().cpu().numpy() for column in columns], axis=1)

@@ -24,7 +24,7 @@ from hynt.runs.graph_identity import fingerprints
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import training_splits
-from hynt.training.resolve_settings import Wishes, resumed_settings, settings_for
+from hynt.training.resolve_settings import SettingsRequest, resolve_settings, resumed_settings
 
 # Numbers as models of an audit learn them: those far outside the bulk of their relation are pulled in to its edge.
 #
@@ -41,7 +41,7 @@ ENOUGH = 10
 """Numbers from which on a relation has a bulk."""
 
 
-def pulled_in(table: FactTable, vocabulary: Vocabulary, log_relations: Sequence[str]) -> tuple[FactTable, int]:
+def clip_outliers(table: FactTable, vocabulary: Vocabulary, log_relations: Sequence[str]) -> tuple[FactTable, int]:
     """The same facts with their numbers inside the edges, and how many were moved. Logarithms count where a relation
     has a log scale.
     """
@@ -82,7 +82,7 @@ WIDE = 100.0
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class AuditPart:
     """Some facts and who judges them: the model of their fold, or the run that was given."""
 
     name: str  # fold-1, run-1, …
@@ -98,7 +98,7 @@ class AuditPlan:
     graph: KnowledgeGraph
     table: FactTable  # (n,) the facts of all splits, in order
     learned: FactTable  # (n,) the same as models learn them, with numbers that are far off pulled in
-    pulled_in: int  # how many numbers that are
+    clipped: int  # how many numbers that are
     split: NDArray[np.int64]  # (n,) the number of each fact's split
     in_training: Flags  # (n,) what the folds' models learn from, but for their own fold
     wanted: Flags  # (n,) what is to be judged
@@ -107,7 +107,7 @@ class AuditPlan:
     run: RunFolder | None  # where one was given: it judges the facts it has not learned from
     described: Mapping[str, Any]  # for people and for recognising the audit again
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[AuditPart]:
         """The folds that judge something, then what the run judges: in as many parts, to calibrate one another."""
         found = []
         for by_run in (False, True):
@@ -115,7 +115,7 @@ class AuditPlan:
                 rows = self.folds.is_judged & (self.folds.fold == fold) & (self.folds.needs_fold != by_run)
                 if rows.any():
                     name = f"{'run' if by_run else 'fold'}-{fold + 1}"
-                    found.append(Part(name, fold, by_run, np.flatnonzero(rows).astype(np.int64)))
+                    found.append(AuditPart(name, fold, by_run, np.flatnonzero(rows).astype(np.int64)))
         return found
 
     def fold_graph(self, fold: int) -> KnowledgeGraph:
@@ -136,18 +136,18 @@ def plan_audit(
     splits: Sequence[str] = (ALL,),
     folds: int = 5,
     fold_by: str = "fact",
-    wishes: Wishes | None = None,
+    request: SettingsRequest | None = None,
     on_gpu: bool = False,
 ) -> AuditPlan:
     """Plans the audit of a graph, or of the graph of a run. All that can be refused is refused here."""
-    chosen, wishes = checked_splits(graph, splits), wishes or Wishes()
+    chosen, request = checked_splits(graph, splits), request or SettingsRequest()
     together = fold_parts(fold_by)
     table = concatenate(list(graph.splits.values()))
     if not len(table):
         raise UsageError("the graph has no facts.", advice="Import a graph that has some.")
     names = list(graph.splits)
     split = np.repeat(np.arange(len(names)), [len(one) for one in graph.splits.values()])
-    settings = _settings(graph, table, run, wishes, on_gpu)
+    settings = _settings(graph, table, run, request, on_gpu)
     taught = training_splits(run.settings()) if run is not None else tuple(names)
     in_training = np.isin(split, [names.index(name) for name in taught if name in names])
     wanted = np.isin(split, [names.index(name) for name in chosen])
@@ -165,7 +165,7 @@ def plan_audit(
         "fold_by": fold_by,
         "seed": settings.seed,
     }
-    learned, moved = pulled_in(table, graph.vocabulary, settings.log_relations)
+    learned, moved = clip_outliers(table, graph.vocabulary, settings.log_relations)
     return AuditPlan(graph, table, learned, moved, split, in_training, wanted, dealt, settings, run, described)
 
 
@@ -183,13 +183,13 @@ def checked_splits(graph: KnowledgeGraph, splits: Sequence[str]) -> tuple[str, .
 
 
 def _settings(
-    graph: KnowledgeGraph, table: FactTable, run: RunFolder | None, wishes: Wishes, on_gpu: bool
+    graph: KnowledgeGraph, table: FactTable, run: RunFolder | None, request: SettingsRequest, on_gpu: bool
 ) -> RunSettings:
     """Of the folds' models: like those of the run, or of a new one. They have no validation split."""
     if run is None:
-        settings = settings_for(wishes, graph, on_gpu=on_gpu)
+        settings = resolve_settings(request, graph, on_gpu=on_gpu)
     else:
-        settings = resumed_settings(wishes, run.settings(), graph, on_gpu=on_gpu)
+        settings = resumed_settings(request, run.settings(), graph, on_gpu=on_gpu)
     schedule = settings.schedule
     if schedule.shape == "cosine" and schedule.epochs not in schedule.cycle_ends():
         # The last weights are the ones that judge: a schedule must not be cut where the rate is still high.

@@ -32,7 +32,7 @@ from hynt.runs.scoring import ReadTile, read_tiles
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class SeenValues:
     """The different values seen in each place of a graph. A place is a position and, for values, its relation; for
     relations, the sort of value beside them.
     """
@@ -44,7 +44,7 @@ class Places:
     value: Ids  # (v,) entity or relation ids
 
     @classmethod
-    def of(cls, parts: Components, vocabulary: Vocabulary) -> Places:
+    def of(cls, parts: Components, vocabulary: Vocabulary) -> SeenValues:
         """Of all entities and relations among these components."""
         sort = relation_sorts(vocabulary)
         named = (parts.kind == ENTITY_KIND) | (parts.kind == RELATION_KIND)
@@ -110,7 +110,7 @@ class RelationScores:
     """The model's scores of relations in hidden places of a table."""
 
     loaded: LoadedRun
-    places: Places
+    places: SeenValues
     table: FactTable
     device: torch.device
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hynt.auditing.folds import name_label
-from hynt.auditing.plan import AuditPlan, Part
+from hynt.auditing.plan import AuditPart, AuditPlan
 from hynt.auditing.verdicts import Verdicts
 from hynt.files import whole_file
 from hynt.graph.arrays import Ids
@@ -62,7 +62,7 @@ _ROWS_AT_ONCE = 20_000
 class RowWriter:
     """Tells the facts and components of one audit."""
 
-    def __init__(self, plan: AuditPlan, found: Verdicts, parts: list[Part]) -> None:
+    def __init__(self, plan: AuditPlan, found: Verdicts, parts: list[AuditPart]) -> None:
         self.plan, self.found, self.parts = plan, found, parts
         self._sentences = Sentences(plan.graph)
         sizes = np.array([len(table) for table in plan.graph.splits.values()], dtype=np.int64)
@@ -73,12 +73,12 @@ class RowWriter:
         facts = self._facts(self.found.stored.row[verdict])
         for fact, index, place, value in zip(facts, verdict.tolist(), rank.tolist(), score.tolist(), strict=True):
             number = int(self.found.stored.row[index])
-            yield {"rank": place, "score": value} | self._told(fact, number) | self._component(index)
+            yield {"rank": place, "score": value} | self._described(fact, number) | self._component(index)
 
     def not_judged(self, facts: Ids) -> Iterator[dict[str, Any]]:
         """(k,) facts that nobody could judge, each with the reason."""
         for fact, number in zip(self._facts(facts), facts.tolist(), strict=True):
-            yield self._told(fact, number) | {"reason": self.reason(number)}
+            yield self._described(fact, number) | {"reason": self.reason(number)}
 
     def reason(self, number: int) -> str:
         """Why a fact was not judged."""
@@ -93,7 +93,7 @@ class RowWriter:
     def _facts(self, numbers: Ids) -> Iterator[Fact]:
         return self.plan.table.take(numbers).facts(self.plan.graph.vocabulary)
 
-    def _told(self, fact: Fact, number: int) -> dict[str, Any]:
+    def _described(self, fact: Fact, number: int) -> dict[str, Any]:
         split = int(self.plan.split[number])
         tail = fact.tail.literal if isinstance(fact.tail, Number) else fact.tail
         return {

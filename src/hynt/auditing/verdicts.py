@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.auditing.plan import AuditPlan, Part
+from hynt.auditing.plan import AuditPart, AuditPlan
 from hynt.auditing.relation_scores import place_keys, relation_sorts
 from hynt.auditing.work import Judged
 from hynt.batches.number_scaling import NumberScaling
@@ -49,7 +49,7 @@ class Verdicts:
     is_own: Flags  # (m,) whether the interval is from the relation's own residuals, not from shared ones
 
 
-def verdicts(plan: AuditPlan, judged: Sequence[tuple[Part, Judged]]) -> Verdicts:
+def verdicts(plan: AuditPlan, judged: Sequence[tuple[AuditPart, Judged]]) -> Verdicts:
     """Puts it all together. What calibrates a part comes from the other parts that judges of the same sort judged."""
     vocabulary = plan.graph.vocabulary
     everything, starts = components(plan.table, vocabulary.relation_is_number), component_starts(plan.table)

@@ -52,13 +52,13 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class WorkFolder:
+class AuditFolder:
     """Where an audit keeps what it has done."""
 
     path: Path
 
     @classmethod
-    def open(cls, path: Path, identity: Mapping[str, Any]) -> WorkFolder:
+    def open(cls, path: Path, identity: Mapping[str, Any]) -> AuditFolder:
         """A new folder, or one that the same audit left behind."""
         content = {"schema_version": SCHEMA_VERSION, "hynt": __version__, "audit": _plain(identity)}
         try:
@@ -89,12 +89,12 @@ class WorkFolder:
         """Where the run of a fold is."""
         return self.path / name
 
-    def sharpness(self, name: str) -> dict[str, float] | None:
+    def inverse_temperature(self, name: str) -> dict[str, float] | None:
         """What was fitted on a part; None where that is still to do."""
         path = self.path / f"sharpness-{name}.json"
         return {task: float(value) for task, value in read_index(path).items()} if path.exists() else None
 
-    def keep_sharpness(self, name: str, found: Mapping[str, float]) -> None:
+    def keep_inverse_temperature(self, name: str, found: Mapping[str, float]) -> None:
         write_atomically(self.path / f"sharpness-{name}.json", index_text(found))
 
     def is_judged(self, name: str) -> bool:

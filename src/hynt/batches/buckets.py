@@ -33,7 +33,7 @@ class Span(NamedTuple):
     capacity: int
 
 
-class Layout(NamedTuple):
+class BatchLayout(NamedTuple):
     """The segments of a batch. Hashable: two batches of one layout have the same shapes, so a compiled step serves
     both.
     """
@@ -67,7 +67,7 @@ class Layout(NamedTuple):
             row, slot = row + count, slot + slots
 
 
-class Places(NamedTuple):
+class LayoutIndex(NamedTuple):
     """Index tensors that follow from a layout alone."""
 
     slot_row: Tensor  # (slots,) int64 the row each slot belongs to
@@ -77,14 +77,14 @@ class Places(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def places(layout: Layout, device: torch.device) -> Places:
+def layout_index(layout: BatchLayout, device: torch.device) -> LayoutIndex:
     """The index tensors of a layout on a device; made once, so that making a batch needs no arithmetic on shapes."""
     capacity = torch.tensor([c for n, c in layout.segments for _ in range(n)], dtype=torch.int64)
     row_slot = capacity.cumsum(0) - capacity
     slot_row = torch.repeat_interleave(torch.arange(layout.rows), capacity)
     slot_within = torch.arange(layout.slots) - row_slot[slot_row]
     row_token = row_slot + torch.arange(layout.rows)
-    return Places(*(column.to(device) for column in (slot_row, slot_within, row_slot, row_token)))
+    return LayoutIndex(*(column.to(device) for column in (slot_row, slot_within, row_slot, row_token)))
 
 
 def bucket_capacity(qualifiers: int) -> int:
@@ -111,12 +111,12 @@ def rows_by_bucket(qualifier_counts: Tensor) -> list[tuple[int, Tensor]]:
     return [(c, torch.nonzero(capacity == c).squeeze(1)) for c in torch.unique(capacity).tolist()]
 
 
-def layout_of(segments: Iterable[tuple[int, int]]) -> Layout:
+def layout_of(segments: Iterable[tuple[int, int]]) -> BatchLayout:
     """A layout from (rows, capacity) pairs; capacities must rise."""
     made = tuple(Segment(rows, capacity) for rows, capacity in segments if rows)
     if any(one.capacity >= other.capacity for one, other in pairwise(made)):
         raise ValueError(f"capacities must rise, but are {[segment.capacity for segment in made]}")
-    return Layout(made)
+    return BatchLayout(made)
 
 
 def merged_capacities(capacities: list[int], sizes: list[int], overhead: float) -> list[int]:

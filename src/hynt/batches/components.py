@@ -25,7 +25,7 @@ class Masking:
 
 
 @dataclass(frozen=True, eq=False)
-class Components:
+class AskableComponents:
     """The components that may be asked for, end to end: those of fact i are offsets[i] … offsets[i + 1], never none."""
 
     offsets: Tensor  # (n + 1,) int64
@@ -33,7 +33,7 @@ class Components:
     task: Tensor  # (components,) int64 a `Task`
 
     @classmethod
-    def of(cls, facts: FactTensors, masking: Masking | None = None) -> Components:
+    def of(cls, facts: FactTensors, masking: Masking | None = None) -> AskableComponents:
         """All components of all facts that `masking` (by default everything) lets be asked for, in the order of
         positions.
         """

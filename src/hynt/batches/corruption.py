@@ -164,7 +164,7 @@ class Corrupter:
             choice = (uniform * torch.where(seen, size[waiting], others[waiting])).long()  # (tries, waiting)
             at = torch.where(seen, start[waiting] + choice, 0)
             # The id between entities and literals stands for hidden ones and is no value.
-            anything = choice + (choice >= facts.sizes.hidden_entity).long()
+            anything = choice + (choice >= facts.sizes.mask_entity).long()
             drawn = Exchange(
                 asked[waiting].expand_as(choice),
                 torch.where(seen, self.pool[at], anything),
@@ -193,7 +193,7 @@ class Corrupter:
         every = torch.full_like(rows, self.tokens)
         if self.corruption.pool != "answers":
             return torch.full_like(rows, self.corruption.pool == "seen", dtype=torch.bool), every
-        is_number = value_at(self.facts, rows, asked) > self.facts.sizes.hidden_entity
+        is_number = value_at(self.facts, rows, asked) > self.facts.sizes.mask_entity
         return is_number, torch.where(is_number, every, self.facts.sizes.entities)
 
     def _place(self, rows: Tensor, asked: Tensor) -> Tensor:

@@ -22,8 +22,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hynt.batches.buckets import Layout, bucket_capacities, layout_of, merged_capacities
-from hynt.batches.components import Components, Masking
+from hynt.batches.buckets import BatchLayout, bucket_capacities, layout_of, merged_capacities
+from hynt.batches.components import AskableComponents, Masking
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
 from hynt.batches.seeds import generator_for
@@ -36,11 +36,11 @@ DEVIATIONS = 5.0
 class StepShape(NamedTuple):
     """All that decides the shapes of a step. Hashable: compile or capture one step for each."""
 
-    layout: Layout
+    layout: BatchLayout
     outputs: tuple[int, int, int]  # how many rows each task has places for, by `Task`
 
 
-class Step(NamedTuple):
+class PackedStep(NamedTuple):
     """One step of a plan, packed into two tensors so that a captured step is fed by two copies."""
 
     shape: StepShape
@@ -65,8 +65,8 @@ class Step(NamedTuple):
         return self.indices[first : first + size], self.weights[start : start + size]
 
 
-class Steps(NamedTuple):
-    """The steps of one shape, packed as `Step` is, one a row."""
+class PackedSteps(NamedTuple):
+    """The steps of one shape, packed as `PackedStep` is, one a row."""
 
     shape: StepShape
     indices: Tensor  # (steps, 2 × rows + outputs) int64
@@ -77,19 +77,19 @@ class Steps(NamedTuple):
 class EpochPlan:
     """The steps of one epoch, kept by shape. The last group holds the regular steps, most of them or all."""
 
-    groups: tuple[Steps, ...]
+    groups: tuple[PackedSteps, ...]
     places: tuple[tuple[int, int], ...]  # for each step of the epoch, its group and its row there
 
     def __len__(self) -> int:
         return len(self.places)
 
-    def step(self, index: int) -> Step:
+    def step(self, index: int) -> PackedStep:
         """Step `index` of the epoch, from 0. Views: nothing is copied and the device does not wait."""
         if not 0 <= index < len(self):
             raise IndexError(f"the plan has {len(self)} steps, there is no step {index}")
         group, row = self.places[index]
         shape, indices, weights = self.groups[group]
-        return Step(shape, indices[row], weights[row])
+        return PackedStep(shape, indices[row], weights[row])
 
 
 class EpochPlanner:
@@ -98,7 +98,7 @@ class EpochPlanner:
     def __init__(self, facts: FactTensors, batch_size: int, masking: Masking | None = None) -> None:
         if len(facts) == 0:
             raise ValueError("there are no facts to train on")
-        self.components = Components.of(facts, masking)
+        self.components = AskableComponents.of(facts, masking)
         self.steps = -(-len(facts) // batch_size)
         capacity = merged(bucket_capacities(facts.qualifier_counts()), self.steps, batch_size)
         capacities, self._bucket, sizes = torch.unique(capacity, return_inverse=True, return_counts=True)
@@ -149,7 +149,7 @@ class EpochPlanner:
         return EpochPlan(tuple(groups), self._dealing.places)
 
 
-def _packed(shape: StepShape, asked: Tensor, task: Tensor, facts: Tensor, real: Tensor) -> Steps:
+def _packed(shape: StepShape, asked: Tensor, task: Tensor, facts: Tensor, real: Tensor) -> PackedSteps:
     """Steps from (steps, rows) facts and whether they are questions; (n,) asked positions and tasks by fact."""
     asks = [real & (task[facts] == kind) for kind in Task]
     most = torch.stack([mask.sum(1).amax() for mask in asks]).tolist()
@@ -162,7 +162,7 @@ def _packed(shape: StepShape, asked: Tensor, task: Tensor, facts: Tensor, real: 
         blank = facts.new_zeros(len(facts), places + 1)
         indices.append(blank.scatter(1, place, row)[:, :places])
         weights.append(blank.float().scatter(1, place, 1.0)[:, :places])
-    return Steps(shape, torch.cat(indices, 1), torch.cat(weights, 1))
+    return PackedSteps(shape, torch.cat(indices, 1), torch.cat(weights, 1))
 
 
 def _triple(numbers: list[int]) -> tuple[int, int, int]:

@@ -33,12 +33,12 @@ class Sizes(NamedTuple):
     literals: int = 0  # distinct literals as written, where a token model asked for them
 
     @property
-    def hidden_entity(self) -> int:
+    def mask_entity(self) -> int:
         """The id that stands for a hidden entity."""
         return self.entities
 
     @property
-    def hidden_relation(self) -> int:
+    def mask_relation(self) -> int:
         """The id that stands for a hidden relation."""
         return self.relations
 
@@ -165,7 +165,7 @@ def distinct_literals(table: FactTable) -> pa.StringArray:
 def _literal_ids(written: pa.StringArray, literals: pa.StringArray | None, sizes: Sizes) -> NDArray[np.int64]:
     """(n,) ids of literals; where it is none of those known, the id of a hidden entity."""
     if literals is None:
-        return np.full(len(written), sizes.hidden_entity, dtype=np.int64)
+        return np.full(len(written), sizes.mask_entity, dtype=np.int64)
     import pyarrow.compute as compute
 
     found = compute.fill_null(compute.index_in(written, value_set=literals, skip_nulls=True), -1)

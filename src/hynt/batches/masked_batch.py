@@ -1,5 +1,5 @@
-"""What a model reads: facts with one component hidden each. The hidden answer is nowhere in here; `Answers` holds it,
-apart.
+"""What a model reads: facts with one component hidden each. The hidden answer is nowhere
+in here; `MaskedAnswers` holds it, apart.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import IntEnum
 import torch
 from torch import Tensor
 
-from hynt.batches.buckets import Layout, Places
+from hynt.batches.buckets import BatchLayout, LayoutIndex
 from hynt.batches.fact_tensors import Sizes
 
 HEAD, RELATION, TAIL = 0, 1, 2
@@ -34,24 +34,24 @@ class MaskedBatch:
     """`rows` questions in a layout with `slots` qualifier slots. A hidden entity or relation has the id that `sizes`
     names for it.
 
-    A hidden number reads 0 and is marked by `tail_number_hidden` or `qualifier_number_hidden`; "it is a number"
+    A hidden number reads 0 and is marked by `tail_number_masked` or `qualifier_number_masked`; "it is a number"
     stays visible.
     """
 
     sizes: Sizes
-    layout: Layout
-    places: Places  # index tensors of the layout
+    layout: BatchLayout
+    places: LayoutIndex  # index tensors of the layout
     head: Tensor  # (rows,) int64 entity id
     relation: Tensor  # (rows,) int64 relation id
     tail_entity: Tensor  # (rows,) int64 entity id; for a number its literal's id or the id of a hidden entity
     tail_number: Tensor  # (rows,) float32 scaled number; 0 for an entity or a hidden number
     tail_is_number: Tensor  # (rows,) bool
-    tail_number_hidden: Tensor  # (rows,) bool the tail is a number and asked for
+    tail_number_masked: Tensor  # (rows,) bool the tail is a number and asked for
     qualifier_relation: Tensor  # (slots,) int64
     qualifier_entity: Tensor  # (slots,) int64, as tail_entity
     qualifier_number: Tensor  # (slots,) float32, as tail_number
     qualifier_is_number: Tensor  # (slots,) bool
-    qualifier_number_hidden: Tensor  # (slots,) bool
+    qualifier_number_masked: Tensor  # (slots,) bool
     qualifier_present: Tensor  # (slots,) bool: false in padding, whose other fields mean nothing
     asked: Tensor  # (rows,) int64 position of the hidden component
 
@@ -82,9 +82,9 @@ class MaskedBatch:
 
     def task(self) -> Tensor:
         """(rows,) int64: the `Task` of each row, from what is visible."""
-        number = self.tail_number_hidden
+        number = self.tail_number_masked
         if self.layout.slots:
-            number = torch.where(self.asks_qualifier, self.qualifier_number_hidden[self.slot_of_asked], number)
+            number = torch.where(self.asks_qualifier, self.qualifier_number_masked[self.slot_of_asked], number)
         asks_value = torch.where(number, int(Task.NUMBER), int(Task.LINK))
         return torch.where(self.asks_relation, int(Task.RELATION), asks_value)
 
@@ -107,7 +107,7 @@ class MaskedBatch:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class MaskedAnswers:
     """What was hidden, row by row. Only the field that the row's task names is meaningful."""
 
     task: Tensor  # (rows,) int64 a `Task`

@@ -7,14 +7,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from hynt.batches.buckets import Layout, Places, places
+from hynt.batches.buckets import BatchLayout, LayoutIndex, layout_index
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import HEAD, RELATION, TAIL, Answers, MaskedBatch, Task
+from hynt.batches.masked_batch import HEAD, RELATION, TAIL, MaskedAnswers, MaskedBatch, Task
 
 
-def hide(
-    facts: FactTensors, rows: Tensor, asked: Tensor, layout: Layout, at: Places | None = None
-) -> tuple[MaskedBatch, Answers]:
+def mask(
+    facts: FactTensors, rows: Tensor, asked: Tensor, layout: BatchLayout, at: LayoutIndex | None = None
+) -> tuple[MaskedBatch, MaskedAnswers]:
     """Hides the component at position `asked` (rows,) of each fact in `rows` (rows,), both int64 on the facts' device.
 
     Rows must come in the layout's order, and no fact may have more qualifiers than its segment's capacity: what is
@@ -22,7 +22,7 @@ def hide(
     would make the device wait.
     """
     sizes = facts.sizes
-    at = places(layout, facts.device) if at is None else at
+    at = layout_index(layout, facts.device) if at is None else at
     start = facts.offsets[rows]
     count = facts.offsets[rows + 1] - start
     nowhere = facts.qualifier_total  # the filler behind the last qualifier
@@ -31,38 +31,38 @@ def hide(
     slot = torch.where(present, start[at.slot_row] + at.slot_within, nowhere)
     slot_asked = asked[at.slot_row] - 2 * at.slot_within  # 3 or 4 where this very qualifier is asked
     slot_is_number = facts.qualifier_is_number[slot]
-    value_hidden = slot_asked == 4
+    value_masked = slot_asked == 4
     tail_is_number = facts.tail_is_number[rows]
-    tail_hidden = asked == TAIL
+    tail_masked = asked == TAIL
 
     batch = MaskedBatch(
         sizes=sizes,
         layout=layout,
         places=at,
-        head=torch.where(asked == HEAD, sizes.hidden_entity, facts.head[rows].long()),
-        relation=torch.where(asked == RELATION, sizes.hidden_relation, facts.relation[rows].long()),
-        tail_entity=torch.where(tail_hidden, sizes.hidden_entity, facts.tail_entity[rows].long()),
-        tail_number=torch.where(tail_hidden, 0.0, facts.tail_number[rows]),
+        head=torch.where(asked == HEAD, sizes.mask_entity, facts.head[rows].long()),
+        relation=torch.where(asked == RELATION, sizes.mask_relation, facts.relation[rows].long()),
+        tail_entity=torch.where(tail_masked, sizes.mask_entity, facts.tail_entity[rows].long()),
+        tail_number=torch.where(tail_masked, 0.0, facts.tail_number[rows]),
         tail_is_number=tail_is_number,
-        tail_number_hidden=tail_hidden & tail_is_number,
-        qualifier_relation=torch.where(slot_asked == 3, sizes.hidden_relation, facts.qualifier_relation[slot].long()),
-        qualifier_entity=torch.where(value_hidden, sizes.hidden_entity, facts.qualifier_entity[slot].long()),
-        qualifier_number=torch.where(value_hidden, 0.0, facts.qualifier_number[slot]),
+        tail_number_masked=tail_masked & tail_is_number,
+        qualifier_relation=torch.where(slot_asked == 3, sizes.mask_relation, facts.qualifier_relation[slot].long()),
+        qualifier_entity=torch.where(value_masked, sizes.mask_entity, facts.qualifier_entity[slot].long()),
+        qualifier_number=torch.where(value_masked, 0.0, facts.qualifier_number[slot]),
         qualifier_is_number=slot_is_number,
-        qualifier_number_hidden=value_hidden & slot_is_number,
+        qualifier_number_masked=value_masked & slot_is_number,
         qualifier_present=present,
         asked=asked,
     )
     return batch, _answers(facts, rows, asked, start, tail_is_number)
 
 
-def _answers(facts: FactTensors, rows: Tensor, asked: Tensor, start: Tensor, tail_is_number: Tensor) -> Answers:
+def _answers(facts: FactTensors, rows: Tensor, asked: Tensor, start: Tensor, tail_is_number: Tensor) -> MaskedAnswers:
     in_qualifier = asked > TAIL
     slot = torch.where(in_qualifier, start + (asked - 3) // 2, facts.qualifier_total)
     number = torch.where(in_qualifier, facts.qualifier_is_number[slot], tail_is_number & (asked == TAIL))
     task = torch.where(asked % 2 == 1, int(Task.RELATION), torch.where(number, int(Task.NUMBER), int(Task.LINK)))
     of_triplet = torch.where(asked == HEAD, facts.head[rows], facts.tail_entity[rows])
-    return Answers(
+    return MaskedAnswers(
         task=task,
         entity=torch.where(in_qualifier, facts.qualifier_entity[slot], of_triplet).long(),
         relation=torch.where(in_qualifier, facts.qualifier_relation[slot], facts.relation[rows]).long(),
@@ -71,8 +71,8 @@ def _answers(facts: FactTensors, rows: Tensor, asked: Tensor, start: Tensor, tai
     )
 
 
-def check_fit(facts: FactTensors, rows: Tensor, asked: Tensor, layout: Layout) -> None:
-    """Raises ValueError where `hide` could not be exact: wrong lengths, a fact longer than its place, a position it
+def check_fit(facts: FactTensors, rows: Tensor, asked: Tensor, layout: BatchLayout) -> None:
+    """Raises ValueError where `mask` could not be exact: wrong lengths, a fact longer than its place, a position it
     lacks.
     """
     if len(rows) != layout.rows or len(asked) != layout.rows:
@@ -102,8 +102,8 @@ def fill(batch: MaskedBatch, entity: Tensor, relation: Tensor) -> MaskedBatch:
         head=torch.where(asked == HEAD, entity, batch.head),
         relation=torch.where(asked == RELATION, relation, batch.relation),
         tail_entity=torch.where(asked == TAIL, entity, batch.tail_entity),
-        tail_number_hidden=torch.zeros_like(batch.tail_number_hidden),
+        tail_number_masked=torch.zeros_like(batch.tail_number_masked),
         qualifier_relation=torch.where(slot_asked == 3, relation[of_slot], batch.qualifier_relation),
         qualifier_entity=torch.where(slot_asked == 4, entity[of_slot], batch.qualifier_entity),
-        qualifier_number_hidden=torch.zeros_like(batch.qualifier_number_hidden),
+        qualifier_number_masked=torch.zeros_like(batch.qualifier_number_masked),
     )

@@ -56,7 +56,7 @@ class QuestionGroups:
         column = np.zeros(len(parts), dtype=np.int64)
         column[starts + HEAD], column[starts + TAIL] = table.head, table.tail_entity
         column[pairs + 1] = table.qualifier_entity
-        column -= column > facts.sizes.hidden_entity  # the id of a hidden entity lies before the literals
+        column -= column > facts.sizes.mask_entity  # the id of a hidden entity lies before the literals
 
         asked = (parts.position == HEAD) & grouping.heads | (parts.position == TAIL) & grouping.tails
         if grouping.qualifier_values:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hynt.batches.buckets import Layout, bucket_capacities, layout_of
+from hynt.batches.buckets import BatchLayout, bucket_capacities, layout_of
 from hynt.batches.epoch_plan import DEVIATIONS, Deal, Dealing, dealt, merged
 from hynt.batches.seeds import generator_for
 
@@ -28,13 +28,13 @@ class Piece(NamedTuple):
     kind: int
 
 
-class Pieces(NamedTuple):
+class StepPieces(NamedTuple):
     """The pieces of a step, in order. Hashable: steps of the same pieces have the same shapes."""
 
     pieces: tuple[Piece, ...]
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> BatchLayout:
         """The layout of the step's batch: pieces of one capacity are one segment."""
         runs = groupby(self.pieces, key=lambda piece: piece.capacity)
         return layout_of((sum(piece.rows for piece in run), capacity) for capacity, run in runs)
@@ -48,7 +48,7 @@ class Pieces(NamedTuple):
 class PlannedSteps(NamedTuple):
     """The steps of one shape."""
 
-    pieces: Pieces
+    pieces: StepPieces
     questions: Tensor  # (steps, rows) int64 numbers of questions
     weights: Tensor  # (steps, rows) float32 1 for a question, 0 for filler
 
@@ -90,7 +90,7 @@ class QuestionPlanner:
         self._dealing = Dealing.of(self._capacities, self._sizes, self.steps)
 
     @property
-    def regular(self) -> Pieces:
+    def regular(self) -> StepPieces:
         """The pieces of most steps, or all."""
         return self._pieces(self._dealing)[-1]
 
@@ -124,11 +124,12 @@ class QuestionPlanner:
         actual = zip(dealing.deals, self._first, counts, strict=True)
         return replace(dealing, deals=tuple(deal._replace(first=first, items=count) for deal, first, count in actual))
 
-    def _pieces(self, dealing: Dealing) -> list[Pieces]:
+    def _pieces(self, dealing: Dealing) -> list[StepPieces]:
         def piece(deal: Deal, kind: int) -> Piece:
             return Piece(deal.rows, deal.capacity, kind)
 
         pairs = list(zip(dealing.deals, self._kinds, strict=True))
         return [
-            Pieces(tuple(piece(deal, kind) for deal, kind in pairs if deal.steps >= end)) for _, end in dealing.ranges
+            StepPieces(tuple(piece(deal, kind) for deal, kind in pairs if deal.steps >= end))
+            for _, end in dealing.ranges
         ]

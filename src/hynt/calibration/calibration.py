@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from hynt.calibration.intervals import Radii, fit_radii, never_negative, training_spread
-from hynt.calibration.temperature import FirstAnswers, first_answers_of_chunks, fit_sharpness
+from hynt.calibration.temperature import FirstAnswers, first_answers_of_chunks, fit_inverse_temperature
 from hynt.errors import DataError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.questions import KIND_OF_TASK, POSITION_GROUPS, TaskName, of_task, position_group
@@ -47,7 +47,7 @@ class Calibration:
     tasks: Mapping[str, Mapping[str, float]]  # for link and relation, what `_task` measured
     radii: Radii | None  # None where no number was held out
 
-    def sharpness(self, task: str) -> float:
+    def inverse_temperature(self, task: str) -> float:
         """What scores are multiplied by; 1 where the task is not calibrated."""
         return 1.0 / self.tasks[task]["temperature"] if task in self.tasks else 1.0
 
@@ -132,9 +132,9 @@ def _task(loaded: LoadedRun, task: TaskName, device: torch.device) -> dict[str, 
     questions = held_out(loaded, SPLIT, task, device)
     if questions is None:
         return {}
-    fit = fit_sharpness(questions.first_answers)
+    fit = fit_inverse_temperature(questions.first_answers)
     return {
-        "temperature": 1.0 / fit.after.sharpness,
+        "temperature": 1.0 / fit.after.inverse_temperature,
         "questions": len(questions),
         "of": questions.total,
         "calibration_error_before": fit.before.calibration_error,
@@ -181,14 +181,14 @@ class HeldOut:
     def __len__(self) -> int:
         return len(self.answer)
 
-    def first_answers(self, sharpness: float) -> FirstAnswers:
-        """The first answers at a sharpness."""
+    def first_answers(self, inverse_temperature: float) -> FirstAnswers:
+        """The first answers at a inverse_temperature."""
         with torch.no_grad():
-            return FirstAnswers.joined([self._of_tile(tile, sharpness) for tile in self.tiles])
+            return FirstAnswers.joined([self._of_tile(tile, inverse_temperature) for tile in self.tiles])
 
-    def _of_tile(self, tile: ReadTile, sharpness: float) -> FirstAnswers:
+    def _of_tile(self, tile: ReadTile, inverse_temperature: float) -> FirstAnswers:
         answer = torch.from_numpy(self.answer[tile.which]).to(tile.question.encoded.device)
-        return first_answers_of_chunks(self._chunks(tile), answer, sharpness)
+        return first_answers_of_chunks(self._chunks(tile), answer, inverse_temperature)
 
     def _chunks(self, tile: ReadTile) -> Iterator[tuple[int, Tensor]]:
         """(first, scores): (k, width) scores of the candidates from `first` on, with −∞ for other known answers."""
@@ -214,7 +214,7 @@ def held_out(loaded: LoadedRun, split: str, task: TaskName, device: torch.device
     """The link or relation questions of a split that the model answers; None where there are none."""
     table, is_number = loaded.graph.split(split), loaded.graph.vocabulary.relation_is_number
     parts = components(table, is_number)
-    chosen = answerable(loaded.model, parts, task)
+    chosen = answerable_components(loaded.model, parts, task)
     if not len(chosen):
         return None
     few = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_QUESTIONS)).astype(np.int64)]
@@ -226,7 +226,7 @@ def held_out(loaded: LoadedRun, split: str, task: TaskName, device: torch.device
     return HeldOut(task, tiles, answer, index.lookup(question_keys(table, is_number)[few]), len(chosen))
 
 
-def answerable(model: Model, parts: Components, task: TaskName) -> Ids:
+def answerable_components(model: Model, parts: Components, task: TaskName) -> Ids:
     """(n,) the components of a task at positions that the model answers."""
     chosen = of_task(parts, task)
     kind = KIND_OF_TASK[task]

@@ -34,7 +34,9 @@ def measure(loaded: LoadedRun, calibration: Calibration, split: str, device: tor
         questions = held_out(loaded, split, task, device)
         if questions is None or task not in calibration.tasks:
             continue
-        before, after = (questions.first_answers(one).calibration_error for one in (1.0, calibration.sharpness(task)))
+        before, after = (
+            questions.first_answers(one).calibration_error for one in (1.0, calibration.inverse_temperature(task))
+        )
         found[task] = {
             "questions": len(questions),
             "of": questions.total,

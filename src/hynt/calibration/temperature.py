@@ -5,7 +5,7 @@ Fitted is what people read: the probability of the first answer, against whether
 right answer, wherever it stands, is another aim: over tens of thousands of entities it is ruled by answers that the
 model has no idea of, and it made first answers on HN-WK-resplit too sure of themselves.)
 
-Work is done on the inverse, the sharpness β = 1 / T. With the gaps g from the first score to each other one,
+Work is done on the inverse, the inverse_temperature β = 1 / T. With the gaps g from the first score to each other one,
 p(first) = 1 / (1 + Σ exp(−β g)): one pass over the scores gives the loss and its slope.
 """
 
@@ -23,7 +23,7 @@ from torch import Tensor
 
 from hynt.graph.arrays import Floats
 
-LEAST_SHARPNESS, GREATEST_SHARPNESS = 1e-2, 1e2
+LEAST_INVERSE_TEMPERATURE, GREATEST_INVERSE_TEMPERATURE = 1e-2, 1e2
 _STEPS = 30
 _CLOSE = 1e-4
 _SMALLEST = 1e-30
@@ -32,9 +32,9 @@ BINS = 15
 
 @dataclass(frozen=True, eq=False)
 class FirstAnswers:
-    """The first answers of `n` questions at some sharpness."""
+    """The first answers of `n` questions at some inverse_temperature."""
 
-    sharpness: float
+    inverse_temperature: float
     rest: Floats  # (n,) Σ exp(−β g) over the other candidates; above 0
     mean_gap: Floats  # (n,) their mean gap, weighted by exp(−β g)
     correct: NDArray[np.bool_]  # (n,) whether the first answer is the right one
@@ -52,9 +52,9 @@ class FirstAnswers:
     @property
     def step(self) -> float:
         """How far to go in log β: one step of Fisher scoring."""
-        down = self.sharpness * float(np.mean((self.confidence - self.correct) * self.mean_gap))
+        down = self.inverse_temperature * float(np.mean((self.confidence - self.correct) * self.mean_gap))
         unsure = self.confidence * (1.0 - self.confidence)
-        bend = self.sharpness**2 * float(np.mean(unsure * self.mean_gap**2))
+        bend = self.inverse_temperature**2 * float(np.mean(unsure * self.mean_gap**2))
         return -down / bend if bend > 0 else 0.0
 
     @property
@@ -65,28 +65,32 @@ class FirstAnswers:
     @classmethod
     def joined(cls, parts: Sequence[FirstAnswers]) -> FirstAnswers:
         return cls(
-            parts[0].sharpness,
+            parts[0].inverse_temperature,
             np.concatenate([part.rest for part in parts]),
             np.concatenate([part.mean_gap for part in parts]),
             np.concatenate([part.correct for part in parts]),
         )
 
 
-def first_answers(scores: Tensor, answer: Tensor, sharpness: float) -> FirstAnswers:
+def first_answers(scores: Tensor, answer: Tensor, inverse_temperature: float) -> FirstAnswers:
     """Of (n, candidates) scores, −∞ for what is no candidate, with the right answers (n,) int64."""
-    return first_answers_of_chunks([(0, scores)], answer, sharpness)
+    return first_answers_of_chunks([(0, scores)], answer, inverse_temperature)
 
 
-def first_answers_of_chunks(chunks: Iterable[tuple[int, Tensor]], answer: Tensor, sharpness: float) -> FirstAnswers:
+def first_answers_of_chunks(
+    chunks: Iterable[tuple[int, Tensor]], answer: Tensor, inverse_temperature: float
+) -> FirstAnswers:
     """The same from (first, scores) chunks of candidates, which are looked at one after another."""
     found: _Seen | None = None
     for first, scores in chunks:
-        seen = _Seen.of(scores, first, sharpness)
-        found = seen if found is None else found.joined(seen, sharpness)
+        seen = _Seen.of(scores, first, inverse_temperature)
+        found = seen if found is None else found.joined(seen, inverse_temperature)
     assert found is not None  # a graph has an entity and a relation
     rest = found.rest.clamp(min=_SMALLEST)
     mean = found.gaps / rest
-    return FirstAnswers(sharpness, rest.cpu().numpy(), mean.cpu().numpy(), (found.place == answer).cpu().numpy())
+    return FirstAnswers(
+        inverse_temperature, rest.cpu().numpy(), mean.cpu().numpy(), (found.place == answer).cpu().numpy()
+    )
 
 
 class _Seen(NamedTuple):
@@ -98,17 +102,17 @@ class _Seen(NamedTuple):
     gaps: Tensor  # (n,) float64 Σ g · exp(−β g)
 
     @classmethod
-    def of(cls, scores: Tensor, first: int, sharpness: float) -> _Seen:
+    def of(cls, scores: Tensor, first: int, inverse_temperature: float) -> _Seen:
         best, place = scores.max(1)
         gap = best[:, None] - scores
-        weight = torch.exp(-sharpness * gap)
+        weight = torch.exp(-inverse_temperature * gap)
         weight = weight.scatter(1, place[:, None], 0.0)
         gap = torch.where(torch.isfinite(gap), gap, 0.0)
         # Where nothing is a candidate, −∞ − (−∞) made NaN of all weights.
         weight = torch.where(torch.isneginf(best)[:, None], 0.0, weight)
         return cls(best, place + first, weight.sum(1, dtype=torch.float64), (weight * gap).sum(1, dtype=torch.float64))
 
-    def joined(self, later: _Seen, sharpness: float) -> _Seen:
+    def joined(self, later: _Seen, inverse_temperature: float) -> _Seen:
         """Both together; of equal first ones the earlier is the first."""
         takes_later = later.best > self.best
         (best, place, rest, gaps), (below, _, other_rest, other_gaps) = (
@@ -117,7 +121,7 @@ class _Seen(NamedTuple):
         )
         # The first of the lower ones is itself one more candidate, and all of them are so much further off.
         further = torch.where(torch.isneginf(below), 0.0, best.double() - below.double())
-        weight = torch.where(torch.isneginf(below), 0.0, torch.exp(-sharpness * further))
+        weight = torch.where(torch.isneginf(below), 0.0, torch.exp(-inverse_temperature * further))
         rest = rest + weight * (1.0 + other_rest)
         return _Seen(best, place, rest, gaps + weight * (other_gaps + further * (1.0 + other_rest)))
 
@@ -131,29 +135,31 @@ def expected_calibration_error(confidence: Floats, correct: NDArray[np.bool_], b
 
 
 FirstAnswersAt: TypeAlias = Callable[[float], FirstAnswers]
-"""The first answers of all questions at a sharpness."""
+"""The first answers of all questions at a inverse_temperature."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The first answers at sharpness 1, and at the best one."""
+    """The first answers at inverse_temperature 1, and at the best one."""
 
     before: FirstAnswers
     after: FirstAnswers
 
 
-def fit_sharpness(at: FirstAnswersAt) -> Fit:
+def fit_inverse_temperature(at: FirstAnswersAt) -> Fit:
     """Fisher scoring in log β; a step that does not help is halved. The loss never grows."""
     before = best = at(1.0)
     reach = math.log(4)
     for _ in range(_STEPS):
         step = max(-reach, min(reach, best.step))
-        target = min(GREATEST_SHARPNESS, max(LEAST_SHARPNESS, best.sharpness * math.exp(step)))
-        if abs(math.log(target / best.sharpness)) < _CLOSE:
+        target = min(
+            GREATEST_INVERSE_TEMPERATURE, max(LEAST_INVERSE_TEMPERATURE, best.inverse_temperature * math.exp(step))
+        )
+        if abs(math.log(target / best.inverse_temperature)) < _CLOSE:
             break
         tried = at(target)
         if tried.loss < best.loss:
             best = tried
         else:
-            reach = abs(math.log(target / best.sharpness)) / 2
+            reach = abs(math.log(target / best.inverse_temperature)) / 2
     return Fit(before, best)

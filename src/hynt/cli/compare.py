@@ -49,7 +49,7 @@ def compare(
     """
     from hynt.cli.number_hint import hint_at_numbers
     from hynt.comparison.comparing import Comparison, model_names, trial_for
-    from hynt.comparison.trial import Place, training_clock
+    from hynt.comparison.trial import TrialPlace, training_clock
     from hynt.evaluation.questions import checked_tasks
     from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
     from hynt.interruption import stopping_on_signals
@@ -72,7 +72,7 @@ def compare(
     check_new_folder(out / "rows", "--out")
     hint_at_numbers(loaded)
     clock = time.process_time if by_processor else training_clock
-    place = Place(
+    place = TrialPlace(
         loaded,
         target,
         None if graph in BUILT_IN else graph_folder(graph),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import Device, Level, RunArgument, ScoringDevice, said_with
+from hynt.cli.options import Device, LevelOption, RunArgument, ScoringDevice, said_with
 from hynt.cli.output import JsonFlag, check_parquet, deliver, note_to_person, visible
 from hynt.cli.progress import CompletionProgress
 from hynt.errors import UsageError
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-class OnError(StrEnum):
+class BadQuestionChoice(StrEnum):
     STOP = "stop"
     RECORD = "record"
 
 
-class Kind(StrEnum):
+class CandidateChoice(StrEnum):
     TYPE = "type"
     UNKNOWN = "unknown"
 
@@ -41,14 +41,15 @@ def complete(
     top: Annotated[
         int | None, typer.Option("--top", min=1, help="Answers to a question: 10, or 1 with --missing.")
     ] = None,
-    level: Level = 0.9,
+    level: LevelOption = 0.9,
     candidates: Annotated[
-        list[Kind] | None,
+        list[CandidateChoice] | None,
         typer.Option("--candidates", help="Only answers seen in that place, or only unknown ones. May be said again."),
     ] = None,
     on_error: Annotated[
-        OnError, typer.Option("--on-error", help="Refuse the whole file for a bad question, or record why as a row.")
-    ] = OnError.STOP,
+        BadQuestionChoice,
+        typer.Option("--on-error", help="Refuse the whole file for a bad question, or record why as a row."),
+    ] = BadQuestionChoice.STOP,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a job that was stopped.")] = False,
     missing: Annotated[
         bool, typer.Option("--missing", help="Propose facts for entities that lack a relation their peers have.")
@@ -85,9 +86,9 @@ def complete(
         several = processes if processes > 1 else None
         refused = {"QUESTIONS": questions, "--resume": resume, "--candidates": candidates, "--processes": several}
         _refuse(refused, "with --missing")
-        from hynt.completion.missing_facts import Proposing
+        from hynt.completion.missing_facts import ProposalOptions
 
-        wanted = Proposing(
+        wanted = ProposalOptions(
             tuple(relations or ()),
             budget,
             threshold,
@@ -123,8 +124,8 @@ def _answer(
     out: Path,
     top: int,
     level: float,
-    candidates: list[Kind],
-    on_error: OnError,
+    candidates: list[CandidateChoice],
+    on_error: BadQuestionChoice,
     device: Device,
     *,
     resume: bool,
@@ -140,17 +141,17 @@ def _answer(
     run_graph(run)
 
     from hynt.asking.predictor import load
-    from hynt.completion.batches import Wanted, assist
+    from hynt.completion.batches import CompletionOptions, assist
     from hynt.completion.completing import BATCH
     from hynt.completion.completing import complete as complete_file
-    from hynt.training.distributed_follow import team_of
+    from hynt.training.distributed_follow import current_workers
     from hynt.training.run import chosen_device
 
-    wanted = Wanted(top, level, tuple(dict.fromkeys(kind.value for kind in candidates)))
-    with team_of(chosen_device(device.value)) as team:
+    wanted = CompletionOptions(top, level, tuple(dict.fromkeys(kind.value for kind in candidates)))
+    with current_workers(chosen_device(device.value)) as workers:
         predictor = load(run, device.value, note_to_person)
-        if team.rank:
-            assist(predictor, questions, wanted, BATCH, team)
+        if workers.rank:
+            assist(predictor, questions, wanted, BATCH, workers)
             return
         with interruptible(), CompletionProgress() as progress:
             try:
@@ -162,7 +163,7 @@ def _answer(
                     on_error=on_error.value,
                     resume=resume,
                     progress=progress,
-                    team=team,
+                    workers=workers,
                 )
             except KeyboardInterrupt:
                 note_to_person("what is done so far is kept; say --resume to go on")

@@ -54,7 +54,7 @@ def _train(console: Console, path: Path, epochs: int | None) -> None:
     from hynt.interruption import stopping_on_signals
     from hynt.runs.hashed_files import INDEX_NAME
     from hynt.runs.run_folder import RunFolder
-    from hynt.training.resolve_settings import Wishes, settings_for
+    from hynt.training.resolve_settings import SettingsRequest, resolve_settings
     from hynt.training.run import chosen_device, start, train
 
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
@@ -68,7 +68,7 @@ def _train(console: Console, path: Path, epochs: int | None) -> None:
     graph, device = load_graph("world"), chosen_device("cpu")
     facts = ", ".join(f"{len(table):,} {name}" for name, table in graph.splits.items())
     console.print(f"world: {facts} facts about {graph.vocabulary.entity_count:,} entities. Training HyNT on them.")
-    settings = settings_for(Wishes("hynt", "world", epochs), graph, on_gpu=False)
+    settings = resolve_settings(SettingsRequest("hynt", "world", epochs), graph, on_gpu=False)
     with TrainingProgress() as progress, stopping_on_signals() as stopper:
         run = train(start(graph, settings, path, device, None), device, progress, stopper)
     console.print(f"Trained in {duration(run.manifest['training']['seconds'])}.")

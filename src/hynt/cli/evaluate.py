@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GROUPINGS = ("relation", "position", "qualifiers", "frequency")
 
 
-class Ties(StrEnum):
+class TiesChoice(StrEnum):
     REALISTIC = "realistic"
     HYNT = "hynt"
 
@@ -36,8 +36,8 @@ def evaluate(
         str, typer.Option("--task", metavar="TASKS", help="Some of link, relation, number, with commas between.")
     ] = "link,relation,number",
     ties: Annotated[
-        Ties, typer.Option("--ties", help="How ties rank; hynt rounds down, as the published script does.")
-    ] = Ties.REALISTIC,
+        TiesChoice, typer.Option("--ties", help="How ties rank; hynt rounds down, as the published script does.")
+    ] = TiesChoice.REALISTIC,
     type_constrained: Annotated[
         bool, typer.Option("--type-constrained", help="Rank also among entities that train holds at that place.")
     ] = False,
@@ -79,13 +79,13 @@ def evaluate(
         if code:
             raise typer.Exit(code)
         return
-    from hynt.training.distributed_follow import team_of
+    from hynt.training.distributed_follow import current_workers
     from hynt.training.run import chosen_device
 
     target = chosen_device(device.value)
 
-    def evaluator_of(loaded: Any, team: Any) -> Evaluator:
-        described = loaded.described() | {"reads_of_split": _counted(loaded, split, counts=team.rank == 0)}
+    def evaluator_of(loaded: Any, workers: Any) -> Evaluator:
+        described = loaded.described() | {"reads_of_split": _counted(loaded, split, counts=workers.rank == 0)}
         return Evaluator(
             loaded.graph,
             loaded.scaling,
@@ -96,15 +96,15 @@ def evaluate(
             type_constrained,
             literals=loaded.literals,
             described=described,
-            team=team,
+            workers=workers,
         )
 
-    with team_of(target) as team:
+    with current_workers(target) as workers:
         loaded = _opened(run, split, target)
         rival = None if other is None else _opened(other, split, target)  # refused before a split is read
         if rival is not None:
             _refuse_another_graph(loaded, rival)
-        evaluator = evaluator_of(loaded, team)
+        evaluator = evaluator_of(loaded, workers)
         found = _asked(evaluator, loaded.model, "evaluating")
         result = found.to_mapping()
         if references:
@@ -115,9 +115,9 @@ def evaluate(
         if rival is not None:
             from hynt.evaluation.bootstrap import compare
 
-            other_found = _asked(evaluator_of(rival, team), rival.model, "evaluating the other run")
+            other_found = _asked(evaluator_of(rival, workers), rival.model, "evaluating the other run")
             result["comparison"] = compare(found, other_found)
-        if team.rank:
+        if workers.rank:
             return  # the first process has all answers, and tells
     if questions is not None:
         write_questions(found, questions)
@@ -166,7 +166,7 @@ def _counted(loaded: Any, split: str, *, counts: bool) -> int:
 
 
 def _asked(evaluator: Any, model: Any, what: str) -> Any:
-    if evaluator.team.rank:
+    if evaluator.workers.rank:
         return evaluator.evaluate(model)
     with QuestionProgress(what) as progress:
         return evaluator.evaluate(model, progress)

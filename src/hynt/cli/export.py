@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     ONNX = "onnx"
 
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write, such as model.onnx.")],
-    format: Annotated[Format, typer.Option("--format", help="Which form.")] = Format.ONNX,  # noqa: ARG001 - the only one
+    format: Annotated[ExportFormat, typer.Option("--format", help="Which form.")] = ExportFormat.ONNX,  # noqa: ARG001 - the only one
     qualifiers: Annotated[
         int | None, typer.Option("--qualifiers", min=1, max=256, help="The most a fact may have; else as the graph.")
     ] = None,

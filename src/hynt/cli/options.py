@@ -19,7 +19,7 @@ from hynt.errors import DataError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hynt.asking.candidate_rules import Candidates
+    from hynt.asking.candidate_rules import CandidateMask
     from hynt.asking.question import AskedFact
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.graph.lookup import NameLookup
@@ -37,7 +37,7 @@ GraphArgument: TypeAlias = Annotated[
 RunArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder made by `hynt train`.")]
 ScoringDevice: TypeAlias = Annotated[Device, typer.Option("--device", help="Where to score.")]
 TrainingDevice: TypeAlias = Annotated[Device, typer.Option("--device", help="Where to train.")]
-Level: TypeAlias = Annotated[
+LevelOption: TypeAlias = Annotated[
     float, typer.Option("--level", help="How sure intervals of numbers are: 0.5, 0.8, 0.9, 0.95 or 0.99.")
 ]
 
@@ -95,12 +95,12 @@ class QuestionOptions:
         "--candidates", metavar="type|unknown|FILE",
         help="Only entities seen in that place, only those not known, or only those of a list. May be said again.",
     )] = None
-    level: Level = 0.9
+    level: LevelOption = 0.9
     # fmt: on
 
-    def ask(self, graph: KnowledgeGraph, names: NameLookup) -> tuple[AskedFact, Candidates]:
+    def ask(self, graph: KnowledgeGraph, names: NameLookup) -> tuple[AskedFact, CandidateMask]:
         """The question and what may answer it; whatever cannot be asked is refused here, without a model."""
-        from hynt.asking.candidate_rules import candidates_for, read_list
+        from hynt.asking.candidate_rules import candidate_mask, read_list
         from hynt.asking.question import ask, pair_from_text
         from hynt.calibration.intervals import check_level
 
@@ -110,7 +110,7 @@ class QuestionOptions:
         ]
         pairs = [pair_from_text(text, names) for text in self.qualifiers or ()]
         asked = ask(graph, self.head, self.relation, self.tail, pairs, names)
-        return asked, candidates_for(graph, asked, wishes, names)
+        return asked, candidate_mask(graph, asked, wishes, names)
 
 
 # An error names the option as it was typed. The library, which Python and the service use too, names its own

@@ -74,7 +74,7 @@ def sweep(
     from hynt.sweeping.study import GRAPH, Plan, settled
     from hynt.sweeping.study_storage import StudyStorage, load_optuna
     from hynt.sweeping.sweep import blind_copy, database, prepare
-    from hynt.training.resolve_settings import Wishes, settings_for
+    from hynt.training.resolve_settings import SettingsRequest, resolve_settings
     from hynt.training.run import chosen_device
 
     check_save(save)
@@ -84,8 +84,8 @@ def sweep(
     said = [*(changes or ()), *([f"schedule.epochs={epochs}"] if epochs else ())]
 
     def base(space: Any) -> Any:
-        wishes = Wishes(model, preset, epochs, seed, changes=(*space.fixed, *said))
-        return settings_for(wishes, loaded, on_gpu=target == "cuda")
+        request = SettingsRequest(model, preset, epochs, seed, changes=(*space.fixed, *said))
+        return resolve_settings(request, loaded, on_gpu=target == "cuda")
 
     check_new_folder(out / GRAPH, "--out")
     with _not_left_if_refused(out):

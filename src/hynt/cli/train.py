@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class TrainOn(StrEnum):
+class TrainOnChoice(StrEnum):
     TRAIN = "train"
     TRAIN_AND_VALID = "train+valid"
 
 
-class ScaleOn(StrEnum):
+class ScaleOnChoice(StrEnum):
     TRAIN = "train"
     ALL_SPLITS = "all-splits"
 
@@ -42,9 +42,9 @@ def train(
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be said again.")
     ] = None,
-    train_on: Annotated[TrainOn | None, typer.Option("--train-on", help="Which splits to learn from.")] = None,
+    train_on: Annotated[TrainOnChoice | None, typer.Option("--train-on", help="Which splits to learn from.")] = None,
     scale_on: Annotated[
-        ScaleOn | None, typer.Option("--scale-on", help="Which splits number scales are fitted on.")
+        ScaleOnChoice | None, typer.Option("--scale-on", help="Which splits number scales are fitted on.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in RUN.")] = False,
     estimate: Annotated[
@@ -73,16 +73,16 @@ def train(
     from hynt.cli.number_hint import hint_at_numbers
     from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
     from hynt.interruption import stopping_on_signals
-    from hynt.training.distributed_follow import follow, team_of
+    from hynt.training.distributed_follow import current_workers, follow
     from hynt.training.distributed_start import check_shareable
-    from hynt.training.resolve_settings import Wishes, settings_for
+    from hynt.training.resolve_settings import SettingsRequest, resolve_settings
     from hynt.training.run import chosen_device, start
 
     target = chosen_device(device.value)
     loaded = load_graph(graph)
-    wishes = Wishes(model, preset, epochs, seed, train_on, scale_on, tuple(changes or ()))
+    request = SettingsRequest(model, preset, epochs, seed, train_on, scale_on, tuple(changes or ()))
     if estimate:
-        _estimate(loaded, settings_for(wishes, loaded, on_gpu=target.type == "cuda"), target, as_json)
+        _estimate(loaded, resolve_settings(request, loaded, on_gpu=target.type == "cuda"), target, as_json)
         return
     if out is None:
         raise UsageError("no run folder was given.", where="--out", advice="Say where to keep the run: --out RUN.")
@@ -93,24 +93,26 @@ def train(
     def made() -> Any:
         """The run: a new one, or the one that is there; a job that torchrun starts again goes on."""
         if resume or (restarts() and out.exists()):
-            return _reopened(out, wishes, loaded, on_gpu=target.type == "cuda")
-        settings = settings_for(wishes, loaded, on_gpu=target.type == "cuda")
+            return _reopened(out, request, loaded, on_gpu=target.type == "cuda")
+        settings = resolve_settings(request, loaded, on_gpu=target.type == "cuda")
         if is_launched():
             check_shareable(settings)
         return start(loaded, settings, out, target, None if graph in BUILT_IN else graph_folder(graph))
 
-    with team_of(target) as team, stopping_on_signals() as stopper:
-        team.heed(stopper)
-        if team.rank:
-            follow(team, loaded, target)
+    with current_workers(target) as workers, stopping_on_signals() as stopper:
+        workers.watch(stopper)
+        if workers.rank:
+            follow(workers, loaded, target)
             return
         if not resume:
             hint_at_numbers(loaded)
-        summary = _trained(made(), target, graph, out, trackers, track_to or out.absolute().parent / "tracking", team)
+        summary = _trained(
+            made(), target, graph, out, trackers, track_to or out.absolute().parent / "tracking", workers
+        )
     deliver(summary, as_json=as_json, save=None, text=lambda console: _print_summary(console, summary))
 
 
-def _reopened(out: Path, wishes: Any, graph: Any, *, on_gpu: bool) -> Any:
+def _reopened(out: Path, request: Any, graph: Any, *, on_gpu: bool) -> Any:
     from hynt.runs.checkpoint import WEIGHTS
     from hynt.runs.place import whole_run
     from hynt.runs.run_folder import RunFolder, refuse_changes
@@ -121,7 +123,7 @@ def _reopened(out: Path, wishes: Any, graph: Any, *, on_gpu: bool) -> Any:
         if run.is_finished:
             run.checked(WEIGHTS)
         settings = run.settings()
-    refuse_changes(run, resumed_settings(wishes, settings, graph, on_gpu=on_gpu), graph)
+    refuse_changes(run, resumed_settings(request, settings, graph, on_gpu=on_gpu), graph)
     return run
 
 
@@ -135,7 +137,7 @@ def _trackers(names: list[str] | None) -> dict[str, Any]:
 
 
 def _trained(
-    run: Any, device: Any, graph: str, out: Path, trackers: dict[str, Any], track_to: Path, team: Any
+    run: Any, device: Any, graph: str, out: Path, trackers: dict[str, Any], track_to: Path, workers: Any
 ) -> dict[str, Any]:
     from hynt.distributed.launch import is_watched
     from hynt.runs.progress import Interrupted
@@ -147,9 +149,9 @@ def _trained(
             progress.note("this run is finished already; nothing is left to train.")
         try:
             with tracking(progress, trackers, lambda: Tracked.of(run, track_to)) as watcher:
-                run = train_run(run, device, watcher, team.stopper, clock=team.clock, team=team)
+                run = train_run(run, device, watcher, workers.stopper, clock=workers.clock, workers=workers)
         except Interrupted as stopped:
-            advice = _how_to_go_on(graph, out, team.world if is_watched() else 1)
+            advice = _how_to_go_on(graph, out, workers.world if is_watched() else 1)
             raise Interrupted(stopped.what, advice=advice) from None
     manifest = run.manifest
     return {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hynt.cli.options import Device, Level, RunArgument, ScoringDevice
+from hynt.cli.options import Device, LevelOption, RunArgument, ScoringDevice
 from hynt.cli.output import JsonFlag, deliver, note_to_person, visible
 from hynt.errors import UsageError
 from hynt.files import check_place, write_whole
@@ -41,7 +41,7 @@ def trends(
     start: Annotated[str | None, typer.Option("--from", help="Where the axis starts; else at the first value.")] = None,
     end: Annotated[str | None, typer.Option("--to", help="Where the axis ends; else at the last value.")] = None,
     points: Annotated[int, typer.Option("--points", help="How many points a curve has.")] = 100,
-    level: Level = 0.9,
+    level: LevelOption = 0.9,
     device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
 ) -> None:

@@ -17,12 +17,12 @@ from typing import Any, Protocol
 
 import torch
 
-from hynt.comparison.trial import Place, Trial, run_trial, trivial_rows
+from hynt.comparison.trial import Trial, TrialPlace, run_trial, trivial_rows
 from hynt.config import to_mapping
 from hynt.errors import HyntError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
-from hynt.models.contract import ItemStream
+from hynt.models.contract import StreamKind
 from hynt.models.registry import MODELS
 from hynt.runs.graph_identity import fingerprints, graph_differences
 from hynt.runs.hashed_files import index_text, read_index, write_atomically
@@ -33,7 +33,7 @@ from hynt.training.run import Watcher
 FACTS_VALIDATED = 500
 
 
-class Listener(Watcher, Protocol):
+class ComparisonListener(Watcher, Protocol):
     """Who is told how a comparison goes."""
 
     def begins(self, trial: Trial, index: int, count: int) -> None:
@@ -54,8 +54,8 @@ def model_names(text: str) -> list[str]:
     found: list[str] = []
     for name in (part.strip() for part in text.split(",") if part.strip()):
         if name == "all":
-            found += [model for model, entry in MODELS.items() if entry.item_stream is not ItemStream.NONE]
-        elif MODELS.get(name).item_stream is ItemStream.NONE:
+            found += [model for model, entry in MODELS.items() if entry.item_stream is not StreamKind.NONE]
+        elif MODELS.get(name).item_stream is StreamKind.NONE:
             raise UsageError(
                 f"{name} learns nothing; its row stands in every comparison anyway.",
                 where="--models",
@@ -94,10 +94,10 @@ class Comparison:
     """What is compared, and where it is kept."""
 
     folder: Path
-    place: Place
+    place: TrialPlace
     trials: Sequence[Trial]
 
-    def run(self, listener: Listener, stopper: Stopper) -> dict[str, Any]:
+    def run(self, listener: ComparisonListener, stopper: Stopper) -> dict[str, Any]:
         """All rows. A model that fails is recorded and ends nothing else; an interruption does."""
         (self.folder / "rows").mkdir(parents=True, exist_ok=True)
         self._refuse_another_graph()
@@ -120,7 +120,7 @@ class Comparison:
                 raise Interrupted(f"the comparison was stopped after {trial.model}.")
         return {"rows": rows, "trivial": trivial, "failed": failed}
 
-    def _row(self, trial: Trial, listener: Listener, stopper: Stopper) -> dict[str, Any]:
+    def _row(self, trial: Trial, listener: ComparisonListener, stopper: Stopper) -> dict[str, Any]:
         file = self.folder / "rows" / f"{_key(trial)}.json"
         if not file.exists():
             row = run_trial(self.place, trial, self.folder / "runs" / _key(trial), listener, stopper, listener.asked)

@@ -29,7 +29,7 @@ COLUMNS: dict[str, tuple[str, str, str, int]] = {
 _SHORT = {"head": "h", "tail": "t", "relation": "r", "qualifier relation": "qr", "qualifier value": "qv"}
 
 
-class Cells(NamedTuple):
+class TextTable(NamedTuple):
     """A table as text."""
 
     titles: list[str]
@@ -44,7 +44,7 @@ def grouped(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, An
     return found
 
 
-def cost_table(comparison: Mapping[str, Any]) -> Cells:
+def cost_table(comparison: Mapping[str, Any]) -> TextTable:
     """What each model reads and answers, how long it learned, and whether its schedule was run out."""
     titles = ["model", "reads", "answers", "parameters", "epochs", "schedule", "train s", "facts/s", "budget-limited"]
     cells = []
@@ -66,7 +66,7 @@ def cost_table(comparison: Mapping[str, Any]) -> Cells:
         )
     for name, row in comparison["trivial"].items():
         cells.append([name, reads_text(row), answers_text(row), *["–"] * 6])
-    return Cells(titles, cells)
+    return TextTable(titles, cells)
 
 
 def _speed(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -74,7 +74,7 @@ def _speed(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"{fmean(known):,.0f}" if known else "–"
 
 
-def quality_table(comparison: Mapping[str, Any], ties: str = "realistic") -> Cells:
+def quality_table(comparison: Mapping[str, Any], ties: str = "realistic") -> TextTable:
     """Metrics of the test split; means and deviations where there are several seeds. A dash: not answered."""
     cells = [
         [model, *(_metric(rows, *column, ties) for column in COLUMNS.values())]
@@ -84,7 +84,7 @@ def quality_table(comparison: Mapping[str, Any], ties: str = "realistic") -> Cel
         [name, *(_metric([row], *column, ties) for column in COLUMNS.values())]
         for name, row in comparison["trivial"].items()
     ]
-    return Cells(["model", *COLUMNS], cells)
+    return TextTable(["model", *COLUMNS], cells)
 
 
 def _metric(rows: Sequence[Mapping[str, Any]], task: str, scope: str, metric: str, digits: int, ties: str) -> str:
@@ -125,7 +125,7 @@ def minutes_text(minutes: float) -> str:
     return f"{minutes:g} minute{'' if minutes == 1 else 's'}"
 
 
-def markdown(cells: Cells) -> str:
+def markdown(cells: TextTable) -> str:
     """For a page."""
     lines = [f"| {' | '.join(title.strip() for title in cells.titles)} |", f"|{'---|' * len(cells.titles)}"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in cells.rows)]) + "\n"

@@ -34,7 +34,7 @@ from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_table
 from hynt.training.captured_step import CapturedStep
 from hynt.training.optimisation import lasting
-from hynt.training.resolve_settings import Wishes, settings_for
+from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import Watcher, start, train
 from hynt.training.validating import SampledEvaluator
 
@@ -81,12 +81,12 @@ class Trial:
         return self._planned(graph, device).schedule.epochs
 
     def _planned(self, graph: KnowledgeGraph, device: torch.device) -> RunSettings:
-        wishes = Wishes(self.model, self.preset, seed=self.seed, changes=self.changes)
-        return settings_for(wishes, graph, on_gpu=device.type == "cuda")
+        request = SettingsRequest(self.model, self.preset, seed=self.seed, changes=self.changes)
+        return resolve_settings(request, graph, on_gpu=device.type == "cuda")
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class TrialPlace:
     """Where trials are run."""
 
     graph: KnowledgeGraph
@@ -98,7 +98,7 @@ class Place:
 
 
 def run_trial(
-    place: Place,
+    place: TrialPlace,
     trial: Trial,
     folder: Path,
     watcher: Watcher | None = None,
@@ -133,7 +133,7 @@ def run_trial(
     }
 
 
-def _test(place: Place, trial: Trial, loaded: LoadedRun) -> Evaluator:
+def _test(place: TrialPlace, trial: Trial, loaded: LoadedRun) -> Evaluator:
     evaluator = Evaluator(
         loaded.graph,
         loaded.scaling,
@@ -200,7 +200,7 @@ def judged(found: Evaluation) -> dict[str, Any]:
     }
 
 
-def trivial_rows(place: Place, settings: RunSettings) -> dict[str, dict[str, Any]]:
+def trivial_rows(place: TrialPlace, settings: RunSettings) -> dict[str, dict[str, Any]]:
     """The trivial models on the same questions, by name: without them a number says little."""
     scaling = fit_scaling(place.graph, settings)
     table = training_table(place.graph, settings)

@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hynt.asking.candidate_masks import AllowedAnswers
+from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.candidate_rules import TYPE, UNKNOWN
 from hynt.asking.columns import AskedFacts, NumberColumns, RankedColumns
 from hynt.asking.predictor import Predictor
 from hynt.asking.refusals import NO_CANDIDATE, answerable, non_finite, off_scale, unanswerable
 from hynt.completion.encoding import QuestionEncoder
 from hynt.completion.question_files import QuestionFile, WrittenQuestions, open_questions
-from hynt.distributed.worker_group import Alone
+from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
-from hynt.evaluation.type_constraints import TypeConstraints, places
+from hynt.evaluation.type_constraints import TypeConstraints, place_numbers
 from hynt.graph.arrays import Ids
 from hynt.graph.components import KIND_NAMES, NUMBER_KIND, RELATION, RELATION_KIND, components
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -30,7 +30,7 @@ from hynt.graph.sentences import format_quantity
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CompletionOptions:
     """What is asked of every question."""
 
     top: int = 10
@@ -39,7 +39,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedQuestion:
     """A question that cannot be asked."""
 
     number: int  # among the questions of the file, from 1
@@ -53,14 +53,14 @@ class CheckedBatch:
 
     asked: AskedFacts
     number: Ids  # (n,) of the questions asked
-    refused: list[Refused]  # in the order of their numbers
+    refused: list[RefusedQuestion]  # in the order of their numbers
 
 
 class BatchAnswers:
     """Answers batches of one file with one run."""
 
-    def __init__(self, predictor: Predictor, wanted: Wanted) -> None:
-        self._predictor, self._wanted = predictor, wanted
+    def __init__(self, predictor: Predictor, options: CompletionOptions) -> None:
+        self._predictor, self._options = predictor, options
         loaded = predictor.loaded
         self._encoder = QuestionEncoder(loaded.graph, predictor.names, loaded.scaling)
         self._rows = AnswerRows(loaded.graph, predictor.known)
@@ -80,27 +80,27 @@ class BatchAnswers:
             cannot[owner[row]] = True
             problems.setdefault(int(encoded.row[owner[row]]), problem)
         fine = np.flatnonzero(~cannot).astype(np.int64)
-        refused = [Refused(bad.number, bad.line, bad.problem) for bad in written.bad]
-        refused += [Refused(int(numbers[row]), int(lines[row]), problem) for row, problem in problems.items()]
+        refused = [RefusedQuestion(bad.number, bad.line, bad.problem) for bad in written.bad]
+        refused += [RefusedQuestion(int(numbers[row]), int(lines[row]), problem) for row, problem in problems.items()]
         refused.sort(key=lambda one: one.number)
         kept = asked if len(fine) == len(asked) else asked.take(fine)
         return CheckedBatch(kept, numbers[encoded.row[fine]], refused)
 
     def answered(self, batch: CheckedBatch) -> pa.Table:
         """The rows of a batch, in the order of its questions; a refused question is a row that says why."""
-        asked, wanted = batch.asked, self._wanted
+        asked, options = batch.asked, self._options
         errors = [(one.number, str(one.problem)) for one in batch.refused]
         tables = []
-        answering = self._predictor.answering(asked)
+        answering = self._predictor.question_batch(asked)
         numeric = np.flatnonzero(asked.kind == NUMBER_KIND).astype(np.int64)
         if len(numeric) < len(asked):
-            ranked = answering.ranked(self._allowed(asked), wanted.top)
+            ranked = answering.ranked(self._allowed(asked), options.top)
             self._refuse_non_finite(ranked.is_finite, batch.number)
             tables.append(self._rows.ranked(asked, batch.number, ranked))
             empty = (ranked.count == 0) & (asked.kind != NUMBER_KIND)
             errors += [(number, f"candidates: {NO_CANDIDATE}") for number in batch.number[empty].tolist()]
         if len(numeric):
-            numbers = answering.numbers(numeric, wanted.level)
+            numbers = answering.numbers(numeric, options.level)
             self._refuse_non_finite(numbers.is_finite, batch.number[numeric])
             tables.append(self._rows.numbers(batch.number[numeric], asked.relation[numeric], numbers))
         return in_order([*tables, self._rows.errors(errors)])
@@ -111,19 +111,19 @@ class BatchAnswers:
         if not is_finite.all():
             raise non_finite(self._predictor.loaded, f"question {int(number[np.flatnonzero(~is_finite)[0]])}")
 
-    def _allowed(self, asked: AskedFacts) -> AllowedAnswers:
-        wishes = self._wanted.candidates
+    def _allowed(self, asked: AskedFacts) -> CandidateMasks:
+        rules = self._options.candidates
         count = len(asked)
-        only_unknown = np.full(count, UNKNOWN in wishes, dtype=np.bool_)
-        if TYPE not in wishes:
-            return AllowedAnswers((), np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.bool_), only_unknown)
+        only_unknown = np.full(count, UNKNOWN in rules, dtype=np.bool_)
+        if TYPE not in rules:
+            return CandidateMasks((), np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.bool_), only_unknown)
         seen, constraints = self._seen
-        place = places(asked.relation, asked.position)
+        place = place_numbers(asked.relation, asked.position)
         at = np.minimum(np.searchsorted(constraints.place, place), len(constraints.place) - 1)
         list_of = np.where(constraints.place[at] == place, at, len(seen) - 1)  # the last list is empty
         of_relations = len(seen) - 3 + (asked.position != RELATION)
         list_of = np.where(asked.kind == RELATION_KIND, of_relations, list_of)
-        return AllowedAnswers(seen, list_of, np.ones(count, dtype=np.bool_), only_unknown)
+        return CandidateMasks(seen, list_of, np.ones(count, dtype=np.bool_), only_unknown)
 
     @cached_property
     def _seen(self) -> tuple[list[Ids], TypeConstraints]:
@@ -267,38 +267,42 @@ Batch = tuple[CheckedBatch | None, int, float]
 """A batch that this process answers, or None where another does; its questions; the share of the file read by then."""
 
 
-def own_batches(file: QuestionFile, answers: BatchAnswers, size: int, skip: int, team: Alone) -> Iterator[Batch]:
+def own_batches(
+    file: QuestionFile, answers: BatchAnswers, size: int, skip: int, workers: SingleProcess
+) -> Iterator[Batch]:
     """All batches of a file, resolved where this process answers them."""
     for index, written in enumerate(file.batches(size, skip)):
         share = file.done()
-        is_own = index % team.world == team.rank
+        is_own = index % workers.world == workers.rank
         yield answers.checked(written, explain=False) if is_own else None, len(written), share
 
 
 def answered_together(
-    batches: Iterator[Batch], answers: BatchAnswers, team: Alone
+    batches: Iterator[Batch], answers: BatchAnswers, workers: SingleProcess
 ) -> Iterator[tuple[pa.Table, int, float]]:
     """The rows of every batch, in the order of the file; on all processes but the first, nothing."""
-    while group := list(islice(batches, team.world)):
-        own = group[team.rank][0] if team.rank < len(group) else None
+    while group := list(islice(batches, workers.world)):
+        own = group[workers.rank][0] if workers.rank < len(group) else None
         table = None if own is None else answers.answered(own)
-        if team.world == 1:
+        if workers.world == 1:
             assert table is not None
             yield table, group[0][1], group[0][2]
             continue
-        sent = team.collected(b"" if table is None else _packed(table))
+        sent = workers.collected(b"" if table is None else _packed(table))
         for data, (_, count, share) in zip(sent, group, strict=False):
             yield _unpacked(data), count, share
 
 
-def assist(predictor: Predictor, questions: Path, wanted: Wanted, size: int, team: Alone) -> None:
+def assist(
+    predictor: Predictor, questions: Path, options: CompletionOptions, size: int, workers: SingleProcess
+) -> None:
     """What every process but the first does: it answers its batches until the file is done."""
-    word = team.told()
+    word = workers.broadcast_text()
     if word == FINISHED:
         return
-    answers = BatchAnswers(predictor, wanted)
-    batches = own_batches(open_questions(questions), answers, size, int(word), team)
-    for _ in answered_together(batches, answers, team):
+    answers = BatchAnswers(predictor, options)
+    batches = own_batches(open_questions(questions), answers, size, int(word), workers)
+    for _ in answered_together(batches, answers, workers):
         pass
 
 

@@ -1,6 +1,6 @@
 """Answers to files of questions, however long: read, scored and written batch by batch, and never lost.
 
-complete(hynt.load("runs/first"), Path("questions.jsonl"), Path("answers.parquet"), Wanted(top=3))
+complete(hynt.load("runs/first"), Path("questions.jsonl"), Path("answers.parquet"), CompletionOptions(top=3))
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from hynt.completion.batches import (
     ANSWER_SCHEMA,
     FINISHED,
     BatchAnswers,
-    Refused,
-    Wanted,
+    CompletionOptions,
+    RefusedQuestion,
     answered_together,
     own_batches,
 )
-from hynt.completion.parts import WorkFolder
+from hynt.completion.parts import CompletionFolder
 from hynt.completion.question_files import QuestionFile, open_questions
-from hynt.distributed.worker_group import Alone
+from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.hashed_files import sha256_of
 
-Progress: TypeAlias = Callable[[str, int, float], None]
+CompletionListener: TypeAlias = Callable[[str, int, float], None]
 """(what is done, how many questions of this sitting, how much of the whole from 0 to 1)"""
 
 BATCH = 16_384
@@ -67,30 +67,30 @@ def complete(
     predictor: Predictor,
     questions: Path,
     out: Path,
-    wanted: Wanted | None = None,
+    options: CompletionOptions | None = None,
     *,
-    on_error: OnError = "stop",
+    on_error: OnBadQuestion = "stop",
     resume: bool = False,
-    progress: Progress = lambda step, done, share: None,
-    team: Alone | None = None,
+    progress: CompletionListener = lambda step, done, share: None,
+    workers: SingleProcess | None = None,
 ) -> Completion:
     """Answers every question of a file into a Parquet file of `ANSWER_SCHEMA`, in the order of the questions.
 
     With "stop" all questions are read and resolved before the first is scored, and one that cannot be asked is a
     `UsageError` with its file and line; with "record" it becomes a row that says why. `resume` goes on with a job that
     was stopped; what is already there is refused where run, questions or options are others. The other processes of a
-    `team` call `assist`.
+    `workers` call `assist`.
     """
-    wanted, team = wanted or Wanted(), team or Alone()
-    check_level(wanted.level)
+    options, workers = options or CompletionOptions(), workers or SingleProcess()
+    check_level(options.level)
     file = open_questions(questions)
     began = time.monotonic()
-    job = job_of(predictor, questions, wanted, on_error)
-    work = WorkFolder(out, ANSWER_SCHEMA)
+    job = job_of(predictor, questions, options, on_error)
+    work = CompletionFolder(out, ANSWER_SCHEMA)
     if resume and not work.path.exists() and (done := finished(out, job)) is not None:
-        team.told(FINISHED)
+        workers.broadcast_text(FINISHED)
         return Completion(done, rows_in(out), refused_in(out), done, 0.0, True)
-    answers = BatchAnswers(predictor, wanted)
+    answers = BatchAnswers(predictor, options)
     total = begun(work, job, resume=resume)
     if total is None:
         total = _checked(file, answers, progress) if on_error == "stop" else 0
@@ -99,8 +99,8 @@ def complete(
     state = _State(before, total, progress)
     if total or not before:  # else nobody knows yet which share of the file was answered before
         state.add(0, 0.0)
-    team.told(str(before))
-    answered = answered_together(ahead(own_batches(file, answers, BATCH, before, team)), answers, team)
+    workers.broadcast_text(str(before))
+    answered = answered_together(ahead(own_batches(file, answers, BATCH, before, workers)), answers, workers)
     while work.add(_tables(answered, state)):
         pass
     if state.done == 0:
@@ -114,7 +114,7 @@ def complete(
 class _State:
     done: int
     total: int  # 0 where nobody has counted
-    progress: Progress
+    progress: CompletionListener
 
     def add(self, count: int, share_read: float) -> None:
         self.done += count
@@ -132,10 +132,10 @@ def _tables(answered: Iterator[tuple[pa.Table, int, float]], state: _State) -> I
         state.add(count, share)
 
 
-def _checked(file: QuestionFile, answers: BatchAnswers, progress: Progress) -> int:
+def _checked(file: QuestionFile, answers: BatchAnswers, progress: CompletionListener) -> int:
     """How many questions there are, all of which can be asked; else the first bad one is told, and how many are."""
     count = bad = 0
-    first: Refused | None = None
+    first: RefusedQuestion | None = None
     for written in file.batches(BATCH):
         refused = answers.checked(written, explain=False).refused
         if refused and first is None:
@@ -149,7 +149,7 @@ def _checked(file: QuestionFile, answers: BatchAnswers, progress: Progress) -> i
     return count
 
 
-def _refusal(path: Path, first: Refused, bad: int, count: int) -> UsageError:
+def _refusal(path: Path, first: RefusedQuestion, bad: int, count: int) -> UsageError:
     place = f"{path}:{first.line}"
     advice = f"{first.problem.advice} Or say --on-error record: bad questions then become rows that say why.".strip()
     more = f" {bad:,} of {count:,} questions cannot be asked; this is the first." if bad > 1 else ""
@@ -216,11 +216,13 @@ def _put(
 
 # What a job of many questions is, so that a stopped one is gone on with only where it is the same.
 
-OnError: TypeAlias = Literal["stop", "record"]
+OnBadQuestion: TypeAlias = Literal["stop", "record"]
 META = b"hynt-completion"
 
 
-def job_of(predictor: Predictor, questions: Path, wanted: Wanted, on_error: OnError) -> dict[str, Any]:
+def job_of(
+    predictor: Predictor, questions: Path, options: CompletionOptions, on_error: OnBadQuestion
+) -> dict[str, Any]:
     """What must be the same for the parts of an output to belong together."""
     loaded = predictor.loaded
     weights = loaded.run.manifest["files"].get(WEIGHTS)
@@ -228,15 +230,15 @@ def job_of(predictor: Predictor, questions: Path, wanted: Wanted, on_error: OnEr
         "run": weights or f"unfinished, epoch {loaded.epoch}",
         "calibration": predictor.calibration.to_mapping(loaded.graph.vocabulary),
         "questions": sha256_of(questions),
-        "top": wanted.top,
-        "level": wanted.level,
-        "candidates": sorted(wanted.candidates),
+        "top": options.top,
+        "level": options.level,
+        "candidates": sorted(options.candidates),
         "on_error": on_error,
         "hynt": __version__,
     }
 
 
-def begun(work: WorkFolder, job: dict[str, Any], *, resume: bool) -> int | None:
+def begun(work: CompletionFolder, job: dict[str, Any], *, resume: bool) -> int | None:
     """How many questions the job that was begun has (0: not counted); None where none was."""
     state = work.state()
     if state is None:

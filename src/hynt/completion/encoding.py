@@ -20,7 +20,7 @@ from hynt.asking.columns import AskedFacts
 from hynt.asking.number_relations import RelationsOfUnits, Tried, tried, within_reach
 from hynt.asking.question import AskedFact, ask
 from hynt.batches.number_scaling import NumberScaling
-from hynt.completion.names import FOUND, FOUND_IN_ANOTHER_CASE, IS_HOLE, MISSING, UNKNOWN, BulkNames, FoundNames
+from hynt.completion.names import FOUND, FOUND_IN_ANOTHER_CASE, IS_BLANK, MISSING, UNKNOWN, BulkNames, FoundNames
 from hynt.completion.question_files import WrittenQuestions
 from hynt.errors import UsageError
 from hynt.graph.arrays import Flags, Ids
@@ -38,11 +38,11 @@ from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import NameLookup
 
-_FILLER = 1.0  # what `ask` puts into a hole of a number relation
+_FILLER = 1.0  # what `ask` puts into a blank of a number relation
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedQuestions:
+class ParsedQuestions:
     """What became of some written questions: each is asked or refused."""
 
     asked: AskedFacts
@@ -63,8 +63,8 @@ class _Values:
     unit: pa.Array  # as written; "" where nothing is
     is_finite: Flags
 
-    def is_hole(self) -> Flags:
-        found: Flags = self.entity.state == IS_HOLE
+    def is_blank(self) -> Flags:
+        found: Flags = self.entity.state == IS_BLANK
         return found
 
 
@@ -89,7 +89,7 @@ class QuestionEncoder:
     def _units(self) -> pa.Array:
         return pa.array([relation.unit for relation in self._graph.relations], pa.string())
 
-    def encode(self, written: WrittenQuestions, *, explain: bool) -> EncodedQuestions:
+    def encode(self, written: WrittenQuestions, *, explain: bool) -> ParsedQuestions:
         """All questions of a batch. With `explain` a refused name comes with the nearest names, which takes a while."""
         columns = written.columns
         head = self._entities.find(columns.column("head"))
@@ -103,9 +103,9 @@ class QuestionEncoder:
         def of_owner(flags: Flags) -> Ids:
             return np.bincount(owner[flags], minlength=len(count)).astype(np.int64)
 
-        in_triplet = (head.state == IS_HOLE, tail.relation.state == IS_HOLE, tail.is_hole())
-        holes = np.sum(in_triplet, axis=0) + of_owner(pair.relation.state == IS_HOLE) + of_owner(pair.is_hole())
-        found = (holes == 1) & (_is_found(head) | (head.state == IS_HOLE))
+        in_triplet = (head.state == IS_BLANK, tail.relation.state == IS_BLANK, tail.is_blank())
+        blanks = np.sum(in_triplet, axis=0) + of_owner(pair.relation.state == IS_BLANK) + of_owner(pair.is_blank())
+        found = (blanks == 1) & (_is_found(head) | (head.state == IS_BLANK))
         fits = self._fits(tail), self._fits(pair)
         beside = self._beside_number(tail), self._beside_number(pair)
         fine = found & fits[0] & (of_owner(~fits[1]) == 0)
@@ -119,7 +119,7 @@ class QuestionEncoder:
             rows.append(which[made.chosen])
         slow = np.setdiff1d(np.arange(len(count)), np.concatenate(rows))
         missing = (
-            (holes != 1) | (of_owner(self._is_missing(pair)) > 0) | self._is_missing(tail) | (head.state == MISSING)
+            (blanks != 1) | (of_owner(self._is_missing(pair)) > 0) | self._is_missing(tail) | (head.state == MISSING)
         )
         refused: list[tuple[int, UsageError]] = []
         single: list[AskedFact] = []
@@ -136,7 +136,7 @@ class QuestionEncoder:
         if single:
             asked.append(AskedFacts.joined(single))
             rows.append(np.array(of_single, dtype=np.int64))
-        return EncodedQuestions(AskedFacts.concatenated(asked), np.concatenate(rows), refused)
+        return ParsedQuestions(AskedFacts.concatenated(asked), np.concatenate(rows), refused)
 
     # ------------------------------------------------------------------ how
 
@@ -161,15 +161,15 @@ class QuestionEncoder:
         )
 
     def _fits(self, values: _Values) -> Flags:
-        """(n,) whether relation and value are resolved, or one of them is the hole, without a closer look."""
+        """(n,) whether relation and value are resolved, or one of them is the blank, without a closer look."""
         entity, relation = values.entity, values.relation
         is_number = self._is_number[relation.id]
-        as_number = values.is_hole() & ~values.has_number
+        as_number = values.is_blank() & ~values.has_number
         as_number |= values.has_number & (entity.state == MISSING) & values.has_own_unit
-        as_entity = (_is_found(entity) | values.is_hole()) & ~values.has_number
-        beside_hole = (entity.state == FOUND) & ~values.has_number
+        as_entity = (_is_found(entity) | values.is_blank()) & ~values.has_number
+        beside_blank = (entity.state == FOUND) & ~values.has_number
         fits: Flags = _is_found(relation) & np.where(is_number, as_number, as_entity)
-        fits |= (relation.state == IS_HOLE) & beside_hole & (~self._is_number).any()
+        fits |= (relation.state == IS_BLANK) & beside_blank & (~self._is_number).any()
         return fits
 
     def _beside_number(self, values: _Values) -> Flags:
@@ -177,14 +177,14 @@ class QuestionEncoder:
         units = values.unit.dictionary_encode()
         known = [self._of_units.of(unit) is not None for unit in units.dictionary.to_pylist()]
         is_known = np.array([*known, False], dtype=np.bool_)[units.indices.to_numpy(zero_copy_only=False)]
-        beside: Flags = (values.relation.state == IS_HOLE) & values.has_number & (values.entity.state == MISSING)
+        beside: Flags = (values.relation.state == IS_BLANK) & values.has_number & (values.entity.state == MISSING)
         beside &= values.is_finite & is_known
         return beside
 
     def _tried(self, which: Ids, base: AskedFacts, tail: _Values, pair: _Values, owner: Ids) -> Tried:
         """The questions at the rows `which`, each with a row for each relation."""
         units = dict(zip(which.tolist(), tail.unit.take(pa.array(which)).to_pylist(), strict=True))
-        hidden = np.flatnonzero((pair.relation.state == IS_HOLE) & np.isin(owner, which))
+        hidden = np.flatnonzero((pair.relation.state == IS_BLANK) & np.isin(owner, which))
         units |= zip(owner[hidden].tolist(), pair.unit.take(pa.array(hidden)).to_pylist(), strict=True)
         relations = [self._of_units.of(units[row]) for row in which.tolist()]
         return tried(base, [found for found in relations if found is not None], self._scaling)
@@ -215,16 +215,16 @@ class QuestionEncoder:
         np.cumsum(count[chosen], out=offsets[1:])
         tails, values = self._filled(tail, chosen), self._filled(pair, pairs)
         tail_relation, pair_relation = tails[0], values[0]
-        first = np.where(head.state == IS_HOLE, 0, head.id)[chosen].astype(np.int32)
+        first = np.where(head.state == IS_BLANK, 0, head.id)[chosen].astype(np.int32)
         table = FactTable(first, *tails, offsets, *values)
-        position = np.where(head.state == IS_HOLE, HEAD, np.where(tail.relation.state == IS_HOLE, RELATION, TAIL))[
+        position = np.where(head.state == IS_BLANK, HEAD, np.where(tail.relation.state == IS_BLANK, RELATION, TAIL))[
             chosen
         ]
         relation = tail_relation.astype(np.int64)
         slot = np.arange(len(pairs), dtype=np.int64)
         own = np.repeat(np.arange(len(chosen), dtype=np.int64), count[chosen])
         for states, shift in ((pair.relation.state, 0), (pair.entity.state, 1)):
-            at = slot[states[pairs] == IS_HOLE]
+            at = slot[states[pairs] == IS_BLANK]
             position[own[at]] = FIRST_QUALIFIER + 2 * (at - offsets[own[at]]) + shift
             relation[own[at]] = pair_relation[at]
         is_number = self._is_number[relation] & (position != HEAD)
@@ -241,17 +241,17 @@ class QuestionEncoder:
     def _filled(
         self, values: _Values, chosen: Ids
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], pa.Array]:
-        """Relations, entities, numbers and literals, with the fillers that `ask` puts into holes."""
-        hidden = values.relation.state[chosen] == IS_HOLE
+        """Relations, entities, numbers and literals, with the fillers that `ask` puts into blanks."""
+        hidden = values.relation.state[chosen] == IS_BLANK
         relation = values.relation.id[chosen]
         for kind, beside in ((False, hidden & ~values.has_number[chosen]), (True, hidden & values.has_number[chosen])):
             if beside.any():
                 relation = np.where(beside, np.flatnonzero(self._is_number == kind)[0], relation)
-        is_number, is_hole = self._is_number[relation], values.is_hole()[chosen]
-        entity = np.where(is_number | is_hole, 0, values.entity.id[chosen])
-        number = np.where(is_number, np.where(is_hole, _FILLER, values.number[chosen]), 0.0)
+        is_number, is_blank = self._is_number[relation], values.is_blank()[chosen]
+        entity = np.where(is_number | is_blank, 0, values.entity.id[chosen])
+        number = np.where(is_number, np.where(is_blank, _FILLER, values.number[chosen]), 0.0)
         literal = values.literal.take(pa.array(chosen))
-        literal = pc.if_else(pa.array(is_number & is_hole), repr(_FILLER), literal)
+        literal = pc.if_else(pa.array(is_number & is_blank), repr(_FILLER), literal)
         literal = pc.if_else(pa.array(is_number), literal, pa.scalar(None, pa.string()))
         return relation.astype(np.int32), entity.astype(np.int32), number, literal
 

@@ -1,6 +1,6 @@
 """Facts that a graph lacks, proposed by a run: for entities without a relation that their peers have.
 
-propose(hynt.load("runs/first"), Proposing(budget=100))
+propose(hynt.load("runs/first"), ProposalOptions(budget=100))
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hynt.asking.candidate_masks import AllowedAnswers
+from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.predictor import Predictor
 from hynt.asking.refusals import non_finite
 from hynt.calibration.intervals import check_level
-from hynt.completion.missing_proposals import Proposals, confirmed
+from hynt.completion.missing_proposals import ProposedFacts, confirmed
 from hynt.completion.missing_questions import MissingBatch, MissingQuestions, Peers
 from hynt.errors import UsageError
 from hynt.graph.arrays import Ids
@@ -27,7 +27,7 @@ from hynt.graph.number_summary import sorted_numbers
 
 
 @dataclass(frozen=True)
-class Proposing:
+class ProposalOptions:
     """What to propose."""
 
     relations: tuple[str, ...] = ()  # ids or names; none: all
@@ -60,10 +60,10 @@ class Proposing:
 
 
 @dataclass(frozen=True, eq=False)
-class Proposed:
+class Proposals:
     """What was found."""
 
-    proposals: Proposals  # best first
+    proposals: ProposedFacts  # best first
     relations: int  # relations that someone lacks
     questions: int  # asked
     unasked: int  # questions that the model cannot answer
@@ -81,38 +81,38 @@ class Proposed:
 
 def propose(
     predictor: Predictor,
-    wanted: Proposing,
+    options: ProposalOptions,
     progress: Callable[[str, int, float], None] = lambda step, questions, share: None,
-) -> Proposed:
+) -> Proposals:
     """The most likely facts that the graph lacks.
 
     `progress` hears how many questions were asked so far, and which share of the relations was looked at.
     """
-    wanted.check()
+    options.check()
     graph = predictor.graph
-    for split in wanted.without:
+    for split in options.without:
         graph.split(split)  # refuses one that is not there
-    peers = Peers.of(graph, wanted.without)
-    answers = ProposalAnswers(predictor, peers.facts, wanted.level, wanted.top)
-    questions = MissingQuestions(predictor, peers, wanted.share, _chosen(predictor, peers, wanted))
-    found, asked, without, made, passed = Proposals.none(), 0, 0, 0, 0
+    peers = Peers.of(graph, options.without)
+    answers = ProposalAnswers(predictor, peers.facts, options.level, options.top)
+    questions = MissingQuestions(predictor, peers, options.share, _chosen(predictor, peers, options))
+    found, asked, without, made, passed = ProposedFacts.none(), 0, 0, 0, 0
     for batch in questions.batches():
         each, lost = answers.proposals(batch)
-        kept = each.where(_is_good(each, wanted))
+        kept = each.where(_is_good(each, options))
         asked, without, made, passed = asked + len(batch), without + lost, made + len(each), passed + len(kept)
         found = found.joined(kept)
-        if wanted.per_relation is not None:
-            found = found.at_most(wanted.per_relation)
-        found = found.first(wanted.budget)
+        if options.per_relation is not None:
+            found = found.at_most(options.per_relation)
+        found = found.first(options.budget)
         progress("looking for missing facts", asked, questions.done())
     counts = (questions.lacked, asked, questions.unasked, without, made - passed, passed - len(found))
-    return Proposed(found.first(wanted.budget), *counts, *confirmed(found, graph, wanted.without))
+    return Proposals(found.first(options.budget), *counts, *confirmed(found, graph, options.without))
 
 
-def _chosen(predictor: Predictor, peers: Peers, wanted: Proposing) -> Ids:
-    if not wanted.relations:
+def _chosen(predictor: Predictor, peers: Peers, options: ProposalOptions) -> Ids:
+    if not options.relations:
         return peers.relations()
-    named = sorted({predictor.names.relation(name) for name in wanted.relations})
+    named = sorted({predictor.names.relation(name) for name in options.relations})
     unused = [one for one in named if one not in peers.relations()]
     if unused:
         label = predictor.graph.relation_labels[unused[0]]
@@ -124,9 +124,9 @@ def _chosen(predictor: Predictor, peers: Peers, wanted: Proposing) -> Ids:
     return np.array(named, dtype=np.int64)
 
 
-def _is_good(made: Proposals, wanted: Proposing) -> NDArray[np.bool_]:
+def _is_good(made: ProposedFacts, options: ProposalOptions) -> NDArray[np.bool_]:
     good: NDArray[np.bool_] = np.where(
-        made.is_number, made.width <= wanted.widest, made.probability >= wanted.threshold
+        made.is_number, made.width <= options.widest, made.probability >= options.threshold
     )
     return good
 
@@ -179,11 +179,11 @@ class ProposalAnswers:
         self._fitting = FittingTails(predictor.graph, facts)
         self._spread = middle_spreads(predictor, level)
 
-    def proposals(self, batch: MissingBatch) -> tuple[Proposals, int]:
+    def proposals(self, batch: MissingBatch) -> tuple[ProposedFacts, int]:
         """What may be proposed, and how many numbers may not because nobody can say how sure they are."""
         kind = batch.asked.kind
         entities, numbers = (np.flatnonzero(kind == one).astype(np.int64) for one in (ENTITY_KIND, NUMBER_KIND))
-        found, lost = Proposals.none(), 0
+        found, lost = ProposedFacts.none(), 0
         if len(entities):
             found = found.joined(self._ranked(batch))
         if len(numbers):
@@ -191,10 +191,10 @@ class ProposalAnswers:
             found, lost = found.joined(made), len(numbers) - len(made)
         return found, lost
 
-    def _ranked(self, batch: MissingBatch) -> Proposals:
+    def _ranked(self, batch: MissingBatch) -> ProposedFacts:
         """The best entities for each question that can be a tail of its relation."""
         asked = batch.asked
-        found = self._predictor.answering(asked).ranked(AllowedAnswers.all_of(len(asked)), self._top + _SPARE)
+        found = self._predictor.question_batch(asked).ranked(CandidateMasks.all_of(len(asked)), self._top + _SPARE)
         if not found.is_finite.all():
             raise non_finite(self._predictor.loaded, "a proposal")
         owner = found.owner()
@@ -203,7 +203,7 @@ class ProposalAnswers:
         before = np.concatenate([[0], so_far])[found.offsets[:-1]]
         at = np.flatnonzero(fine & (so_far - before[owner] <= self._top))
         rows, nothing = owner[at], np.zeros(len(at))
-        return Proposals(
+        return ProposedFacts(
             asked.table.take(rows),
             found.candidate[at],
             nothing,
@@ -216,17 +216,17 @@ class ProposalAnswers:
             np.zeros(len(at), dtype=np.bool_),
         )
 
-    def _numbers(self, batch: MissingBatch, chosen: Ids) -> Proposals:
+    def _numbers(self, batch: MissingBatch, chosen: Ids) -> ProposedFacts:
         """The number for each question; its probability is that of its interval to hold the truth."""
         asked = batch.asked
-        found = self._predictor.answering(asked).numbers(chosen, self._level)
+        found = self._predictor.question_batch(asked).numbers(chosen, self._level)
         if not found.is_finite.all():
             raise non_finite(self._predictor.loaded, "a proposal")
         relation = asked.relation[chosen]
         spread = self._spread[relation]
         at = np.flatnonzero(found.has_interval & (spread > 0))
         rows, width = chosen[at], self._widths(relation[at], found.value[at])
-        return Proposals(
+        return ProposedFacts(
             asked.table.take(rows),
             np.zeros(len(at), dtype=np.int64),
             found.value[at],

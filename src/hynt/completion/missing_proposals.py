@@ -38,7 +38,7 @@ PROPOSAL_SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, eq=False)
-class Proposals:
+class ProposedFacts:
     """`n` facts that may be missing."""
 
     table: FactTable  # (n,) the questions: their tails are fillers
@@ -56,22 +56,22 @@ class Proposals:
         return len(self.value)
 
     @classmethod
-    def none(cls) -> Proposals:
+    def none(cls) -> ProposedFacts:
         """No proposals."""
         ids, numbers = np.zeros(0, dtype=np.int64), np.zeros(0)
         flags = np.zeros(0, dtype=np.bool_)
         return cls(empty_table(), ids, numbers, numbers, numbers, numbers, numbers, numbers, ids, flags)
 
-    def take(self, rows: Ids) -> Proposals:
+    def take(self, rows: Ids) -> ProposedFacts:
         """These, in this order."""
         rest = {field.name: getattr(self, field.name)[rows] for field in fields(self) if field.name != "table"}
         return replace(self, table=self.table.take(rows), **rest)
 
-    def where(self, keep: NDArray[np.bool_]) -> Proposals:
+    def where(self, keep: NDArray[np.bool_]) -> ProposedFacts:
         """Those where `keep`, (n,), is true."""
         return self.take(np.flatnonzero(keep).astype(np.int64))
 
-    def joined(self, other: Proposals) -> Proposals:
+    def joined(self, other: ProposedFacts) -> ProposedFacts:
         """All of both."""
         rest = {
             field.name: np.concatenate([getattr(self, field.name), getattr(other, field.name)])
@@ -80,12 +80,12 @@ class Proposals:
         }
         return replace(self, table=concatenate([self.table, other.table]), **rest)
 
-    def first(self, count: int) -> Proposals:
+    def first(self, count: int) -> ProposedFacts:
         """The best: likelier ones first, then narrower intervals, then those that more peers have."""
         order = np.lexsort((self.table.head, self.table.relation, -self.share, self.width, -self.probability))
         return self.take(order[:count].astype(np.int64))
 
-    def at_most(self, count: int) -> Proposals:
+    def at_most(self, count: int) -> ProposedFacts:
         """The best of each relation."""
         ordered = self.first(len(self))
         relation = ordered.table.relation
@@ -143,7 +143,7 @@ def _columns(value: str | Number) -> dict[str, Any]:
 # Whether facts that were hidden confirm what was proposed: how good proposals are, measured on the graph itself.
 
 
-def confirmed(proposals: Proposals, graph: KnowledgeGraph, hidden: Collection[str]) -> tuple[Flags, Flags]:
+def confirmed(proposals: ProposedFacts, graph: KnowledgeGraph, hidden: Collection[str]) -> tuple[Flags, Flags]:
     """(n,) whether the hidden splits say anything of a proposal's head and relation; (n,) whether they agree.
 
     An entity agrees where they hold the same head, relation and tail, whatever the qualifiers; a number where they hold

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hynt.asking.question import HOLE
+from hynt.asking.question import BLANK
 from hynt.graph.knowledge_graph import KnowledgeGraph
 
-MISSING, IS_HOLE, FOUND, FOUND_IN_ANOTHER_CASE, SHARED, UNKNOWN = range(6)
-"""What became of a name: nothing is written; it is the hole; an id is known, by the name as it stands or in another
+MISSING, IS_BLANK, FOUND, FOUND_IN_ANOTHER_CASE, SHARED, UNKNOWN = range(6)
+"""What became of a name: nothing is written; it is the blank; an id is known, by the name as it stands or in another
 case; several carry it, and its place in the question has to decide; nobody does."""
 
 
@@ -50,8 +50,8 @@ class BulkNames:
         return FoundNames(np.array(ids, dtype=np.int64)[place], np.array(states, dtype=np.int8)[place])
 
     def _one(self, name: str) -> tuple[int, int]:
-        if name == HOLE:
-            return 0, IS_HOLE
+        if name == BLANK:
+            return 0, IS_BLANK
         if not name.strip():
             return 0, MISSING
         known = self._ids.get(name)

@@ -25,7 +25,7 @@ _COUNT = b"hynt-questions"
 _JOINED = "joined.parquet"
 
 
-class WorkFolder:
+class CompletionFolder:
     """Of one output file."""
 
     def __init__(self, out: Path, schema: pa.Schema) -> None:

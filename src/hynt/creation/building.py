@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from hynt.creation.accounts import Books, RejectGuard
 from hynt.creation.engines.duckdb import DuckDBEngine, rows_of
-from hynt.creation.engines.engine import Engine, pairs_table, settings_table, steps
+from hynt.creation.engines.engine import QueryEngine, pairs_table, settings_table, steps
 from hynt.creation.options import CreationOptions
 from hynt.creation.parsing import ParseJob, ParseProgress
 from hynt.creation.reading import Scan
@@ -25,9 +25,9 @@ from hynt.creation.selection import Selection, read_ids, read_pairs, read_redire
 from hynt.creation.sources.source import PRIMARIES, REDIRECTS, DumpSource, ParseSettings, get_source, prelude_of
 from hynt.creation.tasks import find_files, identity_of, plan_tasks, size_of
 from hynt.creation.unit_rows import unit_rows
-from hynt.creation.work_folder import PartSummary, WorkFolder, write_atomically
+from hynt.creation.work_folder import BuildFolder, PartSummary, write_atomically
 from hynt.errors import RecordProblem
-from hynt.formats.importing import ImportProgress, Progress
+from hynt.formats.importing import ImportListener, ImportProgress
 from hynt.graph.assembly import Assembler, Assembly
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import Manifest
@@ -57,7 +57,7 @@ def create_graph(
     options: CreationOptions | None = None,
     *,
     overwrite: bool = False,
-    progress: Progress = lambda state: None,
+    progress: ImportListener = lambda state: None,
 ) -> CreationResult:
     """Make a graph from a dump and save it as a folder."""
     options = options or CreationOptions()
@@ -75,7 +75,7 @@ def create_graph(
     return CreationResult(manifest, build.guard.rejected, build.guard.path if build.guard.rejected else None)
 
 
-def _engine(options: CreationOptions, work: Path) -> Engine:
+def _engine(options: CreationOptions, work: Path) -> QueryEngine:
     chosen = options.engine
     if chosen.name == "spark":
         from hynt.creation.engines.spark import SparkEngine
@@ -87,7 +87,7 @@ def _engine(options: CreationOptions, work: Path) -> Engine:
 class _Build:
     """One run."""
 
-    def __init__(self, source: str, dump: Path, out: Path, options: CreationOptions, progress: Progress) -> None:
+    def __init__(self, source: str, dump: Path, out: Path, options: CreationOptions, progress: ImportListener) -> None:
         self.source, self.dump, self.out, self.options = source, dump, out, options
         self.kind = get_source(source)
         self.progress = progress
@@ -97,7 +97,7 @@ class _Build:
         )
         self.files = find_files(dump, self.kind)
         self.tasks = plan_tasks(self.files, self.kind)
-        self.work = WorkFolder(options.work or out.with_name(f"{out.name}.work"))
+        self.work = BuildFolder(options.work or out.with_name(f"{out.name}.work"))
         self.guard = RejectGuard(options.max_bad_lines, options.rejects or out.with_name(f"{out.name}.rejects.jsonl"))
         self.books = Books()
         self.summaries: list[PartSummary] = []
@@ -107,7 +107,7 @@ class _Build:
     def tell(self, step: str) -> None:
         self.progress(ImportProgress(step, self.bytes_done, self.bytes_total, self.facts))
 
-    def parse(self, engine: Engine) -> None:
+    def parse(self, engine: QueryEngine) -> None:
         """Make the parts that are not there yet."""
         options = self.options
         mediators = frozenset(read_ids(options.mediators)) if options.mediators else frozenset()
@@ -149,7 +149,7 @@ class _Build:
     def _scanned(self, taken: int) -> None:
         self.progress(ImportProgress("looking through", min(taken, self.bytes_total), self.bytes_total, 0))
 
-    def run_recipe(self, engine: Engine) -> dict[str, list[Path]]:
+    def run_recipe(self, engine: QueryEngine) -> dict[str, list[Path]]:
         """Give the engine its tables and run every step; the files of each."""
         options, work = self.options, self.work
         units, self.unknown_units = unit_rows((unit for part in self.summaries for unit in part.units), options.units)
@@ -302,7 +302,7 @@ _PREPARED_FILE = "prepared.json"
 
 
 def prepared(
-    kind: DumpSource, dump: Scan, selection: Selection, settings: ParseSettings, work: WorkFolder
+    kind: DumpSource, dump: Scan, selection: Selection, settings: ParseSettings, work: BuildFolder
 ) -> tuple[Selection, ParseSettings]:
     """The selection and settings to parse with."""
     path = work.folder / _PREPARED_FILE

@@ -21,8 +21,8 @@ from pathlib import Path
 from hynt.creation.parts import PartJob, build, cut
 from hynt.creation.selection import Selection
 from hynt.creation.sources.source import Parser, ParseSettings, get_source
-from hynt.creation.tasks import Task, size_of
-from hynt.creation.work_folder import PartSummary, WorkFolder
+from hynt.creation.tasks import FileRange, size_of
+from hynt.creation.work_folder import BuildFolder, PartSummary
 from hynt.errors import DataError
 from hynt.formats.format import UnitRule
 
@@ -50,13 +50,13 @@ class ParseProgress:
     facts: int
 
 
-Progress = Callable[[ParseProgress], None]
+ParseListener = Callable[[ParseProgress], None]
 Checker = Callable[[PartSummary], None]
 """Hears of every part; raises DataError where too much of the dump is bad."""
 
 
 def parse_locally(
-    tasks: list[Task], job: ParseJob, work: WorkFolder, workers: int, check: Checker, progress: Progress
+    tasks: list[FileRange], job: ParseJob, work: BuildFolder, workers: int, check: Checker, progress: ParseListener
 ) -> list[PartSummary]:
     """Make the parts of all tasks, and list them in order."""
     kind = get_source(job.source)
@@ -100,7 +100,7 @@ def parse_locally(
 
 
 def _in_processes(
-    jobs: Iterator[PartJob], job: ParseJob, work: WorkFolder, workers: int, take: Callable[[PartSummary], None]
+    jobs: Iterator[PartJob], job: ParseJob, work: BuildFolder, workers: int, take: Callable[[PartSummary], None]
 ) -> None:
     # Fresh processes, not forks: this one has threads (decompression, Arrow), and forking them can lock up.
     context = multiprocessing.get_context("spawn")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from hynt.creation.reading import LONGEST_LINE, Block, DumpStream, whole_lines
+from hynt.creation.reading import LONGEST_LINE, DumpStream, LineBlock, whole_lines
 from hynt.creation.sources.source import (
     NAMES,
     REDIRECTS,
@@ -25,7 +25,7 @@ from hynt.creation.sources.source import (
     Parser,
     Selector,
 )
-from hynt.creation.tasks import Task
+from hynt.creation.tasks import FileRange
 from hynt.creation.unit_rows import MetUnits
 from hynt.creation.work_folder import PartSummary, write_part
 from hynt.errors import DataError, RecordProblem
@@ -53,7 +53,7 @@ class PartJob(NamedTuple):
 
 
 def cut(
-    task: Task,
+    task: FileRange,
     kind: DumpSource,
     select: Selector,
     part_bytes: int,
@@ -96,7 +96,7 @@ def build(
     job: PartJob, parse: Parser, parts: Path, *, units: UnitRule = "si", longest: int = LONGEST_LINE
 ) -> PartSummary:
     """Parse a part's lines and write what they say, with numbers converted as the rule for units says."""
-    table = _Rows(job.number * ROWS_PER_PART, units)
+    table = _PartColumns(job.number * ROWS_PER_PART, units)
     counts: Counts = Counter(job.counts)
     rejects: list[dict[str, Any]] = []
 
@@ -134,21 +134,21 @@ def build(
     return write_part(parts, summary, table.tables())
 
 
-def _blocks(stream: DumpStream, task: Task, longest: int) -> Iterator[Block]:
+def _blocks(stream: DumpStream, task: FileRange, longest: int) -> Iterator[LineBlock]:
     if not task.is_document:
         yield from whole_lines(stream.read, task.start, task.end, longest)
         return
     data = stream.read(longest + 1)
     if len(data) > longest:
         raise DataError(f"the document has more than {longest:,} bytes.", where=task.path, advice="Give a dump.")
-    yield Block(0, data)
+    yield LineBlock(0, data)
 
 
-def _document(block: Block, kind: DumpSource) -> tuple[list[tuple[int, bytes]], Counts]:
+def _document(block: LineBlock, kind: DumpSource) -> tuple[list[tuple[int, bytes]], Counts]:
     return kind.document_lines(block.data), Counter()
 
 
-class _Rows:
+class _PartColumns:
     """The columns of a part, as they grow."""
 
     def __init__(self, first: int, units: UnitRule) -> None:

@@ -23,7 +23,7 @@ LONGEST_LINE = 256 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class Block(NamedTuple):
+class LineBlock(NamedTuple):
     """Whole lines, without the last line's end."""
 
     offset: int  # of the first byte, in the decompressed file
@@ -34,7 +34,7 @@ class Block(NamedTuple):
 
 def whole_lines(
     read: Callable[[int], bytes], start: int = 0, end: int | None = None, longest: int = LONGEST_LINE
-) -> Iterator[Block]:
+) -> Iterator[LineBlock]:
     """The lines that start in [start, end).
 
     `read` stands at `start`, or one byte before it where start > 0: that byte tells whether a line starts at `start`,
@@ -57,7 +57,7 @@ def whole_lines(
             pending += data
             if len(pending) > longest:
                 if end is None or offset < end:
-                    yield Block(offset, b"", too_long=True)
+                    yield LineBlock(offset, b"", too_long=True)
                 offset += len(pending)
                 pending, dropping = bytearray(), True
             continue
@@ -69,12 +69,12 @@ def whole_lines(
             # A line starts behind each line end: the first one that starts at `end` or later belongs to the next range.
             cut = block.find(b"\n", max(end - offset - 1, 0))
             if cut >= 0:
-                yield Block(offset, block[:cut])
+                yield LineBlock(offset, block[:cut])
                 return
-        yield Block(offset, block)
+        yield LineBlock(offset, block)
         offset += len(block) + 1
     if pending and (end is None or offset < end):
-        yield Block(offset, bytes(pending), cut_off=True)
+        yield LineBlock(offset, bytes(pending), cut_off=True)
 
 
 # Fast bytes from dumps: gzip by ISA-L, bzip2 on several threads, the rest as every reader opens it.

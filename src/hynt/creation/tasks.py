@@ -19,7 +19,7 @@ _SAMPLE_BYTES = 1 << 16
 _START_BYTES = 4096
 
 
-class Task(NamedTuple):
+class FileRange(NamedTuple):
     """A file, or the lines of it that start in [start, end)."""
 
     number: int
@@ -61,15 +61,15 @@ def find_files(source: Path, kind: DumpSource) -> list[Path]:
     return list(by_name.values())
 
 
-def plan_tasks(files: list[Path], kind: DumpSource, range_bytes: int = RANGE_BYTES) -> list[Task]:
+def plan_tasks(files: list[Path], kind: DumpSource, range_bytes: int = RANGE_BYTES) -> list[FileRange]:
     """One task a file, and for files that are not compressed one for each range."""
-    tasks: list[Task] = []
+    tasks: list[FileRange] = []
     for path in files:
         size = size_of(path)
         document = kind.is_document(_start(path))
         limits = [0] if document or is_compressed(path) else list(range(0, max(size, 1), range_bytes))
         for start, end in zip(limits, [*limits[1:], None], strict=True):
-            tasks.append(Task(len(tasks), str(path), start, end, document))
+            tasks.append(FileRange(len(tasks), str(path), start, end, document))
     return tasks
 
 

@@ -44,7 +44,7 @@ def part_name(number: int, ending: str) -> str:
     return f"part-{number:012d}.{ending}"
 
 
-class WorkFolder:
+class BuildFolder:
     """Where parts are kept."""
 
     def __init__(self, folder: Path) -> None:

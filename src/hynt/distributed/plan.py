@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hynt.batches.buckets import Layout, layout_of
-from hynt.batches.epoch_plan import EpochPlan, Steps, StepShape
+from hynt.batches.buckets import BatchLayout, layout_of
+from hynt.batches.epoch_plan import EpochPlan, PackedSteps, StepShape
 from hynt.batches.masked_batch import Task
-from hynt.batches.question_plan import Piece, Pieces, PlannedSteps, QuestionPlan
+from hynt.batches.question_plan import Piece, PlannedSteps, QuestionPlan, StepPieces
 from hynt.errors import UsageError
 from hynt.objectives.grouped_questions import GroupedEpoch, GroupedQuestions
 from hynt.objectives.masked_components import ComponentEpoch, MaskedComponents
@@ -37,7 +37,7 @@ def share_of_rows(sizes: list[int], rank: int, world: int, device: torch.device)
     return torch.cat([none, *chosen]), torch.cat([none.bool(), *real])
 
 
-def shared_layout(layout: Layout, world: int) -> Layout:
+def shared_layout(layout: BatchLayout, world: int) -> BatchLayout:
     """The layout of each process's share."""
     return layout_of((-(-rows // world), capacity) for rows, capacity in layout.segments)
 
@@ -53,11 +53,11 @@ def shared_shape(shape: StepShape, world: int) -> StepShape:
 class _SharedSteps:
     """The shares of steps of one shape, and how many questions of each task the whole steps have."""
 
-    steps: Steps
+    steps: PackedSteps
     counts: Tensor  # (steps, tasks) float32
 
 
-def _masked_share(steps: Steps, rank: int, world: int) -> _SharedSteps:
+def _masked_share(steps: PackedSteps, rank: int, world: int) -> _SharedSteps:
     layout, rows = steps.shape.layout, steps.shape.layout.rows
     facts, asked = steps.indices[:, :rows], steps.indices[:, rows : 2 * rows]
     sizes = [segment.rows for segment in layout.segments]
@@ -85,7 +85,7 @@ def _masked_share(steps: Steps, rank: int, world: int) -> _SharedSteps:
         counts.append(given.sum(1))
         outputs.append(size)
     shape = StepShape(shape.layout, (outputs[0], outputs[1], outputs[2]))
-    return _SharedSteps(Steps(shape, torch.cat(indices, 1), torch.cat(weights, 1)), torch.stack(counts, 1))
+    return _SharedSteps(PackedSteps(shape, torch.cat(indices, 1), torch.cat(weights, 1)), torch.stack(counts, 1))
 
 
 class _SharedMaskedEpoch:
@@ -107,7 +107,7 @@ def _question_share(plan: QuestionPlan, rank: int, world: int) -> tuple[Question
     for pieces, questions, weights in plan.groups:
         sizes = [piece.rows for piece in pieces.pieces]
         chosen, real = share_of_rows(sizes, rank, world, questions.device)
-        own = Pieces(tuple(Piece(-(-rows // world), capacity, kind) for rows, capacity, kind in pieces.pieces))
+        own = StepPieces(tuple(Piece(-(-rows // world), capacity, kind) for rows, capacity, kind in pieces.pieces))
         groups.append(PlannedSteps(own, questions[:, chosen], weights[:, chosen] * real))
         counts.append(weights.sum(1))
     return QuestionPlan(tuple(groups), plan.places), counts
@@ -156,7 +156,7 @@ class SharedStream:
         if isinstance(self._stream, MaskedFacts):
             return shape == shared_shape(self._stream.planner.regular, self._world)
         regular = self._stream.planner.regular
-        own = Pieces(tuple(Piece(-(-rows // self._world), *rest) for rows, *rest in regular.pieces))
+        own = StepPieces(tuple(Piece(-(-rows // self._world), *rest) for rows, *rest in regular.pieces))
         return shape == own or getattr(shape, "pieces", None) == own
 
     def loss_for(self, shape: Hashable) -> LossFunction:

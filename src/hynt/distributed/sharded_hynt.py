@@ -15,7 +15,7 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from hynt.batches.fact_tensors import Sizes
 from hynt.distributed.sharded_table import RowwiseAdagrad, ShardedTable
-from hynt.models.contract import Candidates, Entities, EntityIds, EntityRange, Model, Question
+from hynt.models.contract import Candidates, EncodedQuestion, Entities, EntityIds, EntityRange, Model
 from hynt.models.hynt import Hynt, HyntSettings
 from hynt.objectives.sampled_softmax import Drawn, NegativeSampler, cross_entropy_of_rows
 
@@ -25,7 +25,7 @@ class ShardedHynt(Hynt):
 
     def __init__(self, sizes: Sizes, settings: HyntSettings, mesh: DeviceMesh, seed: int = 0) -> None:
         if settings.tied_output or settings.numbers == "discrete":
-            raise ValueError("spread tables are for untied outputs and numbers as numbers")
+            raise ValueError("spread tables are for untied outputs and numbers")
         super().__init__(sizes._replace(entities=0), settings)
         self.sizes, self.mesh = sizes, mesh
         width = settings.dimension
@@ -41,15 +41,15 @@ class ShardedHynt(Hynt):
 
     def entity_rows(self, ids: Tensor) -> Tensor:
         """(n, d); the hidden entity's vector is here, all others are fetched."""
-        hidden = ids == self.sizes.hidden_entity
+        hidden = ids == self.sizes.mask_entity
         fetched = self.read_table(torch.where(hidden, 0, ids))
         return torch.where(hidden.unsqueeze(1), self.entity[0], fetched)
 
-    def hidden_entity_row(self) -> Tensor:
+    def mask_entity_row(self) -> Tensor:
         """(d,) m_ent."""
         return self.entity[0]
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """As HyNT scores. For entities all processes must ask at once for as many: rows of a range are fetched."""
         x = question.encoded
         match candidates:
@@ -75,7 +75,7 @@ class ShardedSampler(NegativeSampler):
         """The same draws."""
         return cls(**{field.name: getattr(sampler, field.name) for field in fields(sampler)})
 
-    def loss(self, model: Model, asked: Question, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
+    def loss(self, model: Model, asked: EncodedQuestion, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
         """(k,) float32 cross entropy of questions with a fresh sample."""
         assert isinstance(model, ShardedHynt)
         drawn = self.draw(answer, weight)

@@ -2,7 +2,7 @@
 
 Every process walks through the same epochs and steps; whatever steers the walk must be the same for all. The only
 things that could differ are the time and a wish to stop. So the first process's clock and everybody's wishes are
-exchanged at agreed moments (`pulse`), and between these the time stands still.
+exchanged at agreed moments (`sync`), and between these the time stands still.
 
 Models are not wrapped in `DistributedDataParallel`: it works on a `forward`, which our models do not have, and
 captured steps need the exchange inside the step. Gradients are summed by one call between backward and update.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SMALL = 1 << 16
 """Numbers in a gradient up to which it travels in one message with others."""
 
-STEPS_A_PULSE = 16
+STEPS_PER_SYNC = 16
 """On a GPU the host runs ahead of the device, and need not talk to its colleagues at each step."""
 
 
@@ -51,7 +51,7 @@ class JobEnded(HyntError):
             self.exit_code = LEFT_ALONE
 
 
-class Alone:
+class SingleProcess:
     """One process: nobody to talk to."""
 
     rank, world = 0, 1
@@ -60,7 +60,7 @@ class Alone:
     def __init__(self, stopper: Stopper | None = None) -> None:
         self.stopper = stopper or Stopper()
 
-    def heed(self, stopper: Stopper) -> None:
+    def watch(self, stopper: Stopper) -> None:
         """From now on, stop when this one is asked to."""
         self.stopper = stopper
 
@@ -68,17 +68,17 @@ class Alone:
         """Seconds, from whenever."""
         return time.monotonic()
 
-    def pulse(self, *, now: bool = False) -> None:
+    def sync(self, *, now: bool = False) -> None:
         """Nothing to agree on."""
 
     def gathered(self, tensor: Tensor) -> Tensor:
         """The sum over all processes: this one's."""
         return tensor
 
-    def share(self, tensors: Iterable[Tensor]) -> None:
+    def broadcast(self, tensors: Iterable[Tensor]) -> None:
         """What the first process has, all have."""
 
-    def told(self, text: str = "") -> str:
+    def broadcast_text(self, text: str = "") -> str:
         """What the first process says."""
         return text
 
@@ -92,7 +92,7 @@ class Alone:
         yield
 
 
-class Team(Alone):
+class WorkerGroup(SingleProcess):
     """This process among several."""
 
     def __init__(self, device: torch.device, stopper: Stopper | None = None) -> None:
@@ -101,12 +101,12 @@ class Team(Alone):
         self.device, self._own = device, stopper or Stopper()
         self.exchange = self._summed
         is_cuda = device.type == "cuda"
-        self._every = STEPS_A_PULSE if is_cuda else 1
+        self._every = STEPS_PER_SYNC if is_cuda else 1
         self._talk: ProcessGroup | None = distributed.new_group(backend="gloo") if is_cuda else None
         self._count, self._time = 0, 0.0
-        self.pulse(now=True)
+        self.sync(now=True)
 
-    def heed(self, stopper: Stopper) -> None:
+    def watch(self, stopper: Stopper) -> None:
         """From now on, all stop when this process is asked to."""
         self._own = stopper
 
@@ -114,7 +114,7 @@ class Team(Alone):
         """The first process's time at the last pulse."""
         return self._time
 
-    def pulse(self, *, now: bool = False) -> None:
+    def sync(self, *, now: bool = False) -> None:
         """Agrees on the time and on whether to stop; at each call, or on a GPU at some. All must call it alike."""
         self._count += 1
         if not now and self._count % self._every:
@@ -131,14 +131,14 @@ class Team(Alone):
         distributed.all_reduce(found)
         return found
 
-    def share(self, tensors: Iterable[Tensor]) -> None:
+    def broadcast(self, tensors: Iterable[Tensor]) -> None:
         """Gives all processes what the first one has."""
         for tensor in tensors:
             value = tensor.detach().contiguous()
             distributed.broadcast(value, 0)
             tensor.detach().copy_(value)
 
-    def told(self, text: str = "") -> str:
+    def broadcast_text(self, text: str = "") -> str:
         """What the first process says, heard by all. Plain text: nothing that is sent is ever run."""
         words = text.encode() if self.rank == 0 else b""
         size = torch.tensor([len(words)], dtype=torch.int64)
@@ -198,7 +198,7 @@ def _is_of_the_network(text: str) -> bool:
 
 
 @contextmanager
-def joined(device: torch.device, stopper: Stopper | None = None, minutes: float = 30) -> Iterator[Team]:
+def join_job(device: torch.device, stopper: Stopper | None = None, minutes: float = 30) -> Iterator[WorkerGroup]:
     """Joins the job that the environment describes: gloo between CPUs, NCCL between GPUs."""
     if not distributed.is_available():
         raise UsageError("this PyTorch was built without torch.distributed.", advice="Train in one process.")
@@ -218,7 +218,7 @@ def joined(device: torch.device, stopper: Stopper | None = None, minutes: float 
         # torchrun keeps its store when it starts a job again: addresses of the attempt before must not be read.
         store = PrefixStore(f"hynt-{restarts()}", found)
         distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=patience)
-        team = Team(device, stopper)
+        workers = WorkerGroup(device, stopper)
     except RuntimeError as problem:
         if distributed.is_initialized():
             distributed.destroy_process_group()
@@ -229,9 +229,9 @@ def joined(device: torch.device, stopper: Stopper | None = None, minutes: float 
             advice="See that all of them started, and name their network's interface in GLOO_SOCKET_IFNAME.",
         ) from None
     try:
-        with team.words():
-            yield team
-            team.pulse(now=True)  # nobody leaves before all have come to the end
+        with workers.words():
+            yield workers
+            workers.sync(now=True)  # nobody leaves before all have come to the end
     except BaseException as problem:
         _forget_work(problem)
         raise

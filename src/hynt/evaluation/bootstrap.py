@@ -1,6 +1,6 @@
 """Bootstrap intervals: how much a metric would move with other facts of the same kind.
 
-Facts are resampled, not questions: the questions of one fact share everything but their hole, so they stand or fall
+Facts are resampled, not questions: the questions of one fact share everything but their blank, so they stand or fall
 together.
 """
 
@@ -22,7 +22,7 @@ from hynt.evaluation.metrics import (
     number_sums,
     ranking_sums,
 )
-from hynt.evaluation.questions import SCOPES, Scope, TaskName, in_scope
+from hynt.evaluation.questions import SCOPES, AccountScope, TaskName, in_scope
 from hynt.evaluation.results import Evaluation, NumberQuestions, RankedQuestions, TaskQuestions, columns
 from hynt.graph.arrays import Floats
 
@@ -45,7 +45,7 @@ class FactSums:
         return finish(self.names, self.above.sum(axis=0), self.below.sum(axis=0))
 
 
-def fact_sums(questions: TaskQuestions, scope: Scope = "all", ties: Ties = "realistic") -> FactSums:
+def fact_sums(questions: TaskQuestions, scope: AccountScope = "all", ties: Ties = "realistic") -> FactSums:
     """The sums per fact of the questions of a scope."""
     keep = in_scope(questions.position, scope)
     if isinstance(questions, RankedQuestions):
@@ -93,7 +93,7 @@ def interval(values: Floats, level: float = LEVEL) -> Interval:
 
 def intervals(
     questions: TaskQuestions,
-    scope: Scope = "all",
+    scope: AccountScope = "all",
     ties: Ties = "realistic",
     samples: int = SAMPLES,
     level: float = LEVEL,
@@ -131,7 +131,7 @@ def compare(
 
 
 def _one_scope(
-    one: TaskQuestions, other: TaskQuestions, scope: Scope, ties: Ties, samples: int, level: float, seed: int
+    one: TaskQuestions, other: TaskQuestions, scope: AccountScope, ties: Ties, samples: int, level: float, seed: int
 ) -> dict[str, Any]:
     sums = [fact_sums(one, scope, ties), fact_sums(other, scope, ties)]
     drawn = resampled(sums, samples, seed)

@@ -10,16 +10,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.evaluation.non_finite import refuse_non_finite
 from hynt.evaluation.questions import KIND_OF_TASK, TaskName
 from hynt.evaluation.ranks import KnownSlots, Tally, tally
 from hynt.evaluation.results import NumberQuestions, RankedQuestions
 from hynt.evaluation.tiles import Tile, Tiling, for_each_tile
-from hynt.evaluation.type_constraints import places
+from hynt.evaluation.type_constraints import place_numbers
 from hynt.graph.arrays import Ids
 from hynt.graph.components import Components
-from hynt.models.contract import EntityRange, Model, Number, Question, Relations
+from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, ScaledNumber
 
 if TYPE_CHECKING:
     from hynt.evaluation.evaluator import Evaluator
@@ -28,7 +28,7 @@ SCORES_AT_ONCE = 1 << 26
 """How many scores a tile may hold: candidates beyond that come in chunks."""
 
 
-class Sitting:
+class EvaluationPass:
     """One model being asked."""
 
     def __init__(
@@ -57,17 +57,17 @@ class Sitting:
         answers = self._tensor(index.known.answers)
         starts, targets = self._tensor(start[tiling.question]), self._tensor(answer[tiling.question])
         counts = self._tensor(known_count)
-        place = places(parts.relation, parts.position)[tiling.question] if constrained else None
+        place = place_numbers(parts.relation, parts.position)[tiling.question] if constrained else None
         size = len(tiling.question)
         results = [[torch.zeros(size, dtype=torch.int64, device=evaluator.device) for _ in range(3)] for _ in range(2)]
         finite = torch.ones(size, dtype=torch.bool, device=evaluator.device)
 
-        def scored(question: Question) -> Callable[[int, int], Tensor]:
+        def scored(question: EncodedQuestion) -> Callable[[int, int], Tensor]:
             if is_link:
                 return lambda first, end: self.model.score(question, EntityRange(first, end))
             return lambda first, end: self.model.score(question, Relations())[:, first:end]
 
-        def work(tile: Tile, question: Question) -> None:
+        def work(tile: Tile, question: EncodedQuestion) -> None:
             at = tile.places
             known = KnownSlots(answers, starts[at], counts[at].cumsum(0), int(known_count[at].sum()))
             allowed = None if place is None else evaluator.constraints.allowed(place[at], evaluator.device)
@@ -80,8 +80,8 @@ class Sitting:
 
         self._ask(tiling, parts, work)
         # Rows of other processes' tiles still hold zeros: the sum is what each has found.
-        results = [[evaluator.team.gathered(one) for one in kept] for kept in results]
-        finite = evaluator.team.gathered((~finite).int()) == 0
+        results = [[evaluator.workers.gathered(one) for one in kept] for kept in results]
+        finite = evaluator.workers.gathered((~finite).int()) == 0
         refuse_non_finite(tiling.unpacked(finite.cpu().numpy()), parts, evaluator.graph, evaluator.split)
 
         def ranked(kept: list[Tensor]) -> RankedQuestions:
@@ -98,11 +98,11 @@ class Sitting:
         tiling = self._tiling(parts)
         result = torch.zeros(len(tiling.question), dtype=torch.float32, device=evaluator.device)
 
-        def work(tile: Tile, question: Question) -> None:
-            result[tile.places] = self.model.score(question, Number()).float()
+        def work(tile: Tile, question: EncodedQuestion) -> None:
+            result[tile.places] = self.model.score(question, ScaledNumber()).float()
 
         self._ask(tiling, parts, work)
-        result = evaluator.team.gathered(result)
+        result = evaluator.workers.gathered(result)
         scaled = tiling.unpacked(result.cpu().numpy()).astype(np.float64)
         relation = parts.relation.astype(np.int64)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -121,20 +121,20 @@ class Sitting:
             evaluator.scaling.linear(relation, predicted),
         )
 
-    def _ask(self, tiling: Tiling, parts: Components, work: Callable[[Tile, Question], None]) -> None:
+    def _ask(self, tiling: Tiling, parts: Components, work: Callable[[Tile, EncodedQuestion], None]) -> None:
         """Hide, read and `work` on every tile, in smaller ones where memory runs out."""
         rows = self._tensor(parts.row[tiling.question])
         asked = self._tensor(parts.position[tiling.question])
-        team = self.evaluator.team
+        workers = self.evaluator.workers
 
         def on_tile(tile: Tile) -> None:
-            batch, _ = hide(self.evaluator.facts, rows[tile.places], asked[tile.places], tile.layout)
+            batch, _ = mask(self.evaluator.facts, rows[tile.places], asked[tile.places], tile.layout)
             work(tile, self.model.read(batch))
-            self.done = min(self.total, self.done + tile.real * team.world)
+            self.done = min(self.total, self.done + tile.real * workers.world)
             if self.progress is not None:
                 self.progress(self.done, self.total)
 
-        own = tiling.tiles[team.rank :: team.world]
+        own = tiling.tiles[workers.rank :: workers.world]
         for_each_tile(own, on_tile, lambda rows, size: self.smaller.append({"rows": rows, "capacity": size}))
 
     def _tiling(self, parts: Components) -> Tiling:

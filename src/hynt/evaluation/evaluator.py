@@ -20,7 +20,7 @@ from hynt import __version__
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import UsageError
-from hynt.evaluation.evaluation_pass import Sitting
+from hynt.evaluation.evaluation_pass import EvaluationPass
 from hynt.evaluation.metrics import TIES, Ties
 from hynt.evaluation.questions import (
     KIND_OF_TASK,
@@ -46,7 +46,7 @@ from hynt.models.registry import build
 # Tiles keep their shapes, so a question gets the same bits whoever asks it, and ranks are those of one process.
 
 
-class Team(Protocol):
+class Workers(Protocol):
     """The processes that evaluate together; training's team is one."""
 
     @property
@@ -60,7 +60,7 @@ class Team(Protocol):
         ...
 
 
-class OneProcess:
+class OneWorker:
     """Nobody to share with."""
 
     rank, world = 0, 1
@@ -84,7 +84,9 @@ class Evaluator:
     rows: int | None = None  # questions a tile; None: what suits the device
     literals: Any = None  # pa.StringArray: ids for literals, for token models
     described: Mapping[str, Any] = field(default_factory=dict)  # what the caller adds to the protocol: model, seed, …
-    team: Team = field(default_factory=OneProcess)  # processes that ask together: each takes its share of the tiles
+    workers: Workers = field(
+        default_factory=OneWorker
+    )  # processes that ask together: each takes its share of the tiles
 
     def __post_init__(self) -> None:
         if self.ties not in TIES:
@@ -100,13 +102,13 @@ class Evaluator:
         chosen = {task: self._answerable(model, task) for task in self.tasks}
         asked = {task: one for task, one in chosen.items() if len(one)}
         smaller: list[dict[str, int]] = []
-        sitting = Sitting(self, model, sum(len(one) for one in asked.values()), progress, smaller)
+        evaluation_pass = EvaluationPass(self, model, sum(len(one) for one in asked.values()), progress, smaller)
         with scoring_conditions(model):
             for task, one in asked.items():
                 if task == "number":
-                    found[task] = sitting.numbers(one)
+                    found[task] = evaluation_pass.numbers(one)
                 else:
-                    found[task], milder = sitting.ranks(task, one)
+                    found[task], milder = evaluation_pass.ranks(task, one)
                     constrained = milder or constrained
         unanswered = {task: len(of_task(self.questions, task)) - len(one) for task, one in chosen.items()}
         return Evaluation(

@@ -18,22 +18,22 @@ def refuse_non_finite(finite: NDArray[np.generic], questions: Components, graph:
         return
     row, position = int(questions.row[wrong[0]]), int(questions.position[wrong[0]])
     raise DataError(
-        f"the model's answer to {question_text(graph, split, row, position)} is not a finite number "
+        f"the model's answer to {masked_question_text(graph, split, row, position)} is not a finite number "
         f"({len(wrong)} of {len(finite)} questions).",
         where=f"{split} fact {row + 1}, {position_name(position)}",
         advice="Take an earlier checkpoint, or train again with a lower learning rate.",
     )
 
 
-def question_text(graph: KnowledgeGraph, split: str, row: int, position: int) -> str:
+def masked_question_text(graph: KnowledgeGraph, split: str, row: int, position: int) -> str:
     """A question on one line, with a question mark for what is hidden."""
     (fact,) = graph.split(split).take(np.array([row])).facts(graph.vocabulary)
-    head, relation, tail, qualifiers = _with_hole(fact, position)
+    head, relation, tail, qualifiers = _with_blank(fact, position)
     pairs = ", ".join(f"{name}: {_text(value)}" for name, value in qualifiers)
     return f"({head}, {relation}, {_text(tail)})" + (f" {{{pairs}}}" if pairs else "")
 
 
-def _with_hole(fact: Fact, position: int) -> Fact:
+def _with_blank(fact: Fact, position: int) -> Fact:
     if position == HEAD:
         return fact._replace(head="?")
     if position == RELATION:

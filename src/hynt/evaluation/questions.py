@@ -16,8 +16,8 @@ TaskName: TypeAlias = Literal["link", "relation", "number"]
 TASKS: tuple[TaskName, ...] = get_args(TaskName)
 KIND_OF_TASK: dict[TaskName, int] = {"link": ENTITY_KIND, "relation": RELATION_KIND, "number": NUMBER_KIND}
 
-Scope: TypeAlias = Literal["triplet", "all"]
-SCOPES: tuple[Scope, ...] = get_args(Scope)
+AccountScope: TypeAlias = Literal["triplet", "all"]
+SCOPES: tuple[AccountScope, ...] = get_args(AccountScope)
 
 
 def checked_tasks(names: Iterable[str]) -> tuple[TaskName, ...]:
@@ -36,7 +36,7 @@ def of_task(components: Components, task: TaskName) -> NDArray[np.int64]:
     return np.flatnonzero(components.kind == KIND_OF_TASK[task]).astype(np.int64)
 
 
-def in_scope(position: NDArray[np.int64], scope: Scope) -> NDArray[np.bool_]:
+def in_scope(position: NDArray[np.int64], scope: AccountScope) -> NDArray[np.bool_]:
     """(n,) whether questions at these positions count: all of them, or those of the primary triplet."""
     return position < FIRST_QUALIFIER if scope == "triplet" else np.ones(len(position), dtype=np.bool_)
 

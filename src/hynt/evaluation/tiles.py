@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hynt.batches.buckets import Layout, bucket_capacity, layout_of
+from hynt.batches.buckets import BatchLayout, bucket_capacity, layout_of
 from hynt.errors import UsageError
 
 ROWS_ON_CUDA = 1024
@@ -34,7 +34,7 @@ def tile_rows(capacity: int, device: torch.device, rows: int | None = None) -> i
 class Tile:
     """Some questions in one layout."""
 
-    layout: Layout
+    layout: BatchLayout
     places: slice  # its rows among the rows of all tiles
     real: int  # how many of its rows are questions; the rest are repeats
 

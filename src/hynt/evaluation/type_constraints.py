@@ -32,7 +32,7 @@ class TypeConstraints:
     def build(cls, train: Components, entity_count: int) -> TypeConstraints:
         """From the components of the training split."""
         chosen = train.kind == ENTITY_KIND
-        keys = places(train.relation[chosen], train.position[chosen]) * entity_count + train.entity[chosen]
+        keys = place_numbers(train.relation[chosen], train.position[chosen]) * entity_count + train.entity[chosen]
         place, entities = np.divmod(np.unique(keys), entity_count)
         distinct, first = np.unique(place, return_index=True)
         return cls(entity_count, distinct, np.append(first, len(entities)).astype(np.int64), entities)
@@ -51,6 +51,6 @@ class TypeConstraints:
         return mask[torch.from_numpy(row.astype(np.int64)).to(device)]
 
 
-def places(relation: NDArray[np.integer], position: NDArray[np.int64]) -> NDArray[np.int64]:
+def place_numbers(relation: NDArray[np.integer], position: NDArray[np.int64]) -> NDArray[np.int64]:
     """(n,) one number for each relation and position; all qualifiers of a relation share a place."""
     return relation.astype(np.int64) * _PLACES + position_group(position)

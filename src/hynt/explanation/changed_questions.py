@@ -20,7 +20,7 @@ from torch import Tensor
 from hynt.asking.question import AskedFact
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
 from hynt.evaluation.evaluator import scoring_conditions
 from hynt.evaluation.tiles import Tile, Tiling, for_each_tile, tile_rows
@@ -38,19 +38,19 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ChangedQuestion:
-    """A question, and the positions that are hidden besides its hole."""
+    """A question, and the positions that are hidden besides its blank."""
 
     asked: AskedFact
     hidden: frozenset[int] = frozenset()
 
 
-def can_hide(model: Model) -> bool:
+def can_mask(model: Model) -> bool:
     """Whether a model has a vector for a hidden component at any place, and so reads facts with several of them."""
     return isinstance(model, Hynt | Gran)
 
 
 def without_qualifiers(asked: AskedFact, removed: frozenset[int]) -> AskedFact:
-    """The question without these qualifiers, numbered from 0; not one of them may hold the hole."""
+    """The question without these qualifiers, numbered from 0; not one of them may hold the blank."""
     table, count = asked.table, int(asked.table.offsets[1])
     kept = np.array([number not in removed for number in range(count)] * len(table), dtype=np.bool_)
     slots = np.flatnonzero(kept)
@@ -73,22 +73,22 @@ def without_qualifiers(asked: AskedFact, removed: frozenset[int]) -> AskedFact:
     return replace(asked, table=fewer, position=position)
 
 
-def also_hide(batch: MaskedBatch, hidden: Tensor) -> MaskedBatch:
+def also_mask(batch: MaskedBatch, hidden: Tensor) -> MaskedBatch:
     """Hides more components: `hidden` (rows, positions) bool says which; positions that a fact lacks are not read."""
     sizes, at = batch.sizes, batch.places
     head, relation, tail = (hidden[:, place] for place in (HEAD, RELATION, TAIL))
     of_relation = hidden[at.slot_row, FIRST_QUALIFIER + 2 * at.slot_within]
     of_value = hidden[at.slot_row, FIRST_QUALIFIER + 1 + 2 * at.slot_within]
     return batch.with_tensors(
-        head=torch.where(head, sizes.hidden_entity, batch.head),
-        relation=torch.where(relation, sizes.hidden_relation, batch.relation),
-        tail_entity=torch.where(tail, sizes.hidden_entity, batch.tail_entity),
+        head=torch.where(head, sizes.mask_entity, batch.head),
+        relation=torch.where(relation, sizes.mask_relation, batch.relation),
+        tail_entity=torch.where(tail, sizes.mask_entity, batch.tail_entity),
         tail_number=torch.where(tail, 0.0, batch.tail_number),
-        tail_number_hidden=batch.tail_number_hidden | (tail & batch.tail_is_number),
-        qualifier_relation=torch.where(of_relation, sizes.hidden_relation, batch.qualifier_relation),
-        qualifier_entity=torch.where(of_value, sizes.hidden_entity, batch.qualifier_entity),
+        tail_number_masked=batch.tail_number_masked | (tail & batch.tail_is_number),
+        qualifier_relation=torch.where(of_relation, sizes.mask_relation, batch.qualifier_relation),
+        qualifier_entity=torch.where(of_value, sizes.mask_entity, batch.qualifier_entity),
         qualifier_number=torch.where(of_value, 0.0, batch.qualifier_number),
-        qualifier_number_hidden=batch.qualifier_number_hidden | (of_value & batch.qualifier_is_number),
+        qualifier_number_masked=batch.qualifier_number_masked | (of_value & batch.qualifier_is_number),
     )
 
 
@@ -136,12 +136,12 @@ def _read(
     chunk = max(1, SCORES_AT_ONCE // tile_rows(0, device))
 
     def on_tile(tile: Tile) -> None:
-        batch, _ = hide(facts, rows[tile.places], asked[tile.places], tile.layout)
+        batch, _ = mask(facts, rows[tile.places], asked[tile.places], tile.layout)
         numbers = tiling.question[tile.places]
         # A number is answered on the scale of its relation, hidden or not.
         relation = batch.asked_relation()
         if flags[numbers].any():
-            batch = also_hide(batch, torch.from_numpy(flags[numbers]).to(device))
+            batch = also_mask(batch, torch.from_numpy(flags[numbers]).to(device))
         question = replace(model.read(batch), relation=relation)
         work(ReadTile(model, question, numbers[: tile.real], numbers, chunk))
 

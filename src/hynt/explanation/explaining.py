@@ -13,14 +13,14 @@ import numpy as np
 
 from hynt.asking.answering import task_of
 from hynt.asking.answers import Answers, NumberAnswer
-from hynt.asking.candidate_rules import Candidates, candidates_for
+from hynt.asking.candidate_rules import CandidateMask, candidate_mask
 from hynt.asking.number_relations import within_reach
 from hynt.asking.predictor import LEVEL, Predictor
 from hynt.asking.question import AskedFact, ask
-from hynt.asking.question_forms import answer_id, parts_of, qualifier_texts, said, wishes_of
+from hynt.asking.question_forms import answer_id, parts_of, qualifier_texts, rules_of, said
 from hynt.asking.refusals import non_finite
 from hynt.errors import UsageError
-from hynt.explanation.changed_questions import ChangedQuestion, can_hide, changed_scores, without_qualifiers
+from hynt.explanation.changed_questions import ChangedQuestion, can_mask, changed_scores, without_qualifiers
 from hynt.explanation.explanations import AttentionWeights, Change, Explained, Explanation, Influence, attention_of
 from hynt.graph.arrays import Floats, Ids
 from hynt.graph.components import (
@@ -56,13 +56,13 @@ def explain(
 ) -> Explanation:
     """What mattered to the first answer to a fact with one "?" in it, or to `answer`, an entity or a relation."""
     asked = ask(predictor.graph, *parts_of(fact), predictor.names)
-    allowed = candidates_for(predictor.graph, asked, wishes_of(candidates), predictor.names)
+    allowed = candidate_mask(predictor.graph, asked, rules_of(candidates), predictor.names)
     about = None if answer is None else answer_id(asked, answer, predictor.names)
     return explain_asked(predictor, asked, allowed, about, level)
 
 
 def explain_asked(
-    predictor: Predictor, asked: AskedFact, candidates: Candidates, about: int | None = None, level: float = LEVEL
+    predictor: Predictor, asked: AskedFact, candidates: CandidateMask, about: int | None = None, level: float = LEVEL
 ) -> Explanation:
     """The same for a question that was resolved already; `about` is an entity's or a relation's id."""
     answers = predictor.answer(asked, candidates, TOP, level)
@@ -74,7 +74,7 @@ def explain_asked(
     if not all(np.isfinite(one).all() for one in scores):
         raise non_finite(predictor.loaded, f"{asked.text}, or to a part of it,")
     notes = list(answers.notes)
-    if not can_hide(predictor.loaded.model):
+    if not can_mask(predictor.loaded.model):
         notes.append("this model reads facts with one hidden component only: other components cannot be hidden")
     if asked.kind == NUMBER_KIND:
         explained, outcomes = None, number_changes(predictor, asked, answers, scores)
@@ -119,7 +119,7 @@ def taken_away(predictor: Predictor, asked: AskedFact) -> list[_Taken]:
         if len(others) > 1:
             bare = ChangedQuestion(without_qualifiers(asked, frozenset(others)))
             found.append(_Taken("all qualifiers", "", "removed", bare, None, None))
-    if can_hide(model):
+    if can_mask(model):
         places = [HEAD, RELATION, TAIL]
         for number in range(count):
             # Of another qualifier only the value: hiding its relation too is much like removing it.
@@ -140,7 +140,7 @@ def _context_attention(attention: AttentionWeights | None, one: _Taken) -> float
 
 
 def _prediction_attention(attention: AttentionWeights | None, one: _Taken) -> float | None:
-    """How much the prediction transformer looked at a component that was hidden, where it stands beside the hole."""
+    """How much the prediction transformer looked at a component that was hidden, where it stands beside the blank."""
     on_parts = None if attention is None else attention.on_parts
     if attention is None or on_parts is None or one.position is None or one.position not in attention.parts:
         return None
@@ -181,14 +181,14 @@ def number_changes(predictor: Predictor, asked: AskedFact, answers: Answers, sco
 
 
 def rank_changes(
-    predictor: Predictor, asked: AskedFact, candidates: Candidates, about: int | None, scores: list[Floats]
+    predictor: Predictor, asked: AskedFact, candidates: CandidateMask, about: int | None, scores: list[Floats]
 ) -> tuple[Explained, list[Outcome]]:
     """The explained answer, and the same for entities and relations."""
     place = _allowed(predictor, asked, candidates, scores[0].shape[1])
     if about is not None and about not in place:
         raise UsageError("the answer is not among the candidates.", where="answer", advice="Allow it, or name another.")
-    sharpness = predictor.calibration.sharpness(task_of(asked.kind))
-    found = [_likelihoods(asked, one * sharpness, place) for one in scores]
+    inverse_temperature = predictor.calibration.inverse_temperature(task_of(asked.kind))
+    found = [_likelihoods(asked, one * inverse_temperature, place) for one in scores]
     chosen = int(found[0].argmax()) if about is None else int(np.searchsorted(place, about))
     graph = predictor.graph
     if asked.kind == RELATION_KIND:
@@ -221,7 +221,7 @@ def _rank(likelihoods: Floats, chosen: int) -> int:
     return 1 + int(better.sum()) + int((likelihoods[:chosen] == likelihoods[chosen]).sum())
 
 
-def _allowed(predictor: Predictor, asked: AskedFact, candidates: Candidates, count: int) -> Ids:
+def _allowed(predictor: Predictor, asked: AskedFact, candidates: CandidateMask, count: int) -> Ids:
     """(allowed,) ids of what may be answered, ascending; the same for the whole question and all changed ones."""
     allowed = np.ones(count, dtype=np.bool_) if candidates.allowed is None else candidates.allowed.copy()
     if candidates.only_unknown:

@@ -15,7 +15,7 @@ from hynt.asking.question import AskedFact
 from hynt.batches.buckets import bucket_capacity, layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import scoring_conditions
 from hynt.graph.arrays import Floats
@@ -60,7 +60,7 @@ def attention_of(loaded: LoadedRun, device: torch.device, asked: AskedFact, row:
     facts = FactTensors.from_table(table, loaded.graph.vocabulary, loaded.scaling, device, loaded.literals)
     layout = layout_of([(1, bucket_capacity(int(table.offsets[1])))])
     place, position = (torch.tensor([one], dtype=torch.int64, device=device) for one in (0, asked.position))
-    batch, _ = hide(facts, place, position, layout)
+    batch, _ = mask(facts, place, position, layout)
     with scoring_conditions(loaded.model):
         return attention_weights(loaded.model, batch)
 

@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from hynt import __version__
-from hynt.batches.buckets import Layout, Places, Span, layout_of
+from hynt.batches.buckets import BatchLayout, LayoutIndex, Span, layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.errors import DataError, UsageError
-from hynt.models.contract import Candidates, Entities, Model, Number, Position, Relations, position_of
+from hynt.models.contract import Candidates, Entities, Model, Position, Relations, ScaledNumber, position_of
 from hynt.runs.hashed_files import flush
 from hynt.runs.opening import LoadedRun
 
@@ -110,8 +110,8 @@ def metadata(loaded: LoadedRun, capacity: int) -> dict[str, str]:
         "hynt.relations.sha256": prints["relations"],
         "hynt.weights.sha256": loaded.run.manifest["files"].get("weights.safetensors", ""),
         "hynt.qualifiers": str(capacity),
-        "hynt.hidden_entity": str(sizes.hidden_entity),
-        "hynt.hidden_relation": str(sizes.hidden_relation),
+        "hynt.hidden_entity": str(sizes.mask_entity),
+        "hynt.hidden_relation": str(sizes.mask_relation),
         "hynt.answers": json.dumps(sorted(f"{OUTPUTS[task]}: {position}" for task, position in loaded.model.answers)),
     }
 
@@ -224,11 +224,11 @@ def trial_questions(loaded: LoadedRun, capacity: int) -> TrialQuestions:
     length = 3 + 2 * counts[chosen]
     rows = torch.repeat_interleave(chosen, length)
     asked = torch.cat([torch.arange(int(n)) for n in length])
-    batch, answers = hide(facts, rows, asked, layout_of([(len(rows), capacity)]))
+    batch, answers = mask(facts, rows, asked, layout_of([(len(rows), capacity)]))
     found, truth = _answered(loaded, batch, answers.task), {}
     with torch.no_grad():
         question = loaded.model.read(batch)
-        for task, candidates in ((Task.LINK, Entities()), (Task.RELATION, Relations()), (Task.NUMBER, Number())):
+        for task, candidates in ((Task.LINK, Entities()), (Task.RELATION, Relations()), (Task.NUMBER, ScaledNumber())):
             if task in found:
                 scores = loaded.model.score(question, candidates).float().numpy()
                 truth[task] = np.asarray(scores[found[task]])
@@ -320,20 +320,20 @@ class ScoringModule(nn.Module):
         """`tensors` are the fields of `Inputs`, in order."""
         given = Inputs(*tensors)
         question = self.model.read(self._batch(given))
-        kinds: dict[Task, Candidates] = {Task.LINK: Entities(), Task.RELATION: Relations(), Task.NUMBER: Number()}
+        kinds: dict[Task, Candidates] = {Task.LINK: Entities(), Task.RELATION: Relations(), Task.NUMBER: ScaledNumber()}
         return tuple(self.model.score(question, kinds[task]) for task in self.tasks)
 
     def _batch(self, given: Inputs) -> MaskedBatch:
         count, capacity = given.head.shape[0], self.capacity
         rows = torch.arange(count, device=given.head.device)
         within = torch.arange(capacity, device=given.head.device)
-        places = Places(
+        places = LayoutIndex(
             rows.unsqueeze(1).expand(count, capacity).reshape(-1),
             within.expand(count, capacity).reshape(-1),
             rows * capacity,
             rows * (1 + capacity),
         )
-        layout = cast(Layout, _Rectangle(count, capacity))
+        layout = cast(BatchLayout, _Rectangle(count, capacity))
         return MaskedBatch(
             self.model.sizes,
             layout,

@@ -15,7 +15,7 @@ from hynt.formats.format import ReadOptions
 from hynt.graph.fact import Fact
 from hynt.names import advice_on
 
-Kind: TypeAlias = Literal["entity", "number", "date"]
+ColumnKind: TypeAlias = Literal["entity", "number", "date"]
 
 ENDS = (("head", "tail"), ("source", "target"), ("subject", "object"), ("src", "dst"), ("start", "end"), ("from", "to"))
 """Names of the head and tail columns; the first pair that is there counts."""
@@ -32,16 +32,16 @@ _NEO4J = re.compile(r"(.*?):(START_ID|END_ID|TYPE|ID|LABEL|IGNORE)(?:\((.*?)\))?
 _TYPED = re.compile(r"(.+):([A-Za-z]+)(\[\])?(?:\{.*\})?")
 
 
-class Column(NamedTuple):
+class ValueColumn(NamedTuple):
     """A column with values of its own: a property of a node, or a qualifier of an edge."""
 
     position: int
     name: str
-    kind: Kind
+    kind: ColumnKind
     is_array: bool = False
 
 
-class Place(NamedTuple):
+class NameColumn(NamedTuple):
     """A column that names a node or a relation, and the id space its ids live in ("" for the common one)."""
 
     position: int
@@ -49,18 +49,18 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileColumns:
     """The columns of a file. An edge file has head, relation and tail; a node file a node; APOC's export has all."""
 
     width: int
-    properties: tuple[Column, ...]
-    head: Place | None = None
-    relation: Place | None = None
-    tail: Place | None = None
-    tail_kind: Kind = "entity"
-    unit: Place | None = None
-    node: Place | None = None
-    labels: Place | None = None
+    properties: tuple[ValueColumn, ...]
+    head: NameColumn | None = None
+    relation: NameColumn | None = None
+    tail: NameColumn | None = None
+    tail_kind: ColumnKind = "entity"
+    unit: NameColumn | None = None
+    node: NameColumn | None = None
+    labels: NameColumn | None = None
 
 
 def choose_delimiter(path_name: str, header: str, options: ReadOptions) -> str:
@@ -80,7 +80,7 @@ def choose_delimiter(path_name: str, header: str, options: ReadOptions) -> str:
     return max(",;\t", key=unquoted.count)
 
 
-def read_header(header: list[str], options: ReadOptions, path: Path) -> Layout:
+def read_header(header: list[str], options: ReadOptions, path: Path) -> FileColumns:
     """What each column means. DataError: the columns a fact needs are missing."""
     names = [name.strip() for name in header]
     found = {index: match for index, name in enumerate(names) if (match := _NEO4J.fullmatch(name)) is not None}
@@ -94,12 +94,14 @@ def read_header(header: list[str], options: ReadOptions, path: Path) -> Layout:
     return layout
 
 
-def _neo4j(names: list[str], found: dict[int, re.Match[str]], options: ReadOptions) -> Layout:
+def _neo4j(names: list[str], found: dict[int, re.Match[str]], options: ReadOptions) -> FileColumns:
     places = {
-        match[2].upper(): Place(index, match[3] or "") for index, match in found.items() if match[2].upper() != "IGNORE"
+        match[2].upper(): NameColumn(index, match[3] or "")
+        for index, match in found.items()
+        if match[2].upper() != "IGNORE"
     }
     columns = [_typed_column(index, name, options) for index, name in enumerate(names) if index not in found and name]
-    return Layout(
+    return FileColumns(
         len(names),
         tuple(columns),
         head=places.get("START_ID"),
@@ -110,14 +112,14 @@ def _neo4j(names: list[str], found: dict[int, re.Match[str]], options: ReadOptio
     )
 
 
-def _apoc(names: list[str], options: ReadOptions) -> Layout:
+def _apoc(names: list[str], options: ReadOptions) -> FileColumns:
     own = {"_start", "_end", "_type", "_id", "_labels"}
     columns = [_column(index, name, options) for index, name in enumerate(names) if name not in own]
 
-    def place(name: str) -> Place | None:
-        return Place(names.index(name)) if name in names else None
+    def place(name: str) -> NameColumn | None:
+        return NameColumn(names.index(name)) if name in names else None
 
-    return Layout(
+    return FileColumns(
         len(names),
         tuple(columns),
         head=place("_start"),
@@ -128,7 +130,7 @@ def _apoc(names: list[str], options: ReadOptions) -> Layout:
     )
 
 
-def _edge_list(names: list[str], options: ReadOptions, path: Path) -> Layout:
+def _edge_list(names: list[str], options: ReadOptions, path: Path) -> FileColumns:
     lowered = [name.lower() for name in names]
     pair = next((pair for pair in ENDS if pair[0] in lowered and pair[1] in lowered), ("head", "tail"))
     relation = next((name for name in RELATIONS if name in lowered), "relation")
@@ -164,11 +166,13 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> Layout:
     taken = {*indices, unit}
     columns = [_column(index, name, options) for index, name in enumerate(names) if index not in taken and name]
     tail_kind = _asked(names[indices[2]], options) or "entity"
-    head, between, tail = (Place(index) for index in indices)
-    return Layout(len(names), tuple(columns), head, between, tail, tail_kind, None if unit is None else Place(unit))
+    head, between, tail = (NameColumn(index) for index in indices)
+    return FileColumns(
+        len(names), tuple(columns), head, between, tail, tail_kind, None if unit is None else NameColumn(unit)
+    )
 
 
-def _check(layout: Layout, options: ReadOptions, path: Path) -> None:
+def _check(layout: FileColumns, options: ReadOptions, path: Path) -> None:
     ends = (layout.head, layout.relation, layout.tail)
     if any(ends) and not all(ends):
         wanted = dict(zip((":START_ID", ":TYPE", ":END_ID"), ends, strict=True))
@@ -189,21 +193,21 @@ def _check(layout: Layout, options: ReadOptions, path: Path) -> None:
         )
 
 
-def _typed_column(index: int, name: str, options: ReadOptions) -> Column:
+def _typed_column(index: int, name: str, options: ReadOptions) -> ValueColumn:
     """A property of a Neo4j header: `name`, `name:type` or `name:type[]`."""
     found = _TYPED.fullmatch(name)
     known = found[2].lower() if found else ""
     if not found or known not in _NUMBER_TYPES | _DATE_TYPES | _TEXT_TYPES:
         return _column(index, name, options)
-    kind: Kind = "number" if known in _NUMBER_TYPES else "date" if known in _DATE_TYPES else "entity"
-    return Column(index, found[1], _asked(found[1], options) or kind, bool(found[3]))
+    kind: ColumnKind = "number" if known in _NUMBER_TYPES else "date" if known in _DATE_TYPES else "entity"
+    return ValueColumn(index, found[1], _asked(found[1], options) or kind, bool(found[3]))
 
 
-def _column(index: int, name: str, options: ReadOptions) -> Column:
-    return Column(index, name, _asked(name, options) or "entity")
+def _column(index: int, name: str, options: ReadOptions) -> ValueColumn:
+    return ValueColumn(index, name, _asked(name, options) or "entity")
 
 
-def _asked(name: str, options: ReadOptions) -> Kind | None:
+def _asked(name: str, options: ReadOptions) -> ColumnKind | None:
     return "number" if name in options.numeric else "date" if name in options.dates else None
 
 

@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hynt.errors import DataError, RecordProblem
-from hynt.formats.csv_columns import Column, Kind, Layout, Place, UnmarkedNumbers, choose_delimiter, read_header
+from hynt.formats.csv_columns import (
+    ColumnKind,
+    FileColumns,
+    NameColumn,
+    UnmarkedNumbers,
+    ValueColumn,
+    choose_delimiter,
+    read_header,
+)
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.names import check_name, shortened
 from hynt.formats.numbers import parse_number
@@ -40,7 +48,7 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
     if first.problem is not None:
         raise DataError(first.problem.what, where=f"{path}:1", advice=first.problem.advice)
     layout = read_header(first.fields, options, path)
-    rows = _Rows(layout, options, report, array_delimiter="" if delimiter == ";" else ";")
+    rows = _EdgeRows(layout, options, report, array_delimiter="" if delimiter == ";" else ";")
     for record in records:
         if record.fields == [""]:
             continue  # a blank line
@@ -56,14 +64,14 @@ def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
     yield from rest
 
 
-class _Rows:
+class _EdgeRows:
     """Turns rows into facts, by the layout that the header gave."""
 
-    def __init__(self, layout: Layout, options: ReadOptions, report: ReadReport, array_delimiter: str) -> None:
+    def __init__(self, layout: FileColumns, options: ReadOptions, report: ReadReport, array_delimiter: str) -> None:
         self._layout = layout
         self._report = report
         self._array_delimiter = array_delimiter
-        self._kinds: dict[str, Kind] = {}
+        self._kinds: dict[str, ColumnKind] = {}
         self._kinds.update((name, "number") for name in options.numeric)
         self._kinds.update((name, "date") for name in options.dates)
         columns = {column.name for column in layout.properties}
@@ -95,7 +103,7 @@ class _Rows:
         for name in sorted(self._unused):
             self._report.note("unused-name", f"{name!r} is no column and no relation here.", "Check its spelling.")
 
-    def _edge(self, head: Place, relation: Place, tail: Place, fields: list[str]) -> Fact:
+    def _edge(self, head: NameColumn, relation: NameColumn, tail: NameColumn, fields: list[str]) -> Fact:
         subject = _identity(fields, head, "head")
         name = check_name(fields[relation.position], "relation")
         kind = self._layout.tail_kind
@@ -113,7 +121,7 @@ class _Rows:
             for text in self._texts(column, fields):
                 yield Qualifier(column.name, read_value(text, column.kind))
 
-    def _node(self, place: Place, fields: list[str]) -> Iterator[Fact]:
+    def _node(self, place: NameColumn, fields: list[str]) -> Iterator[Fact]:
         """A fact for each label, number and date of a node."""
         try:
             node = _identity(fields, place, "node id")
@@ -134,7 +142,7 @@ class _Rows:
                 else:
                     yield from self._counted(_property_fact, node, column.name, text, column.kind)
 
-    def _texts(self, column: Column, fields: list[str]) -> list[str]:
+    def _texts(self, column: ValueColumn, fields: list[str]) -> list[str]:
         text = fields[column.position]
         if column.is_array and self._array_delimiter:
             return [part for part in text.split(self._array_delimiter) if part]
@@ -155,7 +163,7 @@ class _Rows:
         self._report.reject(problem)
 
 
-def _identity(fields: list[str], place: Place, what: str) -> str:
+def _identity(fields: list[str], place: NameColumn, what: str) -> str:
     """A node's name: its id, after its id space where the header gives one, since ids count only within it."""
     name = check_name(fields[place.position], what)
     return f"{place.space}:{name}" if place.space else name
@@ -176,11 +184,11 @@ def _in_unit(value: Value, unit: str, relation: str) -> Value:
     return value._replace(unit=unit)
 
 
-def _property_fact(node: str, name: str, text: str, kind: Kind) -> Fact:
+def _property_fact(node: str, name: str, text: str, kind: ColumnKind) -> Fact:
     return Fact(node, name, read_value(text, kind))
 
 
-def read_value(text: str, kind: Kind) -> Value:
+def read_value(text: str, kind: ColumnKind) -> Value:
     """A text as what its column holds."""
     if kind == "number":
         return Number(parse_number(text), text)

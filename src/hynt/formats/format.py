@@ -68,12 +68,12 @@ class Format:
 #
 # read = kept + rejected          always, and a test holds it
 
-__all__ = ["PROBLEMS_SHOWN", "Problem", "ReadReport", "RecordProblem"]
+__all__ = ["PROBLEMS_SHOWN", "ReadReport", "RecordProblem", "ReportedProblem"]
 
 PROBLEMS_SHOWN = 20
 
 
-class Problem(NamedTuple):
+class ReportedProblem(NamedTuple):
     """A rejected record, or an odd one that was kept."""
 
     where: str  # file:line
@@ -90,8 +90,8 @@ class ReadReport:
     kept: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     noted: Counter[str] = field(default_factory=Counter)  # odd but kept, by reason
-    problems: list[Problem] = field(default_factory=list)  # the first rejected ones
-    notes: list[Problem] = field(default_factory=list)  # the first noted ones
+    problems: list[ReportedProblem] = field(default_factory=list)  # the first rejected ones
+    notes: list[ReportedProblem] = field(default_factory=list)  # the first noted ones
     hints: list[str] = field(default_factory=list)  # what a user may have forgotten to say
     file: str = ""  # the file being read, as the user named it
     line: int = 0  # the line or record being read, from 1
@@ -107,13 +107,13 @@ class ReadReport:
         """Count a record that was read and cannot be kept."""
         self.rejected[problem.reason] += 1
         if len(self.problems) < PROBLEMS_SHOWN:
-            self.problems.append(Problem(where or self.where, problem.reason, problem.what, problem.advice))
+            self.problems.append(ReportedProblem(where or self.where, problem.reason, problem.what, problem.advice))
 
     def note(self, reason: str, what: str, advice: str = "") -> None:
         """Count something odd about a record that is kept all the same."""
         self.noted[reason] += 1
         if len(self.notes) < PROBLEMS_SHOWN:
-            self.notes.append(Problem(self.where, reason, what, advice))
+            self.notes.append(ReportedProblem(self.where, reason, what, advice))
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON and the manifest."""

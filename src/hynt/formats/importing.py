@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.declarations import Declarations, read_declarations
 from hynt.formats.format import Format, ReadOptions, ReadReport, UnitRule
-from hynt.formats.parts import Part, find_parts, title_of
+from hynt.formats.parts import SourceFile, find_parts, title_of
 from hynt.formats.registry import get_format
 from hynt.graph.assembly import Assembler, Assembly, AssemblyPolicy
 from hynt.graph.encoding import MixedRelations
@@ -53,7 +53,7 @@ class ImportProgress:
     facts: int
 
 
-Progress: TypeAlias = Callable[[ImportProgress], None]
+ImportListener: TypeAlias = Callable[[ImportProgress], None]
 
 
 class SourceProblems(DataError):
@@ -86,7 +86,7 @@ def import_graph(
     options: ImportOptions | None = None,
     *,
     overwrite: bool = False,
-    progress: Progress = lambda state: None,
+    progress: ImportListener = lambda state: None,
 ) -> ImportResult:
     """Read a source and save it as a graph folder."""
     check_target(Path(out), overwrite=overwrite)
@@ -106,7 +106,11 @@ def read_graph(source: Path, format_name: str, options: ImportOptions | None = N
 
 
 def check_source(
-    source: Path, format_name: str, options: ImportOptions | None = None, *, progress: Progress = lambda state: None
+    source: Path,
+    format_name: str,
+    options: ImportOptions | None = None,
+    *,
+    progress: ImportListener = lambda state: None,
 ) -> tuple[ReadReport, dict[str, Any]]:
     """Read everything, write nothing: what was found, and what an import would make of it ({} with bad records)."""
     run = _Import(Path(source), format_name, options or ImportOptions(), progress)
@@ -136,14 +140,14 @@ def _outcome(assembly: Assembly) -> dict[str, Any]:
 class _Import:
     """One reading of a source."""
 
-    def __init__(self, source: Path, format_name: str, options: ImportOptions, progress: Progress) -> None:
+    def __init__(self, source: Path, format_name: str, options: ImportOptions, progress: ImportListener) -> None:
         self.format = get_format(format_name, source.name)
         _refuse_foreign_options(self.format, options.reading)
         self.options = options
         self.source = source
         self.progress = progress
         self.report = ReadReport()
-        self.parts: list[Part] = find_parts(source, self.format)
+        self.parts: list[SourceFile] = find_parts(source, self.format)
         self.bytes_total = sum(part.path.stat().st_size for part in self.parts)
         self.declared: Declarations = read_declarations(
             source, self.format, entity_labels=options.entity_labels, relation_labels=options.relation_labels

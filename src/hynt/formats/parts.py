@@ -21,28 +21,28 @@ _ORDER = ("train", "valid", "test")
 _SPLIT_STEM = re.compile(r"(?:n-ary_)?(train|validation|valid|dev|test)([-_.]\d+(?:-of-\d+)?)?", re.IGNORECASE)
 
 
-class Part(NamedTuple):
+class SourceFile(NamedTuple):
     """A file of facts, and the split it holds where its name says so."""
 
     path: Path
     split: str | None
 
 
-def find_parts(source: Path, format: Format) -> list[Part]:  # noqa: A002 - the word users know it by
+def find_parts(source: Path, format: Format) -> list[SourceFile]:  # noqa: A002 - the word users know it by
     """The files of a source: itself, or in a folder its split files, or else every file with the format's suffix."""
     mode = _mode(source)
     if stat.S_ISREG(mode):
-        return [Part(source, None)]
+        return [SourceFile(source, None)]
     if not stat.S_ISDIR(mode):
         raise _special(source)
     candidates = _candidates(source, format)
     named = [(path, found) for path, stem in candidates if (found := _SPLIT_STEM.fullmatch(stem)) is not None]
     if named:
-        parts = [Part(path, _SPLIT_WORDS[found[1].lower()]) for path, found in named]
+        parts = [SourceFile(path, _SPLIT_WORDS[found[1].lower()]) for path, found in named]
         _refuse_rivals(source, [(part, found[2]) for part, (_, found) in zip(parts, named, strict=True)])
         parts.sort(key=lambda part: (_ORDER.index(part.split or ""), _natural(part.path.name)))
     else:
-        parts = [Part(path, None) for path, stem in candidates if stem.lower() not in SIDECAR_STEMS]
+        parts = [SourceFile(path, None) for path, stem in candidates if stem.lower() not in SIDECAR_STEMS]
         parts.sort(key=lambda part: _natural(part.path.name))
     if not parts:
         wanted = " or ".join(f"*{suffix}" for suffix in format.suffixes)
@@ -91,7 +91,7 @@ def _candidates(source: Path, format: Format) -> list[tuple[Path, str]]:  # noqa
     return candidates
 
 
-def _refuse_rivals(source: Path, parts: list[tuple[Part, str | None]]) -> None:
+def _refuse_rivals(source: Path, parts: list[tuple[SourceFile, str | None]]) -> None:
     """train.txt beside train.txt.gz: reading both would double the facts, reading one would be a guess."""
     seen: dict[tuple[str | None, str | None], Path] = {}
     for part, shard in sorted(parts, key=lambda named: named[1] is not None):

@@ -100,21 +100,21 @@ def repeats(group: NDArray[np.int8], hashes: Hashes) -> NDArray[np.bool_]:
 
 # Keys of questions: two questions get the same key exactly when they ask the same.
 #
-# A question is a fact with one component replaced by a hole. Its qualifiers are a multiset: their hashes are added up,
+# A question is a fact with one component replaced by a blank. Its qualifiers are a multiset: their hashes are added up,
 # so their order does not matter and repeated ones count. Numbers compare by exact value. Keys have 128 bits and are
 # made from ids, so they belong to one vocabulary and are never stored.
 
-_ENTITY, _RELATION, _HOLE = (np.uint64(number << 56) for number in (1, 2, 3))
+_ENTITY, _RELATION, _BLANK = (np.uint64(number << 56) for number in (1, 2, 3))
 
 
 def question_keys(table: FactTable, relation_is_number: NDArray[np.bool_]) -> Hashes:
     """(c, 2) the key of the question that hides each component of the table, in the order of `components`.
 
     A component's own key never depends on that component. So to key a question whose answer is unknown, any filler
-    can stand in the hole; where the hole is a relation, the filler must only be one that carries the same kind of
+    can stand in the blank; where the blank is a relation, the filler must only be one that carries the same kind of
     value.
     """
-    hole = mixed(np.full((1, 2), _HOLE, dtype=np.uint64))
+    blank = mixed(np.full((1, 2), _BLANK, dtype=np.uint64))
     head = _hashed_ids(table.head, _ENTITY)
     relation = _hashed_ids(table.relation, _RELATION)
     tail = _values(table.relation, table.tail_entity, table.tail_number, relation_is_number)
@@ -128,13 +128,13 @@ def question_keys(table: FactTable, relation_is_number: NDArray[np.bool_]) -> Ha
 
     starts = component_starts(table)
     keys = np.empty((int(starts[-1]), 2), dtype=np.uint64)
-    keys[starts[:-1] + HEAD] = _triplet(hole, relation, tail) + pairs
-    keys[starts[:-1] + RELATION] = _triplet(head, hole, tail) + pairs
-    keys[starts[:-1] + TAIL] = _triplet(head, relation, hole) + pairs
+    keys[starts[:-1] + HEAD] = _triplet(blank, relation, tail) + pairs
+    keys[starts[:-1] + RELATION] = _triplet(head, blank, tail) + pairs
+    keys[starts[:-1] + TAIL] = _triplet(head, relation, blank) + pairs
     rest = (_triplet(head, relation, tail) + pairs)[table.qualifier_owner()] - pair
     places = qualifier_components(table)
-    keys[places] = rest + _pair(hole, value)
-    keys[places + 1] = rest + _pair(qualifier, hole)
+    keys[places] = rest + _pair(blank, value)
+    keys[places + 1] = rest + _pair(qualifier, blank)
     return mixed(keys)
 
 

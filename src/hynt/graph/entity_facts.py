@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hynt.graph.fact import DATE_UNIT, Fact
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import POSITIONS, Position
+from hynt.graph.lookup import POSITIONS, EntityPosition
 from hynt.graph.vocabulary import Vocabulary
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -23,7 +23,7 @@ class EntityFact:
     """A fact, the split it is in, and where the entity stands in it."""
 
     split: str
-    position: Position
+    position: EntityPosition
     fact: Fact
 
 
@@ -32,7 +32,7 @@ class EntityFacts:
     """Some facts of an entity, and how many it has at each position."""
 
     entity: int
-    counts: dict[Position, int]  # a fact that holds the entity twice counts at the first of head, tail, value
+    counts: dict[EntityPosition, int]  # a fact that holds the entity twice counts at the first of head, tail, value
     facts: tuple[EntityFact, ...]
 
     @property
@@ -45,7 +45,7 @@ class EntityFacts:
 
 
 def facts_of(
-    graph: KnowledgeGraph, entity: int, *, limit: int | None = None, positions: Sequence[Position] = POSITIONS
+    graph: KnowledgeGraph, entity: int, *, limit: int | None = None, positions: Sequence[EntityPosition] = POSITIONS
 ) -> EntityFacts:
     """The facts of an entity, by position and relation, those of a time series from the earliest to the latest; with a
     `limit`, as many different relations as fit in it.

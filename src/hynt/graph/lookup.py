@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from hynt.errors import UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 
-Position: TypeAlias = Literal["head", "tail", "value"]
-POSITIONS: tuple[Position, ...] = ("head", "tail", "value")
+EntityPosition: TypeAlias = Literal["head", "tail", "value"]
+POSITIONS: tuple[EntityPosition, ...] = ("head", "tail", "value")
 """Where an entity can stand in a fact; `value` is the value of a qualifier."""
 
 _IDS_SHOWN = 10
@@ -35,7 +35,7 @@ class NameLookup:
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._graph = graph
 
-    def entity(self, name: str, position: Position | None = None, relation: int | None = None) -> int:
+    def entity(self, name: str, position: EntityPosition | None = None, relation: int | None = None) -> int:
         """The id of an entity, by its id as written or its name.
 
         Where a name is shared, only entities seen at `position` count (under `relation`, if one is given: the fact's
@@ -67,7 +67,7 @@ class NameLookup:
             self._refuse_shared("relation", name, found, None)
         return found[0]
 
-    def seen_at(self, position: Position, relation: int | None = None) -> NDArray[np.bool_]:
+    def seen_at(self, position: EntityPosition, relation: int | None = None) -> NDArray[np.bool_]:
         """(entities,) true for those that stand at a position of some fact."""
         is_number = self._graph.vocabulary.relation_is_number
         seen = np.zeros(self._graph.vocabulary.entity_count, dtype=np.bool_)
@@ -80,12 +80,12 @@ class NameLookup:
             seen[entities[wanted]] = True
         return seen
 
-    def positions_of(self, entity: int) -> tuple[Position, ...]:
+    def positions_of(self, entity: int) -> tuple[EntityPosition, ...]:
         """Where an entity stands in the graph."""
         return tuple(position for position in POSITIONS if self._seen[position][entity])
 
     @cached_property
-    def _seen(self) -> dict[Position, NDArray[np.bool_]]:
+    def _seen(self) -> dict[EntityPosition, NDArray[np.bool_]]:
         return {position: self.seen_at(position) for position in POSITIONS}
 
     @cached_property
@@ -96,7 +96,7 @@ class NameLookup:
     def _relations(self) -> _Names:
         return _Names(self._graph.relation_labels)
 
-    def _refuse_shared(self, what: str, name: str, found: Sequence[int], position: Position | None) -> NoReturn:
+    def _refuse_shared(self, what: str, name: str, found: Sequence[int], position: EntityPosition | None) -> NoReturn:
         vocabulary = self._graph.vocabulary
         named: Callable[[int], str] = (
             (lambda identity: self._described(identity))

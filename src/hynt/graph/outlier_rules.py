@@ -34,7 +34,7 @@ _CLOSE = 1e-9  # relative: a number written in a rule file is the same as one th
 
 
 @dataclass(frozen=True)
-class Limits:
+class NumberLimits:
     """What the numbers of a relation may be, both ends included."""
 
     minimum: float | None = None
@@ -74,7 +74,7 @@ class Removal:
 class OutlierRules:
     """A rule file."""
 
-    limits: dict[str, Limits] = field(default_factory=dict)
+    limits: dict[str, NumberLimits] = field(default_factory=dict)
     remove: tuple[Removal, ...] = ()
 
 
@@ -125,7 +125,7 @@ class OutlierFilter:
         ]
         return {"removed_facts": sum(self.counts), "rules": rules}
 
-    def _limit(self, name: str, limit: Limits) -> Breaks:
+    def _limit(self, name: str, limit: NumberLimits) -> Breaks:
         relation = self._relation(name, "limits")
         if self._relations[relation].kind != "number":
             raise DataError(f"the relation {name!r} carries entities, so its numbers have no limits.", where="limits")

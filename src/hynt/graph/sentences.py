@@ -1,4 +1,4 @@
-"""Facts as people read them: names, numbers with units, dates as dates.
+"""Facts as people read them: names, numbers with units, dates.
 
 Japan · life expectancy · 88.2 years (point in time 2024; sex female)
 """

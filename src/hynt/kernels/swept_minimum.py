@@ -17,7 +17,7 @@ from torch import Tensor
 ROWS, CANDIDATES = 64, 2048
 """Questions and candidates of a block."""
 
-Block = Callable[..., Tensor]
+BlockFunction = Callable[..., Tensor]
 
 
 def block(weight: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
@@ -31,9 +31,9 @@ def plain_block(weight: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 
 @cache
-def compiled(written: Block) -> Block:
+def compiled(written: BlockFunction) -> BlockFunction:
     """The block as one kernel. Refuses, instead of running as it is written, where it cannot be compiled."""
-    made: Block = torch.compile(written, dynamic=False, fullgraph=True)
+    made: BlockFunction = torch.compile(written, dynamic=False, fullgraph=True)
     return made
 
 
@@ -64,11 +64,11 @@ class SweptMinimum:
             found.append(torch.cat(line, 1)[: len(a) - rows, : len(b)])
         return torch.cat(found)
 
-    def made(self, written: Block) -> Block:
+    def made(self, written: BlockFunction) -> BlockFunction:
         """What is run in a block's place."""
         return compiled(written)
 
-    def _run(self, run: Block, weight: Tensor, pairs: list[Tensor]) -> Tensor:
+    def _run(self, run: BlockFunction, weight: Tensor, pairs: list[Tensor]) -> Tensor:
         try:
             return run(weight, *pairs)
         except torch.cuda.OutOfMemoryError:

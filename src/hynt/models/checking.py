@@ -13,22 +13,22 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from hynt.batches.buckets import Layout, layout_of, rows_by_bucket
-from hynt.batches.components import Components
+from hynt.batches.buckets import BatchLayout, layout_of, rows_by_bucket
+from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.models.contract import (
     EVERYWHERE,
     Entities,
     EntityIds,
     EntityRange,
-    ItemStream,
     Model,
-    Number,
     Part,
     Position,
     Relations,
+    ScaledNumber,
+    StreamKind,
     position_of,
 )
 from hynt.models.example_facts import example_facts, exchanged, next_id, next_literal
@@ -40,13 +40,13 @@ class ContractError(AssertionError):
     """A model does not hold what every model must."""
 
 
-class _Asked(NamedTuple):
+class _EveryQuestion(NamedTuple):
     """Every question that a model claims to answer, about some facts, as one batch."""
 
     batch: MaskedBatch
     owner: Tensor  # (rows,) the fact asked about
     task: Tensor  # (rows,)
-    layout: Layout
+    layout: BatchLayout
 
 
 def check_model(
@@ -115,15 +115,15 @@ def _require(held: bool, otherwise: str) -> None:
 def _check_claims(model: Any) -> None:
     _require(isinstance(model, nn.Module), "a model must be a torch module")
     _require(isinstance(model, Model), "a model must have item_stream, sizes, answers, reads, read and score")
-    _require(isinstance(model.item_stream, ItemStream), "item_stream must be an ItemStream")
+    _require(isinstance(model.item_stream, StreamKind), "item_stream must be an ItemStream")
     _require(bool(model.answers), "the model answers nothing")
     _require(model.answers <= EVERYWHERE, f"no fact has {set(model.answers) - EVERYWHERE}")
     _require(model.reads <= frozenset(Part), "reads must hold Parts")
 
 
-def _every_question(model: Any, facts: FactTensors, wider: int = 1) -> _Asked:
+def _every_question(model: Any, facts: FactTensors, wider: int = 1) -> _EveryQuestion:
     """All questions the model claims to answer; `wider` multiplies the places for qualifiers."""
-    components = Components.of(facts)
+    components = AskableComponents.of(facts)
     where = position_of(components.position).tolist()
     pairs = zip(components.task.tolist(), where, strict=True)
     claimed = torch.tensor([(Task(task), list(Position)[at]) in model.answers for task, at in pairs])
@@ -131,13 +131,13 @@ def _every_question(model: Any, facts: FactTensors, wider: int = 1) -> _Asked:
     found = rows_by_bucket(facts.qualifier_counts()[owner])
     order = torch.cat([rows for _, rows in found])
     layout = layout_of([(len(rows), capacity * wider) for capacity, rows in found])
-    batch, _ = hide(facts, owner[order], asked[order], layout)
-    return _Asked(batch, owner[order], task[order], layout)
+    batch, _ = mask(facts, owner[order], asked[order], layout)
+    return _EveryQuestion(batch, owner[order], task[order], layout)
 
 
 def _answers(model: Any, batch: MaskedBatch) -> dict[Task, Tensor]:
     """Scores by task, of the rows that ask for it."""
-    kinds = {Task.LINK: Entities(), Task.RELATION: Relations(), Task.NUMBER: Number()}
+    kinds = {Task.LINK: Entities(), Task.RELATION: Relations(), Task.NUMBER: ScaledNumber()}
     task = batch.task()
     with torch.no_grad():
         question = model.read(batch)
@@ -150,7 +150,7 @@ def _same(one: dict[Task, Tensor], other: dict[Task, Tensor], otherwise: str) ->
         _require(_close(scores, other[task]), f"{otherwise} ({task.name.lower()})")
 
 
-def _check_shapes(model: Any, asked: _Asked, answers: dict[Task, Tensor]) -> None:
+def _check_shapes(model: Any, asked: _EveryQuestion, answers: dict[Task, Tensor]) -> None:
     claimed = {task for task, _ in model.answers}
     _require(set(answers) == claimed, f"asked for {claimed}, answered {set(answers)}")
     for task, scores in answers.items():
@@ -163,7 +163,7 @@ def _check_shapes(model: Any, asked: _Asked, answers: dict[Task, Tensor]) -> Non
         _require(bool(torch.isfinite(scores).all()), f"a {task.name.lower()} score is not finite")
 
 
-def _check_candidates(model: Any, asked: _Asked, answers: dict[Task, Tensor]) -> None:
+def _check_candidates(model: Any, asked: _EveryQuestion, answers: dict[Task, Tensor]) -> None:
     if Task.LINK not in answers:
         return
     whole, entities = answers[Task.LINK], model.sizes.entities
@@ -196,13 +196,13 @@ def _check_padding(model: Any, facts: FactTensors, answers: dict[Task, Tensor]) 
     _same(answers, _answers(model, garbage), "what stands in the padding changes an answer")
 
 
-def _check_order(model: Any, facts: FactTensors, asked: _Asked, answers: dict[Task, Tensor]) -> None:
+def _check_order(model: Any, facts: FactTensors, asked: _EveryQuestion, answers: dict[Task, Tensor]) -> None:
     order = []
     for span in asked.layout.spans():
         mixed = torch.randperm(span.size, generator=torch.Generator().manual_seed(2)) + span.rows.start
         order.append(mixed)
     rows = torch.cat(order)
-    batch, _ = hide(facts, asked.owner[rows], asked.batch.asked[rows], asked.layout)
+    batch, _ = mask(facts, asked.owner[rows], asked.batch.asked[rows], asked.layout)
     found = _answers(model, batch)
     for task, scores in answers.items():
         place = torch.nonzero(asked.task[rows] == task).squeeze(1)
@@ -211,11 +211,11 @@ def _check_order(model: Any, facts: FactTensors, asked: _Asked, answers: dict[Ta
         _require(_close(found[task], scores[back]), f"the order of rows changes an answer ({task.name.lower()})")
 
 
-def _check_no_peeking(model: Any, facts: FactTensors, asked: _Asked, answers: dict[Task, Tensor]) -> None:
+def _check_no_peeking(model: Any, facts: FactTensors, asked: _EveryQuestion, answers: dict[Task, Tensor]) -> None:
     """Each question is asked again about a fact with another answer in the hidden place."""
     for position in torch.unique(asked.batch.asked).tolist():
         changed = exchanged(facts, position)
-        batch, _ = hide(changed, asked.owner, asked.batch.asked, asked.layout)
+        batch, _ = mask(changed, asked.owner, asked.batch.asked, asked.layout)
         found = _answers(model, batch)
         mine = asked.batch.asked == position
         for task, scores in answers.items():
@@ -224,11 +224,11 @@ def _check_no_peeking(model: Any, facts: FactTensors, asked: _Asked, answers: di
             _require(same, f"the hidden answer at position {position} changes its own score: the model peeks")
 
 
-def _check_looking(model: Any, facts: FactTensors, asked: _Asked, answers: dict[Task, Tensor]) -> None:
+def _check_looking(model: Any, facts: FactTensors, asked: _EveryQuestion, answers: dict[Task, Tensor]) -> None:
     """Changing what a model says it reads must change some answer."""
 
     def differs(changed: FactTensors) -> bool:
-        batch, _ = hide(changed, asked.owner, asked.batch.asked, asked.layout)
+        batch, _ = mask(changed, asked.owner, asked.batch.asked, asked.layout)
         found = _answers(model, batch)
         return any(not _close(found[task], scores) for task, scores in answers.items())
 
@@ -245,13 +245,13 @@ def _check_looking(model: Any, facts: FactTensors, asked: _Asked, answers: dict[
         _require(differs(numbers), "the model says it reads numbers, but no answer depends on them")
 
 
-def _check_gradients(model: Any, asked: _Asked) -> None:
+def _check_gradients(model: Any, asked: _EveryQuestion) -> None:
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not parameters:
         return
     question = model.read(asked.batch)
     total = torch.zeros(())
-    for task, kind in ((Task.LINK, Entities()), (Task.RELATION, Relations()), (Task.NUMBER, Number())):
+    for task, kind in ((Task.LINK, Entities()), (Task.RELATION, Relations()), (Task.NUMBER, ScaledNumber())):
         rows = torch.nonzero(asked.task == task).squeeze(1)
         scores = model.score(question.take(rows), kind) if len(rows) else total
         total = total + (scores.square().sum() if scores.requires_grad else 0)

@@ -18,17 +18,17 @@ from hynt.batches.masked_batch import MaskedBatch, Task
 __all__ = [
     "EVERYWHERE",
     "Candidates",
+    "EncodedQuestion",
     "Entities",
     "EntityIds",
     "EntityRange",
-    "ItemStream",
     "Model",
-    "Number",
     "Part",
     "Position",
-    "Question",
     "Relations",
+    "ScaledNumber",
     "Sizes",
+    "StreamKind",
     "Task",
     "Tokens",
 ]
@@ -51,7 +51,7 @@ class Part(StrEnum):
     NUMBERS = "numbers"
 
 
-class ItemStream(StrEnum):
+class StreamKind(StrEnum):
     """What a model is trained on; the trainer knows how to make each."""
 
     MASKED_FACTS = "masked facts"  # one component hidden, drawn anew each epoch (HyNT)
@@ -105,17 +105,17 @@ class Relations(NamedTuple):
     """All relations, in the order of their ids."""
 
 
-class Number(NamedTuple):
+class ScaledNumber(NamedTuple):
     """The number itself: not scores but a value a row, on the scale the model was trained on."""
 
 
-Candidates: TypeAlias = Entities | EntityRange | EntityIds | Tokens | Relations | Number
+Candidates: TypeAlias = Entities | EntityRange | EntityIds | Tokens | Relations | ScaledNumber
 
-Q = TypeVar("Q", bound="Question")
+Q = TypeVar("Q", bound="EncodedQuestion")
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class EncodedQuestion:
     """What a model made of the visible part of a batch. A model that needs more keeps it in a subclass."""
 
     encoded: Tensor  # (rows, width) the hidden component, encoded
@@ -130,7 +130,7 @@ class Question:
 class Model(Protocol):
     """A plain `nn.Module` that says what it can do, as data."""
 
-    item_stream: ClassVar[ItemStream]
+    item_stream: ClassVar[StreamKind]
     sizes: Sizes
 
     @property
@@ -143,12 +143,12 @@ class Model(Protocol):
         """What it looks at."""
         ...
 
-    def read(self, batch: MaskedBatch) -> Question:
+    def read(self, batch: MaskedBatch) -> EncodedQuestion:
         """Encodes what is visible, once. Rows come out in the order of the batch."""
         ...
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
-        """(rows, candidates), higher is better; for `Number` (rows,) scaled values."""
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
+        """(rows, candidates), higher is better; for `ScaledNumber` (rows,) scaled values."""
         ...
 
 

@@ -23,14 +23,14 @@ from hynt.models.contract import (
     EVERYWHERE,
     Candidates,
     Capability,
-    ItemStream,
-    Number,
+    EncodedQuestion,
     Part,
-    Question,
     Relations,
+    ScaledNumber,
+    StreamKind,
     Tokens,
 )
-from hynt.models.layers.tokens import LiteralValues, NumberAnswer, token_rows, token_scores
+from hynt.models.layers.tokens import LiteralValues, NumberReading, token_rows, token_scores
 
 Count = Annotated[int, Range(1)]
 TINY = 1e-12
@@ -51,7 +51,7 @@ class GranSettings:
     """The paper's GRAN-hete, GRAN-homo (one bias for all kinds of edges) and GRAN-complete (no edges)."""
     instances: Count = 64
     """How many components of one fact are hidden in turn in an epoch; of longer facts so many are drawn."""
-    numbers: NumberAnswer = "argmax"
+    numbers: NumberReading = "argmax"
 
     def __post_init__(self) -> None:
         if self.dimension % self.heads:
@@ -61,7 +61,7 @@ class GranSettings:
 class Gran(nn.Module):
     """One table of nodes serves as input and as output: entities, literals, relations, and the hidden node."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.MASKED_COMPONENTS
+    item_stream: ClassVar[StreamKind] = StreamKind.MASKED_COMPONENTS
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
@@ -95,7 +95,7 @@ class Gran(nn.Module):
         """A new model; of the training facts it keeps which literals each relation has."""
         return cls(sizes, settings, LiteralValues.of(train))
 
-    def read(self, batch: MaskedBatch) -> Question:
+    def read(self, batch: MaskedBatch) -> EncodedQuestion:
         """The hidden node of each row, as the last layer sees it."""
         rate = self.settings.dropout if self.training else 0.0
         nodes, facts, asked = self._nodes(batch)
@@ -104,7 +104,7 @@ class Gran(nn.Module):
             x = layer(x, facts, self.edge_key, self.edge_value)
         x = self.layers[-1](x, facts, self.edge_key, self.edge_value, asked)
         encoded = self.output_norm(functional.gelu(self.transform(x)))
-        return Question(encoded, batch.asked_relation())
+        return EncodedQuestion(encoded, batch.asked_relation())
 
     def _nodes(self, batch: MaskedBatch) -> tuple[Tensor, list[FactNodes], Tensor]:
         """(nodes,) rows of the table, end to end: relation, head, tail, qualifier relations, qualifier values of each
@@ -138,13 +138,13 @@ class Gran(nn.Module):
             return None
         return edges_of(capacity, device, alike=alike) if self.training else kept_edges(capacity, device, alike)
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Logits of nodes of the right kind, or the number of a literal that the relation had in training."""
         match candidates:
             case Relations():
                 rows, bias = self.node[self.tokens : self.hidden], self.output_bias[self.tokens :]
                 return functional.linear(question.encoded, rows, bias)
-            case Number():
+            case ScaledNumber():
                 scores = token_scores(question.encoded, self.node, Tokens(), self.sizes, self.output_bias)
                 return self.literals.answer(scores, question.relation, self.settings.numbers)
         return token_scores(question.encoded, self.node, candidates, self.sizes, self.output_bias)

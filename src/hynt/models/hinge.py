@@ -19,9 +19,9 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
 from hynt.kernels.swept_minimum import SweptMinimum
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Part, Question
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, StreamKind
 from hynt.models.layers.relatedness import MaskedBatchNorm, uniform_table
-from hynt.models.layers.tokens import LiteralValues, NumberAnswer, score_candidates, token_count
+from hynt.models.layers.tokens import LiteralValues, NumberReading, score_candidates, token_count
 from hynt.models.layers.triplet_network import FactQuestion, read_fact, score_whole, sweep
 
 KERNEL = 3
@@ -38,7 +38,7 @@ class HingeSettings:
     pool: Pool = "seen"  # where negatives' values come from: seen in such a place, all, or all possible answers
     negatives: Annotated[int, Range(1)] = 1  # for each fact
     loss: LossKind = "logistic"  # each told true from false, or the fact chosen among its negatives
-    numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
+    numbers: NumberReading = "argmax"  # how a ranking of literals becomes a number
 
 
 class RowConvolution(nn.Module):
@@ -81,7 +81,7 @@ class RowConvolution(nn.Module):
 class Hinge(nn.Module):
     """Two convolutions, a minimum, and a linear output."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.FACTS_WITH_NEGATIVES
+    item_stream: ClassVar[StreamKind] = StreamKind.FACTS_WITH_NEGATIVES
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
@@ -123,7 +123,7 @@ class Hinge(nn.Module):
         """The visible parts."""
         return read_fact(batch)
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Logits of the facts that candidates make, or the numbers."""
         assert isinstance(question, FactQuestion)
         numbers = self.settings.numbers

@@ -18,9 +18,18 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import HEAD, TAIL, MaskedBatch, Task
 from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
-from hynt.models.contract import Candidates, Capability, ItemStream, Number, Part, Position, Question, Tokens
-from hynt.models.layers.tokens import LiteralValues, NumberAnswer, TokenQuestion, token_rows, token_scores
-from hynt.models.layers.transformer import Group, Transformer
+from hynt.models.contract import (
+    Candidates,
+    Capability,
+    EncodedQuestion,
+    Part,
+    Position,
+    ScaledNumber,
+    StreamKind,
+    Tokens,
+)
+from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, token_rows, token_scores
+from hynt.models.layers.transformer import TokenGroup, Transformer
 
 Count = Annotated[int, Range(1)]
 Rate = Annotated[float, Range(0, 1, below_maximum=True)]
@@ -51,7 +60,7 @@ class HyTransformerSettings:
     """Layer norm over both tables; without it and without table dropout this is a plain transformer."""
     qualifier_values: Annotated[float, Range(0, 1)] = 0.0
     """How likely each value of a qualifier is asked for in an epoch. Above 0 the model also answers these."""
-    numbers: NumberAnswer = "argmax"
+    numbers: NumberReading = "argmax"
 
     def __post_init__(self) -> None:
         if self.dimension % self.heads:
@@ -61,7 +70,7 @@ class HyTransformerSettings:
 class HyTransformer(nn.Module):
     """A head is found as the object of the reverse relation."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.GROUPED_QUESTIONS
+    item_stream: ClassVar[StreamKind] = StreamKind.GROUPED_QUESTIONS
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: frozenset[Capability] = OF_TRIPLETS
 
@@ -97,11 +106,11 @@ class HyTransformer(nn.Module):
         encoded = self.output(self.encoder(tokens, groups, asked))
         return TokenQuestion(encoded, batch.asked_relation(), table)
 
-    def _tokens(self, batch: MaskedBatch, table: Tensor) -> tuple[Tensor, list[Group]]:
+    def _tokens(self, batch: MaskedBatch, table: Tensor) -> tuple[Tensor, list[TokenGroup]]:
         """(tokens, d): subject, relation, object and the qualifiers of each row, end to end; and how they lie."""
         asks_head, rows = batch.asked == HEAD, len(batch)
         subject = torch.where(asks_head, batch.tail_entity, batch.head)
-        hidden = self.sizes.hidden_entity
+        hidden = self.sizes.mask_entity
         target = torch.where(asks_head | (batch.asked == TAIL), hidden, batch.tail_entity)
         ids = token_rows(torch.cat([subject, target, batch.qualifier_entity]), self.sizes, self.hidden)
         entities = functional.embedding(ids, table)
@@ -117,14 +126,16 @@ class HyTransformer(nn.Module):
             pairs = pair[span.slots].reshape(size, 2 * span.capacity, pair.shape[-1])
             tokens.append(torch.cat([triplet[span.rows], pairs], 1).flatten(0, 1))
             present = batch.qualifier_present[span.slots].view(size, span.capacity).repeat_interleave(2, 1)
-            groups.append(Group(size, length, functional.pad(present, (3, 0), value=True) if span.capacity else None))
+            groups.append(
+                TokenGroup(size, length, functional.pad(present, (3, 0), value=True) if span.capacity else None)
+            )
         return torch.cat(tokens), groups
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Products with the table, or the number of a literal that the relation had in training."""
         if not isinstance(question, TokenQuestion):
             raise ValueError("this model answers questions it has read itself")
-        if isinstance(candidates, Number):
+        if isinstance(candidates, ScaledNumber):
             scores = token_scores(question.encoded, question.table, Tokens(), self.sizes)
             return self.literals.answer(scores, question.relation, self.settings.numbers)
         return token_scores(question.encoded, question.table, candidates, self.sizes)

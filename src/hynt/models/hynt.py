@@ -21,18 +21,18 @@ from hynt.models.contract import (
     EVERYWHERE,
     Candidates,
     Capability,
+    EncodedQuestion,
     Entities,
     EntityIds,
     EntityRange,
-    ItemStream,
     Part,
-    Question,
     Relations,
+    ScaledNumber,
+    StreamKind,
     Tokens,
 )
-from hynt.models.contract import Number as TheNumber
 from hynt.models.layers.tokens import LiteralValues
-from hynt.models.layers.transformer import Group, Transformer, linear, position_vectors, table
+from hynt.models.layers.transformer import TokenGroup, Transformer, linear, position_vectors, table
 
 ALIGNMENT = 8
 """Candidates are scored in multiples of this on a GPU."""
@@ -51,7 +51,7 @@ class _Parts(NamedTuple):
 class Hynt(nn.Module):
     """Entities and relations as vectors, numbers as points on a line of their relation."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.MASKED_FACTS
+    item_stream: ClassVar[StreamKind] = StreamKind.MASKED_FACTS
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
@@ -109,12 +109,12 @@ class Hynt(nn.Module):
 
     # ------------------------------------------------------------------ reading
 
-    def read(self, batch: MaskedBatch) -> Question:
+    def read(self, batch: MaskedBatch) -> EncodedQuestion:
         """The final representation of the hidden component of each row."""
         parts = self._embed(batch)
         z = self._context(batch, parts)
         encoded = self._predict(batch, parts, z)
-        return Question(encoded, batch.asked_relation())
+        return EncodedQuestion(encoded, batch.asked_relation())
 
     def _embed(self, batch: MaskedBatch) -> _Parts:
         """Section 4.1. One look-up a table for the whole batch, so that its gradient is added up once."""
@@ -133,22 +133,22 @@ class Hynt(nn.Module):
         """(n, d) the vectors of entities, the hidden one among them. A table that lies elsewhere replaces this."""
         return functional.embedding(ids, self.entity)
 
-    def hidden_entity_row(self) -> Tensor:
+    def mask_entity_row(self) -> Tensor:
         """(d,) m_ent."""
-        return self.entity[self.sizes.hidden_entity]
+        return self.entity[self.sizes.mask_entity]
 
     def _numbers(self, batch: MaskedBatch, relation_ids: Tensor) -> Tensor:
         """(rows + slots, d): v·w_r + b_r, with m_num in the place of a hidden v."""
         # Padding reads 0, so that whatever stands there reaches neither a score nor a gradient.
         shown = torch.cat([batch.tail_number, torch.where(batch.qualifier_present, batch.qualifier_number, 0.0)])
-        hidden = torch.cat([batch.tail_number_hidden, batch.qualifier_number_hidden])
+        hidden = torch.cat([batch.tail_number_masked, batch.qualifier_number_masked])
         v = torch.where(hidden, self.hidden_number, shown).unsqueeze(1)
         numbers = v * functional.embedding(relation_ids, self.number_weight)
         if self.number_bias is not None:
             numbers = numbers + functional.embedding(relation_ids, self.number_bias)
         if self.settings.number_of_hidden_relation == "entity":
-            of_hidden = (relation_ids == self.sizes.hidden_relation).unsqueeze(1)
-            numbers = torch.where(of_hidden, v * self.hidden_entity_row(), numbers)
+            of_mask = (relation_ids == self.sizes.mask_relation).unsqueeze(1)
+            numbers = torch.where(of_mask, v * self.mask_entity_row(), numbers)
         return numbers
 
     def _context(self, batch: MaskedBatch, parts: _Parts) -> Tensor:
@@ -166,12 +166,12 @@ class Hynt(nn.Module):
             of_triplets, of_qualifiers = triplet[span.rows].unsqueeze(1), qualifier[span.slots]
             if span.capacity == 0:
                 tokens.append(triplet[span.rows])
-                groups.append(Group(span.size, 1, None))
+                groups.append(TokenGroup(span.size, 1, None))
                 continue
             both = torch.cat([of_triplets, of_qualifiers.view(span.size, span.capacity, -1)], 1)
             tokens.append(both.flatten(0, 1))
             present = batch.qualifier_present[span.slots].view(span.size, span.capacity)
-            groups.append(Group(span.size, 1 + span.capacity, functional.pad(present, (1, 0), value=True)))
+            groups.append(TokenGroup(span.size, 1 + span.capacity, functional.pad(present, (1, 0), value=True)))
         asked_token = batch.places.row_token + torch.where(batch.asks_qualifier, 1 + batch.asked_slot, 0)
         return self.context(torch.cat(tokens), groups, asked_token)  # type: ignore[no-any-return]
 
@@ -203,11 +203,11 @@ class Hynt(nn.Module):
         present = torch.arange(4, device=asks.device) < torch.where(asks, 3, 4).unsqueeze(1)
         hidden = torch.where(asks, 1 + (batch.asked - 3) % 2, 1 + batch.asked)
         asked_token = 4 * torch.arange(len(batch), device=asks.device) + hidden
-        return self.prediction(sequence.flatten(0, 1), [Group(len(batch), 4, present)], asked_token)  # type: ignore[no-any-return]
+        return self.prediction(sequence.flatten(0, 1), [TokenGroup(len(batch), 4, present)], asked_token)  # type: ignore[no-any-return]
 
     # ------------------------------------------------------------------ scoring
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Section 4.4: logits of entities or relations, or the numbers."""
         x, entities = question.encoded, self.sizes.entities
         match candidates:
@@ -224,7 +224,7 @@ class Hynt(nn.Module):
                 )
             case Relations():
                 return _aligned(x, self.relation_output.weight, self.relation_output.bias)
-            case TheNumber():
+            case ScaledNumber():
                 return self._number(question)
 
     def output_table(self) -> tuple[Tensor, Tensor]:
@@ -237,7 +237,7 @@ class Hynt(nn.Module):
     def _output_weight(self) -> Tensor:
         if self.entity_output is not None:
             return self.entity_output
-        hidden = self.sizes.hidden_entity
+        hidden = self.sizes.mask_entity
         return (
             torch.cat([self.entity[:hidden], self.entity[hidden + 1 :]])
             if self.sizes.literals
@@ -247,7 +247,7 @@ class Hynt(nn.Module):
     def _logits(self, x: Tensor, which: slice) -> Tensor:
         return _aligned(x, self._output_weight()[which], self.entity_output_bias[which])
 
-    def _number(self, question: Question) -> Tensor:
+    def _number(self, question: EncodedQuestion) -> Tensor:
         """(rows,): w_r·x + b_r in full precision, or the value of the literal that the relation has and the model
         likes best.
         """

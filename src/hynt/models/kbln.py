@@ -21,7 +21,7 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
-from hynt.models.contract import Candidates, Capability, EntityIds, EntityRange, ItemStream, Part, Question
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, EntityIds, EntityRange, Part, StreamKind
 from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
     TRIPLE_READS,
@@ -62,7 +62,7 @@ class KblnSettings:
 class Kbln(nn.Module):
     """Latent and numeric expert, and the head for numbers."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.GROUPED_QUESTIONS
+    item_stream: ClassVar[StreamKind] = StreamKind.GROUPED_QUESTIONS
     answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
     reads: ClassVar[frozenset[Part]] = TRIPLE_READS
     grouping: ClassVar[Grouping] = Grouping(qualifiers=False)
@@ -120,7 +120,7 @@ class Kbln(nn.Module):
         vector = embedding(self._directed(relation, asks_head), self.relations)
         return triple_question(batch, self.dropout(embedding(entity, self.entities)) * self.dropout(vector))
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Logits of links, or numbers."""
         return triple_scores(self, question, candidates)
 

@@ -19,7 +19,7 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
-from hynt.models.contract import Candidates, Capability, ItemStream, Part, Question
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, StreamKind
 from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
     TRIPLE_READS,
@@ -111,7 +111,7 @@ class LiteraleSettings:
 class Literale(nn.Module):
     """Tables, gates, the model behind, and the head for numbers."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.GROUPED_QUESTIONS
+    item_stream: ClassVar[StreamKind] = StreamKind.GROUPED_QUESTIONS
     answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
     reads: ClassVar[frozenset[Part]] = TRIPLE_READS
     grouping: ClassVar[Grouping] = Grouping(qualifiers=False)
@@ -177,7 +177,7 @@ class Literale(nn.Module):
         )
         return triple_question(batch, query)
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Logits of links, or numbers."""
         return triple_scores(self, question, candidates)
 

@@ -16,7 +16,7 @@ from torch.nn.functional import embedding
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
-from hynt.models.contract import Candidates, Capability, ItemStream, Part, Question
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, StreamKind
 from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
     TRIPLE_READS,
@@ -82,7 +82,7 @@ class AttributeNetwork(nn.Module):
 class MtKgnn(nn.Module):
     """Head and tail are told apart by nothing: DistMult is symmetric, and so is this."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.ATTRIBUTE_TRIPLES
+    item_stream: ClassVar[StreamKind] = StreamKind.ATTRIBUTE_TRIPLES
     answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
     reads: ClassVar[frozenset[Part]] = TRIPLE_READS
 
@@ -117,7 +117,7 @@ class MtKgnn(nn.Module):
         known, vector = embedding(entity, self.entities), embedding(relation, self.relations)
         return triple_question(batch, self.dropout(known) * self.dropout(vector))
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Logits of links, or numbers."""
         return triple_scores(self, question, candidates)
 

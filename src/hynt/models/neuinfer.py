@@ -20,9 +20,9 @@ from hynt.batches.corruption import Corruption, LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Part, Question
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, StreamKind
 from hynt.models.layers.relatedness import uniform_table
-from hynt.models.layers.tokens import LiteralValues, NumberAnswer, score_candidates, token_count
+from hynt.models.layers.tokens import LiteralValues, NumberReading, score_candidates, token_count
 from hynt.models.layers.triplet_network import FactQuestion, read_fact, score_whole, sweep
 
 Depth = Literal[1, 2]
@@ -41,7 +41,7 @@ class NeuInferSettings:
     pool: Pool = "seen"  # where negatives' values come from: seen in such a place, all, or all possible answers
     negatives: Annotated[int, Range(1)] = 1  # for each fact
     loss: LossKind = "logistic"  # each told true from false, or the fact chosen among its negatives
-    numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
+    numbers: NumberReading = "argmax"  # how a ranking of literals becomes a number
 
 
 class PartsNetwork(nn.Module):
@@ -88,7 +88,7 @@ class PartsNetwork(nn.Module):
 class NeuInfer(nn.Module):
     """A network for triplets, one for triplets with a qualifier, and two outputs."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.FACTS_WITH_NEGATIVES
+    item_stream: ClassVar[StreamKind] = StreamKind.FACTS_WITH_NEGATIVES
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
@@ -135,7 +135,7 @@ class NeuInfer(nn.Module):
         """The visible parts."""
         return read_fact(batch)
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Logits of the facts that candidates make, or the numbers."""
         assert isinstance(question, FactQuestion)
         numbers = self.settings.numbers

@@ -19,8 +19,18 @@ from hynt.batches.corruption import mixed
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import HEAD, TAIL, MaskedBatch
 from hynt.config.declarations import Range
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Number, Part, Question, Task, Tokens
-from hynt.models.layers.tokens import LiteralValues, NumberAnswer, token_rows, token_scores
+from hynt.models.contract import (
+    EVERYWHERE,
+    Candidates,
+    Capability,
+    EncodedQuestion,
+    Part,
+    ScaledNumber,
+    StreamKind,
+    Task,
+    Tokens,
+)
+from hynt.models.layers.tokens import LiteralValues, NumberReading, token_rows, token_scores
 
 Count = Annotated[int, Range(1)]
 Share = Annotated[float, Range(0, 1, below_maximum=True)]
@@ -42,13 +52,13 @@ class RamSettings:
     role_dropout: Share = 0.0
     entity_dropout: Share = 0.2
     instances: Count = 64  # how many values of one fact are hidden in turn in an epoch; of longer facts some are drawn
-    numbers: NumberAnswer = "argmax"
+    numbers: NumberReading = "argmax"
 
 
 class Ram(nn.Module):
     """A basis, entities in parts, role weights by composite relation and patterns by arity."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.MASKED_COMPONENTS
+    item_stream: ClassVar[StreamKind] = StreamKind.MASKED_COMPONENTS
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = frozenset(pair for pair in EVERYWHERE if pair[0] is not Task.RELATION)
 
@@ -70,15 +80,15 @@ class Ram(nn.Module):
         """A new model; training facts say which composite relations there are, and which literals relations have."""
         return cls(sizes, settings, CompositeRelations.of(train), LiteralValues.of(train))
 
-    def read(self, batch: MaskedBatch) -> Question:
+    def read(self, batch: MaskedBatch) -> EncodedQuestion:
         """The vector that candidates are multiplied with."""
         unseen = None if self.training else self._mean_logits()
         encoded = [self._read(batch, span, unseen) for span in batch.layout.spans()]
-        return Question(torch.cat(encoded), batch.asked_relation())
+        return EncodedQuestion(torch.cat(encoded), batch.asked_relation())
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Products of question vectors and entities, or the numbers."""
-        if isinstance(candidates, Number):
+        if isinstance(candidates, ScaledNumber):
             scores = token_scores(question.encoded, self.entity, Tokens(), self.sizes)
             return self.literals.answer(scores, question.relation, self.settings.numbers)
         return token_scores(question.encoded, self.entity, candidates, self.sizes)
@@ -115,8 +125,8 @@ class Ram(nn.Module):
         factors = torch.where((shown & ~hidden)[:, None, :, None], factors, 1.0)
         around = _product(factors, roles.float())
         at = position[:, None, None, None].expand(-1, patterns.shape[1], 1, self.settings.parts)
-        of_hidden = patterns.gather(2, at).squeeze(2)  # (b, n, m)
-        return torch.einsum("baj,bad->bjd", of_hidden.float(), around).flatten(1)
+        of_mask = patterns.gather(2, at).squeeze(2)  # (b, n, m)
+        return torch.einsum("baj,bad->bjd", of_mask.float(), around).flatten(1)
 
     def _role_weights(self, relation: Tensor, qualifier: Tensor, shown: Tensor, unseen: Tensor | None) -> Tensor:
         """(b, n, K) α; a composite relation that training lacks takes the mean weights of like positions."""

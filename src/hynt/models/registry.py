@@ -12,7 +12,7 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.config.building import from_mapping
 from hynt.errors import UsageError
 from hynt.models import installed
-from hynt.models.contract import Capability, ItemStream, Part
+from hynt.models.contract import Capability, Part, StreamKind
 from hynt.models.gran import Gran, GranSettings
 from hynt.models.hinge import Hinge, HingeSettings
 from hynt.models.hy_transformer import HyTransformer, HyTransformerSettings
@@ -52,7 +52,7 @@ class ModelEntry:
     summary: str
     settings: type[Any]  # a frozen dataclass, all of whose fields have defaults
     build: Callable[[Sizes, FactTensors, Any], nn.Module]  # from sizes, training facts and settings
-    item_stream: ItemStream
+    item_stream: StreamKind
     answers: frozenset[Capability]
     reads: frozenset[Part]
     needs_literals: Callable[[Any], bool] = _never  # whether, with these settings, facts must carry ids of literals

@@ -20,10 +20,10 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import HEAD, MaskedBatch
 from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
-from hynt.models.contract import Candidates, Capability, ItemStream, Number, Part, Question, Tokens
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, ScaledNumber, StreamKind, Tokens
 from hynt.models.hy_transformer import OF_TRIPLETS, Count, Rate
-from hynt.models.layers.tokens import LiteralValues, NumberAnswer, TokenQuestion, token_rows, token_scores
-from hynt.models.layers.transformer import Group, TransformerLayer
+from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, token_rows, token_scores
+from hynt.models.layers.transformer import TokenGroup, TransformerLayer
 
 # StarE's graph encoder: entities gather messages from their neighbours, whose relations are changed by qualifiers.
 
@@ -170,7 +170,7 @@ class StareSettings:
     """Whether the transformer reads the question's qualifiers; the graph encoder always does."""
     positions: bool = True
     """Position vectors in the transformer."""
-    numbers: NumberAnswer = "argmax"
+    numbers: NumberReading = "argmax"
 
     def __post_init__(self) -> None:
         if self.dimension % self.heads:
@@ -182,7 +182,7 @@ class StareSettings:
 class Stare(nn.Module):
     """A head is found as the object of the reverse relation."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.GROUPED_QUESTIONS
+    item_stream: ClassVar[StreamKind] = StreamKind.GROUPED_QUESTIONS
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = OF_TRIPLETS
     grouping: ClassVar[Grouping] = Grouping()
@@ -255,7 +255,7 @@ class Stare(nn.Module):
             at += group.tokens
         return TokenQuestion(self.output(torch.cat(pooled)), batch.asked_relation(), x)
 
-    def _tokens(self, batch: MaskedBatch, x: Tensor, relations: Tensor) -> tuple[Tensor, list[Group]]:
+    def _tokens(self, batch: MaskedBatch, x: Tensor, relations: Tensor) -> tuple[Tensor, list[TokenGroup]]:
         """(tokens, d): subject, relation and the qualifiers of each row, end to end; and how they lie."""
         asks_head = batch.asked == HEAD
         unknown = self.graph.tokens
@@ -275,7 +275,7 @@ class Stare(nn.Module):
             if self.position is not None:
                 found = found + self._positions(found.shape[1])
             tokens.append(found.flatten(0, 1))
-            groups.append(Group(span.size, found.shape[1], present))
+            groups.append(TokenGroup(span.size, found.shape[1], present))
         return torch.cat(tokens), groups
 
     def _positions(self, length: int) -> Tensor:
@@ -284,11 +284,11 @@ class Stare(nn.Module):
         beyond = max(0, length - len(self.position)) // 2
         return torch.cat([self.position[:length], self.position[-2:].repeat(beyond, 1)])
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Products with the encoded entities, or the number of a literal that the relation had in training."""
         if not isinstance(question, TokenQuestion):
             raise ValueError("this model answers questions it has read itself")
-        if isinstance(candidates, Number):
+        if isinstance(candidates, ScaledNumber):
             scores = token_scores(question.encoded, question.table, Tokens(), self.sizes)
             return self.literals.answer(scores, question.relation, self.settings.numbers)
         return token_scores(question.encoded, question.table, candidates, self.sizes)

@@ -15,10 +15,10 @@ from hynt.batches.corruption import Corruption, LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, ItemStream, Part, Question
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, StreamKind
 from hynt.models.layers.pair_pooling import PairQuestion, read_pairs, role_count, score_pairs, score_whole
 from hynt.models.layers.relatedness import Relatedness, uniform_table
-from hynt.models.layers.tokens import LiteralValues, NumberAnswer, token_count
+from hynt.models.layers.tokens import LiteralValues, NumberReading, token_count
 
 Positive = Annotated[int, Range(1)]
 
@@ -36,7 +36,7 @@ class TnalpSettings:
     pool: Pool = "seen"  # where negatives' values come from: seen in such a place, all, or all possible answers
     negatives: Annotated[int, Range(1)] = 1  # for each fact
     loss: LossKind = "logistic"  # each told true from false, or the fact chosen among its negatives
-    numbers: NumberAnswer = "argmax"  # how a ranking of literals becomes a number
+    numbers: NumberReading = "argmax"  # how a ranking of literals becomes a number
 
 
 class TypeFit(nn.Module):
@@ -75,7 +75,7 @@ class TypeFit(nn.Module):
 class Tnalp(nn.Module):
     """Relatedness and the fit of types."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.FACTS_WITH_NEGATIVES
+    item_stream: ClassVar[StreamKind] = StreamKind.FACTS_WITH_NEGATIVES
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
@@ -103,7 +103,7 @@ class Tnalp(nn.Module):
         """The minima over the visible pairs, of both channels."""
         return read_pairs(self.channels, batch)
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Logits of the facts that candidates make, or the numbers."""
         assert isinstance(question, PairQuestion)
         return score_pairs(self.channels, question, candidates, self.sizes, self.literals, self.settings.numbers)

@@ -14,7 +14,7 @@ PLACES = 3  # head, tail, qualifier value
 HEAD_PLACE, TAIL_PLACE, QUALIFIER_PLACE = range(PLACES)
 
 
-class Numbers(NamedTuple):
+class TrainingNumbers(NamedTuple):
     """All numbers of some facts: tails, then qualifier values."""
 
     head: Tensor  # (k,) int64 the head entity of the fact that holds it
@@ -38,12 +38,12 @@ class AnswerCounts(NamedTuple):
     times: Tensor  # (e,) float32 how often
 
 
-def numbers_of(facts: FactTensors) -> Numbers:
+def numbers_of(facts: FactTensors) -> TrainingNumbers:
     """The numbers of facts, on the CPU."""
     facts = facts.to("cpu")
     owner = torch.repeat_interleave(torch.arange(len(facts)), facts.qualifier_counts())
     tails, values = facts.tail_is_number, facts.qualifier_is_number[:-1]
-    return Numbers(
+    return TrainingNumbers(
         torch.cat([facts.head[tails], facts.head[owner[values]]]).long(),
         torch.cat([facts.relation[tails], facts.qualifier_relation[:-1][values]]).long(),
         torch.cat([facts.tail_number[tails], facts.qualifier_number[:-1][values]]).double(),
@@ -66,7 +66,7 @@ def relation_medians(facts: FactTensors) -> Tensor:
     for relation in torch.unique(numbers.relation).tolist():
         medians[relation] = float(np.median(numbers.value[numbers.relation == relation].numpy()))
     if len(numbers.value):
-        medians[facts.sizes.hidden_relation] = float(np.median(numbers.value.numpy()))
+        medians[facts.sizes.mask_relation] = float(np.median(numbers.value.numpy()))
     return medians
 
 

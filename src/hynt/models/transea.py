@@ -16,7 +16,7 @@ from torch.nn.functional import embedding, normalize
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
-from hynt.models.contract import Candidates, Capability, ItemStream, Part, Question
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, StreamKind
 from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
     TRIPLE_READS,
@@ -46,7 +46,7 @@ class TranseaSettings:
 class Transea(nn.Module):
     """The parameters are four tables: entities, relations, attributes and one bias an attribute."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.ATTRIBUTE_TRIPLES
+    item_stream: ClassVar[StreamKind] = StreamKind.ATTRIBUTE_TRIPLES
     answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
     reads: ClassVar[frozenset[Part]] = TRIPLE_READS
 
@@ -72,7 +72,7 @@ class Transea(nn.Module):
         place = normalize(embedding(entity, self.entities)) + sign * normalize(embedding(relation, self.relations))
         return triple_question(batch, place)
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Nearer is better."""
         return triple_scores(self, question, candidates)
 

@@ -18,14 +18,14 @@ from hynt.models.contract import (
     EVERYWHERE,
     Candidates,
     Capability,
+    EncodedQuestion,
     Entities,
     EntityIds,
     EntityRange,
-    ItemStream,
-    Number,
     Part,
-    Question,
     Relations,
+    ScaledNumber,
+    StreamKind,
 )
 from hynt.models.training_statistics import (
     HEAD_PLACE,
@@ -55,14 +55,14 @@ class NeighbourMeanSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class HeadQuestion(Question):
+class HeadQuestion(EncodedQuestion):
     """A question and the head it is about."""
 
     head: Tensor  # (rows,) int64 entity id, perhaps the hidden one
 
 
 @dataclass(frozen=True, eq=False)
-class PlaceQuestion(Question):
+class PlaceQuestion(EncodedQuestion):
     """A question and the place of what it asks for."""
 
     place: Tensor  # (rows,) int64 relation × PLACES + head, tail or qualifier value
@@ -72,7 +72,7 @@ class PlaceQuestion(Question):
 class RelationMean(nn.Module):
     """A number is the mean of its relation's numbers."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.NONE
+    item_stream: ClassVar[StreamKind] = StreamKind.NONE
     answers: ClassVar[frozenset[Capability]] = NUMBERS
     reads: ClassVar[frozenset[Part]] = frozenset()
     value: Tensor  # (relations + 1,) float32 scaled
@@ -87,13 +87,13 @@ class RelationMean(nn.Module):
         """From the training facts."""
         return cls(sizes, relation_means(train))
 
-    def read(self, batch: MaskedBatch) -> Question:
+    def read(self, batch: MaskedBatch) -> EncodedQuestion:
         """The relation is all it looks at."""
-        return Question(_nothing(batch), batch.asked_relation())
+        return EncodedQuestion(_nothing(batch), batch.asked_relation())
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """(rows,) scaled numbers."""
-        if not isinstance(candidates, Number):
+        if not isinstance(candidates, ScaledNumber):
             raise ValueError(f"this model answers numbers, not {type(candidates).__name__}")
         return self.value[question.relation]
 
@@ -113,7 +113,7 @@ class NeighbourMean(nn.Module):
     It is shrunk to the relation's mean: the fewer neighbours have a number, the nearer it stays.
     """
 
-    item_stream: ClassVar[ItemStream] = ItemStream.NONE
+    item_stream: ClassVar[StreamKind] = StreamKind.NONE
     answers: ClassVar[frozenset[Capability]] = NUMBERS
     reads: ClassVar[frozenset[Part]] = frozenset()
     mean: Tensor  # (relations + 1,) float32 scaled, of the relation
@@ -139,9 +139,9 @@ class NeighbourMean(nn.Module):
         """The head and the relation are all it looks at."""
         return HeadQuestion(_nothing(batch), batch.asked_relation(), batch.head)
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """(rows,) scaled numbers."""
-        if not isinstance(candidates, Number) or not isinstance(question, HeadQuestion):
+        if not isinstance(candidates, ScaledNumber) or not isinstance(question, HeadQuestion):
             raise ValueError(f"this model answers numbers it has read itself, not {type(candidates).__name__}")
         plain = self.mean[question.relation]
         if not len(self.key):
@@ -156,7 +156,7 @@ class NeighbourMean(nn.Module):
 class Frequency(nn.Module):
     """An entity scores how often it stands at this position of this relation; a relation how often it occurs."""
 
-    item_stream: ClassVar[ItemStream] = ItemStream.NONE
+    item_stream: ClassVar[StreamKind] = StreamKind.NONE
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE - NUMBERS
     reads: ClassVar[frozenset[Part]] = frozenset()
     offsets: Tensor  # ((relations + 1) × PLACES + 1,) int64 entities of place i are offsets[i] … offsets[i + 1]
@@ -184,7 +184,7 @@ class Frequency(nn.Module):
         relation = batch.asked_relation()
         return PlaceQuestion(_nothing(batch), relation, relation * PLACES + within, batch.asks_qualifier)
 
-    def score(self, question: Question, candidates: Candidates) -> Tensor:
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """(rows, candidates) counts."""
         if not isinstance(question, PlaceQuestion):
             raise ValueError("this model answers questions it has read itself")

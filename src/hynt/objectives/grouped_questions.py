@@ -8,11 +8,11 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from hynt.batches.buckets import places
+from hynt.batches.buckets import layout_index
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.batches.question_groups import Grouping, QuestionGroups
-from hynt.batches.question_plan import Pieces, QuestionPlan, QuestionPlanner
+from hynt.batches.question_plan import QuestionPlan, QuestionPlanner, StepPieces
 from hynt.models.contract import Entities, Model, Tokens
 from hynt.objectives.losses import binary_loss, true_answers
 from hynt.objectives.streams import Loss, LossFunction, StepItems
@@ -21,7 +21,7 @@ from hynt.objectives.streams import Loss, LossFunction, StepItems
 class GroupedShape(NamedTuple):
     """All that decides the shapes of a step."""
 
-    pieces: Pieces
+    pieces: StepPieces
     answers: int  # places for true answers, a power of two so that few shapes arise
 
 
@@ -74,12 +74,12 @@ class GroupedQuestions:
         """Hides, reads and scores; the mean over the questions of the step."""
         assert isinstance(shape, GroupedShape)
         groups, layout = self.groups, shape.pieces.layout
-        at = places(layout, groups.facts.device)
+        at = layout_index(layout, groups.facts.device)
 
         def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
             questions, weights, *whole = tensors  # the last one, of a shared step: the questions of all processes
             asked, learner = groups.position[questions], cast(Model, model)
-            batch, _ = hide(groups.facts, groups.row[questions], asked, layout, at)
+            batch, _ = mask(groups.facts, groups.row[questions], asked, layout, at)
             candidates = Tokens() if learner.sizes.literals else Entities()
             logits = learner.score(learner.read(batch), candidates)
             true = true_answers(questions, weights, groups.offsets, groups.answers, shape.answers)

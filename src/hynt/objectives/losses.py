@@ -14,10 +14,10 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
-from hynt.batches.epoch_plan import Step
-from hynt.batches.masked_batch import TASKS, Answers, MaskedBatch, Task
+from hynt.batches.epoch_plan import PackedStep
+from hynt.batches.masked_batch import TASKS, MaskedAnswers, MaskedBatch, Task
 from hynt.config.declarations import Range
-from hynt.models.contract import Entities, Model, Number, Question, Relations, Tokens
+from hynt.models.contract import EncodedQuestion, Entities, Model, Relations, ScaledNumber, Tokens
 
 NegativeSource: TypeAlias = Literal["mix", "uniform", "log-uniform"]
 """Where sampled entities come from; "mix" is a third each of the other two and of the answers in the batch."""
@@ -37,7 +37,7 @@ class LossPart(NamedTuple):
 class EntityLoss(Protocol):
     """Another way to the loss of questions for entities than scoring all of them."""
 
-    def loss(self, model: Model, asked: Question, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
+    def loss(self, model: Model, asked: EncodedQuestion, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
         """(k,) float32 for k questions with answers (k,) int64 and weights (k,), 0 where a row is no question."""
         ...
 
@@ -61,8 +61,8 @@ class LossSettings:
 def masked_fact_losses(
     model: Model,
     batch: MaskedBatch,
-    answers: Answers,
-    step: Step,
+    answers: MaskedAnswers,
+    step: PackedStep,
     smoothing: float,
     relation_smoothing: float | None = None,
     entity_loss: EntityLoss | None = None,
@@ -82,11 +82,11 @@ def masked_fact_losses(
             share = smoothing if relation_smoothing is None else relation_smoothing
             loss = smoothed_cross_entropy(model.score(asked, Relations()), answers.relation[rows], share)
         elif task is Task.NUMBER and not model.sizes.literals:
-            loss = (model.score(asked, Number()).float() - answers.number[rows]).square()
+            loss = (model.score(asked, ScaledNumber()).float() - answers.number[rows]).square()
         elif model.sizes.literals:
             # The id of a hidden entity lies between entities and literals, but is no candidate.
             column = answers.entity[rows]
-            column = column - (column > model.sizes.hidden_entity).long()
+            column = column - (column > model.sizes.mask_entity).long()
             column = column.clamp(max=model.sizes.entities + model.sizes.literals - 1)
             loss = smoothed_cross_entropy(model.score(asked, Tokens()), column, smoothing)
         else:

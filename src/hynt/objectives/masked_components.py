@@ -12,12 +12,12 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from hynt.batches.buckets import places
-from hynt.batches.components import Components, Masking
+from hynt.batches.buckets import layout_index
+from hynt.batches.components import AskableComponents, Masking
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
-from hynt.batches.masking import hide
-from hynt.batches.question_plan import Pieces, QuestionPlan, QuestionPlanner
+from hynt.batches.masking import mask
+from hynt.batches.question_plan import QuestionPlan, QuestionPlanner, StepPieces
 from hynt.models.contract import Entities, Model, Relations, Tokens
 from hynt.objectives.losses import LossSettings, smoothed_cross_entropy
 from hynt.objectives.streams import Loss, LossFunction, StepItems
@@ -52,7 +52,7 @@ class MaskedComponents:
     ) -> None:
         """`instances` is how many components of one fact an epoch hides on average, at most."""
         self.facts, self.losses = facts, losses
-        components = Components.of(facts, masking)
+        components = AskableComponents.of(facts, masking)
         chance = (instances / components.counts().double()).clamp(max=1.0)
         learnt = (components.task != Task.NUMBER) | (facts.sizes.literals > 0)  # else a number is no candidate
         self.owner, self.position = components.owner()[learnt], components.position[learnt]
@@ -70,16 +70,16 @@ class MaskedComponents:
 
     def loss_for(self, shape: Hashable) -> LossFunction:
         """Hides, reads and scores each kind among its own candidates."""
-        assert isinstance(shape, Pieces)
+        assert isinstance(shape, StepPieces)
         facts, layout, losses = self.facts, shape.layout, self.losses
-        at = places(layout, facts.device)
+        at = layout_index(layout, facts.device)
         rows = {kind: shape.rows_of(kind, facts.device) for kind in (VALUE, RELATION)}
         of_relations = losses.smoothing if losses.relation_smoothing is None else losses.relation_smoothing
 
         def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
             chosen, weights, *whole = tensors  # the last one, of a shared step: the questions of all processes
             learner = cast(Model, model)
-            batch, answers = hide(facts, self.owner[chosen], self.position[chosen], layout, at)
+            batch, answers = mask(facts, self.owner[chosen], self.position[chosen], layout, at)
             question, sums, counts = learner.read(batch), [], []
             for kind in (VALUE, RELATION):
                 own, weight = rows[kind], weights[rows[kind]]
@@ -93,7 +93,7 @@ class MaskedComponents:
                 else:
                     candidates = Tokens() if learner.sizes.literals else Entities()
                     scores, answer = learner.score(question.take(own), candidates), answers.entity[own]
-                    answer = answer - (answer > learner.sizes.hidden_entity).long()  # no candidate stands there
+                    answer = answer - (answer > learner.sizes.mask_entity).long()  # no candidate stands there
                     is_number = answers.task[own] == Task.NUMBER.value
                     weight, smoothing = torch.where(is_number, weight * losses.number_weight, weight), losses.smoothing
                 share = even_share(smoothing, scores.shape[1])

@@ -9,12 +9,12 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from hynt.batches.buckets import places
+from hynt.batches.buckets import layout_index
 from hynt.batches.components import Masking
-from hynt.batches.epoch_plan import EpochPlan, EpochPlanner, Step, StepShape
+from hynt.batches.epoch_plan import EpochPlan, EpochPlanner, PackedStep, StepShape
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.models.contract import Model
 from hynt.objectives.losses import LossSettings, joint_loss, masked_fact_losses
 from hynt.objectives.sampled_softmax import sampler_for
@@ -39,7 +39,7 @@ class MaskedEpoch:
 
 @dataclass(frozen=True, eq=False)
 class _TaskRows:
-    """The part of a `Step` that the losses look at, in a form that the compiler can follow."""
+    """The part of a `PackedStep` that the losses look at, in a form that the compiler can follow."""
 
     rows: tuple[Tensor, ...]  # by task
     weights: tuple[Tensor, ...]
@@ -72,7 +72,7 @@ class MaskedFacts:
         """Hides, reads and scores; each part is the mean over its own questions."""
         assert isinstance(shape, StepShape)
         facts, losses, layout, entity_loss = self.facts, self.losses, shape.layout, self.entity_loss
-        at = places(layout, facts.device)
+        at = layout_index(layout, facts.device)
         sizes = (layout.rows, layout.rows, *shape.outputs)
         link, relation, number = shape.outputs
 
@@ -81,12 +81,12 @@ class MaskedFacts:
             rows, asked, *outputs = indices.split(sizes)  # type: ignore[no-untyped-call]
             task_weights = weights.split((link, relation, number))  # type: ignore[no-untyped-call]
             step = _TaskRows(tuple(outputs), task_weights)
-            batch, answers = hide(facts, rows, asked, layout, at)
+            batch, answers = mask(facts, rows, asked, layout, at)
             parts = masked_fact_losses(
                 cast(Model, model),
                 batch,
                 answers,
-                cast(Step, step),
+                cast(PackedStep, step),
                 losses.smoothing,
                 losses.relation_smoothing,
                 entity_loss,

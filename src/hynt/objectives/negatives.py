@@ -13,12 +13,12 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.batches.buckets import Layout, layout_of, places
+from hynt.batches.buckets import BatchLayout, layout_index, layout_of
 from hynt.batches.corruption import Corrupter, Corruption, Exchange, relation_at, value_at
-from hynt.batches.epoch_plan import EpochPlanner, Steps
+from hynt.batches.epoch_plan import EpochPlanner, PackedSteps
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.masking import fill, hide
+from hynt.batches.masking import fill, mask
 from hynt.batches.seeds import generator_for
 from hynt.objectives.streams import Loss, LossFunction, StepItems
 
@@ -52,10 +52,10 @@ def softmax_loss(scores: Tensor, weight: Tensor) -> Tensor:
 class NegativeShape(NamedTuple):
     """All that decides the shapes of a step."""
 
-    layout: Layout  # of facts alone; the batch that a model sees has each segment 1 + negatives times
+    layout: BatchLayout  # of facts alone; the batch that a model sees has each segment 1 + negatives times
     negatives: int
 
-    def doubled(self) -> Layout:
+    def doubled(self) -> BatchLayout:
         """The layout with facts and their negatives: in each segment first the facts, then each set of negatives."""
         return layout_of((rows * (1 + self.negatives), capacity) for rows, capacity in self.layout.segments)
 
@@ -109,13 +109,13 @@ class NegativeFacts:
         """Scores facts and negatives in one batch and sets each fact against its own."""
         assert isinstance(shape, NegativeShape)
         facts, layout = self.facts, shape.doubled()
-        at = places(layout, facts.device)
+        at = layout_index(layout, facts.device)
         order = _by_set(shape).to(facts.device)
         is_choice = self.corruption.loss == "softmax"
 
         def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
             (rows, asked, entity, relation), weights = tensors
-            batch, _ = hide(facts, rows, asked, layout, at)
+            batch, _ = mask(facts, rows, asked, layout, at)
             scorer = cast(FactScorer, model)
             scores = scorer.score_facts(fill(batch, entity, relation), weights > 0).float()[order]
             weight = weights[order]  # (1 + negatives, rows)
@@ -130,7 +130,7 @@ class NegativeFacts:
 
         return loss
 
-    def _with_negatives(self, steps: Steps, generator: torch.Generator) -> _NegativeSteps:
+    def _with_negatives(self, steps: PackedSteps, generator: torch.Generator) -> _NegativeSteps:
         layout, count = steps.shape.layout, self.corruption.negatives
         shape, size = NegativeShape(layout, count), layout.rows
         rows, drawn = steps.indices[:, :size], steps.indices[:, size : 2 * size]

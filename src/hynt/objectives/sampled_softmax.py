@@ -30,10 +30,10 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
-from hynt.batches.components import Components
+from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import HEAD, TAIL, Task
-from hynt.models.contract import Model, Question
+from hynt.models.contract import EncodedQuestion, Model
 from hynt.objectives.losses import LossSettings, NegativeSource
 
 FULL_UP_TO = 200_000
@@ -112,13 +112,13 @@ class NegativeSampler:
         log_count = (count[chosen] + others * self.answer_share[chosen]).clamp(min=1e-30).log()
         return Drawn(chosen, log_count, torch.cat([is_real, of_batch], 1))
 
-    def loss(self, model: Model, asked: Question, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
+    def loss(self, model: Model, asked: EncodedQuestion, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
         """(k,) float32 cross entropy of questions with fresh samples."""
         table = cast(AffineOutput, model).output_table()
         return sampled_cross_entropy(asked.encoded, table, answer, self.draw(answer, weight), smoothing)
 
 
-def sampler_for(facts: FactTensors, components: Components, losses: LossSettings) -> NegativeSampler | None:
+def sampler_for(facts: FactTensors, components: AskableComponents, losses: LossSettings) -> NegativeSampler | None:
     """What the settings ask for; None: all entities are scored."""
     if not samples(losses, facts.sizes.entities) or facts.sizes.literals:
         return None
@@ -131,7 +131,7 @@ def samples(losses: LossSettings, entities: int) -> bool:
     return losses.softmax == "sampled" or (losses.softmax == "auto" and entities > FULL_UP_TO)
 
 
-def answer_shares(facts: FactTensors, components: Components) -> Tensor:
+def answer_shares(facts: FactTensors, components: AskableComponents) -> Tensor:
     """(entities,) float64: how likely each entity is the answer of a question that asks for one, over an epoch."""
     linked = components.task == Task.LINK
     owner, position = components.owner()[linked], components.position[linked]

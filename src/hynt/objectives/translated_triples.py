@@ -13,13 +13,13 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from hynt.batches.buckets import layout_of, places
+from hynt.batches.buckets import layout_index, layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import HEAD, TAIL
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.batches.question_groups import without_qualifiers
 from hynt.batches.seeds import generator_for
-from hynt.models.contract import EntityIds, Model, Number
+from hynt.models.contract import EntityIds, Model, ScaledNumber
 from hynt.objectives.streams import Loss, LossFunction, StepItems
 
 DRAWS = 50
@@ -86,19 +86,19 @@ class TranslatedTriples:
         rows, with_numbers = shape
         facts, margin, share = self.facts, self.margin, self.attribute_weight
         layout = layout_of([(rows, 0)])
-        at = places(layout, facts.device)
+        at = layout_index(layout, facts.device)
 
         def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
             (row, asked, false, numeric), weights = tensors
             learner = cast(Model, model)
-            batch, answers = hide(facts, row, asked, layout, at)
+            batch, answers = mask(facts, row, asked, layout, at)
             scores = learner.score(learner.read(batch), EntityIds(torch.stack([answers.entity, false], 1))).float()
             links = (torch.relu(margin + scores[:, 1] - scores[:, 0]) * weights).sum()
             link_count = weights.sum()
             numbers, number_count = links.new_zeros(()), links.new_zeros(())
             if with_numbers:
-                batch, answers = hide(facts, numeric, torch.full_like(numeric, TAIL), layout, at)
-                predicted = learner.score(learner.read(batch), Number()).float()
+                batch, answers = mask(facts, numeric, torch.full_like(numeric, TAIL), layout, at)
+                predicted = learner.score(learner.read(batch), ScaledNumber()).float()
                 numbers = (predicted - answers.number).abs().sum()
                 number_count = number_count + float(rows)
             total = (1 - share) * links / link_count.clamp(min=1) + share * numbers / number_count.clamp(min=1)

@@ -15,7 +15,7 @@ import torch.nn.functional as functional
 from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
-from hynt.models.contract import Entities, Model, Question
+from hynt.models.contract import EncodedQuestion, Entities, Model
 from hynt.objectives.losses import EntityLoss, smoothed_cross_entropy
 from hynt.objectives.sampled_softmax import AffineOutput
 
@@ -29,7 +29,7 @@ ALIGNMENT = 8
 class WholeSoftmax:
     """The loss of questions for entities by a model whose scores are x·Wᵀ + b."""
 
-    def loss(self, model: Model, asked: Question, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
+    def loss(self, model: Model, asked: EncodedQuestion, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
         """(k,) float32 for k questions."""
         if not hasattr(model, "output_table"):  # a model of another form: all its scores, then their loss
             return smoothed_cross_entropy(model.score(asked, Entities()), answer, smoothing)

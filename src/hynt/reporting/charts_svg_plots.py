@@ -279,10 +279,10 @@ def trend_chart(identity: str, found: TrendDrawing, size: tuple[float, float] = 
         parts.append(
             plot.dot(one.at, one.value, "trained" if one.trained_on else "held", 3.2, f"{when}: {value}, {where}")
         )
-    return drawing(identity, found.title, _told(found), joined([*parts, element("g", class_="pointer")]), size)
+    return drawing(identity, found.title, _summary(found), joined([*parts, element("g", class_="pointer")]), size)
 
 
-def _told(found: TrendDrawing) -> str:
+def _summary(found: TrendDrawing) -> str:
     first, last = found.curve[0], found.curve[-1]
     spans = f"from {_pair(found, first)} to {_pair(found, last)}"
     held = sum(not one.trained_on for one in found.known)

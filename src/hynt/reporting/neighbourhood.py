@@ -56,14 +56,14 @@ def draw_neighbourhood(graph: KnowledgeGraph, facts: EntityFacts, path: Path) ->
     write_whole(path, picture(figure, path.suffix))
 
 
-def _draw(axes: Axes, layout: Layout) -> None:
+def _draw(axes: Axes, layout: NeighbourhoodLayout) -> None:
     for row in layout.rows:
         _draw_row(axes, layout, row)
     _draw_box(axes, layout.centre, "centre")
     axes.text(layout.width / 2, 0.2, layout.footnote, ha="center", va="center", size=8, color=_GREY, parse_math=False)
 
 
-def _draw_row(axes: Axes, layout: Layout, row: NeighbourhoodRow) -> None:
+def _draw_row(axes: Axes, layout: NeighbourhoodLayout, row: NeighbourhoodRow) -> None:
     from matplotlib.patches import FancyArrowPatch, PathPatch
     from matplotlib.path import Path as Curve
 
@@ -208,7 +208,7 @@ class NeighbourhoodRow:
 
 
 @dataclass(frozen=True)
-class Layout:
+class NeighbourhoodLayout:
     """The whole picture."""
 
     width: float
@@ -235,7 +235,7 @@ class _Content:
         return _ROW + _HANGING * (len(self.pairs) + bool(self.more)) + _GAP
 
 
-def laid_out(graph: KnowledgeGraph, facts: EntityFacts) -> Layout:
+def laid_out(graph: KnowledgeGraph, facts: EntityFacts) -> NeighbourhoodLayout:
     """The layout of the picture of these facts."""
     words = Sentences(graph)
     name = graph.entity_labels[facts.entity]
@@ -259,7 +259,7 @@ def laid_out(graph: KnowledgeGraph, facts: EntityFacts) -> Layout:
     }
     footnote = note + "".join(line for line, needed in legend.items() if needed)
     width = max(2 * _MARGIN + widths[0] + widths[1] + title_width, text_width(footnote, SMALL_SIZE) + 2 * _MARGIN)
-    return Layout(width, height, centre, tuple(rows), footnote)
+    return NeighbourhoodLayout(width, height, centre, tuple(rows), footnote)
 
 
 def _content(item: EntityFact, entity: str) -> _Content:

@@ -89,14 +89,14 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Group:
+class RowGroup:
     """Rows under a heading of their own."""
 
     title: str
     rows: Sequence[Row]
 
 
-def table(caption: str, columns: Sequence[Column], groups: Sequence[Group], *, hide_caption: bool = False) -> Markup:
+def table(caption: str, columns: Sequence[Column], groups: Sequence[RowGroup], *, hide_caption: bool = False) -> Markup:
     """A table that scrolls sideways where it is wider than the screen, also by keyboard."""
     head = element("tr", *(element("th", one.title, scope="col", class_=one.look or None) for one in columns))
     bodies = []

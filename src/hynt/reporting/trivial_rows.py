@@ -15,10 +15,10 @@ WORDS = {"mrr": "MRR", "rmse": "RMSE", "mae": "MAE"}
 NAMES = {"link": "links", "relation": "relations", "number": "numbers"}
 SPAN = {"all": "over all components", "triplet": "over components of the triplet"}
 
-Found = Mapping[str, Any]
+Measured = Mapping[str, Any]
 
 
-def best_trivial(references: Found, task: str, metric: str, scope: str = "all") -> tuple[str, float] | None:
+def best_trivial(references: Measured, task: str, metric: str, scope: str = "all") -> tuple[str, float] | None:
     """The trivial model that does best, and its mark; None where none of them answers."""
     rows = [
         (name, tasks[task][scope][metric])
@@ -30,7 +30,7 @@ def best_trivial(references: Found, task: str, metric: str, scope: str = "all") 
     return min(rows, key=lambda row: row[1] if task == "number" else -row[1])
 
 
-def worse_than_trivial(evaluation: Found, references: Found) -> list[str]:
+def worse_than_trivial(evaluation: Measured, references: Measured) -> list[str]:
     """A sentence for each metric by which a trivial row beats the run, on the widest scope that both were asked."""
     found = []
     for task, metrics in COMPARED.items():
@@ -47,11 +47,11 @@ def worse_than_trivial(evaluation: Found, references: Found) -> list[str]:
     return found
 
 
-def shared_scope(evaluation: Found, references: Found, task: str) -> str | None:
+def shared_scope(evaluation: Measured, references: Measured, task: str) -> str | None:
     """Models that answer nothing in qualifiers were asked less than trivial ones there: then triplets are compared."""
     if task not in evaluation:
         return None
-    counts: Sequence[Found] = [tasks[task] for tasks in references.values() if task in tasks]
+    counts: Sequence[Measured] = [tasks[task] for tasks in references.values() if task in tasks]
     same = (
         scope
         for scope in reversed(SCOPES)

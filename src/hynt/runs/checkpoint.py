@@ -19,19 +19,19 @@ from torch import Tensor, nn
 
 from hynt.errors import DataError
 from hynt.runs.hashed_files import INDEX_NAME, check_hash, hashes, index_text, new_folder, read_index
-from hynt.runs.progress import Progress
+from hynt.runs.progress import TrainingState
 
 WEIGHTS, OPTIMISER, PROGRESS = "weights.safetensors", "optimiser.safetensors", "progress.json"
 _NAME = re.compile(r"\d+-\d{6,}-\d{6,}\Z")
 
 
-def checkpoint_name(progress: Progress) -> str:
+def checkpoint_name(progress: TrainingState) -> str:
     """The folder of a checkpoint; later checkpoints sort later."""
     return f"{progress.phase}-{progress.epoch:06d}-{progress.step:06d}"
 
 
 def save_checkpoint(
-    root: Path, progress: Progress, weights: Mapping[str, Tensor], optimiser: Mapping[str, Tensor]
+    root: Path, progress: TrainingState, weights: Mapping[str, Tensor], optimiser: Mapping[str, Tensor]
 ) -> Path:
     """Writes a checkpoint. One of the same place in training is there already only if it is the same, and stays."""
     folder = root / checkpoint_name(progress)
@@ -59,7 +59,7 @@ def prune(root: Path, keep: set[str]) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def read_progress(folder: Path) -> Progress:
+def read_progress(folder: Path) -> TrainingState:
     """The progress of a checkpoint, once its files are known to be the ones that were written."""
     files = read_index(folder / INDEX_NAME).get("files")
     if not isinstance(files, dict):
@@ -68,7 +68,7 @@ def read_progress(folder: Path) -> Progress:
         check_hash(folder, name, files)
     path = folder / PROGRESS
     try:
-        return Progress.from_mapping(json.loads(path.read_bytes()), str(path))
+        return TrainingState.from_mapping(json.loads(path.read_bytes()), str(path))
     except ValueError:
         raise DataError("the progress is damaged.", where=str(path)) from None
 
@@ -78,7 +78,7 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
 
 
-def fill(path: Path, targets: Mapping[str, Tensor]) -> None:
+def fill_tensors(path: Path, targets: Mapping[str, Tensor]) -> None:
     """Copies a file's tensors into `targets`. Names, shapes and types must agree exactly."""
     try:
         found = load_file(path)

@@ -9,7 +9,7 @@ from torch import nn
 from hynt.batches.fact_tensors import FactTensors
 from hynt.errors import UsageError
 from hynt.models import installed
-from hynt.models.contract import ItemStream
+from hynt.models.contract import StreamKind
 from hynt.models.registry import MODELS, build
 from hynt.runs.settings import RunSettings, settings_class
 
@@ -59,9 +59,9 @@ def check_softmax(settings: RunSettings) -> None:
     if settings.losses.softmax != "sampled":
         return
     entry = MODELS.get(settings.model_name)
-    if entry.item_stream is not ItemStream.MASKED_FACTS or entry.needs_literals(settings.model):
+    if entry.item_stream is not StreamKind.MASKED_FACTS or entry.needs_literals(settings.model):
         raise UsageError(
             f"the model {settings.model_name!r} is trained on the scores of all entities, with these settings.",
             where="losses.softmax",
-            advice="Leave it at auto, or train hynt with numbers as numbers.",
+            advice="Leave it at auto, or train hynt with numbers.",
         )

@@ -16,10 +16,10 @@ from hynt.batches.seeds import derived_seed
 from hynt.errors import DataError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.contract import Model
-from hynt.runs.checkpoint import WEIGHTS, checkpoint_name, checkpoints, fill, read_progress, weights_of
+from hynt.runs.checkpoint import WEIGHTS, checkpoint_name, checkpoints, fill_tensors, read_progress, weights_of
 from hynt.runs.hashed_files import remove_partial
 from hynt.runs.model_choice import build_model
-from hynt.runs.progress import Best, Progress
+from hynt.runs.progress import BestValidation, TrainingState
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import TrainingData, training_data, training_splits
@@ -59,7 +59,7 @@ def load_run(path: Path, device: torch.device | str = "cpu") -> LoadedRun:
     data = training_data(graph, settings, scaling, device)
     model = new_model(settings, data, device)
     if run.is_finished:
-        fill(run.checked(WEIGHTS), weights_of(model))
+        fill_tensors(run.checked(WEIGHTS), weights_of(model))
         epoch = int(run.manifest.get("training", {}).get("weights_of_epoch", 0))
     else:
         progress, folder = last_good(run)
@@ -72,7 +72,7 @@ def load_run(path: Path, device: torch.device | str = "cpu") -> LoadedRun:
         epoch = progress.epoch
         if progress.best is not None and settings.validation.keep_best:
             folder, epoch = run.checkpoints / best_name(progress.best), progress.best.epoch
-        fill(folder / WEIGHTS, weights_of(model))
+        fill_tensors(folder / WEIGHTS, weights_of(model))
     model.eval()
     return LoadedRun(run, settings, graph, scaling, cast(Model, model), data.literals, epoch, run.is_finished)
 
@@ -83,12 +83,12 @@ def new_model(settings: RunSettings, data: TrainingData, device: torch.device) -
     return build_model(settings, data.facts).to(device)
 
 
-def best_name(best: Best) -> str:
+def best_name(best: BestValidation) -> str:
     """The checkpoint of the best validation."""
-    return checkpoint_name(Progress(best.phase, best.epoch))
+    return checkpoint_name(TrainingState(best.phase, best.epoch))
 
 
-def last_good(run: RunFolder, note: Callable[[str], None] | None = None) -> tuple[Progress, Path | None]:
+def last_good(run: RunFolder, note: Callable[[str], None] | None = None) -> tuple[TrainingState, Path | None]:
     """The latest checkpoint that is whole, and what it says; the very start where there is none."""
     remove_partial(run.path)
     if run.checkpoints.is_dir():
@@ -99,4 +99,4 @@ def last_good(run: RunFolder, note: Callable[[str], None] | None = None) -> tupl
         except DataError as problem:
             if note is not None:
                 note(f"the checkpoint {folder.name} is passed over: {problem}")
-    return Progress(), None
+    return TrainingState(), None

@@ -10,7 +10,7 @@ from hynt.errors import DataError, HyntError, UsageError
 
 
 @dataclass(frozen=True)
-class Best:
+class BestValidation:
     """The best validation so far."""
 
     phase: int
@@ -19,7 +19,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingState:
     """The next step to run, and what must be carried over to it."""
 
     phase: int = 0
@@ -27,7 +27,7 @@ class Progress:
     step: int = 0  # steps of the epoch at hand that are done
     sums: tuple[float, ...] = ()  # of the epoch at hand: each part of the loss
     counts: tuple[float, ...] = ()
-    best: Best | None = None
+    best: BestValidation | None = None
     misses: int = 0  # validations since the best one
     seconds: float = 0.0  # spent training, over all sittings
     metrics_bytes: int = 0  # how much of metrics.jsonl belongs to this state
@@ -38,7 +38,7 @@ class Progress:
         return to_mapping(self)
 
     @classmethod
-    def from_mapping(cls, mapping: Any, where: str) -> Progress:
+    def from_mapping(cls, mapping: Any, where: str) -> TrainingState:
         """What `to_mapping` wrote; anything else is a `DataError`."""
         try:
             return from_mapping(cls, mapping)

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masking import hide
+from hynt.batches.masking import mask
 from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
 from hynt.evaluation.evaluator import scoring_conditions
 from hynt.evaluation.ranks import in_one_shape
 from hynt.evaluation.tiles import Tile, Tiling, for_each_tile, tile_rows
 from hynt.graph.arrays import Ids
 from hynt.graph.fact_table import FactTable, concatenate
-from hynt.models.contract import EntityRange, Model, Number, Question, Relations
+from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, ScaledNumber
 from hynt.runs.opening import LoadedRun
 from hynt.runs.training_data import training_splits
 
@@ -31,7 +31,7 @@ class ReadTile:
     """A tile of questions that the model has read. Scores are made for the whole tile; repeats are cut off."""
 
     model: Model
-    question: Question
+    question: EncodedQuestion
     which: Ids  # (real,) the numbers of the questions
     repeated: Ids  # (rows,) the same with the repeats that fill the tile
     chunk: int  # candidates scored at once
@@ -59,7 +59,7 @@ class ReadTile:
 
     def numbers(self) -> Tensor:
         """(real,) float32 numbers on the model's scale."""
-        return self.model.score(self.question, Number())[: len(self.which)].float()
+        return self.model.score(self.question, ScaledNumber())[: len(self.which)].float()
 
 
 def read_tiles(
@@ -76,7 +76,7 @@ def read_tiles(
     chunk = max(1, SCORES_AT_ONCE // tile_rows(0, device))
 
     def on_tile(tile: Tile) -> None:
-        batch, _ = hide(facts, rows[tile.places], asked[tile.places], tile.layout)
+        batch, _ = mask(facts, rows[tile.places], asked[tile.places], tile.layout)
         numbers = tiling.question[tile.places]
         work(ReadTile(loaded.model, loaded.model.read(batch), numbers[: tile.real], numbers, chunk))
 

@@ -164,12 +164,12 @@ class _NoRedirects(HTTPRedirectHandler):
 
 def _question(parts: Sequence[Any], top: int | None, candidates: Any, level: float) -> dict[str, Any]:
     head, relation, tail, qualifiers = parts
-    wishes = [candidates] if isinstance(candidates, str) else list(candidates)
-    named = [wish for wish in wishes if isinstance(wish, str) and wish in ("type", "unknown")]
+    rules = [candidates] if isinstance(candidates, str) else list(candidates)
+    named = [rule for rule in rules if isinstance(rule, str) and rule in ("type", "unknown")]
     only: list[str] = []
-    for wish in wishes:
-        if wish not in ("type", "unknown"):
-            only += [wish] if isinstance(wish, str) else list(wish)
+    for rule in rules:
+        if rule not in ("type", "unknown"):
+            only += [rule] if isinstance(rule, str) else list(rule)
     asked = {
         "head": head,
         "relation": relation,

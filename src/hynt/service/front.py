@@ -1,6 +1,6 @@
 """What the service can do, in one place: the JSON endpoints and the pages both call this.
 
-Every method is a coroutine that gives plain values and raises `Problem`. What is about the graph is answered here;
+Every method is a coroutine that gives plain values and raises `HttpProblem`. What is about the graph is answered here;
 what needs the model goes through the queue.
 """
 
@@ -15,11 +15,11 @@ from typing import Any, ParamSpec, TypeVar
 
 from hynt import __version__
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import Position
+from hynt.graph.lookup import EntityPosition
 from hynt.service.graph_views import GraphViews
-from hynt.service.http.metrics import Metrics
-from hynt.service.http.problems import Problem, invalid, unavailable
-from hynt.service.inference.answering import Engine
+from hynt.service.http.metrics import ServiceMetrics
+from hynt.service.http.problems import HttpProblem, invalid, unavailable
+from hynt.service.inference.answering import InferenceEngine
 from hynt.service.inference.question_queue import QuestionQueue
 from hynt.service.settings import ServiceSettings
 
@@ -35,9 +35,9 @@ _LOOKERS = 2
 class Front:
     """One run, ready to be asked by many."""
 
-    def __init__(self, graph: KnowledgeGraph, engine: Engine, settings: ServiceSettings) -> None:
+    def __init__(self, graph: KnowledgeGraph, engine: InferenceEngine, settings: ServiceSettings) -> None:
         self.graph, self.engine, self.settings = graph, engine, settings
-        self.metrics = Metrics()
+        self.metrics = ServiceMetrics()
         self.views = GraphViews(graph)
         self.queue = QuestionQueue(
             engine,
@@ -118,7 +118,7 @@ class Front:
                 raise unavailable(reply.broken, 60)
             if reply.bug:
                 LOG.error("%s met a bug in hynt: %s", kind, reply.bug)
-                raise Problem(500, "this is a bug in hynt; its log says more.")
+                raise HttpProblem(500, "this is a bug in hynt; its log says more.")
         faults = [
             fault.under(f"/{listed_in}/{index}") if listed_in else fault
             for index, reply in enumerate(replies)
@@ -135,7 +135,7 @@ class Front:
         return await self._look(self.views.entities, query, limit)
 
     async def entity(
-        self, name: str, offset: int = 0, limit: int = 50, position: Position | None = None
+        self, name: str, offset: int = 0, limit: int = 50, position: EntityPosition | None = None
     ) -> dict[str, Any]:
         """An entity by its id or name, and a page of its facts."""
         return await self._look(self.views.entity, name, offset, limit, position)

@@ -12,10 +12,10 @@ from hynt.errors import UsageError
 from hynt.graph.fact import DATE_UNIT, Fact, Value
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import POSITIONS, Position
+from hynt.graph.lookup import POSITIONS, EntityPosition
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_quantity
-from hynt.service.http.problems import Problem
+from hynt.service.http.problems import HttpProblem
 from hynt.service.name_search import IndexedNames, NameSearch, folded
 
 BINS = 40
@@ -52,7 +52,7 @@ class GraphViews:
             listed = [{**self._entity(own), "match": "exact"}, *(one for one in listed if one["id"] != query)][:limit]
         return {"query": query, "entities": listed, "more": more}
 
-    def entity(self, name: str, offset: int, limit: int, position: Position | None) -> dict[str, Any]:
+    def entity(self, name: str, offset: int, limit: int, position: EntityPosition | None) -> dict[str, Any]:
         """An entity by its id or name, and a page of its facts."""
         identity = self._identity(name)
         counts = self._index.counts(identity)
@@ -75,7 +75,7 @@ class GraphViews:
         try:
             return self.names.entity(name)
         except UsageError as problem:
-            raise Problem(404, f"{problem.what} {problem.advice}") from None
+            raise HttpProblem(404, f"{problem.what} {problem.advice}") from None
 
     def _entity(self, identity: int) -> dict[str, Any]:
         one = self.graph.entities[identity]
@@ -131,7 +131,7 @@ class GraphViews:
         try:
             identity = self.names.relation(name)
         except UsageError as problem:
-            raise Problem(404, f"{problem.what} {problem.advice}") from None
+            raise HttpProblem(404, f"{problem.what} {problem.advice}") from None
         return {**self._relation(identity), "numbers": self._distribution(identity)}
 
     def _relation(self, identity: int) -> dict[str, Any]:
@@ -214,14 +214,14 @@ class EntityIndex:
         self.degree = np.bincount(entity, minlength=graph.vocabulary.entity_count).astype(np.int64)
         self._start = np.append(0, np.cumsum(self.degree))
 
-    def counts(self, entity: int) -> dict[Position, int]:
+    def counts(self, entity: int) -> dict[EntityPosition, int]:
         """How many facts it has at each position."""
         found = np.bincount(self._place[self._start[entity] : self._start[entity + 1]], minlength=len(POSITIONS))
         return dict(zip(POSITIONS, found.tolist(), strict=True))
 
     def page(
-        self, entity: int, offset: int, limit: int, position: Position | None = None
-    ) -> tuple[NDArray[np.int64], list[Position]]:
+        self, entity: int, offset: int, limit: int, position: EntityPosition | None = None
+    ) -> tuple[NDArray[np.int64], list[EntityPosition]]:
         """(facts,) rows of `table`, and where the entity stands in each."""
         begin, end = int(self._start[entity]), int(self._start[entity + 1])
         if position is not None:  # within an entity, positions ascend

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hynt.errors import UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import NameLookup, Position
+from hynt.graph.lookup import EntityPosition, NameLookup
 
 Match: TypeAlias = Literal["exact", "prefix", "word", "similar"]
 MATCHES: tuple[Match, ...] = ("exact", "prefix", "word", "similar")
@@ -25,7 +25,7 @@ _ALIKE = 0.3
 """The share of pieces that two names must have in common to be called alike."""
 
 
-class Found(NamedTuple):
+class NameMatch(NamedTuple):
     """An entity, and how its name meets the query."""
 
     identity: int
@@ -55,12 +55,12 @@ class NameSearch:
         self._owner = owner.astype(np.int32)
         self._count = np.bincount(owner, minlength=len(names)).astype(np.int32)  # (names,) different pieces of each
 
-    def find(self, query: str, limit: int) -> tuple[list[Found], bool]:
+    def find(self, query: str, limit: int) -> tuple[list[NameMatch], bool]:
         """The best matches, best first, and whether there are more."""
         wanted = folded(query)
         if not wanted:
             order = np.lexsort((np.arange(len(self._weight)), -self._weight))[: limit + 1]
-            return [Found(one, "prefix") for one in order[:limit].tolist()], len(order) > limit
+            return [NameMatch(one, "prefix") for one in order[:limit].tolist()], len(order) > limit
         shared = self._shared(wanted)
         kind, closeness = self._kinds(wanted, shared)
         chosen = np.flatnonzero(kind < len(MATCHES))
@@ -68,7 +68,7 @@ class NameSearch:
         alike = np.where(kind[chosen] == 3, -closeness[chosen], 0.0)
         order = np.lexsort((chosen, self._count[chosen], -self._weight[chosen], alike, kind[chosen]))
         ranked = chosen[order][: limit + 1].tolist()
-        return [Found(one, MATCHES[int(kind[one])]) for one in ranked[:limit]], len(ranked) > limit
+        return [NameMatch(one, MATCHES[int(kind[one])]) for one in ranked[:limit]], len(ranked) > limit
 
     def _shared(self, wanted: str) -> NDArray[np.int32]:
         """(names,) how many different pieces each name has in common with the query."""
@@ -174,7 +174,7 @@ class IndexedNames(NameLookup):
         self._labels = graph.entity_labels
         self._search = search or NameSearch(self._labels, np.zeros(len(self._labels), dtype=np.int64))
 
-    def entity(self, name: str, position: Position | None = None, relation: int | None = None) -> int:
+    def entity(self, name: str, position: EntityPosition | None = None, relation: int | None = None) -> int:
         """As `NameLookup` finds it."""
         if name in self._graph.vocabulary.entity_ids or self._entities.carrying(name):
             return super().entity(name, position, relation)

@@ -31,7 +31,7 @@ from hynt.runs.progress import Interrupted
 from hynt.runs.settings import RunSettings
 from hynt.sweeping.study import BEST, DATABASE, PROBLEM, TRIALS, Plan, counting, opened, standing, try_again
 from hynt.sweeping.study_storage import load_optuna
-from hynt.sweeping.trial import Listener, Surplus, TrialRunner
+from hynt.sweeping.trial import Surplus, TrialListener, TrialRunner
 
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue
@@ -58,7 +58,7 @@ def database(out: Path) -> Path:
 
 
 def sweep(
-    plan: Plan, listener: Listener, stopper: Stopper, *, workers: int = 1, resume: bool = False
+    plan: Plan, listener: TrialListener, stopper: Stopper, *, workers: int = 1, resume: bool = False
 ) -> dict[str, Any]:
     """Runs the trials that are left, and says how all of them went. The best one so far is written either way."""
     with opened(plan, join=resume):
@@ -179,7 +179,7 @@ def _copy(source: Path, target: Path) -> None:
 SECONDS_BETWEEN_LOOKS = 0.5
 
 
-def work(plan: Plan, listener: Listener, stopper: Stopper, worker: int = 0) -> None:
+def work(plan: Plan, listener: TrialListener, stopper: Stopper, worker: int = 0) -> None:
     """Runs trials until as many as planned have ended. Waits for those of other workers, which may be lost."""
     optuna = load_optuna()
     graph = load_graph(plan.graph.resolve())
@@ -221,7 +221,7 @@ def _take_one(study: Study, runner: TrialRunner) -> None:
         return  # this process slept so long that another took the trial over
 
 
-def work_in_processes(plan: Plan, workers: int, listener: Listener, stopper: Stopper) -> None:
+def work_in_processes(plan: Plan, workers: int, listener: TrialListener, stopper: Stopper) -> None:
     """Several workers on this machine. One that is lost leaves its trial to the others."""
     context = get_context("spawn")
     news: Queue[tuple[str, tuple[Any, ...]]] = context.Queue()
@@ -249,7 +249,7 @@ def work_in_processes(plan: Plan, workers: int, listener: Listener, stopper: Sto
         raise DataError("every worker of the sweep was lost.", where=str(plan.out), advice="Go on with --resume.")
 
 
-def _tell(news: Queue[tuple[str, tuple[Any, ...]]], listener: Listener, seconds: float) -> bool:
+def _tell(news: Queue[tuple[str, tuple[Any, ...]]], listener: TrialListener, seconds: float) -> bool:
     try:
         what, about = news.get(timeout=seconds)
     except Empty:

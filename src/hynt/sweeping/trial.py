@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 
-class Listener(Protocol):
+class TrialListener(Protocol):
     """Who is told how trials go."""
 
     def begun(self, number: int, values: dict[str, Any]) -> None: ...
@@ -60,7 +60,7 @@ class _Judge:
     """Hears of validations and ends a trial that is not worth going on with."""
 
     trial: Trial
-    listener: Listener
+    listener: TrialListener
     last_epoch: int
     first_phase: str = ""
 
@@ -87,7 +87,7 @@ class TrialRunner:
 
     plan: Plan
     graph: KnowledgeGraph
-    listener: Listener
+    listener: TrialListener
     stopper: Stopper
     trials_so_far: Callable[[], Sequence[FrozenTrial]]
 

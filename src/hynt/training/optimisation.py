@@ -55,12 +55,12 @@ class Optimisation:
         plain = settings.method == "adam" and settings.weight_decay == 0 and not second
         self._sweeps = sweeps and plain and all(one.dtype == torch.float32 for one in self.parameters)
         self._moves: dict[tuple[int, ...], Tensor] = {}  # for parameters that move together: 1 for each of them
-        self._small: SideBySide | None = None
+        self._small: FlatParameters | None = None
         small = [i for i, parameter in enumerate(self.parameters) if parameter.numel() < LARGE]
         if self._sweeps and small:
             from hynt.kernels.table_update import BLOCK
 
-            self._small = SideBySide(small, self.parameters, self.means, self.squares, BLOCK)
+            self._small = FlatParameters(small, self.parameters, self.means, self.squares, BLOCK)
         # Where several processes train together: sums gradients in place, and the loss, over all of them.
         self.exchange: Callable[[Sequence[Tensor], Tensor], Tensor] | None = None
         # Where tables are spread over processes: what moves them after each update, and this process's state of that.
@@ -170,7 +170,7 @@ class Optimisation:
 # Small parameters laid side by side in one tensor, so that one sweep moves them all.
 
 
-class SideBySide:
+class FlatParameters:
     """Makes parameters, and their two states, views of three long tensors. Each begins at a multiple of `block`."""
 
     def __init__(

@@ -12,7 +12,7 @@ from torch import nn
 from hynt.batches.components import Masking
 from hynt.batches.question_groups import Grouping
 from hynt.errors import UsageError
-from hynt.models.contract import ItemStream, Model, Task
+from hynt.models.contract import Model, StreamKind, Task
 from hynt.objectives.grouped_questions import GroupedQuestions
 from hynt.objectives.masked_components import MaskedComponents
 from hynt.objectives.masked_facts import MaskedFacts
@@ -29,24 +29,24 @@ from hynt.training.step import EagerStep, StepRunner
 def phases_for(model: nn.Module, data: TrainingData, settings: RunSettings) -> list[Phase]:
     """The stages of training this model; none for a model that is made from the training facts at once."""
     kind = cast(Model, model).item_stream
-    if kind is ItemStream.NONE:
+    if kind is StreamKind.NONE:
         return []
     literal = literal_phases(model, data, settings)
     if literal is not None:
         return literal
-    if kind is ItemStream.MASKED_FACTS:
+    if kind is StreamKind.MASKED_FACTS:
         stream = MaskedFacts(data.facts, settings.batch_size, settings.masking, settings.losses)
         return [Phase(kind.value, stream, trainable(model), settings.schedule.epochs)]
-    if kind is ItemStream.MASKED_COMPONENTS:
+    if kind is StreamKind.MASKED_COMPONENTS:
         most = cast(int, getattr(model, "instances", 64))  # of one fact, in an epoch
         masking = _what_it_answers(cast(Model, model), settings.masking)
         components = MaskedComponents(data.facts, settings.batch_size, most, masking, settings.losses)
         return [Phase(kind.value, components, trainable(model), settings.schedule.epochs)]
-    if kind is ItemStream.GROUPED_QUESTIONS:
+    if kind is StreamKind.GROUPED_QUESTIONS:
         grouping = cast(Grouping, getattr(model, "grouping", Grouping()))  # a model may say which questions it needs
         grouped = GroupedQuestions(data.facts, settings.batch_size, grouping, settings.losses.smoothing)
         return [Phase(kind.value, grouped, trainable(model), settings.schedule.epochs)]
-    if kind is ItemStream.FACTS_WITH_NEGATIVES:
+    if kind is StreamKind.FACTS_WITH_NEGATIVES:
         negatives = NegativeFacts(data.facts, settings.batch_size, cast(FactScorer, model).corruption)
         return [Phase(kind.value, negatives, trainable(model), settings.schedule.epochs)]
     raise UsageError(f"there is no trainer for {kind.value} yet.", advice="Choose another model.")

@@ -17,7 +17,7 @@ from hynt.training.validating import metric_for
 
 
 @dataclass(frozen=True)
-class Wishes:
+class SettingsRequest:
     """What was said; None where nothing was."""
 
     model: str = "hynt"
@@ -39,22 +39,22 @@ class Wishes:
         return [f"{path}={value}" for path, value in said.items() if value is not None] + list(self.changes)
 
 
-def settings_for(wishes: Wishes, graph: KnowledgeGraph, *, on_gpu: bool) -> RunSettings:
+def resolve_settings(request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu: bool) -> RunSettings:
     """The settings of a new run. Fewer epochs than a cycle has make that cycle shorter, so that it still ends."""
-    kind = settings_class_for(wishes.model)
-    preset = wishes.preset or _own_preset(wishes.model)
+    kind = settings_class_for(request.model)
+    preset = request.preset or _own_preset(request.model)
     if preset is not None:
-        mapping = _preset_file(Path(preset), wishes.model) if preset.endswith(".toml") else dict(PRESETS.get(preset))
+        mapping = _preset_file(Path(preset), request.model) if preset.endswith(".toml") else dict(PRESETS.get(preset))
     else:
-        mapping = dict(defaults_for(graph, on_gpu=on_gpu) if wishes.model == "hynt" else PLAIN)
+        mapping = dict(defaults_for(graph, on_gpu=on_gpu) if request.model == "hynt" else PLAIN)
     settings: RunSettings = from_mapping(kind, mapping)
     if "metric" not in mapping.get("validation", {}):
-        settings = with_overrides(settings, [f"validation.metric={metric_for(wishes.model, graph)}"])
-    if preset is None and wishes.model == "hynt" and with_overrides(settings, wishes.overrides()).tables == "spread":
+        settings = with_overrides(settings, [f"validation.metric={metric_for(request.model, graph)}"])
+    if preset is None and request.model == "hynt" and with_overrides(settings, request.overrides()).tables == "spread":
         settings = with_overrides(settings, ["model.tied_output=false"])  # spread tables are for untied outputs
-    settings = with_overrides(settings, wishes.overrides())
+    settings = with_overrides(settings, request.overrides())
     schedule = settings.schedule
-    if wishes.epochs is not None and schedule.epochs < schedule.period:
+    if request.epochs is not None and schedule.epochs < schedule.period:
         settings = with_overrides(settings, [f"schedule.period={schedule.epochs}"])
     return settings
 
@@ -83,8 +83,10 @@ def _own_preset(model: str) -> str | None:
     return name if name in PRESETS else None
 
 
-def resumed_settings(wishes: Wishes, before: RunSettings, graph: KnowledgeGraph, *, on_gpu: bool) -> RunSettings:
+def resumed_settings(
+    request: SettingsRequest, before: RunSettings, graph: KnowledgeGraph, *, on_gpu: bool
+) -> RunSettings:
     """What a resumed run would have: its own settings where only details were said, so that they can be compared."""
-    if wishes.preset is not None or wishes.model != before.model_name:
-        return settings_for(wishes, graph, on_gpu=on_gpu)
-    return with_overrides(before, wishes.overrides())
+    if request.preset is not None or request.model != before.model_name:
+        return resolve_settings(request, graph, on_gpu=on_gpu)
+    return with_overrides(before, request.overrides())

@@ -17,18 +17,18 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
-from hynt.distributed.worker_group import Alone
+from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import DataError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.runs.checkpoint import OPTIMISER, WEIGHTS, checkpoints, prune, read_progress, save_checkpoint, weights_of
 from hynt.runs.model_choice import check_softmax
 from hynt.runs.opening import best_name, last_good, new_model
-from hynt.runs.progress import EpochRecord, Progress, ValidationRecord
+from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord
 from hynt.runs.run_folder import RunFolder, describe_environment
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import TrainingData, fit_scaling, training_data, training_table
-from hynt.training.distributed_start import shared_phases, tell_start
+from hynt.training.distributed_start import broadcast_start, shared_phases
 from hynt.training.optimisation import Optimisation
 from hynt.training.phases import phases_for, runner_for
 from hynt.training.sharded_run import (
@@ -102,7 +102,7 @@ class _FolderKeeper:
     model: nn.Module
     watcher: Watcher
     keep_best: bool
-    team: Alone
+    workers: SingleProcess
 
     def epoch_done(self, record: EpochRecord) -> None:
         self._append(record.to_mapping())
@@ -112,20 +112,23 @@ class _FolderKeeper:
         self._append(record.to_mapping())
         self.watcher.validated(record)
 
-    def save(self, progress: Progress, optimisation: Optimisation, *, best: bool) -> None:  # noqa: ARG002
+    def save(self, progress: TrainingState, optimisation: Optimisation, *, best: bool) -> None:  # noqa: ARG002
         """What is best follows from the progress itself: its checkpoint's name."""
         progress = replace(progress, metrics_bytes=self.run.metrics.stat().st_size)
         saved = save_checkpoint(
-            self.run.checkpoints, progress, saved_weights(self.model, self.team), saved_state(optimisation, self.team)
+            self.run.checkpoints,
+            progress,
+            saved_weights(self.model, self.workers),
+            saved_state(optimisation, self.workers),
         )
         kept = {saved.name} | ({best_name(progress.best)} if progress.best is not None and self.keep_best else set())
         prune(self.run.checkpoints, kept)
 
-    def take_best(self, progress: Progress) -> None:
+    def take_best(self, progress: TrainingState) -> None:
         """Goes on from the best weights, where they are kept."""
         is_kept = progress.best is not None and self.keep_best
         path = self.run.checkpoints / best_name(progress.best) / WEIGHTS if progress.best and is_kept else None
-        fill_weights(path, self.model, self.team)
+        fill_weights(path, self.model, self.workers)
 
     def _append(self, mapping: Mapping[str, Any]) -> None:
         with self.run.metrics.open("a", encoding="utf-8", newline="\n") as file:
@@ -140,14 +143,14 @@ def train(
     *,
     compiled: bool = True,
     clock: Callable[[], float] = time.monotonic,
-    team: Alone | None = None,
+    workers: SingleProcess | None = None,
 ) -> RunFolder:
     """Trains a run to its end, from where its last good checkpoint left it. `clock` tells training time; the other
-    processes of a `team` call `follow`.
+    processes of a `workers` call `follow`.
     """
-    watcher, team = watcher or Silence(), team or Alone()
+    watcher, workers = watcher or Silence(), workers or SingleProcess()
     if run.is_finished:
-        team.told(json.dumps({"finished": True}))
+        workers.broadcast_text(json.dumps({"finished": True}))
         run.tidy()
         return run
     settings, graph = run.settings(), run.graph()
@@ -156,28 +159,28 @@ def train(
     model = learning_model(settings, data, device)
     phases = phases_for(model, data, settings)
     sample_from_tables(phases, model, settings)
-    phases = shared_phases(phases, team)
+    phases = shared_phases(phases, workers)
     progress, checkpoint = last_good(run, watcher.note)
     restore: Callable[[Optimisation], None] | None = None
     if checkpoint is not None:
         state = checkpoint / OPTIMISER
-        restore = lambda made: fill_state(state, made, model, team)  # noqa: E731 - two lines would say no more
+        restore = lambda made: fill_state(state, made, model, workers)  # noqa: E731 - two lines would say no more
     _cut_metrics(run, progress)
-    if team.world > 1:
-        tell_start(team, settings, run.manifest["graph"]["fingerprints"], progress, resumed=restore is not None)
-    fill_weights(None if checkpoint is None else checkpoint / WEIGHTS, model, team)
-    keeper = _FolderKeeper(run, model, watcher, settings.validation.keep_best, team)
+    if workers.world > 1:
+        broadcast_start(workers, settings, run.manifest["graph"]["fingerprints"], progress, resumed=restore is not None)
+    fill_weights(None if checkpoint is None else checkpoint / WEIGHTS, model, workers)
+    keeper = _FolderKeeper(run, model, watcher, settings.validation.keep_best, workers)
     trainer = Trainer(
         phases,
         settings,
         runner_for(model, device, settings, watcher.note, compiled),
-        validation_for(settings, data, model, device, team),
+        validation_for(settings, data, model, device, workers),
         keeper,
         device,
         stopper or Stopper(),
         clock=clock,
         take_best=keeper.take_best,
-        team=team,
+        workers=workers,
         prepare=partial(prepare_tables, model, settings),
     )
     model.train()
@@ -197,14 +200,14 @@ def learning_model(settings: RunSettings, data: TrainingData, device: torch.devi
     return (new_sharded_model if settings.tables == "spread" else new_model)(settings, data, device)
 
 
-def _cut_metrics(run: RunFolder, progress: Progress) -> None:
+def _cut_metrics(run: RunFolder, progress: TrainingState) -> None:
     """Takes off the lines of work that was lost: it is done, and written down, again."""
     with run.metrics.open("ab") as file:
         if file.tell() > progress.metrics_bytes:
             file.truncate(progress.metrics_bytes)
 
 
-def _finish(run: RunFolder, model: nn.Module, settings: RunSettings, end: Progress) -> RunFolder:
+def _finish(run: RunFolder, model: nn.Module, settings: RunSettings, end: TrainingState) -> RunFolder:
     """Chooses the weights that the run answers with."""
     summary: dict[str, Any] = {"seconds": round(end.seconds, 3)}
     saved = checkpoints(run.checkpoints)

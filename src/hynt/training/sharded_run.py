@@ -18,12 +18,12 @@ from hynt.batches.seeds import derived_seed
 from hynt.distributed.launch import is_launched
 from hynt.distributed.sharded_hynt import ShardedHynt, ShardedSampler, TableUpdates
 from hynt.distributed.sharded_table import ShardedTable
-from hynt.distributed.worker_group import Alone
+from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
 from hynt.objectives.masked_facts import MaskedFacts
 from hynt.objectives.sampled_softmax import NegativeSampler, answer_shares
 from hynt.objectives.streams import Phase
-from hynt.runs.checkpoint import fill, weights_of
+from hynt.runs.checkpoint import fill_tensors, weights_of
 from hynt.runs.model_choice import check_softmax
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import TrainingData
@@ -42,7 +42,7 @@ def check_tables(settings: RunSettings) -> None:
         )
     problem = ""
     if settings.model_name != "hynt" or settings.model.tied_output or settings.model.numbers == "discrete":
-        problem = "only hynt, with untied outputs and numbers as numbers, can have spread tables"
+        problem = "only hynt, with untied outputs and numbers, can have spread tables"
     elif settings.losses.softmax == "full":
         problem = "spread tables are trained with a sampled softmax"
     if problem:
@@ -86,30 +86,30 @@ def prepare_tables(model: nn.Module, settings: RunSettings, optimisation: Optimi
     optimisation.after, optimisation.tables = after, updates.state()
 
 
-def saved_weights(model: nn.Module, team: Alone) -> dict[str, Tensor]:
+def saved_weights(model: nn.Module, workers: SingleProcess) -> dict[str, Tensor]:
     """What is saved of a model; of spread tables the first process gets all rows. All processes call it at once."""
     weights = weights_of(model)
     if not isinstance(model, ShardedHynt):
         return weights
-    whole = [_joined(table.local(), team) for table in model.tables]
-    if team.rank == 0:
+    whole = [_joined(table.local(), workers) for table in model.tables]
+    if workers.rank == 0:
         weights["entity"] = torch.cat([whole[0], model.entity.detach().cpu()])
         weights["entity_output"], weights["entity_output_bias"] = whole[1], whole[2].squeeze(1)
     return weights
 
 
-def saved_state(optimisation: Optimisation, team: Alone) -> dict[str, Tensor]:
+def saved_state(optimisation: Optimisation, workers: SingleProcess) -> dict[str, Tensor]:
     """What is saved of an optimiser. All processes call it at once."""
-    tables = {f"table.{name}": _joined(rows, team) for name, rows in optimisation.tables.items()}
+    tables = {f"table.{name}": _joined(rows, workers) for name, rows in optimisation.tables.items()}
     return optimisation.tensors() | tables
 
 
-def fill_weights(path: Path | None, model: nn.Module, team: Alone) -> None:
+def fill_weights(path: Path | None, model: nn.Module, workers: SingleProcess) -> None:
     """Gives all processes the weights of a checkpoint, which only the first one reads; None: as they are."""
     if not isinstance(model, ShardedHynt):
         if path is not None:
-            fill(path, weights_of(model))
-        team.share(weights_of(model).values())
+            fill_tensors(path, weights_of(model))
+        workers.broadcast(weights_of(model).values())
         return
     found = {} if path is None else load_file(path)
     tables: list[Tensor] = []
@@ -120,13 +120,13 @@ def fill_weights(path: Path | None, model: nn.Module, team: Alone) -> None:
         for name, target in weights_of(model).items():
             if target.numel():
                 target.detach().copy_(found[name])
-    team.share(value for value in weights_of(model).values() if value.numel())
-    if team.told(str(int(bool(found)))) == "1":
+    workers.broadcast(value for value in weights_of(model).values() if value.numel())
+    if workers.broadcast_text(str(int(bool(found)))) == "1":
         for index, table in enumerate(model.tables):
-            _deal(tables[index] if tables else None, table.local(), table.first, table, team)
+            _deal(tables[index] if tables else None, table.local(), table.first, table, workers)
 
 
-def fill_state(path: Path | None, optimisation: Optimisation, model: nn.Module, team: Alone) -> None:
+def fill_state(path: Path | None, optimisation: Optimisation, model: nn.Module, workers: SingleProcess) -> None:
     """Gives all processes the optimiser's state of a checkpoint, which only the first one reads."""
     found: dict[str, Tensor] = {}
     if path is not None and optimisation.tables:
@@ -134,23 +134,23 @@ def fill_state(path: Path | None, optimisation: Optimisation, model: nn.Module, 
         for name, target in optimisation.tensors().items():
             target.copy_(found[name])
     elif path is not None:
-        fill(path, optimisation.tensors())
-    team.share(value for value in optimisation.tensors().values() if value.numel())
+        fill_tensors(path, optimisation.tensors())
+    workers.broadcast(value for value in optimisation.tensors().values() if value.numel())
     if isinstance(model, ShardedHynt):
         for (name, own), table in zip(optimisation.tables.items(), model.tables, strict=True):
             whole = found[f"table.{name}"] if found else None
-            _deal(whole, own, table.first, table, team)
+            _deal(whole, own, table.first, table, workers)
 
 
-def _joined(local: Tensor, team: Alone) -> Tensor:
+def _joined(local: Tensor, workers: SingleProcess) -> Tensor:
     """All rows, in the first process's own memory; in the others, nothing."""
     here = local.detach().cpu().contiguous()
-    parts = team.collected(here.numpy().tobytes())
+    parts = workers.collected(here.numpy().tobytes())
     pieces = [torch.frombuffer(bytearray(part), dtype=here.dtype) for part in parts if part]
     return torch.cat(pieces).view(-1, *here.shape[1:]) if pieces else here[:0]
 
 
-def _deal(whole: Tensor | None, local: Tensor, first: int, table: ShardedTable, team: Alone) -> None:
+def _deal(whole: Tensor | None, local: Tensor, first: int, table: ShardedTable, workers: SingleProcess) -> None:
     """Gives every process its own of all rows, which only the first one has, in pieces that any memory has room for."""
     piece = max(1, (1 << 26) // max(1, local[:1].numel()))
     for start in range(0, table.rows, piece):
@@ -158,7 +158,7 @@ def _deal(whole: Tensor | None, local: Tensor, first: int, table: ShardedTable, 
         message = local.new_empty(end - start, *local.shape[1:])
         if whole is not None:
             message.copy_(whole[start:end])
-        team.share([message])
+        workers.broadcast([message])
         low, high = max(start, first), min(end, first + len(local))
         if low < high:
             local[low - first : high - first] = message[low - start : high - start]

@@ -16,12 +16,12 @@ from typing import Any, Protocol
 import torch
 
 from hynt.batches.seeds import derived_seed
-from hynt.distributed.worker_group import Alone
+from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
 from hynt.evaluation.metrics import LOWER_IS_BETTER
 from hynt.interruption import Stopper
 from hynt.objectives.streams import Phase
-from hynt.runs.progress import Best, EpochRecord, Interrupted, NotFinite, Progress, ValidationRecord
+from hynt.runs.progress import BestValidation, EpochRecord, Interrupted, NotFinite, TrainingState, ValidationRecord
 from hynt.runs.settings import TrainingSettings
 from hynt.training.epochs import EpochLedger, EpochSource
 from hynt.training.optimisation import Optimisation, learning_rate
@@ -39,7 +39,7 @@ class Keeper(Protocol):
         """The validation split was tried."""
         ...
 
-    def save(self, progress: Progress, optimisation: Optimisation, *, best: bool) -> None:
+    def save(self, progress: TrainingState, optimisation: Optimisation, *, best: bool) -> None:
         """Keep weights, optimiser state and progress; `best` says that these weights are the best so far."""
         ...
 
@@ -56,16 +56,18 @@ class Trainer:
     device: torch.device
     stopper: Stopper
     clock: Callable[[], float] = time.monotonic
-    take_best: Callable[[Progress], None] = lambda progress: None  # a later phase builds on the best weights so far
-    team: Alone = field(default_factory=Alone)  # who trains together with this process
+    take_best: Callable[[TrainingState], None] = lambda progress: (
+        None
+    )  # a later phase builds on the best weights so far
+    workers: SingleProcess = field(default_factory=SingleProcess)  # who trains together with this process
     prepare: Callable[[Optimisation], None] = lambda optimisation: None  # what an update moves besides parameters
 
-    def train(self, progress: Progress, restore: Callable[[Optimisation], None] | None = None) -> Progress:
+    def train(self, progress: TrainingState, restore: Callable[[Optimisation], None] | None = None) -> TrainingState:
         """Goes on from `progress` to the end; `restore` fills the optimiser state of the phase at hand."""
         while progress.phase < len(self.phases) and not progress.finished:
             phase = self.phases[progress.phase]
             optimisation = Optimisation(phase.parameters, self.settings.optimiser, self.device, phase.second)
-            optimisation.exchange = self.team.exchange
+            optimisation.exchange = self.workers.exchange
             self.prepare(optimisation)
             if progress.phase and not progress.epoch and not progress.step:
                 self.take_best(progress)
@@ -79,7 +81,7 @@ class Trainer:
 class _PhaseLoop:
     """One phase. Holds what changes while it runs."""
 
-    def __init__(self, trainer: Trainer, phase: Phase, optimisation: Optimisation, progress: Progress) -> None:
+    def __init__(self, trainer: Trainer, phase: Phase, optimisation: Optimisation, progress: TrainingState) -> None:
         self.trainer, self.phase, self.progress = trainer, phase, progress
         self.settings, self.keeper = trainer.settings, trainer.keeper
         self.runner = trainer.runner_for(phase, optimisation)
@@ -87,11 +89,11 @@ class _PhaseLoop:
         self.ledger = EpochLedger(phase, self.runner.tally, trainer.clock)
         self.saved_at = self.counted_from = trainer.clock()
         self.validated_at = progress.seconds  # of training
-        if progress.sums and trainer.team.rank == 0:  # they are those of all processes
+        if progress.sums and trainer.workers.rank == 0:  # they are those of all processes
             values = torch.tensor([progress.sums, progress.counts], dtype=torch.float64)
             self.runner.tally.copy_(values)
 
-    def run(self) -> Progress:
+    def run(self) -> TrainingState:
         source = EpochSource(self.phase.stream, self.settings.seed, self.phase.epochs, self.trainer.device)
         over = self._stops_early()  # a run that is resumed after its last validation
         while self.progress.epoch < self.phase.epochs and not over:
@@ -103,8 +105,8 @@ class _PhaseLoop:
         return following
 
     def _epoch(self, source: EpochSource) -> None:
-        phase_index, epoch, team = self.progress.phase, self.progress.epoch, self.trainer.team
-        own = (team.rank,) if team.rank else ()  # other processes drop out other things
+        phase_index, epoch, workers = self.progress.phase, self.progress.epoch, self.trainer.workers
+        own = (workers.rank,) if workers.rank else ()  # other processes drop out other things
         highest = self.settings.optimiser.learning_rate
         rate = self._scheduled_rate(epoch) if self.phase.rate is None else self.phase.rate
         self.optimisation.set_rate(rate)
@@ -117,7 +119,7 @@ class _PhaseLoop:
                 self.optimisation.set_rate(learning_rate(self.settings.schedule, highest, epoch, share))
             seed = derived_seed(self.settings.seed, phase_index, epoch, index, "step", *own)
             self.runner.run(items.items(index), seed)
-            team.pulse()
+            workers.sync()
             if self.runner.has_failed():
                 raise self._not_finite(epoch, index)
             self.progress = replace(self.progress, step=index + 1)
@@ -129,7 +131,7 @@ class _PhaseLoop:
                 self._save()
         share = (self.progress.step - first) / len(items) if len(items) else 1.0
         self.progress = replace(self.progress, epoch=epoch + 1, step=0, sums=(), counts=())
-        self.runner.tally.copy_(team.gathered(self.runner.tally))
+        self.runner.tally.copy_(workers.gathered(self.runner.tally))
         self.ledger.close(epoch + 1, rate, share, self._time_left())
         source.queued(epoch)
         self._report(wait=False)
@@ -149,7 +151,7 @@ class _PhaseLoop:
         was trained last is always validated.
         """
         epoch = self.progress.epoch
-        self.trainer.team.pulse(now=True)
+        self.trainer.workers.sync(now=True)
         out_of_time = self._is_out_of_time()
         over = epoch == self.phase.epochs or out_of_time
         if self.trainer.validate is not None and (over or epoch in self._validation_epochs() or self._validation_due()):
@@ -197,7 +199,7 @@ class _PhaseLoop:
         self._count_time()
         started = self.trainer.clock()
         results = self.trainer.validate()
-        self.trainer.team.pulse(now=True)
+        self.trainer.workers.sync(now=True)
         metric = self.settings.validation.metric
         value, progress = chosen_metric(results, metric), self.progress
         # A later phase began with the best weights: what it added is kept, even where the metric does not see it.
@@ -205,7 +207,7 @@ class _PhaseLoop:
         is_best = not math.isnan(value) and (
             is_first or (progress.best is not None and _is_better(metric, value, progress.best.value))
         )
-        best = Best(progress.phase, progress.epoch, value) if is_best else progress.best
+        best = BestValidation(progress.phase, progress.epoch, value) if is_best else progress.best
         self.progress = replace(progress, best=best, misses=0 if is_best else progress.misses + 1)
         took = self.trainer.clock() - started
         self.keeper.validated(
@@ -232,7 +234,7 @@ class _PhaseLoop:
             raise self._not_finite(self.progress.epoch, self.progress.step)
         self._count_time()
         if self.progress.step:
-            sums, counts = self.trainer.team.gathered(self.runner.tally).tolist()
+            sums, counts = self.trainer.workers.gathered(self.runner.tally).tolist()
             self.progress = replace(self.progress, sums=tuple(sums), counts=tuple(counts))
         self.keeper.save(self.progress, self.optimisation, best=best)
         self.saved_at = self.trainer.clock()

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from torch import nn
 
 from hynt.batches.seeds import derived_seed
-from hynt.distributed.worker_group import Alone
+from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.metrics import NUMBER_METRICS, RANKING_METRICS
 from hynt.evaluation.questions import SCOPES, TASKS, TaskName
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.models.contract import ItemStream, Model
+from hynt.models.contract import Model, StreamKind
 from hynt.models.registry import MODELS
 from hynt.names import advice_on
 from hynt.runs.settings import RunSettings
@@ -82,7 +82,7 @@ def check_metric(settings: RunSettings, graph: KnowledgeGraph) -> None:
         return
     task, scope, _ = metric.split(".")
     able = _tasks_of(settings.model_name)
-    learns = MODELS.get(settings.model_name).item_stream is not ItemStream.NONE  # else it is never validated
+    learns = MODELS.get(settings.model_name).item_stream is not StreamKind.NONE  # else it is never validated
     if learns and task not in able:
         raise UsageError(
             f"{settings.model_name} answers no {task} questions, so there is no {metric}.",
@@ -126,29 +126,33 @@ class SampledEvaluator(Evaluator):
         return chosen[self._is_asked[self.questions.row[chosen]]]
 
 
-def _evaluator(settings: RunSettings, data: TrainingData, device: torch.device, team: Alone) -> Evaluator:
+def _evaluator(settings: RunSettings, data: TrainingData, device: torch.device, workers: SingleProcess) -> Evaluator:
     if settings.validation.facts is None:
-        return Evaluator(data.graph, data.scaling, "valid", device=device, literals=data.literals, team=team)
+        return Evaluator(data.graph, data.scaling, "valid", device=device, literals=data.literals, workers=workers)
     return SampledEvaluator(
         data.graph,
         data.scaling,
         "valid",
         device=device,
         literals=data.literals,
-        team=team,
+        workers=workers,
         facts_asked=settings.validation.facts,
         seed=settings.seed,
     )
 
 
 def validation_for(
-    settings: RunSettings, data: TrainingData, model: nn.Module, device: torch.device, team: Alone | None = None
+    settings: RunSettings,
+    data: TrainingData,
+    model: nn.Module,
+    device: torch.device,
+    workers: SingleProcess | None = None,
 ) -> Callable[[], Mapping[str, Any]] | None:
     """How to try the model on the validation split; None where there is none, or it is trained on."""
     if not validates(settings, data.graph):
         return None
     # Spread tables are fetched from in step, so all processes ask the same questions at once.
-    sharing = team if team is not None and settings.tables == "whole" else Alone()
+    sharing = workers if workers is not None and settings.tables == "whole" else SingleProcess()
     evaluator = _evaluator(settings, data, device, sharing)
 
     def validate() -> Mapping[str, Any]:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 
-Pairs: TypeAlias = frozenset[tuple[int, int]]
+EntityQualifiers: TypeAlias = frozenset[tuple[int, int]]
 """Qualifiers with entities: relation and entity ids."""
 
-Numbers: TypeAlias = frozenset[tuple[int, float]]
+NumberQualifiers: TypeAlias = frozenset[tuple[int, float]]
 """Qualifiers with numbers: relation ids and values."""
 
 _SERIES_NAMED = 3
@@ -29,8 +29,8 @@ class KnownValues:
     table: FactTable  # (n,)
     at: NDArray[np.float64]  # (n,) where each stands on the axis
     split: tuple[str, ...]  # (n,)
-    pairs: tuple[Pairs, ...]  # (n,) the entities among the other qualifiers of each
-    numbers: tuple[Numbers, ...]  # (n,) the numbers among them
+    pairs: tuple[EntityQualifiers, ...]  # (n,) the entities among the other qualifiers of each
+    numbers: tuple[NumberQualifiers, ...]  # (n,) the numbers among them
     without: int  # facts that do not carry the axis, or several times
 
     def take(self, rows: Sequence[int]) -> KnownValues:
@@ -45,7 +45,7 @@ class KnownValues:
             self.without,
         )
 
-    def of_series(self, pairs: Pairs, numbers: Numbers) -> KnownValues:
+    def of_series(self, pairs: EntityQualifiers, numbers: NumberQualifiers) -> KnownValues:
         """Those with just these entities, and at least these numbers, among their other qualifiers."""
         return self.take(
             [row for row in range(len(self.at)) if self.pairs[row] == pairs and numbers <= self.numbers[row]]
@@ -77,7 +77,9 @@ def known_values(graph: KnowledgeGraph, head: int, relation: int, over: int) -> 
     )
 
 
-def other_qualifiers(table: FactTable, row: int, graph: KnowledgeGraph, over: int) -> tuple[Pairs, Numbers]:
+def other_qualifiers(
+    table: FactTable, row: int, graph: KnowledgeGraph, over: int
+) -> tuple[EntityQualifiers, NumberQualifiers]:
     """The qualifiers of one fact besides the axis: those with entities, and those with numbers."""
     is_number = graph.vocabulary.relation_is_number
     slots = range(int(table.offsets[row]), int(table.offsets[row + 1]))
@@ -98,14 +100,14 @@ def usual_series(graph: KnowledgeGraph, known: Sequence[KnownValues]) -> tuple[l
     others = [pairs for pairs, _ in counted.most_common() if pairs != best]
     if not others:
         return sorted(best), []
-    shown = "; ".join(_told(graph, pairs) for pairs in others[:_SERIES_NAMED])
+    shown = "; ".join(_qualifiers_text(graph, pairs) for pairs in others[:_SERIES_NAMED])
     more = "; …" if len(others) > _SERIES_NAMED else ""
     count = sum(counted[pairs] for pairs in others)
     values = "value" if count == 1 else "values"
     return sorted(best), [f"{count} known {values} of other series left out ({shown}{more}): see --qualifier"]
 
 
-def _told(graph: KnowledgeGraph, pairs: Pairs) -> str:
+def _qualifiers_text(graph: KnowledgeGraph, pairs: EntityQualifiers) -> str:
     if not pairs:
         return "without further qualifier"
     labels, entities = graph.relation_labels, graph.entity_labels

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hynt.asking.question import HOLE, AskedFact, ask
+from hynt.asking.question import BLANK, AskedFact, ask
 from hynt.asking.written_numbers import number_for
 from hynt.errors import UsageError
 from hynt.graph.fact import DATE_UNIT
@@ -97,7 +97,7 @@ class _Planning:
 
         def asked(head: int, at: float) -> AskedFact:
             pairs = [(self.graph.relations[over_identity].name, at), *given]
-            return ask(self.graph, self.graph.vocabulary.entities[head], relation, HOLE, pairs, self.names)
+            return ask(self.graph, self.graph.vocabulary.entities[head], relation, BLANK, pairs, self.names)
 
         # Asked anywhere on the axis a question says which other qualifiers its series has.
         question = asked(ids[0], 1.0).table

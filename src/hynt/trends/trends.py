@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.asking.answers import NumberAnswer
-from hynt.asking.candidate_rules import Candidates
+from hynt.asking.candidate_rules import CandidateMask
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import LEVEL, Predictor
 from hynt.asking.refusals import non_finite
@@ -202,7 +202,7 @@ def trend(
 def trend_of(predictor: Predictor, plan: TrendPlan, level: float = LEVEL) -> Trend:
     """The answers to a plan."""
     # The first question is asked as any other: it is refused where it must be, and says what to know of the answers.
-    first = predictor.answer(plan.asked, Candidates(None, False), 1, level)
+    first = predictor.answer(plan.asked, CandidateMask(None, False), 1, level)
     answer = first[0]
     assert isinstance(answer, NumberAnswer)
     table = concatenate([part for one in plan.series for part in (one.curve, one.known.table)])
@@ -275,7 +275,7 @@ def predicted_tails(predictor: Predictor, table: FactTable, level: float) -> Pre
         table.relation.astype(np.int64),
         np.zeros(count, dtype=np.bool_),
     )
-    found = predictor.answering(asked).numbers(np.arange(count, dtype=np.int64), level)
+    found = predictor.question_batch(asked).numbers(np.arange(count, dtype=np.int64), level)
     if not found.is_finite.all():
         raise non_finite(predictor.loaded, "a question of the trend")
     if not found.has_interval.all():

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hynt.errors import DataError
 from hynt.graph.units.dates import (
     CalendarDate,
+    DatePrecision,
     ImpossibleDate,
-    Precision,
     UnreadableDate,
     decimal_year,
     format_date,
@@ -73,7 +73,7 @@ def test_agrees_with_the_standard_library(date: datetime.date) -> None:
 @given(st.integers(-10_000, 10_000), st.data())
 def test_format_and_parse_are_inverse_at_each_precision(year: int, data: st.DataObject) -> None:
     month, day = data.draw(st.sampled_from(days_of(year)))
-    cases: list[tuple[float, Precision]] = [
+    cases: list[tuple[float, DatePrecision]] = [
         (decimal_year(year, month, day), "day"),
         (decimal_year(year, month), "month"),
         (decimal_year(year), "year"),

@@ -24,7 +24,7 @@ from hynt.reporting.report.metrics import headlines, paper_figures
 from hynt.reporting.report.page import NAVIGATION, make_report
 from hynt.reporting.report.trust import FITTED_ON, measurements_path
 from hynt.reporting.trivial_rows import best_trivial, worse_than_trivial
-from hynt.training.resolve_settings import Wishes, settings_for
+from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import start, train
 from tests.browser.hostile_names import hostile_graph
 from tests.training.small_graph import small_graph, tiny_settings
@@ -285,7 +285,7 @@ def test_every_kind_of_model_has_a_report(model, without, tmp_path):
     """Models that answer no numbers, or nothing else, that learn nothing by steps, or in two phases."""
     torch.set_num_threads(1)
     graph = hostile_graph()
-    settings = settings_for(Wishes(model, None, 1), graph, on_gpu=False)
+    settings = resolve_settings(SettingsRequest(model, None, 1), graph, on_gpu=False)
     folder = train(start(graph, settings, tmp_path / "run", CPU), CPU, compiled=False).path
     report = make_report(load(folder, "cpu"))
     assert {name for name, _ in NAVIGATION} - set(report.sections) == without

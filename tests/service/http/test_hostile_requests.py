@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from hynt.service.http.problems import Problem
+from hynt.service.http.problems import HttpProblem
 from hynt.service.http.schemas import depth, parse
 from hynt.service.settings import BODY_BYTES
 from tests.service.asking_http import raw_post, wait_until
@@ -65,7 +65,7 @@ def test_depth_looks_past_quotes():
     assert depth('{"a": ["[[[[", "\\"[["]}') == 2
     assert depth("]]][") == 0
     assert parse(b'{"a": [1]}') == {"a": [1]}
-    with pytest.raises(Problem, match="nests deeper"):
+    with pytest.raises(HttpProblem, match="nests deeper"):
         parse(b"[" * 20)
 
 

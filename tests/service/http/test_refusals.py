@@ -34,7 +34,7 @@ WRONG = [
         QUESTION | {"qualifiers": [{"relation": "date", "value": 1990}, {"relation": "date", "value": "soon"}]},
         ["#/qualifiers/1/value"],
     ),
-    (QUESTION | {"tail": "town/0"}, [""]),  # no hole: the fault is the whole question
+    (QUESTION | {"tail": "town/0"}, [""]),  # no blank: the fault is the whole question
     ([], ["#"]),
     ("?", ["#"]),
     (None, ["#"]),

@@ -8,7 +8,7 @@ import pytest
 
 from hynt.errors import DataError
 from hynt.service.inference.__main__ import answered
-from hynt.service.inference.answering import Answering
+from hynt.service.inference.answering import RunJobs
 from hynt.service.inference.process import _replies
 
 RIGHT = {"head": "p0", "relation": "born in", "tail": "?"}
@@ -31,7 +31,7 @@ class Shaky:
 
 
 def test_each_job_has_a_reply_of_its_own(predictor):
-    found = Answering(predictor).replies("predict", [RIGHT, WRONG, RIGHT | {"top": 2}, RIGHT | {"level": 0.3}])
+    found = RunJobs(predictor).replies("predict", [RIGHT, WRONG, RIGHT | {"top": 2}, RIGHT | {"level": 0.3}])
     assert [bool(reply.body) for reply in found] == [True, False, True, False]
     assert [fault.pointer for reply in found for fault in reply.faults] == ["#/head", "#/level"]
     assert json.loads(found[2].body) == json.loads(found[0].body) | {
@@ -47,7 +47,7 @@ def test_each_job_has_a_reply_of_its_own(predictor):
     ],
 )
 def test_a_broken_run_and_a_bug_are_told_apart(failure, broken, bug, predictor):
-    answering = Answering(Shaky(predictor, failure))
+    answering = RunJobs(Shaky(predictor, failure))
     found = answering.replies("predict", [RIGHT, RIGHT | {"relation": "height"}, RIGHT])
     assert [bool(reply.body) for reply in found] == [True, False, True]
     assert found[1].broken == broken
@@ -58,7 +58,7 @@ def test_a_broken_run_and_a_bug_are_told_apart(failure, broken, bug, predictor):
 
 def test_replies_survive_the_way_back(predictor):
     jobs = [RIGHT, WRONG, RIGHT | {"relation": "height"}]
-    answering = Answering(Shaky(predictor, KeyError("x")))
+    answering = RunJobs(Shaky(predictor, KeyError("x")))
     frame = answered(answering, {"id": 7, "kind": "predict", "jobs": jobs})
     assert frame.header["id"] == 7
     assert list(_replies(frame)) == answering.replies("predict", jobs)

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from hynt.service.http.problems import Problem
+from hynt.service.http.problems import HttpProblem
 from hynt.service.inference.question_queue import QuestionQueue, cost
 from tests.service.inference.fake_engine import FakeEngine
 from tests.service.loop_apart import run_apart
@@ -129,7 +129,7 @@ def test_a_full_queue_refuses_at_once_and_says_when_to_come_back():
         waiting = [asyncio.create_task(asked(queue, number)) for number in range(10)]
         await asyncio.sleep(0.05)
         began = asyncio.get_running_loop().time()
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(HttpProblem) as refused:
             await asked(queue, 10)
         assert asyncio.get_running_loop().time() - began < 0.1
         await asyncio.gather(*waiting)
@@ -161,7 +161,7 @@ def test_those_who_leave_are_not_asked_for():
 
 def test_time_runs_out():
     async def work(queue):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(HttpProblem) as refused:
             await asked(queue, 0, within=0.05)
         return refused.value
 
@@ -187,7 +187,7 @@ def test_a_model_that_is_not_there_is_told_at_once():
     engine.state.ready, engine.state.reason = False, "the model is being loaded"
 
     async def work(queue):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(HttpProblem) as refused:
             await asked(queue, 0)
         return refused.value
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.data.options import FormatOption, OnError, SourceArgument, SourceOptions
+from hynt.cli.data.options import BadRecordChoice, FormatOption, SourceArgument, SourceOptions
 from hynt.cli.options import GraphArgument, about, with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, visible
 from hynt.cli.progress import ReadingProgress
@@ -30,13 +30,13 @@ def import_source(
     format: FormatOption = "",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a saved graph that is there.")] = False,
     on_error: Annotated[
-        OnError,
+        BadRecordChoice,
         typer.Option(
             "--on-error",
             rich_help_panel="Reading",
             help="A record that cannot be kept: stop and write nothing, or skip and count it.",
         ),
-    ] = OnError.STOP,
+    ] = BadRecordChoice.STOP,
     name: Annotated[str, typer.Option("--name", help="The graph's name; the source's if not given.")] = "",
     licence: Annotated[str, typer.Option("--licence", help="The licence of the data, for the manifest.")] = "",
     source_words: Annotated[str, typer.Option("--source", help="The source in words, for the manifest.")] = "",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hynt.graph.assembly import AssemblyPolicy
 
 
-class AcrossSplits(StrEnum):
+class AcrossSplitsChoice(StrEnum):
     KEEP = "keep"
     DROP = "drop"
     ERROR = "error"
@@ -29,12 +29,12 @@ class Units(StrEnum):
     KEEP = "keep"
 
 
-class MixedRelations(StrEnum):
+class MixedRelationsChoice(StrEnum):
     ERROR = "error"
     SPLIT = "split"
 
 
-class OnError(StrEnum):
+class BadRecordChoice(StrEnum):
     STOP = "stop"
     SKIP = "skip"
 
@@ -70,10 +70,10 @@ class SourceOptions:
     seed: Annotated[int | None, typer.Option(
         "--seed", metavar="N", min=0, max=2**63 - 1, **_SPLITS, help="Draw other splits."
     )] = None
-    across_splits: Annotated[AcrossSplits, typer.Option(
+    across_splits: Annotated[AcrossSplitsChoice, typer.Option(
         "--across-splits", **_SPLITS,
         help="What to do with a fact in two given splits; drop takes it out of the later one.",
-    )] = AcrossSplits.KEEP
+    )] = AcrossSplitsChoice.KEEP
     remove_leakage: Annotated[bool, typer.Option(
         "--remove-leakage", **_SPLITS, help="Remove relations that give others away: inverses and near-duplicates."
     )] = False
@@ -81,9 +81,9 @@ class SourceOptions:
         "--units", show_default=False, **_READING,
         help="Convert quantities to SI, or keep them; as the format has it if not given.",
     )] = None
-    mixed_relations: Annotated[MixedRelations, typer.Option(
+    mixed_relations: Annotated[MixedRelationsChoice, typer.Option(
         "--mixed-relations", **_READING, help="A relation with entities and numbers: refuse it, or split it in two."
-    )] = MixedRelations.ERROR
+    )] = MixedRelationsChoice.ERROR
     strict: Annotated[bool, typer.Option(
         "--strict", **_READING, help="Refuse odd things that are else kept and noted."
     )] = False

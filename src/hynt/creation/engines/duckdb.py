@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hynt.creation.engines.engine import Step
-from hynt.creation.parsing import Checker, ParseJob, Progress, parse_locally
+from hynt.creation.engines.engine import QueryStep
+from hynt.creation.parsing import Checker, ParseJob, ParseListener, parse_locally
 from hynt.creation.reading import missing_extra
-from hynt.creation.tasks import Task
-from hynt.creation.work_folder import PartSummary, WorkFolder
+from hynt.creation.tasks import FileRange
+from hynt.creation.work_folder import BuildFolder, PartSummary
 from hynt.errors import DataError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class DuckDBEngine:
         self._connection.close()
 
     def parse(
-        self, tasks: list[Task], job: ParseJob, work: WorkFolder, check: Checker, progress: Progress
+        self, tasks: list[FileRange], job: ParseJob, work: BuildFolder, check: Checker, progress: ParseListener
     ) -> list[PartSummary]:
         return parse_locally(tasks, job, work, self._workers, check, progress)
 
@@ -60,7 +60,7 @@ class DuckDBEngine:
         listed = ", ".join(_quoted(str(path)) for path in source)
         self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}])")
 
-    def run(self, step: Step, work: WorkFolder) -> list[Path]:
+    def run(self, step: QueryStep, work: BuildFolder) -> list[Path]:
         path = work.folder / f"{step.name}.parquet"
         try:
             self._connection.execute(f"COPY ({step.query}) TO {_quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)")

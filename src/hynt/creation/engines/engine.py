@@ -10,31 +10,31 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from hynt.creation.parsing import Checker, ParseJob, Progress
-from hynt.creation.tasks import Task
-from hynt.creation.work_folder import PartSummary, WorkFolder
+from hynt.creation.parsing import Checker, ParseJob, ParseListener
+from hynt.creation.tasks import FileRange
+from hynt.creation.work_folder import BuildFolder, PartSummary
 
 _STEP = re.compile(r"^-- step: ([a-z_]+)$", re.MULTILINE)
 
 
-class Step(NamedTuple):
+class QueryStep(NamedTuple):
     """A query whose result later steps know by a name."""
 
     name: str
     query: str
 
 
-class Engine(Protocol):
+class QueryEngine(Protocol):
     """Where the work is done. A context manager: what it started ends with it."""
 
     name: str
 
-    def __enter__(self) -> Engine: ...
+    def __enter__(self) -> QueryEngine: ...
 
     def __exit__(self, *problem: object) -> None: ...
 
     def parse(
-        self, tasks: list[Task], job: ParseJob, work: WorkFolder, check: Checker, progress: Progress
+        self, tasks: list[FileRange], job: ParseJob, work: BuildFolder, check: Checker, progress: ParseListener
     ) -> list[PartSummary]:
         """Make the parts of all tasks."""
         ...
@@ -43,16 +43,16 @@ class Engine(Protocol):
         """Name a table for the steps to come: Parquet files of one schema, or a small table in memory."""
         ...
 
-    def run(self, step: Step, work: WorkFolder) -> list[Path]:
+    def run(self, step: QueryStep, work: BuildFolder) -> list[Path]:
         """Run a step, keep its result under its name, and give the Parquet files that hold it, in order."""
         ...
 
 
-def steps(file_name: str) -> list[Step]:
+def steps(file_name: str) -> list[QueryStep]:
     """The steps of a SQL file of this package."""
     text = files("hynt.creation").joinpath(file_name).read_text(encoding="utf-8")
     pieces = _STEP.split(text)[1:]
-    return [Step(name, query.strip()) for name, query in zip(pieces[::2], pieces[1::2], strict=True)]
+    return [QueryStep(name, query.strip()) for name, query in zip(pieces[::2], pieces[1::2], strict=True)]
 
 
 def settings_table(settings: Mapping[str, str | int | None]) -> pa.Table:

@@ -18,12 +18,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from hynt.creation.engines.engine import Step
-from hynt.creation.parsing import Checker, ParseJob, ParseProgress, Progress
+from hynt.creation.engines.engine import QueryStep
+from hynt.creation.parsing import Checker, ParseJob, ParseListener, ParseProgress
 from hynt.creation.parts import build, cut
 from hynt.creation.sources.source import get_source
-from hynt.creation.tasks import Task, size_of
-from hynt.creation.work_folder import PartSummary, WorkFolder
+from hynt.creation.tasks import FileRange, size_of
+from hynt.creation.work_folder import BuildFolder, PartSummary
 from hynt.errors import DataError, UsageError
 
 _TASKS_A_ROUND = 256
@@ -76,7 +76,7 @@ class SparkEngine:
         self._session.stop()
 
     def parse(
-        self, tasks: list[Task], job: ParseJob, work: WorkFolder, check: Checker, progress: Progress
+        self, tasks: list[FileRange], job: ParseJob, work: BuildFolder, check: Checker, progress: ParseListener
     ) -> list[PartSummary]:
         sizes = [_bytes_of(task) for task in tasks]
         total, done, facts = sum(sizes), 0, 0
@@ -86,7 +86,9 @@ class SparkEngine:
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for text in batch.column("task").to_pylist():
-                    made = [json.dumps(summary.__dict__) for summary in run_task(Task(**json.loads(text)), job, parts)]
+                    made = [
+                        json.dumps(summary.__dict__) for summary in run_task(FileRange(**json.loads(text)), job, parts)
+                    ]
                     yield pa.record_batch({"summary": pa.array(made, pa.string())})
 
         for first in range(0, len(tasks), _TASKS_A_ROUND):
@@ -118,7 +120,7 @@ class SparkEngine:
             frame = self._session.read.parquet(*(str(path.resolve()) for path in source))
         frame.createOrReplaceTempView(name)
 
-    def run(self, step: Step, work: WorkFolder) -> list[Path]:
+    def run(self, step: QueryStep, work: BuildFolder) -> list[Path]:
         folder = work.folder / f"{step.name}.spark"
         try:
             frame = self._session.sql(step.query)
@@ -135,12 +137,12 @@ class SparkEngine:
         return paths
 
 
-def run_task(task: Task, job: ParseJob, parts: str) -> Iterator[PartSummary]:
+def run_task(task: FileRange, job: ParseJob, parts: str) -> Iterator[PartSummary]:
     """Read and parse one task, on whatever machine this is."""
     kind = get_source(job.source)
     select = kind.selector(job.selection, job.settings)
     parse = kind.parser(job.selection, job.settings)
-    work = WorkFolder(Path(parts).parent)
+    work = BuildFolder(Path(parts).parent)
     for part in cut(task, kind, select, job.part_bytes, longest=job.longest_line, threads=1):
         finished = work.finished(part.number, part.file, part.start, part.end)
         yield finished or build(part, parse, Path(parts), units=job.settings.units, longest=job.longest_line)
@@ -154,7 +156,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _bytes_of(task: Task) -> int:
+def _bytes_of(task: FileRange) -> int:
     return (size_of(Path(task.path)) if task.end is None else task.end) - task.start
 
 
@@ -163,7 +165,7 @@ def _first_line(problem: BaseException) -> str:
     return text.splitlines()[0][:300]
 
 
-def _failure(problem: BaseException, work: WorkFolder) -> DataError:
+def _failure(problem: BaseException, work: BuildFolder) -> DataError:
     """The last line of a worker's own error, where there is one: Spark wraps it in pages."""
     lines = [line.strip() for line in str(problem).splitlines()]
     ours = [line.partition(": ")[2] for line in lines if line.startswith("hynt.errors.")]

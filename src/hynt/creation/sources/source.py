@@ -21,18 +21,18 @@ from hynt.names import advice_on
 # A candidate fact is a row with a head at place 0; its qualifiers are rows of the same statement at places from 1 on. A
 # row without a statement belongs to a named node instead: a YAGO fact id or a Freebase mediator, joined later in SQL.
 
-Kind: TypeAlias = Literal["entity", "number", "text"]
+ValueKind: TypeAlias = Literal["entity", "number", "text"]
 """What a value is. Text stands for itself: it passes where an entity would have to be in the set."""
 
-Scope: TypeAlias = Literal["lines", "facts", "qualifiers", "nodes", "notes"]
-Counts: TypeAlias = "Counter[tuple[Scope, str]]"
+AccountScope: TypeAlias = Literal["lines", "facts", "qualifiers", "nodes", "notes"]
+Counts: TypeAlias = "Counter[tuple[AccountScope, str]]"
 """How often each thing happened: ("lines", "parsed"), ("facts", "deprecated"), …"""
 
 
 class ParsedValue(NamedTuple):
     """A value as the dump has it. `number` is None for anything but a number; `unit` is the dump's own name for it."""
 
-    kind: Kind
+    kind: ValueKind
     value: str  # an entity id, the number as written, or the text
     number: float | None = None
     unit: str = ""

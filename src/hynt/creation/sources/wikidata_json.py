@@ -129,7 +129,7 @@ _ADDRESSES = ("http://www.wikidata.org/entity/", "https://www.wikidata.org/entit
 _LETTERS = {"item": "Q", "property": "P", "lexeme": "L", "mediainfo": "M", "entity-schema": "E"}
 _YEAR_PRECISION = 9
 
-Pieces = list[tuple[str, ParsedValue]]
+SnakParts = list[tuple[str, ParsedValue]]
 """What a snak becomes: one value, or the two numbers of a coordinate, each with an ending for the property's name."""
 
 _entity_identity = msgspec.json.Decoder(EntityIdentity).decode
@@ -153,7 +153,7 @@ class SnakValues:
 
     def __init__(self, keep_text: bool) -> None:
         self._keep_text = keep_text
-        self._readers: dict[str, Callable[[msgspec.Raw, Callable[[str], None]], Pieces]] = {
+        self._readers: dict[str, Callable[[msgspec.Raw, Callable[[str], None]], SnakParts]] = {
             "wikibase-entityid": self._entity,
             "quantity": self._number,
             "time": self._date,
@@ -162,7 +162,7 @@ class SnakValues:
             "monolingualtext": self._sentence,
         }
 
-    def pieces(self, snak: Snak, note: Callable[[str], None]) -> Pieces:
+    def pieces(self, snak: Snak, note: Callable[[str], None]) -> SnakParts:
         """The values of a snak; NoValue where there is none."""
         if snak.snaktype != "value":
             raise NoValue("unknown-value" if snak.snaktype == "somevalue" else "no-value")
@@ -183,19 +183,19 @@ class SnakValues:
         """How many values a snak would give, without reading it: a coordinate counts as two."""
         return 2 if snak.datavalue is not None and snak.datavalue.type == "globecoordinate" else 1
 
-    def _entity(self, raw: msgspec.Raw, _note: Callable[[str], None]) -> Pieces:
+    def _entity(self, raw: msgspec.Raw, _note: Callable[[str], None]) -> SnakParts:
         found = _entity_identity(raw)
         identity = found.identity or f"{_LETTERS.get(found.kind, '')}{found.numeric}"
         return [("", ParsedValue("entity", checked_identity(identity)))]
 
-    def _number(self, raw: msgspec.Raw, note: Callable[[str], None]) -> Pieces:
+    def _number(self, raw: msgspec.Raw, note: Callable[[str], None]) -> SnakParts:
         found = _quantity(raw)
         if found.upper_bound is not None or found.lower_bound is not None:
             note("bounds-left-out")
         unit = "" if found.unit == "1" else checked_identity(_bare(found.unit))
         return [("", ParsedValue("number", found.amount, parse_number(found.amount) + 0.0, unit))]
 
-    def _date(self, raw: msgspec.Raw, note: Callable[[str], None]) -> Pieces:
+    def _date(self, raw: msgspec.Raw, note: Callable[[str], None]) -> SnakParts:
         found = _time(raw)
         try:
             value, _ = parse_wikidata_time(found.time, found.precision, julian=_bare(found.calendar) == _JULIAN)
@@ -205,18 +205,18 @@ class SnakValues:
             note("coarser-than-a-year")
         return [("", ParsedValue("number", found.time, value + 0.0, DATE_UNIT))]
 
-    def _place(self, raw: msgspec.Raw, note: Callable[[str], None]) -> Pieces:
+    def _place(self, raw: msgspec.Raw, note: Callable[[str], None]) -> SnakParts:
         found = _coordinate(raw)
         if found.globe and _bare(found.globe) != _EARTH:
             note("not-on-earth")
         return [(LATITUDE, _degrees(found.latitude)), (LONGITUDE, _degrees(found.longitude))]
 
-    def _string(self, raw: msgspec.Raw, _note: Callable[[str], None]) -> Pieces:
+    def _string(self, raw: msgspec.Raw, _note: Callable[[str], None]) -> SnakParts:
         if not self._keep_text:
             raise NoValue("text")
         return [("", ParsedValue("text", check_name(f'"{_text(raw)}"', "text")))]
 
-    def _sentence(self, raw: msgspec.Raw, _note: Callable[[str], None]) -> Pieces:
+    def _sentence(self, raw: msgspec.Raw, _note: Callable[[str], None]) -> SnakParts:
         if not self._keep_text:
             raise NoValue("text")
         found = _monolingual(raw)

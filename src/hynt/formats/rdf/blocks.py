@@ -30,7 +30,7 @@ from hynt.graph.fact import Fact, Qualifier
 if TYPE_CHECKING:
     from hynt.formats.format import ReadReport
 
-Block: TypeAlias = Mapping[tuple[str, Any], int]
+SubjectTriples: TypeAlias = Mapping[tuple[str, Any], int]
 _NOT_KEPT = frozenset({"text-literal", "unsupported-datatype", "unknown-value", "nested-annotation"})
 """Reasons for which a qualifier is left out and noted, while its fact stays."""
 LEFT_OUT = frozenset({"text-literal", "unsupported-datatype", "unknown-value", "no-value", "deprecated-rank"})
@@ -59,7 +59,7 @@ class BlockReader:
         self.links: dict[str, tuple[str, str]] = {}  # statement node → item, predicate
         self.values: dict[str, dict[str, Any]] = {}  # value node → what it says
 
-    def is_complete(self, subject: str, block: Block) -> bool:
+    def is_complete(self, subject: str, block: SubjectTriples) -> bool:
         """Whether a block can be read now, or waits for others."""
         if not is_statement(subject):
             return True
@@ -67,7 +67,7 @@ class BlockReader:
         nodes = (value for predicate, value in block if predicate.startswith((MAIN_NODE, QUALIFIER_NODE)))
         return subject in self.links and has_main and all(node in self.values for node in nodes)
 
-    def records(self, subject: str, block: Block) -> Iterator[Record]:
+    def records(self, subject: str, block: SubjectTriples) -> Iterator[Record]:
         """The candidate facts of a block."""
         if is_statement(subject):
             yield from self._statement(subject, block)
@@ -80,7 +80,7 @@ class BlockReader:
         else:
             yield from self._ordinary(subject, block)
 
-    def _ordinary(self, subject: str, block: Block) -> Iterator[Record]:
+    def _ordinary(self, subject: str, block: SubjectTriples) -> Iterator[Record]:
         head = entity_name(subject)
         stated = {relation_name(predicate) for predicate, value in block if is_statement(value)}
         for (predicate, value), line in block.items():
@@ -103,7 +103,7 @@ class BlockReader:
             else:
                 yield Record(line, Fact(head, relation, entity_name(value)))
 
-    def _reifier(self, block: Block) -> Iterator[Record]:
+    def _reifier(self, block: SubjectTriples) -> Iterator[Record]:
         targets = [(value, line) for (predicate, value), line in block.items() if predicate == REIFIES]
         try:
             qualifiers = tuple(self._qualifiers(block))
@@ -116,7 +116,7 @@ class BlockReader:
             else:
                 yield from self._facts(line, target.subject, target.predicate, target.object, qualifiers)
 
-    def _qualifiers(self, block: Block) -> Iterator[Qualifier]:
+    def _qualifiers(self, block: SubjectTriples) -> Iterator[Qualifier]:
         for (predicate, value), line in block.items():
             if predicate != REIFIES and not self._is_text_for_people(predicate, value):
                 yield from self._qualifier(line, relation_name(predicate), value)
@@ -150,7 +150,7 @@ class BlockReader:
             raise _nested()
         return literal_values(value, self._keep_text)
 
-    def _statement(self, subject: str, block: Block) -> Iterator[Record]:
+    def _statement(self, subject: str, block: SubjectTriples) -> Iterator[Record]:
         line = next(iter(block.values()))
         item, link = self.links.pop(subject, ("", ""))
         try:
@@ -158,7 +158,7 @@ class BlockReader:
         except RecordProblem as problem:
             yield Record(line, problem=problem)
 
-    def _linked_statement(self, line: int, item: str, link: str, block: Block) -> Iterator[Record]:
+    def _linked_statement(self, line: int, item: str, link: str, block: SubjectTriples) -> Iterator[Record]:
         if not item:
             raise RecordProblem(
                 "statement-without-item", "no item links to this statement.", "Get the whole dump, or the truthy one."
@@ -185,7 +185,7 @@ class BlockReader:
         for suffix, value in values:
             yield Record(line, Fact(entity_name(item), relation_name(link) + suffix, value, qualifiers))
 
-    def _statement_qualifiers(self, block: Block) -> Iterator[Qualifier]:
+    def _statement_qualifiers(self, block: SubjectTriples) -> Iterator[Qualifier]:
         with_nodes = {
             predicate[len(QUALIFIER_NODE) :] for predicate, _ in block if predicate.startswith(QUALIFIER_NODE)
         }

@@ -17,7 +17,7 @@ from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.names import check_name, check_writable
 from hynt.formats.rdf.blocks import LEFT_OUT, BlockReader
-from hynt.formats.rdf.parsing import Statement, TripleTerm, load_pyoxigraph, statements
+from hynt.formats.rdf.parsing import RdfTriple, TripleTerm, load_pyoxigraph, statements
 from hynt.formats.rdf.terms import (
     ENTITY_BASE,
     LABEL,
@@ -55,7 +55,7 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
         yield blank_nodes.renamed(fact)
 
 
-def _label(statement: Statement, language: str) -> tuple[str, str] | None:
+def _label(statement: RdfTriple, language: str) -> tuple[str, str] | None:
     """(name, label) where the statement is an rdfs:label in the language, or in none."""
     _, subject, predicate, value = statement
     if predicate != LABEL or isinstance(value, str | TripleTerm):
@@ -163,7 +163,7 @@ WINDOW = 200_000
 PENDING_LIMIT = 2_000_000
 """Triples, value nodes or links that may wait for their other half; about 1 GB."""
 
-Block: TypeAlias = "dict[tuple[str, Any], int]"
+OpenSubject: TypeAlias = "dict[tuple[str, Any], int]"
 """(predicate, object) → line, of one subject."""
 
 
@@ -181,13 +181,13 @@ class StatementJoiner:
         keep_text = options.string_literals == "keep"
         self._window, self._limit = window, limit
         self._release_at = window
-        self._blocks: dict[str, Block] = {}
+        self._blocks: dict[str, OpenSubject] = {}
         self.held = 0  # triples
         self._annotated: dict[TripleTerm, None] = {}  # triples that a reifier speaks about, oldest first
         self._reifiers: dict[str, None] = {}
         self._reader = BlockReader(report, keep_text=keep_text, annotated=self._annotated, reifiers=self._reifiers)
 
-    def add(self, statement: Statement) -> bool:
+    def add(self, statement: RdfTriple) -> bool:
         """Take a triple; whether so many are held that `release` should be called."""
         line, subject, predicate, value = statement
         block = self._blocks.get(subject)

@@ -35,7 +35,7 @@ class TripleTerm(NamedTuple):
     object: Object | TripleTerm
 
 
-class Statement(NamedTuple):
+class RdfTriple(NamedTuple):
     """A triple of a file."""
 
     line: int
@@ -70,7 +70,7 @@ def load_pyoxigraph() -> Any:
     return pyoxigraph
 
 
-def statements(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Statement]:
+def statements(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[RdfTriple]:
     """Every triple of a file, of all its graphs, with its line."""
     pyoxigraph = load_pyoxigraph()
     name = bare_name(path.name).lower()
@@ -94,12 +94,12 @@ class _Reader:
         self._named, self._blank, self._triple = pyoxigraph.NamedNode, pyoxigraph.BlankNode, pyoxigraph.Triple
         self._default_graph = pyoxigraph.DefaultGraph()
 
-    def statement(self, line: int, quad: Any) -> Statement:
+    def statement(self, line: int, quad: Any) -> RdfTriple:
         subject, predicate, object_, graph = quad
         if graph != self._default_graph:
             self.report.line = line
             self.report.note("named-graph", f"the triple is in the graph {graph}.", "It is read like any other.")
-        return Statement(line, self._node(subject), predicate.value, self._term(object_))
+        return RdfTriple(line, self._node(subject), predicate.value, self._term(object_))
 
     def _node(self, term: Any) -> str:
         return str(term.value) if term.__class__ is self._named else f"_:{term.value}"
@@ -114,7 +114,7 @@ class _Reader:
 
 
 class _LineReader(_Reader):
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Statement]:
+    def read(self, path: Path, options: ReadOptions) -> Iterator[RdfTriple]:
         block: list[tuple[int, str]] = []
         for line in text_lines(path, options, self.report):
             text = line.strip(" \t")
@@ -135,7 +135,7 @@ class _LineReader(_Reader):
                 self.report.line = here
         yield from self._block(block)
 
-    def _block(self, block: list[tuple[int, str]]) -> Iterator[Statement]:
+    def _block(self, block: list[tuple[int, str]]) -> Iterator[RdfTriple]:
         try:
             quads = list(self.pyoxigraph.parse("\n".join(text for _, text in block), format=self.format))
         except (SyntaxError, MemoryError):
@@ -147,7 +147,7 @@ class _LineReader(_Reader):
         for line, text in block:
             yield from self._line(line, text, self.format)
 
-    def _line(self, line: int, text: str, format: Any) -> list[Statement]:  # noqa: A002
+    def _line(self, line: int, text: str, format: Any) -> list[RdfTriple]:  # noqa: A002
         try:
             return [self.statement(line, quad) for quad in self.pyoxigraph.parse(text, format=format)]
         except (SyntaxError, MemoryError) as problem:
@@ -156,7 +156,7 @@ class _LineReader(_Reader):
             self.report.reject(RecordProblem("syntax", _what(problem), "Correct the line: one triple and a full stop."))
             return []
 
-    def _star_line(self, line: int, text: str) -> Iterator[Statement]:
+    def _star_line(self, line: int, text: str) -> Iterator[RdfTriple]:
         """`<< s p o >> q v .`: in RDF-star all lines about one triple speak of the same statement."""
         found = self._line(line, text, self.pyoxigraph.RdfFormat.TURTLE)
         names = {
@@ -169,7 +169,7 @@ class _LineReader(_Reader):
 
 
 class _DocumentReader(_Reader):
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Statement]:
+    def read(self, path: Path, options: ReadOptions) -> Iterator[RdfTriple]:
         self.report.file, self.report.line = str(path), 0
         with closing(open_bytes(path, options, self.report)) as stream:
             lines = _OneLineAtATime(stream)

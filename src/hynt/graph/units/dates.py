@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from hynt.errors import DataError
 
-Precision: TypeAlias = Literal["day", "month", "year"]
+DatePrecision: TypeAlias = Literal["day", "month", "year"]
 
 _DAYS_BEFORE = (0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 _DAYS_BEFORE_LEAP = (0, 0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335, 366)
@@ -41,7 +41,7 @@ class ImpossibleDate(UnreadableDate):
 
     def __init__(self, year: int, month: int, day: int, calendar: str = "Gregorian") -> None:
         self.lenient_value = lenient_decimal_year(year, month, day)
-        self.precision: Precision = "day"
+        self.precision: DatePrecision = "day"
         super().__init__(
             f"impossible date: year {year}, month {month}, day {day} is not in the {calendar} calendar.",
             advice="Correct the month or the day.",
@@ -54,7 +54,7 @@ class CalendarDate(NamedTuple):
     year: int
     month: int | None
     day: int | None
-    precision: Precision
+    precision: DatePrecision
 
 
 def is_leap_year(year: int) -> bool:
@@ -87,7 +87,7 @@ def lenient_decimal_year(year: int, month: int, day: int) -> float:
     return year + (days_before[min(max(month, 1), 13)] + max(day, 1) - 1) / days_before[13]
 
 
-def to_calendar(value: float, precision: Precision = "day") -> CalendarDate:
+def to_calendar(value: float, precision: DatePrecision = "day") -> CalendarDate:
     """The date of a decimal year, rounded to the nearest day; month and year are those of that day."""
     if not math.isfinite(value):
         raise UnreadableDate(f"{value} is no decimal year.", advice="A date needs a finite number.")
@@ -106,7 +106,7 @@ def to_calendar(value: float, precision: Precision = "day") -> CalendarDate:
     return CalendarDate(year, month, day_index - days_before[month] + 1, precision)
 
 
-def format_date(value: float, precision: Precision = "day") -> str:
+def format_date(value: float, precision: DatePrecision = "day") -> str:
     """The date of a decimal year as ISO 8601: 1922-01-28, 1922-01, 1922, -0043-03-15, +12000-01-01."""
     year, month, day, _ = to_calendar(value, precision)
     text = f"-{-year:04d}" if year < 0 else f"{year:04d}" if year <= 9999 else f"+{year}"
@@ -117,7 +117,7 @@ def format_date(value: float, precision: Precision = "day") -> str:
     return text
 
 
-def parse_iso_date(text: str) -> tuple[float, Precision]:
+def parse_iso_date(text: str) -> tuple[float, DatePrecision]:
     """A date, month or year in ISO 8601 or XML Schema 1.1 spelling, as a decimal year and its precision.
 
     Astronomical years; years of fewer than four digits are read too. The time of day and the time zone are checked and
@@ -134,7 +134,9 @@ def parse_iso_date(text: str) -> tuple[float, Precision]:
     return decimal_year(int(year), int(month), int(day)), "day"
 
 
-def parse_wikidata_time(text: str, precision: int | None = None, *, julian: bool = False) -> tuple[float, Precision]:
+def parse_wikidata_time(
+    text: str, precision: int | None = None, *, julian: bool = False
+) -> tuple[float, DatePrecision]:
     """A Wikidata time such as `+1999-00-00T00:00:00Z` or `-0044-03-15T00:00:00Z`, as a decimal year and its precision.
 
     Wikidata has no year 0: -44 is 44 BCE, astronomical -43. `precision` is Wikidata's code: 11 and more is a day, 10 a

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from hynt.batches.fact_tensors import Sizes
 from hynt.batches.masked_batch import HEAD, RELATION, TAIL, MaskedBatch
-from hynt.models.contract import Candidates, Question, Relations
+from hynt.models.contract import Candidates, EncodedQuestion, Relations
 from hynt.models.layers.slot_minimum import NOTHING, slot_minimum
-from hynt.models.layers.tokens import LiteralValues, NumberAnswer, groups_of, score_candidates
+from hynt.models.layers.tokens import LiteralValues, NumberReading, groups_of, score_candidates
 
 HELD_ON_GPU, HELD_ON_CPU = 1 << 28, 1 << 24
 """How many features of candidates are held at once."""
@@ -47,7 +47,7 @@ class Channel(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class PairQuestion(Question):
+class PairQuestion(EncodedQuestion):
     """The minima over the visible pairs, channel by channel, and what stands beside the hidden component."""
 
     asked: Tensor  # (rows,) int64 position
@@ -107,7 +107,7 @@ def score_pairs(
     candidates: Candidates,
     sizes: Sizes,
     literals: LiteralValues,
-    numbers: NumberAnswer,
+    numbers: NumberReading,
 ) -> Tensor:
     """What a model answers that is nothing but its channels."""
     if isinstance(candidates, Relations):  # asked of a triplet, each makes two pairs

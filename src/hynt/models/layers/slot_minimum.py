@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from hynt.batches.buckets import Layout
+from hynt.batches.buckets import BatchLayout
 
 NOTHING = float("inf")
 """The minimum of nothing."""
 
 
-def slot_minimum(features: Tensor, counted: Tensor, layout: Layout) -> Tensor:
+def slot_minimum(features: Tensor, counted: Tensor, layout: BatchLayout) -> Tensor:
     """(rows, width) from (slots, width) features; `counted` (slots,) bool. Infinite for a row that has none."""
     held = torch.where(counted.unsqueeze(1), features, NOTHING)
     found = []

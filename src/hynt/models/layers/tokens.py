@@ -11,9 +11,18 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.models.contract import Candidates, Entities, EntityIds, EntityRange, Number, Question, Relations, Tokens
+from hynt.models.contract import (
+    Candidates,
+    EncodedQuestion,
+    Entities,
+    EntityIds,
+    EntityRange,
+    Relations,
+    ScaledNumber,
+    Tokens,
+)
 
-Q = TypeVar("Q", bound=Question)
+Q = TypeVar("Q", bound=EncodedQuestion)
 
 
 def score_candidates(
@@ -22,10 +31,10 @@ def score_candidates(
     score: Callable[[Q, Tensor], Tensor],
     sizes: Sizes,
     literals: LiteralValues,
-    numbers: NumberAnswer,
+    numbers: NumberReading,
 ) -> Tensor:
     """What a model answers, from `score`, which takes questions and ids of tokens or relations, whichever is asked."""
-    if isinstance(candidates, Number):
+    if isinstance(candidates, ScaledNumber):
         return ranked_numbers(literals, question, score, numbers)
     if isinstance(candidates, Relations):
         return score(question, torch.arange(sizes.relations, device=question.relation.device))
@@ -48,7 +57,7 @@ def token_ids(candidates: Candidates, sizes: Sizes, device: torch.device) -> Ten
             return ids
         case Tokens():
             ids = torch.arange(sizes.entities + sizes.literals, device=device)
-            return ids + (ids >= sizes.hidden_entity).long()
+            return ids + (ids >= sizes.mask_entity).long()
     raise ValueError(f"this model scores entities and literals, not {type(candidates).__name__}")
 
 
@@ -59,7 +68,7 @@ def groups_of(keys: Tensor) -> Iterator[tuple[int, Tensor]]:
 
 
 def ranked_numbers(
-    literals: LiteralValues, question: Q, score: Callable[[Q, Tensor], Tensor], choice: NumberAnswer
+    literals: LiteralValues, question: Q, score: Callable[[Q, Tensor], Tensor], choice: NumberReading
 ) -> Tensor:
     """(rows,) float32 scaled: numbers read from scores of the literals that each row's relation has in training.
 
@@ -144,12 +153,12 @@ class LiteralValues(nn.Module):
 ALIGNMENT = 8
 """Candidates are scored in multiples of this on a GPU: rows of odd length keep it from its fast matrix products."""
 
-NumberAnswer: TypeAlias = Literal["argmax", "softmax-mean"]
+NumberReading: TypeAlias = Literal["argmax", "softmax-mean"]
 """How a number is chosen among a relation's literals: the best one's, or the mean weighted by likelihood."""
 
 
 @dataclass(frozen=True, eq=False)
-class TokenQuestion(Question):
+class TokenQuestion(EncodedQuestion):
     """A question together with the table that its answers are scored by, where that was computed for this batch."""
 
     table: Tensor  # (tokens or more, width): entities, literals, perhaps further rows
@@ -164,7 +173,7 @@ def token_rows(entity: Tensor, sizes: Sizes, hidden_row: int) -> Tensor:
 
     A literal that training did not have has the id of a hidden entity: it is read as hidden.
     """
-    hidden = sizes.hidden_entity
+    hidden = sizes.mask_entity
     return torch.where(entity == hidden, hidden_row, entity - (entity > hidden).long())
 
 

@@ -35,7 +35,7 @@ class TransformerLayer(nn.Module):
         nn.init.zeros_(self.projection.bias)
         nn.init.zeros_(self.output.bias)
 
-    def forward(self, tokens: Tensor, groups: Sequence[Group], asked: Tensor | None = None) -> Tensor:
+    def forward(self, tokens: Tensor, groups: Sequence[TokenGroup], asked: Tensor | None = None) -> Tensor:
         """(tokens, dimension) from the same; or, with `asked` (rows,) token numbers, one a row, (rows, dimension) of
         these.
         """
@@ -80,7 +80,7 @@ class Transformer(nn.Module):
         norm: nn.LayerNorm = self.layers[-1].feedforward_norm  # type: ignore[assignment]
         return norm
 
-    def forward(self, tokens: Tensor, groups: Sequence[Group], asked: Tensor) -> Tensor:
+    def forward(self, tokens: Tensor, groups: Sequence[TokenGroup], asked: Tensor) -> Tensor:
         """(rows, dimension): the final representations of the `asked` tokens, (rows,) token numbers, one a row in
         order.
         """
@@ -103,7 +103,7 @@ NARROW = 128
 """The width of a head up to which the kernel serves."""
 
 
-class Group(NamedTuple):
+class TokenGroup(NamedTuple):
     """Consecutive tokens that attend to each other: `size` rows of `length` tokens each."""
 
     size: int
@@ -116,7 +116,7 @@ class Group(NamedTuple):
 
 
 def attend_groups(
-    projected: Tensor, query: Tensor | None, groups: Sequence[Group], heads: int, dropout: Dropout
+    projected: Tensor, query: Tensor | None, groups: Sequence[TokenGroup], heads: int, dropout: Dropout
 ) -> Tensor:
     """(tokens, d): what each token takes from its group. Groups lie one after another, shortest first.
 
@@ -135,7 +135,9 @@ def attend_groups(
     return torch.cat([*found, _by_products(projected[tokens:], rest, groups[len(short) :], heads, dropout)])
 
 
-def _by_tiles(projected: Tensor, query: Tensor | None, groups: Sequence[Group], heads: int, dropout: Dropout) -> Tensor:
+def _by_tiles(
+    projected: Tensor, query: Tensor | None, groups: Sequence[TokenGroup], heads: int, dropout: Dropout
+) -> Tensor:
     """`attend_groups` by the kernel for short ones."""
     everywhere = torch.ones(max(group.tokens for group in groups), dtype=torch.bool, device=projected.device)
     present = [everywhere[: g.tokens] if g.present is None else g.present.flatten() for g in groups]
@@ -144,7 +146,7 @@ def _by_tiles(projected: Tensor, query: Tensor | None, groups: Sequence[Group], 
 
 
 def _by_products(
-    projected: Tensor, query: Tensor | None, groups: Sequence[Group], heads: int, dropout: Dropout
+    projected: Tensor, query: Tensor | None, groups: Sequence[TokenGroup], heads: int, dropout: Dropout
 ) -> Tensor:
     """`attend_groups` by matrix products, a group at a time."""
     if query is None:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.kernels.swept_minimum import NotCompiledError, SweptMinimum
-from hynt.models.contract import Question, position_of
+from hynt.models.contract import EncodedQuestion, position_of
 from hynt.models.layers.slot_minimum import NOTHING, slot_minimum
 from hynt.models.layers.tokens import groups_of
 
@@ -95,7 +95,7 @@ class HasKernel(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class FactQuestion(Question):
+class FactQuestion(EncodedQuestion):
     """The visible parts, by id: encoding them is a small part of sweeping candidates."""
 
     asked: Tensor  # (rows,) int64 position

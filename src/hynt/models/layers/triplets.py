@@ -17,20 +17,20 @@ from hynt.batches.masked_batch import HEAD, MaskedBatch, Task
 from hynt.models.contract import (
     Candidates,
     Capability,
+    EncodedQuestion,
     Entities,
     EntityIds,
     EntityRange,
-    Number,
     Part,
     Position,
-    Question,
+    ScaledNumber,
 )
 from hynt.models.training_statistics import relation_means
 
 CellReduce = Literal["mean", "last"]
 
 
-class Cells(NamedTuple):
+class AttributeCells(NamedTuple):
     """What entities have, each (entity, attribute) once, sorted by entity and then attribute."""
 
     entity: Tensor  # (cells,) int64
@@ -68,7 +68,7 @@ class AttributeTriples:
             facts.tail_number[numbers],
         )
 
-    def cells(self, reduce: CellReduce = "mean") -> Cells:
+    def cells(self, reduce: CellReduce = "mean") -> AttributeCells:
         """One value for each entity and attribute: the mean of all, or the last in the order of the facts."""
         key, cell = torch.unique(self.entity * self.count + self.attribute, return_inverse=True)
         value = self.value.new_zeros(len(key))
@@ -79,9 +79,9 @@ class AttributeTriples:
             order = torch.arange(len(cell), device=cell.device)
             last = order.new_zeros(len(key)).scatter_reduce(0, cell, order, "amax")
             value = self.value[last]
-        return Cells(key // self.count, key % self.count, value)
+        return AttributeCells(key // self.count, key % self.count, value)
 
-    def table(self, cells: Cells) -> tuple[Tensor, Tensor]:
+    def table(self, cells: AttributeCells) -> tuple[Tensor, Tensor]:
         """(entities, attributes) float32 values, 0 where an entity has none, and bool where it has one."""
         has = torch.zeros(self.entities, self.count, dtype=torch.bool, device=self.entity.device)
         values = torch.zeros(self.entities, self.count, device=self.entity.device)
@@ -173,7 +173,7 @@ TRIPLE_READS: frozenset[Part] = frozenset({Part.NUMBERS})
 
 
 @dataclass(frozen=True, eq=False)
-class TripleQuestion(Question):
+class TripleQuestion(EncodedQuestion):
     """A question about a triplet."""
 
     entity: (
@@ -220,7 +220,7 @@ class TripleModel(Protocol):
         ...
 
 
-def triple_scores(model: TripleModel, question: Question, candidates: Candidates) -> Tensor:
+def triple_scores(model: TripleModel, question: EncodedQuestion, candidates: Candidates) -> Tensor:
     """Numbers by regression; entities by link. Who has a given number: whoever's predicted number is nearest.
 
     Training never asks the last, so it is not computed then.
@@ -228,7 +228,7 @@ def triple_scores(model: TripleModel, question: Question, candidates: Candidates
     if not isinstance(question, TripleQuestion):
         raise ValueError("this model answers questions it has read itself")
     attribute = model.attributes.of_relation[question.relation]
-    if isinstance(candidates, Number):
+    if isinstance(candidates, ScaledNumber):
         return model.attributes.settled(question.relation, model.numbers(question.entity, attribute)).float()
     scores = model.links(question, candidates).float()
     if model.training:

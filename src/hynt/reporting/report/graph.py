@@ -14,13 +14,20 @@ from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.statistics import count_table
 from hynt.reporting.charts_svg import drawing, share_bar
 from hynt.reporting.charts_svg_plots import distribution, histogram_chart
-from hynt.reporting.neighbourhood import PICTURED_FACTS, SMALL_SIZE, Box, Layout, NeighbourhoodRow, laid_out
+from hynt.reporting.neighbourhood import (
+    PICTURED_FACTS,
+    SMALL_SIZE,
+    Box,
+    NeighbourhoodLayout,
+    NeighbourhoodRow,
+    laid_out,
+)
 from hynt.reporting.page_html import (
     Column,
     Content,
-    Group,
     Markup,
     Row,
+    RowGroup,
     definitions,
     element,
     figure,
@@ -126,9 +133,9 @@ def _relations(graph: KnowledgeGraph, facts: FactTable) -> Markup:
             )
         )
     shown, more = rows[:MOST_RELATIONS], rows[MOST_RELATIONS:]
-    found = [table("Relations, the most used first", columns, [Group("", shown)])]
+    found = [table("Relations, the most used first", columns, [RowGroup("", shown)])]
     if more:
-        rest = table("The other relations", columns, [Group("", more)], hide_caption=True)
+        rest = table("The other relations", columns, [RowGroup("", more)], hide_caption=True)
         found.append(folded(f"{len(more):,} more relations", rest))
     return element("div", *found, class_="card")
 
@@ -211,7 +218,7 @@ def neighbourhood_drawing(graph: KnowledgeGraph, facts: EntityFacts) -> Markup:
     return drawing("neighbourhood-drawing", title, f"{told}.", joined(parts), size, "chart neighbourhood")
 
 
-def _row(layout: Layout, row: NeighbourhoodRow) -> Markup:
+def _row(layout: NeighbourhoodLayout, row: NeighbourhoodRow) -> Markup:
     side = row.side
     edge = layout.centre.x + side * layout.centre.width / 2
     start, knot, outer = _x(edge), _x(row.knot), _x(row.node.x - side * row.node.width / 2)
@@ -246,7 +253,7 @@ def _row(layout: Layout, row: NeighbourhoodRow) -> Markup:
     return joined(parts)
 
 
-def _box(layout: Layout, box: Box, look: str) -> Markup:
+def _box(layout: NeighbourhoodLayout, box: Box, look: str) -> Markup:
     width, height = box.width * INCH, box.height * INCH
     x, y = _x(box.x), _y(layout, box.y)
     rounding = 2.0 if look == "number" else min(height / 2, 14.0)
@@ -272,6 +279,6 @@ def _x(inches: float) -> float:
     return inches * INCH
 
 
-def _y(layout: Layout, inches: float) -> float:
+def _y(layout: NeighbourhoodLayout, inches: float) -> float:
     """The layout counts from the bottom, a drawing from the top."""
     return (layout.height - inches) * INCH

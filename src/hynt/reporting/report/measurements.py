@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hynt.asking.predictor import Predictor
 from hynt.batches.fact_tensors import FactTensors
-from hynt.calibration.calibration import MOST_QUESTIONS, RANKED, answerable
+from hynt.calibration.calibration import MOST_QUESTIONS, RANKED, answerable_components
 from hynt.calibration.measuring import coverage
 from hynt.calibration.temperature import expected_calibration_error, first_answers
 from hynt.errors import DataError, UsageError
@@ -216,14 +216,14 @@ def _of_task(predictor: Predictor, split: str, task: TaskName) -> FirstOnes | No
     loaded, table = predictor.loaded, predictor.graph.split(split)
     is_number = predictor.graph.vocabulary.relation_is_number
     parts = components(table, is_number)
-    chosen = answerable(loaded.model, parts, task)
+    chosen = answerable_components(loaded.model, parts, task)
     if not len(chosen):
         return None
     few = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_QUESTIONS)).astype(np.int64)]
     taken = parts.take(few)
     answer = (taken.entity if task == "link" else taken.relation).astype(np.int64)
     known = predictor.known.of_kind(KIND_OF_TASK[task]).lookup(question_keys(table, is_number)[few])
-    sharpness = predictor.calibration.sharpness(task)
+    inverse_temperature = predictor.calibration.inverse_temperature(task)
     first = np.zeros(len(few), dtype=np.int64)
     before, after = np.zeros(len(few)), np.zeros(len(few))
 
@@ -236,7 +236,7 @@ def _of_task(predictor: Predictor, split: str, task: TaskName) -> FirstOnes | No
             scores[row, own[row]] = kept
         first[tile.which] = scores.argmax(1).cpu().numpy()
         before[tile.which] = first_answers(scores, own, 1.0).confidence
-        after[tile.which] = first_answers(scores, own, sharpness).confidence
+        after[tile.which] = first_answers(scores, own, inverse_temperature).confidence
 
     read_tiles(loaded, table, taken.row, taken.position, predictor.device, work)
     return FirstOnes(task, taken, first, before, after, first == answer, len(chosen))
@@ -256,12 +256,12 @@ def surest_and_least(predictor: Predictor, split: str, found: FirstOnes) -> dict
         "questions": len(found.first),
         "of": found.total,
         "a_relation": A_RELATION,
-        "most": _told(predictor, split, found, order),
-        "least": _told(predictor, split, found, order[::-1]),
+        "most": _answer_rows(predictor, split, found, order),
+        "least": _answer_rows(predictor, split, found, order[::-1]),
     }
 
 
-def _told(predictor: Predictor, split: str, found: FirstOnes, order: Ids) -> list[dict[str, Any]]:
+def _answer_rows(predictor: Predictor, split: str, found: FirstOnes, order: Ids) -> list[dict[str, Any]]:
     graph, parts = predictor.graph, found.questions
     labels = graph.entity_labels if found.task == "link" else graph.relation_labels
     table, words = graph.split(split), Sentences(graph)

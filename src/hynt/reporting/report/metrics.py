@@ -10,9 +10,9 @@ from hynt.reporting.charts_svg_plots import interval_chart
 from hynt.reporting.page_html import (
     Column,
     Content,
-    Group,
     Markup,
     Row,
+    RowGroup,
     element,
     figure,
     folded,
@@ -44,10 +44,10 @@ GROUPINGS = {
 }
 MOST_RELATIONS = 15
 
-Found = Mapping[str, Any]
+Measured = Mapping[str, Any]
 
 
-def headlines(measured: Found) -> Markup:
+def headlines(measured: Measured) -> Markup:
     """The few numbers that people look for first."""
     tiles = []
     evaluation, protocol = measured["evaluation"], measured["evaluation"]["protocol"]
@@ -93,7 +93,7 @@ def _tile(name: str, value: str, ends: str, beside: str) -> Markup:
     )
 
 
-def metrics_section(measured: Found) -> Markup:
+def metrics_section(measured: Measured) -> Markup:
     """Metrics with bootstrap intervals beside what needs no model, and beside the paper where it has a row."""
     evaluation = measured["evaluation"]
     protocol = evaluation["protocol"]
@@ -130,7 +130,7 @@ def metrics_section(measured: Found) -> Markup:
     return section("metrics", "How good it is", *parts)
 
 
-def _task_table(measured: Found, task: str, paper: Mapping[str, Any]) -> Markup:
+def _task_table(measured: Measured, task: str, paper: Mapping[str, Any]) -> Markup:
     evaluation, model = measured["evaluation"], measured["evaluation"]["protocol"]["model"]
     metrics = METRICS[task]
     columns = [Column("model"), *(Column(WORDS[one], "number") for one in metrics), Column("asked", "number")]
@@ -154,11 +154,11 @@ def _task_table(measured: Found, task: str, paper: Mapping[str, Any]) -> Markup:
             if task in tasks:
                 found = tasks[task][scope]
                 rows.append(Row([name, *(_figure(found[one]) for one in metrics), f"{found['count']:,}"]))
-        groups.append(Group(title, rows))
+        groups.append(RowGroup(title, rows))
     return table(f"{TITLES[task]}: metrics", columns, groups, hide_caption=True)
 
 
-def _task_chart(measured: Found, task: str, paper: Mapping[str, Any]) -> Markup:
+def _task_chart(measured: Measured, task: str, paper: Mapping[str, Any]) -> Markup:
     metric = METRICS[task][0]
     evaluation, protocol = measured["evaluation"], measured["evaluation"]["protocol"]
     rows: list[tuple[str, float, Sequence[float] | None, str]] = []
@@ -180,7 +180,7 @@ def _task_chart(measured: Found, task: str, paper: Mapping[str, Any]) -> Markup:
     return figure(chart, f"{WORDS[metric]} {SPAN[scope]}; the line through the dot is its 95 % interval.")
 
 
-def breakdown_section(measured: Found) -> Markup:
+def breakdown_section(measured: Measured) -> Markup:
     """Where it is good and where not."""
     parts: list[Content] = [
         element("p", "The same questions, grouped. A group with few questions says little about itself.", class_="lead")
@@ -193,7 +193,7 @@ def breakdown_section(measured: Found) -> Markup:
     return section("breakdowns", "Where it is good, and where not", *parts)
 
 
-def _breakdown(task: str, metric: str, grouping: str, rows: Sequence[Found]) -> Markup:
+def _breakdown(task: str, metric: str, grouping: str, rows: Sequence[Measured]) -> Markup:
     title = f"{TITLES[task]} by {GROUPINGS[grouping]}"
     columns = [
         Column(GROUPINGS[grouping]),
@@ -218,8 +218,10 @@ def _breakdown(task: str, metric: str, grouping: str, rows: Sequence[Found]) -> 
         for row in told
     ]
     shown, more = made[:MOST_RELATIONS], made[MOST_RELATIONS:]
-    rest = folded(f"{len(more):,} more", table(f"{title}, the others", columns, [Group("", more)], hide_caption=True))
-    return element("div", table(title, columns, [Group("", shown)]), rest if more else None, class_="card")
+    rest = folded(
+        f"{len(more):,} more", table(f"{title}, the others", columns, [RowGroup("", more)], hide_caption=True)
+    )
+    return element("div", table(title, columns, [RowGroup("", shown)]), rest if more else None, class_="card")
 
 
 def _figure(value: float | None) -> str:

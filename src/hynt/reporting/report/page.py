@@ -100,7 +100,7 @@ def _page(found: Measurements, sections: dict[str, Markup]) -> str:
             "header",
             element("p", "Report of a run", class_="over"),
             element("h1", title),
-            element("p", _told(found), class_="lead"),
+            element("p", _summary(found), class_="lead"),
             headlines(found),
         ),
         element("nav", element("ul", *links), aria_label="Parts of this report"),
@@ -110,7 +110,7 @@ def _page(found: Measurements, sections: dict[str, Markup]) -> str:
     return "<!doctype html>\n" + element("html", _head(title), element("body", *body), lang="en")
 
 
-def _told(found: Measurements) -> str:
+def _summary(found: Measurements) -> str:
     protocol = found["evaluation"]["protocol"]
     asked = sum(found["evaluation"][task]["all"]["count"] for task in found["intervals"])
     times = {1: "once", 2: "twice"}.get(found["reads_now"], f"{found['reads_now']:,} times")
@@ -166,7 +166,7 @@ def training_section(loaded: LoadedRun) -> Markup:
         points = [(float(one["epoch"]), float(one["value"])) for one in validations if one["metric"] == metric]
         chart = curve_chart("validation", f"Validation: {metric}", points, metric, mark=float(loaded.epoch))
         charts.append(figure(chart, f"Validation: {metric}"))
-    lead = _summary(loaded)
+    lead = _training_summary(loaded)
     if not charts:
         lead += " No step was recorded: this model learns nothing by steps."
     return section(
@@ -198,7 +198,7 @@ def _losses(epochs: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((phase, part) for phase, one in epochs for part in one["loss"]))
 
 
-def _summary(loaded: LoadedRun) -> str:
+def _training_summary(loaded: LoadedRun) -> str:
     training = loaded.run.manifest.get("training", {})
     seconds = float(training.get("seconds", 0.0))
     took = f" in {seconds / 60:,.1f} minutes" if seconds >= 90 else f" in {seconds:,.0f} seconds" if seconds else ""

@@ -11,9 +11,9 @@ from hynt.reporting.charts_svg_plots import coverage_chart, reliability_chart
 from hynt.reporting.page_html import (
     Column,
     Content,
-    Group,
     Markup,
     Row,
+    RowGroup,
     definitions,
     element,
     figure,
@@ -25,13 +25,13 @@ from hynt.reporting.report.metrics import TITLES
 from hynt.runs.hashed_files import read_index
 from hynt.runs.place import whole_run
 
-Found = Mapping[str, Any]
+Measured = Mapping[str, Any]
 
 FITTED_ON = "valid"
 """The split that calibration is fitted on, as `hynt.calibration.calibration` has it, which needs torch."""
 
 
-def trust_section(measured: Found) -> Markup:
+def trust_section(measured: Measured) -> Markup:
     """Whether probabilities and intervals keep their word."""
     parts: list[Content] = []
     if measured["not_calibrated"]:
@@ -48,7 +48,7 @@ def trust_section(measured: Found) -> Markup:
     return section("trust", "How far to trust it", *parts, element("div", *charts, class_="charts"))
 
 
-def _reliability(task: str, found: Found) -> Markup:
+def _reliability(task: str, found: Measured) -> Markup:
     of = "" if found["questions"] == found["of"] else f" (of {found['of']:,}, evenly thinned out)"
     before, after = found["calibration_error_before"], found["calibration_error_after"]
     caption = f"First answers to {found['questions']:,} questions{of}. "
@@ -65,7 +65,7 @@ def _reliability(task: str, found: Found) -> Markup:
     return figure(reliability_chart(f"{task}-reliability", title, found), _captioned(title, caption), keys)
 
 
-def _coverage(found: Found) -> Markup:
+def _coverage(found: Measured) -> Markup:
     levels = found["levels"]
     nine = levels.get("0.9", {})
     caption = f"Intervals of {found['questions']:,} numbers."
@@ -83,7 +83,7 @@ def _captioned(title: str, text: str) -> Markup:
     return joined([element("b", title), " ", text])
 
 
-def answers_section(measured: Found) -> Markup:
+def answers_section(measured: Measured) -> Markup:
     """The ten answers it is surest of, and the ten it is least sure of."""
     found = measured["answers"]
     if found is None:
@@ -103,7 +103,7 @@ def answers_section(measured: Found) -> Markup:
     )
 
 
-def _answers(title: str, rows: Sequence[Found]) -> Markup:
+def _answers(title: str, rows: Sequence[Measured]) -> Markup:
     columns = [
         Column("question", "long"),
         Column("answer"),
@@ -123,10 +123,10 @@ def _answers(title: str, rows: Sequence[Found]) -> Markup:
         )
         for row in rows
     ]
-    return table(title, columns, [Group("", told)])
+    return table(title, columns, [RowGroup("", told)])
 
 
-def _verdict(row: Found) -> Markup:
+def _verdict(row: Measured) -> Markup:
     if row["correct"]:
         return element("span", "right", class_="right")
     return joined([element("span", "wrong", class_="wrong"), element("span", f"it is {row['truth']}", class_="truth")])

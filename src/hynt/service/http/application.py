@@ -21,9 +21,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hynt import __version__
 from hynt.service.front import Front
 from hynt.service.http import answer_schemas, endpoints
-from hynt.service.http.guards import HEADERS, Guards, is_for_programs, tell, wants_a_page
-from hynt.service.http.problems import MEDIA_TYPE, Fault, Problem, code_place, invalid
-from hynt.service.http.schemas import Refused
+from hynt.service.http.guards import HEADERS, Guards, is_for_programs, send_problem, wants_a_page
+from hynt.service.http.problems import MEDIA_TYPE, Fault, HttpProblem, code_place, invalid
+from hynt.service.http.schemas import RefusedBody
 from hynt.service.pages import routes as pages
 from hynt.service.pages.rendering import problem_page
 from hynt.service.settings import BODY_BYTES, HEADER_BYTES, TARGET_BYTES, ServiceSettings
@@ -62,7 +62,7 @@ def create_application(front: Front, settings: ServiceSettings) -> FastAPI:
     _add_refusals(application)
     application.openapi = lambda: _described(application)  # type: ignore[method-assign]
     # The last one added is the outermost: what is observed includes what guards and limits refuse.
-    application.add_middleware(Limits, settings=settings)
+    application.add_middleware(RequestLimits, settings=settings)
     application.add_middleware(Guards, settings=settings)
     application.add_middleware(Observing, front=front)
     return application
@@ -85,26 +85,26 @@ def _add_refusals(application: FastAPI) -> None:
         problem = problem_of(error, request.url.path)
         return problem_page(request, problem) if wants_a_page(request.scope) else response_to(problem)
 
-    for kind in (Problem, HTTPException, RequestValidationError, TimeoutError):
+    for kind in (HttpProblem, HTTPException, RequestValidationError, TimeoutError):
         application.add_exception_handler(kind, told)
 
 
-def problem_of(error: Exception, path: str) -> Problem:
+def problem_of(error: Exception, path: str) -> HttpProblem:
     """Any failure on the way through the application as a problem."""
-    if isinstance(error, Problem):
+    if isinstance(error, HttpProblem):
         return error
-    if isinstance(error, Refused):
+    if isinstance(error, RefusedBody):
         return error.problem
     if isinstance(error, RequestValidationError):
         return invalid(_faults(error.errors()))
     if isinstance(error, HTTPException):
         more = " GET /v1 lists what there is." if is_for_programs(path) else ""
         known = {404: f"there is nothing at this address.{more}", 405: f"this address does not know the method.{more}"}
-        return Problem(error.status_code, known.get(error.status_code, error.detail), headers=error.headers)
-    return Problem(503, "there was no answer in time.", headers={"Retry-After": "2"})
+        return HttpProblem(error.status_code, known.get(error.status_code, error.detail), headers=error.headers)
+    return HttpProblem(503, "there was no answer in time.", headers={"Retry-After": "2"})
 
 
-def response_to(problem: Problem) -> Response:
+def response_to(problem: HttpProblem) -> Response:
     """A problem as the client gets it."""
     return Response(problem.body(), problem.status, dict(problem.headers), MEDIA_TYPE)
 
@@ -202,8 +202,8 @@ class Observing:
             LOG.error("%s %s met a bug in hynt: %s", method, _pattern(scope), code_place(error))
             if status:
                 raise
-            bug = Problem(500, "this is a bug in hynt; its log says more.")
-            await tell(bug, scope, send_seen, close=True, more=HEADERS)
+            bug = HttpProblem(500, "this is a bug in hynt; its log says more.")
+            await send_problem(bug, scope, send_seen, close=True, more=HEADERS)
         finally:
             seconds = time.perf_counter() - began
             path = _pattern(scope)
@@ -226,7 +226,7 @@ def _pattern(scope: Scope) -> str:
 # being made the connection is watched: a client that hangs up takes its question out of the queue.
 
 
-class Limits:
+class RequestLimits:
     """ASGI middleware."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
@@ -239,8 +239,8 @@ class Limits:
         try:
             _check_head(scope)
             body = await self._body(scope, receive)
-        except Problem as problem:
-            await tell(problem, scope, send, close=True)
+        except HttpProblem as problem:
+            await send_problem(problem, scope, send, close=True)
             return
         if body is not None:
             await self._answered(scope, receive, send, body)
@@ -263,7 +263,7 @@ class Limits:
                     if not message.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
-            raise Problem(408, f"the body did not arrive within {self.settings.body_within:g} s.") from None
+            raise HttpProblem(408, f"the body did not arrive within {self.settings.body_within:g} s.") from None
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send, body: bytes) -> None:
         given, gone = False, asyncio.Event()
@@ -303,10 +303,10 @@ def _announced(scope: Scope) -> int:
 
 def _check_head(scope: Scope) -> None:
     if len(scope.get("raw_path") or scope["path"].encode()) + len(scope["query_string"]) > TARGET_BYTES:
-        raise Problem(414, f"the address is longer than {TARGET_BYTES:,} bytes.")
+        raise HttpProblem(414, f"the address is longer than {TARGET_BYTES:,} bytes.")
     if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
-        raise Problem(431, f"the headers are longer than {HEADER_BYTES:,} bytes.")
+        raise HttpProblem(431, f"the headers are longer than {HEADER_BYTES:,} bytes.")
 
 
-def _too_large() -> Problem:
-    return Problem(413, f"the body is larger than {BODY_BYTES:,} bytes.")
+def _too_large() -> HttpProblem:
+    return HttpProblem(413, f"the body is larger than {BODY_BYTES:,} bytes.")

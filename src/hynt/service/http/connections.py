@@ -14,7 +14,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hynt.service.http.guards import HEADERS
-from hynt.service.http.problems import MEDIA_TYPE, Problem, unavailable
+from hynt.service.http.problems import MEDIA_TYPE, HttpProblem, unavailable
 from hynt.service.settings import HEADER_BYTES, ServiceSettings
 
 
@@ -28,7 +28,7 @@ def protocol_for(settings: ServiceSettings) -> type[H11Protocol]:
     return Connection
 
 
-def stopping() -> Problem:
+def stopping() -> HttpProblem:
     """What everybody hears who gets no answer because the service ends."""
     return unavailable("the service is stopping.", 2)
 
@@ -87,11 +87,11 @@ class GuardedConnection(H11Protocol):
         error = sys.exc_info()[1]
         status = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
         if status == 431:
-            self.refuse(Problem(431, f"the headers are longer than {HEADER_BYTES:,} bytes."))
+            self.refuse(HttpProblem(431, f"the headers are longer than {HEADER_BYTES:,} bytes."))
         else:
-            self.refuse(Problem(400, "this is no HTTP request that can be read."))
+            self.refuse(HttpProblem(400, "this is no HTTP request that can be read."))
 
-    def refuse(self, problem: Problem) -> None:
+    def refuse(self, problem: HttpProblem) -> None:
         """Answers in place of the application, and hangs up."""
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
@@ -138,7 +138,7 @@ class GuardedConnection(H11Protocol):
         if self.transport.is_closing():
             return
         if self.conn.our_state is h11.IDLE:
-            self.refuse(Problem(408, f"no whole request came within {self.settings.head_within:g} s."))
+            self.refuse(HttpProblem(408, f"no whole request came within {self.settings.head_within:g} s."))
         else:
             self.transport.abort()
 

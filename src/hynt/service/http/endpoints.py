@@ -8,12 +8,12 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.routing import APIRoute
 
 from hynt import __version__
-from hynt.graph.lookup import Position
+from hynt.graph.lookup import EntityPosition
 from hynt.service.front import Front
 from hynt.service.http import answer_schemas, schemas
 from hynt.service.http.metrics import MEDIA_TYPE as METRICS_TYPE
 from hynt.service.http.problems import MEDIA_TYPE as PROBLEM_TYPE
-from hynt.service.http.problems import Fault, Problem, unavailable
+from hynt.service.http.problems import Fault, HttpProblem, unavailable
 from hynt.service.http.schemas import StrictRoute
 from hynt.service.settings import PAGE, TEXT, TOP
 
@@ -54,8 +54,8 @@ Offset = Annotated[int, Query(ge=0, le=10**9)]
 Name = Annotated[str, Query(min_length=1, max_length=TEXT, examples=["Japan"])]
 Typed = Annotated[str, Query(max_length=TEXT, examples=["jap"])]
 
-Entity = Annotated[str, Path(examples=["Japan", "country/Japan"])]
-Relation = Annotated[str, Path(examples=["population"])]
+EntityPath = Annotated[str, Path(examples=["Japan", "country/Japan"])]
+RelationPath = Annotated[str, Path(examples=["population"])]
 
 router = APIRouter(route_class=StrictRoute)
 
@@ -114,12 +114,12 @@ async def similar(front: FrontHere, entity: Name, top: Top = 10) -> Response:
     """By the cosine of the angle between the vectors that the model has learned."""
     try:
         return _json((await front.asked("similar", [{"entity": entity, "top": top}]))[0])
-    except Problem as problem:
+    except HttpProblem as problem:
         faults = [
             Fault(fault.detail, parameter="entity" if fault.pointer else None, advice=fault.advice)
             for fault in problem.faults
         ]
-        raise Problem(problem.status, problem.detail, faults, problem.headers) from None
+        raise HttpProblem(problem.status, problem.detail, faults, problem.headers) from None
 
 
 @router.get(
@@ -142,7 +142,11 @@ async def entities(front: FrontHere, query: Typed = "", limit: Limit = 10) -> di
     responses=refusals(404, 422),
 )
 async def entity(
-    front: FrontHere, identity: Entity, offset: Offset = 0, limit: Limit = 50, position: Position | None = None
+    front: FrontHere,
+    identity: EntityPath,
+    offset: Offset = 0,
+    limit: Limit = 50,
+    position: EntityPosition | None = None,
 ) -> dict[str, Any]:
     """By id or name; facts as head, then as tail, then as the value of a qualifier."""
     return await front.entity(identity, offset, limit, position)
@@ -173,7 +177,7 @@ async def relations(
     response_model=answer_schemas.RelationNumbersModel,
     responses=refusals(404, 422),
 )
-async def relation(front: FrontHere, identity: Relation) -> dict[str, Any]:
+async def relation(front: FrontHere, identity: RelationPath) -> dict[str, Any]:
     """By id or name."""
     return await front.relation(identity)
 

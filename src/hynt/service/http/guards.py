@@ -13,7 +13,7 @@ from pathlib import Path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hynt.errors import UsageError
-from hynt.service.http.problems import MEDIA_TYPE, Fault, Problem
+from hynt.service.http.problems import MEDIA_TYPE, Fault, HttpProblem
 from hynt.service.pages.rendering import TITLES, environment
 from hynt.service.settings import LOOPBACK, ServiceSettings
 
@@ -66,8 +66,8 @@ class Guards:
                 self._check_host(headers.get(b"host", b""))
             if self.settings.token is not None and scope["path"] not in OPEN and not _is_public(scope["path"]):
                 self._check_token(headers.get(b"authorization", b""), self.settings.token)
-        except Problem as problem:
-            await tell(problem, scope, send_guarded, close=True)
+        except HttpProblem as problem:
+            await send_problem(problem, scope, send_guarded, close=True)
             return
         await self.app(scope, receive, send_guarded)
 
@@ -77,7 +77,7 @@ class Guards:
         """
         if self._any_host or _host(header.decode("latin-1")) in self._hosts:
             return
-        raise Problem(421, "the Host header names no host of this service. Say --allowed-host where it is yours.")
+        raise HttpProblem(421, "the Host header names no host of this service. Say --allowed-host where it is yours.")
 
     def _check_token(self, header: bytes, token: str) -> None:
         """A bearer token; or the same as the password of Basic, which is how browsers can send one."""
@@ -92,7 +92,7 @@ class Guards:
         if not hmac.compare_digest(given.strip(), token.encode()):
             detail = "the token is wrong." if header else "a token is wanted."
             fault = Fault(detail, parameter="Authorization", advice="Send it as `Authorization: Bearer TOKEN`.")
-            raise Problem(
+            raise HttpProblem(
                 401,
                 detail,
                 [fault],
@@ -172,8 +172,8 @@ def is_for_programs(path: str) -> bool:
     return path == "/v1" or path.startswith("/v1/")
 
 
-async def tell(
-    problem: Problem, scope: Scope, send: Send, *, close: bool = False, more: Sequence[tuple[bytes, bytes]] = ()
+async def send_problem(
+    problem: HttpProblem, scope: Scope, send: Send, *, close: bool = False, more: Sequence[tuple[bytes, bytes]] = ()
 ) -> None:
     """Sends a problem as the answer; with `close` the connection ends, because the rest of the body is not wanted."""
     body, kind = problem.body(), MEDIA_TYPE
@@ -188,7 +188,7 @@ async def tell(
     await send({"type": "http.response.body", "body": body})
 
 
-def _page(problem: Problem) -> bytes:
+def _page(problem: HttpProblem) -> bytes:
     content = (
         environment()
         .get_template("refused.html")

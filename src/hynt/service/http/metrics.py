@@ -62,7 +62,7 @@ class Histogram:
         yield f"{self.name}_count {total}"
 
 
-class Metrics:
+class ServiceMetrics:
     """All that a service counts."""
 
     def __init__(self) -> None:

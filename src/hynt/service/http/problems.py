@@ -54,7 +54,7 @@ class Fault:
         return Fault(self.detail, f"#{prefix}{self.pointer.removeprefix('#')}", None, self.advice)
 
 
-class Problem(Exception):
+class HttpProblem(Exception):
     """A refusal with a status; raised anywhere between the front and an endpoint."""
 
     def __init__(
@@ -77,15 +77,15 @@ class Problem(Exception):
         return json.dumps(self.to_dict(), ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
-def invalid(faults: Sequence[Fault]) -> Problem:
+def invalid(faults: Sequence[Fault]) -> HttpProblem:
     """422: the request was understood and cannot be answered."""
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-    return Problem(422, f"{faults[0].detail}{more}", tuple(faults))
+    return HttpProblem(422, f"{faults[0].detail}{more}", tuple(faults))
 
 
-def unavailable(detail: str, seconds: int = 1) -> Problem:
+def unavailable(detail: str, seconds: int = 1) -> HttpProblem:
     """503, with when to try again."""
-    return Problem(503, detail, headers={"Retry-After": str(max(1, seconds))})
+    return HttpProblem(503, detail, headers={"Retry-After": str(max(1, seconds))})
 
 
 _PLACES = (

@@ -13,10 +13,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 from starlette.exceptions import HTTPException
 
 from hynt.calibration.intervals import LEVELS
-from hynt.service.http.problems import Fault, Problem, invalid
+from hynt.service.http.problems import Fault, HttpProblem, invalid
 from hynt.service.settings import BATCH, HEADS, NESTING, ONLY, POINTS, QUALIFIERS, TEXT, TOP
 
-Text = Annotated[StrictStr, Field(min_length=1, max_length=TEXT)]
+TextField = Annotated[StrictStr, Field(min_length=1, max_length=TEXT)]
 _LARGEST = 1e300
 
 
@@ -26,10 +26,10 @@ def _finite(value: str | int | float) -> str | int | float:
     return value
 
 
-Value = Annotated[
-    Text | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)],
+ValueField = Annotated[
+    TextField | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)],
     AfterValidator(_finite),
-    Field(description="An entity's id or name, a number, a number with its unit (80 kg), a date, or ? for the hole."),
+    Field(description="An entity's id or name, a number, a number with its unit (80 kg), a date, or ? for the blank."),
 ]
 
 
@@ -44,39 +44,39 @@ class _Strict(BaseModel):
 
 
 class QualifierPart(_Strict):
-    """A qualifier; one side may be the hole."""
+    """A qualifier; one side may be the blank."""
 
-    relation: Text
-    value: Value
+    relation: TextField
+    value: ValueField
 
 
-Level = Annotated[
+LevelField = Annotated[
     StrictFloat,
     AfterValidator(_known_level),
     Field(json_schema_extra={"enum": list(LEVELS)}, description="How sure an interval of a number is."),
 ]
 
 
-class _Asked(_Strict):
+class _QuestionFields(_Strict):
     """A fact with exactly one ? in it, and what may stand there."""
 
-    head: Text
-    relation: Text
-    tail: Value
+    head: TextField
+    relation: TextField
+    tail: ValueField
     qualifiers: Annotated[list[QualifierPart], Field(max_length=QUALIFIERS)] = []
     candidates: Annotated[
         list[Literal["type", "unknown"]],
         Field(max_length=2, description="type: only what training holds at that place; unknown: only what is new."),
     ] = []
-    only: Annotated[list[Text], Field(max_length=ONLY, description="Only these answers, by id or name.")] = []
-    level: Level = 0.9
+    only: Annotated[list[TextField], Field(max_length=ONLY, description="Only these answers, by id or name.")] = []
+    level: LevelField = 0.9
 
     def job(self) -> dict[str, Any]:
         """As the inference process reads it."""
         return self.model_dump()
 
 
-class Question(_Asked):
+class Question(_QuestionFields):
     """A fact with exactly one ? in it."""
 
     model_config = ConfigDict(
@@ -129,7 +129,7 @@ def _one_or_many(value: Any) -> str:
 OneOrMany = Annotated[Annotated[Question, Tag("one")] | Annotated[Questions, Tag("many")], Discriminator(_one_or_many)]
 
 
-class ExplainedQuestion(_Asked):
+class ExplainedQuestion(_QuestionFields):
     """A question, and the answer to explain where it is not the first one."""
 
     model_config = ConfigDict(
@@ -138,7 +138,7 @@ class ExplainedQuestion(_Asked):
         json_schema_extra={"examples": [{"head": "Japan", "relation": "capital", "tail": "?", "answer": "Tokyo"}]},
     )
 
-    answer: Text | None = None
+    answer: TextField | None = None
 
 
 class TrendQuestion(_Strict):
@@ -152,14 +152,16 @@ class TrendQuestion(_Strict):
         },
     )
 
-    heads: Annotated[list[Text], Field(min_length=1, max_length=HEADS)]
-    relation: Text
-    over: Annotated[Text | None, Field(description="The axis; the date that the facts carry most unless named.")] = None
+    heads: Annotated[list[TextField], Field(min_length=1, max_length=HEADS)]
+    relation: TextField
+    over: Annotated[
+        TextField | None, Field(description="The axis; the date that the facts carry most unless named.")
+    ] = None
     qualifiers: Annotated[list[QualifierPart], Field(max_length=QUALIFIERS)] = []
-    start: Value | None = None
-    end: Value | None = None
+    start: ValueField | None = None
+    end: ValueField | None = None
     points: Annotated[StrictInt, Field(ge=2, le=POINTS)] = 100
-    level: Level = 0.9
+    level: LevelField = 0.9
 
     def job(self) -> dict[str, Any]:
         """As the inference process reads it."""
@@ -172,16 +174,16 @@ _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', flags=re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 
 
-class Refused(HTTPException):
-    """Carries a `Problem` through FastAPI's reading of a body, which lets nothing else pass."""
+class RefusedBody(HTTPException):
+    """Carries a `HttpProblem` through FastAPI's reading of a body, which lets nothing else pass."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: HttpProblem) -> None:
         super().__init__(problem.status, problem.detail)
         self.problem = problem
 
 
 def parse(body: bytes) -> Any:
-    """The value of a JSON text; a `Problem` that says what is wrong with it."""
+    """The value of a JSON text; a `HttpProblem` that says what is wrong with it."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -217,7 +219,7 @@ class StrictRoute(APIRoute):
 
         async def strict(request: Request) -> Response:
             if request.method == "POST" and not _is_json(request.headers.get("content-type", "")):
-                raise Problem(
+                raise HttpProblem(
                     415, "the body must be JSON, and say so.", [Fault("send Content-Type: application/json.")]
                 )
             return await handler(_StrictRequest(request.scope, request.receive))
@@ -229,8 +231,8 @@ class _StrictRequest(Request):
     async def json(self) -> Any:
         try:
             return parse(await self.body())
-        except Problem as problem:
-            raise Refused(problem) from None
+        except HttpProblem as problem:
+            raise RefusedBody(problem) from None
 
 
 def _is_json(content_type: str) -> bool:
@@ -239,8 +241,8 @@ def _is_json(content_type: str) -> bool:
     return kind.strip().lower() == "application/json" and charset in ("", "charset=utf-8", 'charset="utf-8"')
 
 
-def _malformed(detail: str) -> Problem:
-    return Problem(400, detail, [Fault(detail, "#")])
+def _malformed(detail: str) -> HttpProblem:
+    return HttpProblem(400, detail, [Fault(detail, "#")])
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hynt.errors import HyntError
-from hynt.service.inference.answering import Answering
+from hynt.service.inference.answering import RunJobs
 from hynt.service.inference.process import Frame, read_frame
 
 
@@ -28,7 +28,7 @@ def main(run: str, device: str) -> int:
         from hynt.asking.predictor import load
 
         predictor = load(Path(run), device, note=lambda text: _note(replies, text))
-        answering = Answering(predictor)
+        answering = RunJobs(predictor)
         answering.warm_up()
     except HyntError as error:
         failure = {"what": error.what, "where": error.where, "advice": error.advice, "exit_code": error.exit_code}
@@ -40,7 +40,7 @@ def main(run: str, device: str) -> int:
     return 0
 
 
-def answered(answering: Answering, header: dict[str, Any]) -> Frame:
+def answered(answering: RunJobs, header: dict[str, Any]) -> Frame:
     """The reply to one message: for each job the length of its bytes, or its faults."""
     found = answering.replies(header["kind"], header["jobs"])
     parts = [

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from hynt.asking.candidate_rules import Candidates, candidates_for
+from hynt.asking.candidate_rules import CandidateMask, candidate_mask
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.service.http.problems import Fault, code_place, fault_of
 from hynt.service.name_search import IndexedNames
@@ -38,15 +38,15 @@ class Reply(NamedTuple):
     bug: str = ""  # where hynt itself failed
 
 
-class _Asked(NamedTuple):
+class _AskedJob(NamedTuple):
     number: int  # among the jobs
     fact: AskedFact
-    candidates: Candidates
+    candidates: CandidateMask
     top: int
     level: float
 
 
-class Answering:
+class RunJobs:
     """A run and the kinds of jobs it can do."""
 
     def __init__(self, predictor: Predictor) -> None:
@@ -80,7 +80,7 @@ class Answering:
 
     def _predict(self, questions: Sequence[Mapping[str, Any]]) -> list[Reply]:
         replies: dict[int, Reply] = {}
-        groups: dict[tuple[float, int], list[_Asked]] = {}
+        groups: dict[tuple[float, int], list[_AskedJob]] = {}
         for index, question in enumerate(questions):
             try:
                 asked = self._asked(index, question)
@@ -93,7 +93,7 @@ class Answering:
             replies.update(self._answered(group, top, level))
         return [replies[index] for index in range(len(questions))]
 
-    def _asked(self, index: int, question: Mapping[str, Any]) -> _Asked:
+    def _asked(self, index: int, question: Mapping[str, Any]) -> _AskedJob:
         """The question as the library's own `predict` reads it."""
         from hynt.asking.question import ask
         from hynt.calibration.intervals import check_level
@@ -103,13 +103,13 @@ class Answering:
         check_level(level)
         pairs = [(pair["relation"], pair["value"]) for pair in question.get("qualifiers", ())]
         fact = ask(predictor.graph, question["head"], question["relation"], question["tail"], pairs, self.names)
-        wishes: list[Any] = list(question.get("candidates", ()))
+        rules: list[Any] = list(question.get("candidates", ()))
         if question.get("only"):
-            wishes.append(question["only"])
-        allowed = candidates_for(predictor.graph, fact, wishes, self.names)
-        return _Asked(index, fact, allowed, int(question.get("top", 10)), level)
+            rules.append(question["only"])
+        allowed = candidate_mask(predictor.graph, fact, rules, self.names)
+        return _AskedJob(index, fact, allowed, int(question.get("top", 10)), level)
 
-    def _answered(self, group: Sequence[_Asked], top: int, level: float) -> dict[int, Reply]:
+    def _answered(self, group: Sequence[_AskedJob], top: int, level: float) -> dict[int, Reply]:
         try:
             found = self.predictor.answer_many(
                 [one.fact for one in group], [one.candidates for one in group], top, level
@@ -210,7 +210,7 @@ class EngineDown(Exception):
     """The jobs at hand will get no answer: the process died, or was stopped because it took too long."""
 
 
-class Engine(Protocol):
+class InferenceEngine(Protocol):
     """Does jobs of one kind, in order."""
 
     state: EngineState
@@ -230,7 +230,7 @@ class ThreadEngine:
 
     def __init__(self, predictor: Predictor) -> None:
         self.state = EngineState()
-        self._answering = Answering(predictor)
+        self._answering = RunJobs(predictor)
         self._thread = ThreadPoolExecutor(1, "inference")
 
     async def start(self) -> None:

@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hynt.service.http.metrics import Metrics
-from hynt.service.http.problems import Fault, Problem, invalid, unavailable
-from hynt.service.inference.answering import Engine, EngineDown, Reply
+from hynt.service.http.metrics import ServiceMetrics
+from hynt.service.http.problems import Fault, HttpProblem, invalid, unavailable
+from hynt.service.inference.answering import EngineDown, InferenceEngine, Reply
 
 _RELEASED = 16
 """Answers that are sent on at a time."""
@@ -59,11 +59,17 @@ class QuestionQueue:
     """Jobs on their way to an engine and back."""
 
     def __init__(
-        self, engine: Engine, *, limit: int, together: int, window: float, metrics: Metrics | None = None
+        self,
+        engine: InferenceEngine,
+        *,
+        limit: int,
+        together: int,
+        window: float,
+        metrics: ServiceMetrics | None = None,
     ) -> None:
         """`together` 1 turns batching off: every question goes alone, as it came."""
         self.engine, self.limit, self.together, self.window = engine, limit, together, window
-        self.metrics = metrics or Metrics()
+        self.metrics = metrics or ServiceMetrics()
         self._waiting: deque[_Job] = deque()
         self._under_way: Sequence[_Job] = ()
         self._arrived = asyncio.Event()
@@ -90,7 +96,7 @@ class QuestionQueue:
                 await self._sender
 
     async def ask(self, kind: str, contents: Sequence[Mapping[str, Any]], within: float) -> list[Reply]:
-        """A reply to each; a `Problem` where the queue is full, the engine is down or time is up."""
+        """A reply to each; a `HttpProblem` where the queue is full, the engine is down or time is up."""
         if not self.engine.state.ready:
             raise unavailable(f"the model is not there: {self.engine.state.reason}.", 2)
         if len(contents) > self.limit:  # to come back later would not help
@@ -112,9 +118,9 @@ class QuestionQueue:
             for job in jobs:  # the client is gone or time is up: those that still wait need no answer any more
                 job.reply.cancel()
 
-    def _full(self, count: int) -> Problem:
+    def _full(self, count: int) -> HttpProblem:
         seconds = self._seconds()
-        return Problem(
+        return HttpProblem(
             429,
             f"{len(self)} questions are waiting, and {count} more would pass the limit of {self.limit}.",
             headers={"Retry-After": str(seconds)},

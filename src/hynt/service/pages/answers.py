@@ -17,8 +17,8 @@ from hynt.graph.sentences import format_quantity
 from hynt.reporting.charts_svg_plots import Marked, spread_chart
 from hynt.reporting.page_html import Markup
 from hynt.service.front import Front
-from hynt.service.http.problems import Fault, Problem
-from hynt.service.pages.questions import HOLE, AskedForm
+from hynt.service.http.problems import Fault, HttpProblem
+from hynt.service.pages.questions import BLANK, AskedForm
 
 SUGGESTED = 6
 
@@ -28,17 +28,17 @@ async def answered(front: Front, form: AskedForm) -> dict[str, Any]:
     missing = form.missing()
     if form.is_empty:
         return {"state": "empty"}
-    if missing or form.holes() != 1:
-        return {"state": "incomplete", "missing": missing, "holes": form.holes()}
+    if missing or form.blanks() != 1:
+        return {"state": "incomplete", "missing": missing, "holes": form.blanks()}
     variants = form.variants()
     try:
         bodies = await front.asked("predict", [variant.question for _, variant in variants], "questions")
-    except Problem as problem:
+    except HttpProblem as problem:
         if problem.status != 422:
             return {"state": "problem", "problem": problem, "waiting": problem.status in (429, 503)}
         own = [fault for fault in problem.faults if (fault.pointer or "").startswith("#/questions/0")]
         faults = own or list(problem.faults[:1])
-        return {"state": "refused", "faults": [await _told(front, form, fault) for fault in faults]}
+        return {"state": "refused", "faults": [await _explained_fault(front, form, fault) for fault in faults]}
     found = [json.loads(body) for body in bodies]
     return {
         "state": "answered",
@@ -75,7 +75,7 @@ async def _number(front: Front, form: AskedForm, found: Mapping[str, Any]) -> di
     if found["kind"] != "number":
         return None
     answer = found["answers"][0]
-    relation = await front.relation(_relation_of_hole(form))
+    relation = await front.relation(_relation_of_blank(form))
     return {
         "answer": answer,
         "relation": relation,
@@ -97,9 +97,9 @@ def rounded_texts(answer: Mapping[str, Any]) -> dict[str, str]:
     return found if low is None else found | {"low": text(float(low)), "high": text(float(high))}
 
 
-def _relation_of_hole(form: AskedForm) -> str:
+def _relation_of_blank(form: AskedForm) -> str:
     for relation, value in form.qualifiers:
-        if value == HOLE:
+        if value == BLANK:
             return relation
     return form.relation
 
@@ -151,7 +151,7 @@ async def _why(front: Front, form: AskedForm) -> list[dict[str, Any]] | str:
     """What the answer becomes without each part of the question, what mattered most first; or why that is not told."""
     try:
         found = await front.explain(form.filled.question)
-    except Problem as problem:
+    except HttpProblem as problem:
         return problem.detail
     is_number = found["kind"] == "number"
     changes = [one["value_change"] if is_number else one["probability_change"] for one in found["influences"]]
@@ -184,7 +184,7 @@ def _change_text(change: float, found: Mapping[str, Any], *, is_number: bool) ->
 # ---------------------------------------------------------------------- refusals
 
 
-async def _told(front: Front, form: AskedForm, fault: Fault) -> dict[str, Any]:
+async def _explained_fault(front: Front, form: AskedForm, fault: Fault) -> dict[str, Any]:
     """A fault with the field it is about, and names that may have been meant."""
     place = field_of(fault.pointer or "")
     written = form.filled.part(place)

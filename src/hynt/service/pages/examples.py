@@ -12,7 +12,7 @@ from hynt.graph.fact import DATE_UNIT, Fact, Number
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.sentences import Sentences, format_moment
-from hynt.service.pages.questions import HOLE, AskedForm, address
+from hynt.service.pages.questions import BLANK, AskedForm, address
 from hynt.service.pages.questions import MOST_QUALIFIERS as MOST_IN_FORM
 
 ENTITIES = 8
@@ -66,12 +66,12 @@ def _questions(graph: KnowledgeGraph, table: FactTable) -> list[dict[str, str]]:
 def _example(graph: KnowledgeGraph, fact: Fact, place: str) -> dict[str, str]:
     words = Sentences(graph)
     shown = [words.entity(fact.head), words.relation(fact.relation), words.value(fact.tail)]
-    shown[("head", "relation", "tail").index(place)] = HOLE
+    shown[("head", "relation", "tail").index(place)] = BLANK
     pairs = tuple((pair.relation, written(pair.value)) for pair in fact.qualifiers[:MOST_QUALIFIERS])
     told = "; ".join(
         f"{words.relation(pair.relation)} {words.value(pair.value)}" for pair in fact.qualifiers[:MOST_QUALIFIERS]
     )
-    form = AskedForm(fact.head, fact.relation, written(fact.tail), pairs).put(place, HOLE)
+    form = AskedForm(fact.head, fact.relation, written(fact.tail), pairs).put(place, BLANK)
     return {"text": " · ".join(shown) + (f" ({told})" if told else ""), "address": form.address}
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
-HOLE = "?"
+BLANK = "?"
 TOPS = (10, 25, 50, 100)
 MOST_QUALIFIERS = 16
 """More find no room in an address."""
-WISHES = ("type", "unknown")
+RULES = ("type", "unknown")
 
 
 def address(path: str, parameters: Iterable[tuple[str, Any]] = ()) -> str:
@@ -52,7 +52,7 @@ class AskedForm:
             tail,
             pairs,
             int(top) if top.isdecimal() and int(top) in TOPS else TOPS[0],
-            tuple(wish for wish in WISHES if wish in values.get("candidates", [])),
+            tuple(rule for rule in RULES if rule in values.get("candidates", [])),
             "1" in values.get("why", []),
         )
 
@@ -65,7 +65,7 @@ class AskedForm:
         # Empty sides of a qualifier stay: relations and values are told apart by their order.
         given = [("head", self.head), ("relation", self.relation), ("tail", self.tail)]
         written = [(name, value) for name, value in given if value] + pairs
-        written += [("candidates", wish) for wish in self.candidates]
+        written += [("candidates", rule) for rule in self.candidates]
         if self.top != TOPS[0]:
             written.append(("top", str(self.top)))
         if self.why:
@@ -115,9 +115,9 @@ class AskedForm:
                 found.append(f"{'value' if relation else 'relation'} of qualifier {number}")
         return found
 
-    def holes(self) -> int:
+    def blanks(self) -> int:
         """How many blanks there are."""
-        return sum(self.part(place) == HOLE for place in self.places())
+        return sum(self.part(place) == BLANK for place in self.places())
 
     # ------------------------------------------------------------------ what the buttons lead to
 
@@ -141,9 +141,9 @@ class AskedForm:
         """The same with the blank elsewhere."""
         emptied = self
         for part in self.places():
-            if self.part(part) == HOLE:
+            if self.part(part) == BLANK:
                 emptied = emptied.put(part, "")
-        return emptied.put(place, HOLE)
+        return emptied.put(place, BLANK)
 
     def with_row(self) -> AskedForm:
         """With room for one more qualifier."""
@@ -163,9 +163,9 @@ class AskedForm:
         found = [("", full)]
         if len(full.qualifiers) > 1:
             for place, pair in enumerate(full.qualifiers):
-                if HOLE not in pair:
+                if BLANK not in pair:
                     found.append((f"{pair[0]} {pair[1]}", full.without(place)))
-        visible = tuple(pair for pair in full.qualifiers if HOLE in pair)
+        visible = tuple(pair for pair in full.qualifiers if BLANK in pair)
         if len(visible) < len(full.qualifiers):
             alone = full.qualifiers[0] if len(full.qualifiers) == 1 else None
             found.append((f"{alone[0]} {alone[1]}" if alone else "all qualifiers", replace(full, qualifiers=visible)))

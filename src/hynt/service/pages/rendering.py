@@ -17,7 +17,7 @@ from hynt.graph.sentences import format_quantity
 from hynt.reporting.charts_svg import share_bar
 from hynt.reporting.page_html import shown
 from hynt.service.front import Front
-from hynt.service.http.problems import Problem
+from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.questions import address
 
 STATIC = Path(__file__).parent / "static"
@@ -98,7 +98,7 @@ def page(request: Request, template: str, status: int = 200, **content: Any) -> 
     return HTMLResponse(text.encode("utf-8", "backslashreplace"), status)
 
 
-def problem_page(request: Request, problem: Problem, **content: Any) -> HTMLResponse:
+def problem_page(request: Request, problem: HttpProblem, **content: Any) -> HTMLResponse:
     """A failure as a page: what happened, and where to go from here."""
     told = {"title": TITLES.get(problem.status, "This did not work"), "near": ()} | content
     waiting = problem.status in (429, 503)

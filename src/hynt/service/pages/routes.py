@@ -13,19 +13,19 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
 from hynt.errors import HyntError
-from hynt.graph.lookup import Position
-from hynt.reporting.page_html import Column, Group, Markup, Row, joined, table
+from hynt.graph.lookup import EntityPosition
+from hynt.reporting.page_html import Column, Markup, Row, RowGroup, joined, table
 from hynt.reporting.report.metrics import METRICS, SCOPES, TITLES, WORDS, headlines, metrics_section
 from hynt.reporting.report.trust import Measurements, kept_measurements, protocol_section, trust_section
 from hynt.runs.hashed_files import INDEX_NAME, read_index
 from hynt.service.front import Front
-from hynt.service.http.problems import Problem
+from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.answers import answered, told
 from hynt.service.pages.doubtful import KINDS, PAGE, Doubtful, audit_path
 from hynt.service.pages.examples import beginnings, groups_of
 from hynt.service.pages.questions import TOPS, AskedForm, address, changed
 from hynt.service.pages.rendering import page, problem_page, stylesheet
-from hynt.service.pages.trends import MOST_HEADS, POINTS, heads_of, panels, told_fault
+from hynt.service.pages.trends import MOST_HEADS, POINTS, explained_fault, heads_of, panels
 from hynt.service.settings import TEXT
 
 # About the run: its figures and the protocol they were measured by, as the report shows them.
@@ -73,7 +73,7 @@ def _task_table(task: str, found: dict[str, Any]) -> Markup:
         for scope, title in SCOPES.items()
         if found[scope]["count"]
     ]
-    return table(f"{TITLES[task]} of the validation split", columns, [Group("", rows)], hide_caption=True)
+    return table(f"{TITLES[task]} of the validation split", columns, [RowGroup("", rows)], hide_caption=True)
 
 
 def figures(found: Measurements) -> dict[str, Markup]:
@@ -107,7 +107,7 @@ ALIKE = 8
 PATIENCE = 1.0
 """Seconds that facts wait for what the model adds to them."""
 
-Text = Annotated[str, Query(max_length=TEXT)]
+TextQuery = Annotated[str, Query(max_length=TEXT)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
 
 router = APIRouter(include_in_schema=False)
@@ -142,7 +142,7 @@ async def state(request: Request) -> JSONResponse:
 
 
 @router.get("/")
-async def home(request: Request, query: Text = "") -> Response:
+async def home(request: Request, query: TextQuery = "") -> Response:
     """Search, or what to begin with."""
     if not query.strip():
         return page(request, "home.html", **await _beginnings(request))
@@ -151,13 +151,18 @@ async def home(request: Request, query: Text = "") -> Response:
 
 
 @router.get("/entity")
-async def entity(request: Request, id: Text = "", offset: Offset = 0, position: Position | None = None) -> Response:  # noqa: A002
+async def entity(
+    request: Request,
+    id: TextQuery = "",  # noqa: A002
+    offset: Offset = 0,
+    position: EntityPosition | None = None,
+) -> Response:
     """An entity's facts, readable."""
     if not id:
         return RedirectResponse("/", 303)
     try:
         found = await _front(request).entity(id, offset, FACTS, position)
-    except Problem as problem:
+    except HttpProblem as problem:
         near = (await _front(request).entities(id, 6))["entities"]
         return problem_page(request, problem, title="Nothing is known by that name", near=near, header_query=id)
 
@@ -187,7 +192,7 @@ async def _alike(front: Front, entity: str) -> list[dict[str, Any]]:
         async with asyncio.timeout(PATIENCE):
             found: list[dict[str, Any]] = (await front.similar(entity, ALIKE))["similar"]
             return found
-    except (Problem, TimeoutError):
+    except (HttpProblem, TimeoutError):
         return []
 
 
@@ -217,7 +222,7 @@ async def ask(request: Request) -> Response:
 
 
 @router.get("/trends")
-async def trends(request: Request, relation: Text = "", over: Text = "") -> Response:
+async def trends(request: Request, relation: TextQuery = "", over: TextQuery = "") -> Response:
     """A number of one or several heads over time."""
     given = request.query_params.multi_items()
     heads, pairs = heads_of(given), AskedForm.read(given).filled.qualifiers
@@ -242,17 +247,17 @@ async def trends(request: Request, relation: Text = "", over: Text = "") -> Resp
             points=POINTS,
             qualifiers=[{"relation": name, "value": value} for name, value in pairs],
         )
-    except Problem as problem:
+    except HttpProblem as problem:
         if problem.status != 422:
             return problem_page(request, problem)
-        faults = [await told_fault(_front(request), asked, fault) for fault in problem.faults]
+        faults = [await explained_fault(_front(request), asked, fault) for fault in problem.faults]
         wrong = {fault["place"]: fault for fault in faults}
         return page(request, "trends.html", **{**content, "faults": faults, "wrong": wrong})
     return page(request, "trends.html", **{**content, "found": found, "panels": panels(found)})
 
 
 @router.get("/doubtful")
-async def doubtful(request: Request, kind: Text = "", offset: Offset = 0) -> Response:
+async def doubtful(request: Request, kind: TextQuery = "", offset: Offset = 0) -> Response:
     """Facts that an audit found doubtful, if there is one of the run."""
     settings, state = _front(request).settings, request.app.state
     path = audit_path(settings.run, settings.audit)
@@ -266,7 +271,7 @@ async def doubtful(request: Request, kind: Text = "", offset: Offset = 0) -> Res
         chosen = kind if kind in KINDS else None
         found = await asyncio.to_thread(state.doubtful.page, chosen, offset)
     except HyntError as problem:
-        return problem_page(request, Problem(500, f"{problem.what} {problem.advice}"))
+        return problem_page(request, HttpProblem(500, f"{problem.what} {problem.advice}"))
     return page(
         request,
         "doubtful.html",

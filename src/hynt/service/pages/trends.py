@@ -25,7 +25,7 @@ def heads_of(given: Sequence[tuple[str, str]]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-async def told_fault(front: Front, asked: Mapping[str, Any], fault: Fault) -> dict[str, Any]:
+async def explained_fault(front: Front, asked: Mapping[str, Any], fault: Fault) -> dict[str, Any]:
     """A fault with the field it is about, and trends that may have been meant."""
     place = _place(asked, fault)
     written = _fields(asked).get(place, "")
@@ -96,7 +96,7 @@ def _panel(found: Mapping[str, Any], head: Mapping[str, Any], number: int, size:
         "id": head["id"],
         "chart": trend_chart(f"trend-{number}", drawn, size),
         "notes": head["notes"],
-        "told": _told(found, head),
+        "told": _fit_sentence(found, head),
         "curve": [
             {
                 "at": format_quantity(one.at, over_unit),
@@ -129,7 +129,7 @@ def _rounded(value: float, unit: str, digits: int = 5) -> str:
     return format_quantity(value if unit == DATE_UNIT else float(f"{value:.{digits}g}"), unit)
 
 
-def _told(found: Mapping[str, Any], head: Mapping[str, Any]) -> str:
+def _fit_sentence(found: Mapping[str, Any], head: Mapping[str, Any]) -> str:
     """How well the curve meets what it was not trained on, in a sentence."""
     trained = "1 value was" if head["trained_on"] == 1 else f"{head['trained_on']:,} values were"
     if not head["held_out"]:
