@@ -144,5 +144,5 @@ def test_trivial_detectors_see_what_is_far_off(world, copy):
 
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.stem)
 def test_the_page_shows_the_measured_results(path):
-    page = (ROOT / "docs" / "auditing.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "auditing.md").read_text(encoding="utf-8")
     assert tables(json.loads(path.read_text(encoding="utf-8"))) in page

@@ -38,7 +38,7 @@ MUTANTS = [
     ),
     ("batches/masking.py", "value_masked & slot_is_number", "value_masked & ~slot_is_number"),
     # one place too far
-    ("batches/masking.py", "slot_asked == 4", "slot_asked == 3"),
+    ("batches/masking.py", "value_masked = slot_asked == 4", "value_masked = slot_asked == 3"),
     ("batches/masking.py", "torch.where(slot_asked == 3, sizes", "torch.where(slot_asked == 1, sizes"),
     ("batches/masking.py", "at.slot_within < count[at.slot_row]", "at.slot_within <= count[at.slot_row]"),
     (

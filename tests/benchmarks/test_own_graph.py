@@ -50,5 +50,5 @@ def test_trials_are_made_once_and_do_not_read_the_test_split(tmp_path):
 
 
 def test_the_page_has_the_table_of_its_raw_file():
-    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "training.md").read_text(encoding="utf-8")
     assert markdown(json.loads(RAW.read_text(encoding="utf-8"))) in page

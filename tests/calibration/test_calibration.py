@@ -186,7 +186,7 @@ def test_the_coverage_of_several_runs_is_one_file(run, tmp_path, monkeypatch, ca
 @pytest.mark.parametrize("name", ["world", "small", "h200"])
 def test_the_page_shows_what_was_measured(name):
     path = ROOT / "docs" / "results" / "raw" / f"interval-coverage-{name}.json"
-    page = (ROOT / "docs" / "predicting.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "predicting.md").read_text(encoding="utf-8")
     for told in json.loads(path.read_text(encoding="utf-8"))["runs"]:
         numbers, at_level = told["measured"]["number"], told["measured"]["number"]["levels"]["0.9"]
         assert 0.88 <= at_level["coverage"] <= 0.92

@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 from tests.training.small_graph import tiny_settings
 from tests.trends.series_graph import SERIES, series_graph
 
-PAGE = (ROOT / "docs" / "auditing.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "auditing.md").read_text(encoding="utf-8")
 SMALL = [
     "--set",
     "model.dimension=16",

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-PAGE = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
 
 
 def section(name: str) -> str:

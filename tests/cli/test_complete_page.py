@@ -11,7 +11,7 @@ import pytest
 from hynt.completion.batches import ANSWER_SCHEMA
 from tests.conftest import ROOT
 
-PAGE = (ROOT / "docs" / "completing.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "completing.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

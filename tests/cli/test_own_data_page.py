@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.conftest import ROOT
 
-PAGE = (ROOT / "docs" / "own-data.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "start" / "own-data.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 
 

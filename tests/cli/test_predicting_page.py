@@ -7,7 +7,7 @@ import shlex
 
 from tests.conftest import ROOT
 
-PAGE = (ROOT / "docs" / "predicting.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "predicting.md").read_text(encoding="utf-8")
 
 
 def test_commands_print_what_the_page_shows_up_to_numbers(page_folder, hynt, monkeypatch):

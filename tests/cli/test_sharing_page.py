@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-PAGE = (ROOT / "docs" / "sharing-runs.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "sharing-runs.md").read_text(encoding="utf-8")
 COMMANDS = [
     shlex.split(line.removeprefix("$ "))
     for block in re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL)

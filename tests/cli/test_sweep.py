@@ -16,7 +16,7 @@ from hynt.sweeping.space import shipped, space_from
 from tests.conftest import ROOT
 from tests.training.small_graph import small_graph, tiny_settings
 
-PAGE = (ROOT / "docs" / "sweeping.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "sweeping.md").read_text(encoding="utf-8")
 SPACE = """
 [settings]
 batch_size = 16

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("trends", "explaining")}
+PAGES = {name: (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8") for name in ("trends", "explaining")}
 VERBS = {"trends": "trends", "explaining": "explain"}
 
 

@@ -178,7 +178,7 @@ def test_a_cut_interval_is_not_taken_for_a_narrow_one(predictor):
 
 
 def test_the_page_shows_what_was_measured_of_proposals():
-    page = (ROOT / "docs" / "completing.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "completing.md").read_text(encoding="utf-8")
     kept = json.loads((ROOT / "docs" / "results" / "raw" / "missing-world.json").read_text(encoding="utf-8"))
     surest_first = sorted(kept["by_probability"], key=lambda row: row["probability"], reverse=True)
     assert table([*surest_first[1:], surest_first[0]]) in page

@@ -1,4 +1,4 @@
-"""What docs/creating-graphs.md says is so: options, fields, and commands that can be given."""
+"""What docs/how-to/creating-graphs.md says is so: options, fields, and commands that can be given."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.creation import sample_dump
 from tests.creation.sources.test_freebase import TRIPLES
 from tests.creation.sources.wikidata_lines import dump
 
-PAGE = (ROOT / "docs" / "creating-graphs.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "creating-graphs.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ (hynt create .*)$", PAGE, flags=re.MULTILINE)
 
 

@@ -8,13 +8,13 @@ from hynt.evaluation import evaluation_pass as sitting
 from hynt.evaluation import tiles
 from tests.conftest import ROOT
 
-PAGE = (ROOT / "docs" / "evaluation-protocol.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "background" / "evaluation-protocol.md").read_text(encoding="utf-8")
 
 
 def test_the_example_runs():
     (example,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     names: dict[str, object] = {}
-    exec(compile(example, "docs/evaluation-protocol.md", "exec"), names)
+    exec(compile(example, "docs/background/evaluation-protocol.md", "exec"), names)
     assert names["low"] <= names["result"].metric("link.all.mrr") <= names["high"]
 
 

@@ -23,7 +23,7 @@ class Exported(NamedTuple):
 
 @pytest.fixture(scope="session")
 def exported(world_run, tmp_path_factory) -> Exported:
-    """In one folder, as docs/sharing-runs.md has them: runs/first and model.onnx."""
+    """In one folder, as docs/how-to/sharing-runs.md has them: runs/first and model.onnx."""
     from hynt.exporting.onnx_file import export_onnx
 
     folder = tmp_path_factory.mktemp("onnx")

@@ -168,7 +168,7 @@ def test_a_model_that_cannot_be_exported_is_refused_by_name(tmp_path):
 
 
 def test_the_example_of_the_page_asks_without_torch(exported):
-    page = (ROOT / "docs" / "sharing-runs.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "sharing-runs.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     call = [sys.executable, "-c", "import sys; sys.modules['torch'] = None\n" + example]
     asked = subprocess.run(call, cwd=exported.file.parent, text=True, capture_output=True, check=True)

@@ -1,4 +1,4 @@
-"""The examples of docs/formats-tables-and-rdf.md do what the page says."""
+"""The examples of docs/reference/formats-tables-and-rdf.md do what the page says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from tests.conftest import ROOT
 from tests.formats.graphs import read_file
 
-PAGE = (ROOT / "docs" / "formats-tables-and-rdf.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "formats-tables-and-rdf.md").read_text(encoding="utf-8")
 
 
 def blocks(language):

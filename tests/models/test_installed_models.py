@@ -49,7 +49,7 @@ def install(tmp_path, monkeypatch):
 
 def test_the_page_shows_the_example_as_it_is():
     text = EXAMPLE.read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "adding-a-model.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "adding-a-model.md").read_text(encoding="utf-8")
     assert f"```python\n{text}```" in page
     assert len(text.splitlines()) < 100
 

@@ -1,6 +1,6 @@
 """All thirteen models train on a graph with very long facts and answer questions about them: the paper's could not.
 
-What deviates for that from the authors' code is named in docs/models.md.
+What deviates for that from the authors' code is named in docs/background/models.md.
 """
 
 from __future__ import annotations

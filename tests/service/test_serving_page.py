@@ -16,7 +16,7 @@ from hynt.service.http.problems import SLUGS
 from tests.conftest import ROOT, require
 from tests.service.conftest import serving
 
-PAGE = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "serving.md").read_text(encoding="utf-8")
 ADDRESS = "http://127.0.0.1:8000"
 
 

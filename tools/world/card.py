@@ -1,4 +1,4 @@
-"""Prints the counts and the relation table of a built folder as Markdown, for the data card in `docs/world.md`.
+"""Prints the counts and the relation table of a built folder as Markdown, for the data card in `docs/background/world.md`.
 
 python -m tools.world.card world-source
 """

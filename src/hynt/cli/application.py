@@ -1,6 +1,6 @@
 """The `hynt` command: finds the verb, runs it, and turns every failure into a clear word and a documented exit code.
 
-The codes stand in `docs/exit-codes.md`. Verbs live in their own files and are imported when asked for; they keep
+The codes stand in `docs/reference/exit-codes.md`. Verbs live in their own files and are imported when asked for; they keep
 heavy imports inside their functions, so that `hynt --help` answers at once.
 """
 

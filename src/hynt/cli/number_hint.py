@@ -22,7 +22,7 @@ def hint_at_numbers(graph: KnowledgeGraph) -> None:
     note_to_person(
         f"this graph holds no numbers, but values of {listed} look like numbers. They are taken for names of entities, "
         f"so nothing is learnt of how large they are. If they are numbers, import the graph again and mark them: "
-        f"--numeric {as_given(names[:SHOWN])} for a table; other formats have types (docs/own-data.md)."
+        f"--numeric {as_given(names[:SHOWN])} for a table; other formats have types (docs/start/own-data.md)."
     )
 
 

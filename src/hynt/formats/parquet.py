@@ -1,6 +1,6 @@
 """The format `parquet`: tables of facts with named columns, streamed batch by batch.
 
-Two shapes, told apart by their columns (`docs/formats-tables-and-rdf.md` lists them): the full one, which saved
+Two shapes, told apart by their columns (`docs/reference/formats-tables-and-rdf.md` lists them): the full one, which saved
 graphs have too,
 
     head, relation, tail_entity, tail_number, tail_literal, tail_unit, qualifiers: list<struct<relation, entity,

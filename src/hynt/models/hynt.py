@@ -308,7 +308,7 @@ class HyntSettings:
 
     position_scale: Annotated[float, Range(0)] = 1.0
     """How large position vectors start, as a share of Xavier's bound, which is where the released code starts them.
-    Small ones leave room for what they are added to (docs/models.md, "How weights start").
+    Small ones leave room for what they are added to (docs/background/models.md, "How weights start").
     """
 
     context_scale: Annotated[float, Range(0)] = 1.0

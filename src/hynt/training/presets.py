@@ -201,7 +201,7 @@ def _for_small(facts: int, *, is_sparse: bool) -> Mapping[str, Any]:
     Where an entity has few facts the model learns them by heart, so dropout and smoothing are higher and the context
     starts quiet.
 
-    Found on validation, on parts of four graphs (docs/training.md, "Settings for your own graph").
+    Found on validation, on parts of four graphs (docs/how-to/training.md, "Settings for your own graph").
     """
     epochs = min(1_000, round(FACTS_SEEN / max(facts, 1)))
     dropout = 0.2 if is_sparse else 0.1 if facts <= 20_000 else 0.05

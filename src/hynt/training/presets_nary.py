@@ -27,7 +27,7 @@ def _logistic(
     """What NaLP, tNaLP, HINGE and NeuInfer share: Adam at a rate that stays what it is, and float32 products.
 
     Negatives come from all possible answers, except in the authors' own settings: what the HyNT paper's implementations
-    drew from is not said, but only a model that was shown all of them as wrong ranks well (docs/baselines-nary.md).
+    drew from is not said, but only a model that was shown all of them as wrong ranks well (docs/background/baselines-nary.md).
     """
     return {
         "precision": "fp32",
@@ -102,7 +102,7 @@ NARY_GRIDS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 """Everything the HyNT paper searched for each model; the width is 256 throughout, for RAM 128 in each of two parts."""
 
 _RANKING = {"negatives": 8, "loss": "softmax"}
-"""What makes these models rank better, though none of their authors did it (docs/baselines-nary.md)."""
+"""What makes these models rank better, though none of their authors did it (docs/background/baselines-nary.md)."""
 
 _SMALL: dict[str, Mapping[str, Any]] = {
     # One epoch of a small model, to see that everything runs.

@@ -349,7 +349,7 @@ def test_any_text_is_a_usable_unit_or_none(text: str) -> None:
 
 
 def test_examples_of_the_documentation_run() -> None:
-    text = (ROOT / "docs/units-and-dates.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/reference/units-and-dates.md").read_text(encoding="utf-8")
     blocks = "\n".join(part.partition("```")[0] for part in text.split("```python\n")[1:])
     examples = doctest.DocTestParser().get_doctest(blocks, {}, "units-and-dates.md", None, 0)
     assert len(examples.examples) >= 15

@@ -2,7 +2,7 @@
 
 A record is a candidate fact: an ordinary triple, a reified triple (one for each reifier; the plain triple beside it
 is the same record), or a statement of Wikidata. Names and descriptions for people are no records.
-`docs/formats-tables-and-rdf.md` says more.
+`docs/reference/formats-tables-and-rdf.md` says more.
 """
 
 from __future__ import annotations

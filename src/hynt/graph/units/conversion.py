@@ -5,7 +5,7 @@
 A shipped table (`unit_table.tsv`, read on first use) knows the named units; products and quotients of them, such as
 `tonne/year` or `W/(m K)`, are worked out by `unit_expressions`. The reference unit depends on the unit alone, never on
 other facts: SI, except that calendar spans stay in years, angles in degrees, fractions in percent, and money as it is.
-`docs/units-and-dates.md` says the rules with examples.
+`docs/reference/units-and-dates.md` says the rules with examples.
 
 `Conversion` is the only arithmetic on units: importing, making graphs from dumps and asking all go through it, so that
 the same number in the same unit is the same double everywhere.

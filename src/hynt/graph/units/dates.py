@@ -4,7 +4,7 @@
 
 in the proleptic Gregorian calendar with astronomical years (0 is 1 BCE, -43 is 44 BCE; the leap rule holds there too).
 A year alone is its first day, a month alone its first day. The value grows strictly with the day and can be turned back
-into it. `docs/units-and-dates.md` says the rules with examples.
+into it. `docs/reference/units-and-dates.md` says the rules with examples.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def attend_to_itself(value: Tensor, dropout: Dropout) -> Tensor:
 #
 # The scale is no detail here. A token of the context transformer is an encoding plus a position vector, and a layer
 # norm follows. Where positions start much larger than encodings, all triplets look alike and all qualifiers look alike
-# for many epochs, and what qualifiers say is learned late or never (measured: docs/models.md, "How weights start").
+# for many epochs, and what qualifiers say is learned late or never (measured: docs/background/models.md, "How weights start").
 
 
 def table(rows: int, dimension: int) -> nn.Parameter:
