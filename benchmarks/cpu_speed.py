@@ -36,6 +36,7 @@ from benchmarks.training_problems import Problem, like_hn_yg, like_wd50k, settin
 from hynt.batches.components import Masking
 from hynt.batches.fact_tensors import FactTensors
 from hynt.models.hynt import Hynt, HyntSettings
+from hynt.objectives.entity_losses import affine_loss
 from hynt.objectives.losses import LossSettings
 from hynt.objectives.masked_facts import MaskedFacts
 from hynt.runs.settings import Optimiser
@@ -64,7 +65,7 @@ def trained(facts: FactTensors, sizes: HyntSettings, batch_size: int) -> tuple[M
     """This project's stream and step, as the trainer makes them."""
     torch.manual_seed(0)
     model = Hynt.build(facts.sizes, facts, sizes).train()
-    stream = MaskedFacts(facts, batch_size, Masking(), LossSettings(smoothing=SMOOTHING))
+    stream = MaskedFacts(facts, batch_size, Masking(), LossSettings(smoothing=SMOOTHING), affine_loss)
     optimisation = Optimisation(list(model.parameters()), Optimiser(clip=CLIP), CPU)
     return stream, EagerStep(model, stream, optimisation, CPU, bf16=False)
 

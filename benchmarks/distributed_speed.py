@@ -68,8 +68,8 @@ def one_run(given: argparse.Namespace, processes: int, folder: Path, seconds: fl
 
 def train_once(given: argparse.Namespace) -> None:
     """What `hynt train` does, in this process."""
+    from hynt.distributed.worker_group import current_workers
     from hynt.graph.storage import load_graph
-    from hynt.training.distributed_follow import current_workers
     from hynt.training.resolve_settings import SettingsRequest, resolve_settings
     from hynt.training.run import Silence, chosen_device, start, train
 

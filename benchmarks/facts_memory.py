@@ -40,13 +40,11 @@ def measured(facts: int) -> dict[str, Any]:
 
     from benchmarks.large_vocabulary import generated_facts
     from hynt.batches.components import Masking
-    from hynt.batches.epoch_plan import EpochPlanner
-    from hynt.distributed.plan import SharedStream
     from hynt.objectives.losses import LossSettings
     from hynt.objectives.masked_facts import MaskedFacts
 
     device, seen = torch.device("cpu"), set[int]()
-    EpochPlanner(generated_facts(100, 100, device), 10).plan(0, 0)  # what is loaded once is not counted
+    MaskedFacts(generated_facts(100, 100, device), 10).epoch(0, 0)  # what is loaded once is not counted
     generated = generated_facts(ENTITIES, facts, device)
     result: dict[str, Any] = {"facts": facts, "qualifiers_a_fact": generated.qualifier_total / facts}
     result["bytes_a_fact"] = sizes = {"facts": tensor_bytes(generated, seen) / facts}
@@ -54,7 +52,7 @@ def measured(facts: int) -> dict[str, Any]:
     stream = MaskedFacts(generated, BATCH_SIZE, Masking(), LossSettings(softmax="full"))
     sizes["planner"] = tensor_bytes(stream.planner, seen) / facts
     result["made_with"] = (_most_held() - before) / facts
-    plan, share = stream.epoch(0, 0), SharedStream(stream, 0, PROCESSES).epoch(0, 0)
+    plan, share = stream.epoch(0, 0), stream.share(0, PROCESSES).epoch(0, 0)
     sizes["plan"] = tensor_bytes(plan, set(seen)) / facts
     sizes[f"share_of_{PROCESSES}"] = tensor_bytes(share, set(seen)) / facts
     return result

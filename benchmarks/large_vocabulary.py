@@ -76,6 +76,7 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
 
     from hynt.batches.components import Masking
     from hynt.models.hynt import Hynt, HyntSettings
+    from hynt.objectives.entity_losses import affine_loss
     from hynt.objectives.losses import LossSettings
     from hynt.objectives.masked_facts import MaskedFacts
     from hynt.objectives.streams import trainable
@@ -101,7 +102,7 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
             ),
         )
     losses = LossSettings(softmax=given.softmax, negatives=given.negatives)
-    stream = MaskedFacts(facts, given.batch_size, Masking(), losses)
+    stream = MaskedFacts(facts, given.batch_size, Masking(), losses, affine_loss)
     optimisation = Optimisation(trainable(model), Optimiser(clip=1.0), device)
     runner: Any
     notes: list[str] = []
@@ -143,7 +144,7 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
         "step_seconds": sorted(times)[len(times) // 2],
         "least_step_seconds": min(times),
         "bytes_an_entity": peak / entities,
-        "link_questions_a_step": stream.planner.regular.outputs[0],
+        "link_questions_a_step": stream.regular.outputs[0],
     }
     if is_cuda:
         # Weights stay where they are after a step that was not finite, and such a step is no measure.

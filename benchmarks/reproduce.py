@@ -96,13 +96,12 @@ def said(text: str) -> None:
 
 def chosen_models(names: str) -> list[tuple[str, str | None]]:
     """(model, preset) of each; `all` is every model that learns by steps."""
-    from hynt.models.contract import StreamKind
     from hynt.models.registry import MODELS
 
     found: list[tuple[str, str | None]] = []
     for name in names.split(","):
         if name == "all":
-            found += [(model, None) for model, entry in MODELS.items() if entry.item_stream is not StreamKind.NONE]
+            found += [(model, None) for model, entry in MODELS.items() if entry.learns]
             continue
         model, _, preset = name.partition(":")
         MODELS.get(model)

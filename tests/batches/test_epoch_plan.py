@@ -1,164 +1,72 @@
-"""The plan of an epoch: every fact once, static shapes, uniform draws, switches for the ablations, bounded filler."""
+"""The plan of an epoch: items by chance, kinds in rows of their own, and parts of steps that are together the step."""
 
 from __future__ import annotations
-
-import itertools
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hynt.batches import epoch_plan
-from hynt.batches.components import AskableComponents, Masking
-from hynt.batches.epoch_plan import EpochPlan, EpochPlanner
-from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import Task
-from hynt.batches.masking import check_fit, mask
-from hynt.batches.seeds import derived_seed
-from tests.batches.random_graphs import random_facts
+from hynt.batches.epoch_plan import EpochPlanner, share_of_rows
 
-LONG_TAIL = [0] * 400 + [1] * 60 + [2] * 30 + [3] * 5 + [17, 40, 358]
+CPU = torch.device("cpu")
+LENGTHS = [0] * 200 + [1] * 40 + [2] * 20 + [9, 40]
 
 
-def questions(facts: FactTensors, plan: EpochPlan) -> list[tuple[int, int, Task]]:
-    """(fact, asked position, task) of every place with weight, after checking that its step is sound."""
-    found = []
-    for index in range(len(plan)):
-        step = plan.step(index)
-        check_fit(facts, step.rows, step.asked, step.shape.layout)
-        _, answers = mask(facts, step.rows, step.asked, step.shape.layout)
-        for task in Task:
-            rows, weights = step.output(task)
-            assert len(rows) == len(weights) == step.shape.outputs[task]
-            assert set(weights.tolist()) <= {0.0, 1.0}
-            real = rows[weights > 0]
-            assert (answers.task[real] == task).all()
-            pairs = zip(step.rows[real].tolist(), step.asked[real].tolist(), strict=True)
-            found += [(fact, position, task) for fact, position in pairs]
+def counts_of(plan, items):
+    """(items,) how often each comes."""
+    found = torch.zeros(items, dtype=torch.int64)
+    for steps in plan.groups:
+        found.index_add_(0, steps.items[steps.weights > 0], torch.ones_like(steps.items[steps.weights > 0]))
     return found
 
 
-@given(st.lists(st.integers(0, 12), min_size=1, max_size=120), st.integers(1, 40), st.integers(0, 99))
-def test_each_fact_comes_exactly_once_an_epoch(lengths, batch_size, seed):
-    facts = random_facts(lengths, seed)
-    planner = EpochPlanner(facts, batch_size)
-    plan = planner.plan(seed, epoch=3)
-    assert len(plan) == planner.steps == -(-len(lengths) // batch_size)
-    assert sorted(fact for fact, _, _ in questions(facts, plan)) == list(range(len(lengths)))
-
-
-def test_each_fact_comes_once_with_a_long_tail_whose_filler_is_bounded():
-    facts = random_facts(LONG_TAIL)
-    planner = EpochPlanner(facts, 16)
-    plan = planner.plan(1, 1)
-    assert sorted(fact for fact, _, _ in questions(facts, plan)) == list(range(len(LONG_TAIL)))
-    special = [index for index in range(len(plan)) if plan.step(index).shape != planner.regular]
-    assert 0 < len(special) < planner.steps
-    assert [plan.step(index).shape.layout.segments[-1].capacity for index in special].count(512) == 1
-    tokens = sum(plan.step(index).shape.layout.tokens for index in range(len(plan)))
-    real = sum(1 + length for length in LONG_TAIL)
-    padded_to_longest = len(LONG_TAIL) * (1 + max(LONG_TAIL))
-    assert tokens < 1.4 * real < padded_to_longest / 100
-
-
-def test_shapes_stay_the_same_over_epochs_and_plans_differ():
-    facts = random_facts(LONG_TAIL)
-    planner = EpochPlanner(facts, 64)
-    plans = [planner.plan(7, epoch) for epoch in range(40)]
-    assert {tuple(steps.shape for steps in plan.groups) for plan in plans} == {planner.shapes}
-    asked = {tuple(sorted(questions(facts, plan))) for plan in plans[:5]}
-    assert len(asked) == 5
-
-
-def test_a_plan_follows_from_seed_and_epoch_alone():
-    facts = random_facts(LONG_TAIL)
-    one, other = EpochPlanner(facts, 64).plan(7, 5), EpochPlanner(facts, 64).plan(7, 5)
-    for mine, its in zip(one.groups, other.groups, strict=True):
-        assert torch.equal(mine.indices, its.indices)
-        assert torch.equal(mine.weights, its.weights)
-    for seed, epoch in ((8, 5), (7, 6)):
-        another = EpochPlanner(facts, 64).plan(seed, epoch)
-        assert not torch.equal(one.groups[-1].indices, another.groups[-1].indices)
-
-
-def test_components_are_drawn_uniformly():
-    """Chi-square over the components of each fact; with a fixed seed the verdict is fixed too."""
-    lengths = [0, 1, 2, 5] * 5
-    facts = random_facts(lengths)
-    planner = EpochPlanner(facts, 8)
-    epochs = 800
-    tally = [torch.zeros(3 + 2 * length) for length in lengths]
-    for epoch in range(epochs):
-        plan = planner.plan(11, epoch)
-        for steps in plan.groups:
-            rows, width = steps.shape.layout.rows, steps.shape.outputs
-            for indices, weights in zip(steps.indices, steps.weights, strict=True):
-                for row in indices[2 * rows :][weights > 0].tolist():
-                    tally[int(indices[row])][int(indices[rows + row])] += 1
-            assert sum(width) == steps.weights.shape[1]
-    statistic = sum(float(((seen - epochs / len(seen)) ** 2 / (epochs / len(seen))).sum()) for seen in tally)
-    freedom = sum(len(seen) - 1 for seen in tally)
-    assert all(int(seen.sum()) == epochs for seen in tally)
-    assert abs(statistic - freedom) < 3 * (2 * freedom) ** 0.5
-
-
-def test_facts_change_company_between_epochs():
-    facts = random_facts([0] * 64)
-    planner = EpochPlanner(facts, 32)
-    together = 0
+def test_certain_items_come_once_and_others_by_their_chance():
+    lengths = torch.tensor(LENGTHS)
+    chance = torch.where(torch.arange(len(lengths)) % 2 == 0, 1.0, 0.3).double()
+    planner = EpochPlanner(lengths, 16, chance=chance)
+    total = torch.zeros(len(lengths), dtype=torch.int64)
     for epoch in range(200):
-        plan = planner.plan(3, epoch)
-        together += any(
-            {0, 1} <= set(step.tolist()) for step in plan.groups[-1].indices[:, : planner.regular.layout.rows]
-        )
-    assert 60 < together < 140  # by chance in about half of the epochs
+        found = counts_of(planner.plan(1, epoch), len(lengths))
+        assert found.max() == 1
+        assert (found[::2] == 1).all()
+        total += found
+    assert total[1::2].double().mean() / 200 == pytest.approx(0.3, abs=0.02)
 
 
-@pytest.mark.parametrize("numbers, relations, qualifiers", list(itertools.product([True, False], repeat=3)))
-def test_the_ablation_switches_take_out_the_right_components(numbers, relations, qualifiers):
-    facts = random_facts([0, 1, 2, 3] * 10)
-    masking = Masking(numbers=numbers, relations=relations, qualifiers=qualifiers)
-    whole, left = AskableComponents.of(facts), AskableComponents.of(facts, masking)
-
-    def listed(components: AskableComponents) -> set[tuple[int, int, int]]:
-        columns = (components.owner(), components.position, components.task)
-        return set(zip(*(column.tolist() for column in columns), strict=True))
-
-    def stays(position: int, task: int) -> bool:
-        return (
-            (numbers or task != Task.NUMBER) and (relations or task != Task.RELATION) and (qualifiers or position <= 2)
-        )
-
-    expected = {component for component in listed(whole) if stays(component[1], component[2])}
-    assert listed(left) == expected
-    assert len(whole) == 3 * len(facts) + 2 * facts.qualifier_total
-    planner = EpochPlanner(facts, 16, masking)
-    asked = questions(facts, planner.plan(1, 1))
-    assert sorted(fact for fact, _, _ in asked) == list(range(len(facts)))
-    assert set(asked) <= expected
-    for task, there in ((Task.NUMBER, numbers), (Task.RELATION, relations)):
-        assert (planner.regular.outputs[task] > 0) == there
+def test_kinds_have_rows_of_their_own_and_steps_are_alike():
+    lengths, kind = torch.tensor(LENGTHS), torch.arange(len(LENGTHS)) % 3
+    planner = EpochPlanner(lengths, 32, kind)
+    plan = planner.plan(4, 0)
+    assert counts_of(plan, len(lengths)).tolist() == [1] * len(lengths)
+    for steps in plan.groups:
+        for number in range(3):
+            rows = steps.pieces.rows_of(number, CPU)
+            assert (kind[steps.items[:, rows]] == number).all()
+        assert len(steps.items[0]) == steps.pieces.layout.rows
+    assert plan.groups[-1].pieces == planner.regular
 
 
-def test_when_chance_needs_more_places_the_plan_has_them(monkeypatch):
-    monkeypatch.setattr(epoch_plan, "DEVIATIONS", -3.0)
-    facts = random_facts([0] * 300)
-    planner = EpochPlanner(facts, 100)
-    plan = planner.plan(1, 1)
-    assert plan.groups[-1].shape != planner.regular
-    assert sorted(fact for fact, _, _ in questions(facts, plan)) == list(range(300))
+@pytest.mark.parametrize("world", [2, 3])
+def test_parts_of_steps_are_together_the_steps(world):
+    plan = EpochPlanner(torch.tensor(LENGTHS), 16).plan(0, 1)
+    parts = [plan.share(rank, world) for rank in range(world)]
+    for group, steps in enumerate(plan.groups):
+        mine = [part.groups[group] for part in parts]
+        assert {one.pieces for one in mine} == {steps.pieces.share(world)}
+        for row in range(len(steps.items)):
+            found = sorted(item for one in mine for item in one.items[row][one.weights[row] > 0].tolist())
+            assert found == sorted(steps.items[row][steps.weights[row] > 0].tolist())
 
 
-def test_no_facts_and_no_step_are_errors():
-    with pytest.raises(ValueError, match="there are no facts to train on"):
-        EpochPlanner(random_facts([]), 4)
-    with pytest.raises(IndexError, match="the plan has 2 steps, there is no step 2"):
-        EpochPlanner(random_facts([0] * 8), 4).plan(0, 0).step(2)
+@given(st.lists(st.integers(0, 20), max_size=5), st.integers(1, 6))
+def test_every_row_goes_to_one_process_and_all_shares_are_alike(sizes, world):
+    shares = [share_of_rows(sizes, rank, world, CPU) for rank in range(world)]
+    taken = torch.cat([chosen[real] for chosen, real in shares])
+    assert sorted(taken.tolist()) == list(range(sum(sizes)))
+    assert len({len(chosen) for chosen, _ in shares}) == 1
 
 
-def test_seeds_for_different_purposes_differ_and_are_stable():
-    made = {derived_seed(seed, epoch, purpose) for seed in range(9) for epoch in range(9) for purpose in ("a", "b")}
-    assert len(made) == 162
-    assert all(0 <= seed < 2**63 for seed in made)
-    assert derived_seed(1, 2, "masking") == derived_seed(1, 2, "masking")
+def test_nothing_to_train_on_is_an_error():
+    with pytest.raises(ValueError, match="there is nothing to train on"):
+        EpochPlanner(torch.zeros(0, dtype=torch.int64), 4)

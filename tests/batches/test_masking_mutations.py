@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.batches import test_epoch_plan, test_masking
+from tests.batches import test_masking
 from tests.mutants import mutant_of
+from tests.objectives import test_masked_epoch
 
 MUTANTS = [
     # leaks
@@ -58,24 +59,24 @@ MUTANTS = [
     ),
     ("batches/masking.py", "tail_is_number & (asked == TAIL)", "tail_is_number"),
     # the plan of an epoch
-    ("batches/epoch_plan.py", "mask.cumsum(1) - 1, places)", "mask.cumsum(1), places)"),
-    ("batches/epoch_plan.py", "real & (task[facts] == kind)", "task[facts] == kind"),
-    ("batches/epoch_plan.py", "[facts, asked[facts]]", "[facts, asked[facts.flip(0)]]"),
-    ("batches/epoch_plan.py", 'generator_for(seed, epoch, "masking")', 'generator_for(seed, 0, "masking")'),
+    ("objectives/masked_facts.py", "asks.cumsum(1) - 1, room)", "asks.cumsum(1), room)"),
+    ("objectives/masked_facts.py", "asks = (steps.weights > 0) & (task[facts] == kind)", "asks = task[facts] == kind"),
+    ("objectives/masked_facts.py", "[facts, asked[facts]]", "[facts, asked[facts.flip(0)]]"),
+    ("objectives/masked_facts.py", 'luck(seed, epoch, "masking")', 'luck(seed, 0, "masking")'),
 ]
 
 
 def agrees() -> bool:
     """Whether hiding and planning do what their property tests say; a crash is a disagreement too."""
     shows = test_masking.test_a_batch_shows_the_fact_but_for_the_asked_component_and_answers_hold_that
-    comes = test_epoch_plan.test_each_fact_comes_exactly_once_an_epoch
+    comes = test_masked_epoch.test_each_fact_comes_exactly_once_an_epoch
     try:
         for seed in range(6):
             shows.hypothesis.inner_test([0, 1, 2, 3, 5], seed)
             comes.hypothesis.inner_test([0, 1, 1, 2, 0, 7, 12, 3, 0], 4, seed)
         test_masking.test_changing_the_answer_changes_nothing_in_the_batch()
-        test_epoch_plan.test_each_fact_comes_once_with_a_long_tail_whose_filler_is_bounded()
-        test_epoch_plan.test_shapes_stay_the_same_over_epochs_and_plans_differ()
+        test_masked_epoch.test_each_fact_comes_once_with_a_long_tail_whose_filler_is_bounded()
+        test_masked_epoch.test_shapes_stay_the_same_over_epochs_and_plans_differ()
     except (AssertionError, IndexError, RuntimeError, ValueError):
         return False
     return True
@@ -85,8 +86,8 @@ def agrees() -> bool:
 @pytest.mark.parametrize("path, right, wrong", MUTANTS)
 def test_a_mutant_is_caught(path, right, wrong, tmp_path, monkeypatch):
     mutant = mutant_of(path, right, wrong, tmp_path, monkeypatch)
-    for name in ("mask", "check_fit", "EpochPlanner"):
-        for module in (test_masking, test_epoch_plan):
+    for name in ("mask", "check_fit", "MaskedFacts"):
+        for module in (test_masking, test_masked_epoch):
             if hasattr(mutant, name) and hasattr(module, name):
                 monkeypatch.setattr(module, name, getattr(mutant, name))
     assert not agrees()

@@ -8,6 +8,7 @@ import torch
 from benchmarks.large_vocabulary import generated_facts, slopes
 from hynt.batches.components import Masking
 from hynt.batches.masked_batch import Task
+from hynt.objectives.entity_losses import affine_loss
 from hynt.objectives.losses import LossSettings
 from hynt.objectives.masked_facts import MaskedFacts
 
@@ -20,10 +21,10 @@ def test_slopes_are_exponents():
 
 def test_generated_facts_ask_for_everything():
     facts = generated_facts(500, 2000, torch.device("cpu"))
-    stream = MaskedFacts(facts, 100, Masking(), LossSettings(softmax="sampled", negatives=30))
+    stream = MaskedFacts(facts, 100, Masking(), LossSettings(softmax="sampled", negatives=30), affine_loss)
     assert (facts.tail_entity[~facts.tail_is_number] < 500).all()
     assert (facts.tail_entity[facts.tail_is_number] == 500).all()
-    asked = [stream.planner.regular.outputs[task.value] for task in Task]
+    asked = [stream.regular.outputs[task.value] for task in Task]
     assert min(asked) > 0
     assert stream.entity_loss is not None
     assert float(stream.entity_loss.answer_share.sum()) == pytest.approx(1, rel=1e-3)

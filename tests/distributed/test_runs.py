@@ -20,8 +20,8 @@ from hynt.runs.graph_identity import fingerprints
 from hynt.runs.opening import load_run
 from hynt.runs.progress import Interrupted, TrainingState
 from hynt.runs.run_folder import RunFolder
-from hynt.training.distributed_follow import follow
-from hynt.training.distributed_start import broadcast_start, check_shareable, receive_start
+from hynt.training.checks import check_shareable
+from hynt.training.process import Start, follow
 from hynt.training.run import Silence, start, train
 from tests.distributed.processes import CPU, together
 from tests.training.small_graph import NO_DROPOUT, TINY, small_graph, tiny_settings
@@ -206,10 +206,10 @@ def test_what_failed_is_let_go_of_before_the_processes_part(tmp_path, capfd):
 
 def hears_of_another_graph(workers) -> None:
     if workers.rank == 0:
-        broadcast_start(workers, settings(), fingerprints(GRAPH), TrainingState(), resumed=False)
+        Start(settings(), TrainingState(), resumed=False).tell(workers, fingerprints(GRAPH))
         return
     with pytest.raises(DataError, match="the graph of process 2 is not that of the first one"):
-        receive_start(workers, small_graph(people=39))
+        Start.heard(workers, small_graph(people=39))
 
 
 def test_a_machine_with_another_graph_refuses_to_train_along():

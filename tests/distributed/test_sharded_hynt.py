@@ -1,4 +1,4 @@
-"""HyNT with spread tables trains as HyNT with whole ones: the same losses, step by step, and the same scores after."""
+"""HyNT with sharded tables trains as HyNT with whole ones: the same losses, step by step, and the same scores after."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import torch
 from torch.distributed.device_mesh import init_device_mesh
 
 from hynt.batches.masking import mask
-from hynt.distributed.plan import SharedStream
 from hynt.distributed.sharded_hynt import ShardedHynt, ShardedSampler, TableUpdates
 from hynt.models.contract import EntityRange
 from hynt.models.hynt import Hynt
+from hynt.objectives.entity_losses import affine_loss
 from hynt.objectives.masked_facts import MaskedFacts
 from hynt.objectives.streams import trainable
 from hynt.runs.training_data import fit_scaling, training_data
@@ -29,7 +29,7 @@ ENTITIES = DATA.facts.sizes.entities
 
 
 def stream() -> MaskedFacts:
-    return MaskedFacts(DATA.facts, 16, SETTINGS.masking, SETTINGS.losses)
+    return MaskedFacts(DATA.facts, 16, SETTINGS.masking, SETTINGS.losses, affine_loss)
 
 
 def whole_model(like: ShardedHynt) -> Hynt:
@@ -68,7 +68,7 @@ def losses_of_whole(model: Hynt) -> list[float]:
         model.zero_grad()
         total = torch.zeros(())
         for rank in range(WORLD):
-            items = SharedStream(made, rank, WORLD).epoch(0, 0).items(index)
+            items = made.share(rank, WORLD).epoch(0, 0).items(index)
             torch.manual_seed(100 * index + rank)
             loss = made.loss_for(items.shape)(model, items.tensors).total
             loss.backward()
@@ -95,11 +95,11 @@ def trained(workers, _path) -> None:
     assert model.entity.shape[0] == 1
     whole = whole_model(model)
     expected = losses_of_whole(whole)
-    made.entity_loss = ShardedSampler.like(made.entity_loss)
+    made.entity_loss = ShardedSampler(made.entity_loss)
     optimisation = Optimisation(trainable(model), SETTINGS.optimiser, CPU)
     optimisation.exchange = workers.exchange
     updates = TableUpdates(model)
-    shares = SharedStream(made, workers.rank, workers.world).epoch(0, 0)
+    shares = made.share(workers.rank, workers.world).epoch(0, 0)
     found = []
     for index in range(STEPS):
         items = shares.items(index)
@@ -112,7 +112,7 @@ def trained(workers, _path) -> None:
         found.append(float(workers.gathered(loss.detach())))
     torch.testing.assert_close(torch.tensor(found), torch.tensor(expected), rtol=1e-4, atol=1e-5)
     assert found[-1] < found[0]
-    step = made.planner.plan(0, 0).step(0)
+    step = made.epoch(0, 0).step(0)
     batch, _ = mask(DATA.facts, step.rows, step.asked, step.shape.layout)
     with torch.no_grad():
         scores = model.score(model.read(batch), EntityRange(3, 30))

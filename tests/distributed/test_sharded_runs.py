@@ -1,4 +1,4 @@
-"""Whole runs with spread tables: they learn, are saved as a plain HyNT, and go on in another number of processes."""
+"""Whole runs with sharded tables: they learn, are saved as a plain HyNT, and go on in another number of processes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hynt.interruption import Stopper
 from hynt.runs.opening import load_run
 from hynt.runs.progress import Interrupted
 from hynt.runs.run_folder import RunFolder
-from hynt.training.distributed_follow import follow
+from hynt.training.checks import check_tables
+from hynt.training.process import follow
 from hynt.training.run import Silence, start, train
-from hynt.training.sharded_run import check_tables
 from tests.distributed.processes import CPU, together
 from tests.distributed.test_runs import _StopsAfter, records, same_weights
 from tests.training.small_graph import TINY, small_graph, tiny_settings
@@ -76,7 +76,7 @@ def test_going_on_in_one_process_is_refused_with_a_word(tmp_path):
     path = tmp_path / "run"
     OWN.asked = False
     assert together(2, stopped, path, stopper_of=lambda rank: OWN) == [0, 0]
-    with pytest.raises(UsageError, match="spread tables need several processes") as problem:
+    with pytest.raises(UsageError, match="sharded tables need several processes") as problem:
         train(RunFolder.open(path), CPU)
     assert "--processes 2" in problem.value.advice
 
@@ -92,7 +92,7 @@ def test_what_is_saved_is_what_goes_on(tmp_path):
 
 
 def test_spread_tables_are_refused_where_they_cannot_be(monkeypatch):
-    with pytest.raises(UsageError, match="spread tables need several processes") as problem:
+    with pytest.raises(UsageError, match="sharded tables need several processes") as problem:
         check_tables(settings())
     assert problem.value.where == "tables"
     for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):

@@ -13,7 +13,7 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import evaluate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
-from hynt.models.contract import EVERYWHERE, EncodedQuestion, Entities, EntityRange, Relations, ScaledNumber, StreamKind
+from hynt.models.contract import EVERYWHERE, EncodedQuestion, Entities, EntityRange, Relations, ScaledNumber
 from tests.oracle.plain_facts import random_facts, table_of
 
 PLAIN_NAMES = ("train", "valid", "test")
@@ -42,7 +42,7 @@ def asked(model, graph: KnowledgeGraph, **settings):
 class ScriptedModel(nn.Module):
     """score = (code of the visible question × 31 + candidate × 17) mod 7: many ties, no pattern."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.NONE
+    streams: ClassVar[tuple] = ()
     answers = EVERYWHERE
     reads: ClassVar = frozenset()
 
@@ -50,6 +50,9 @@ class ScriptedModel(nn.Module):
         super().__init__()
         self.sizes = Sizes(graph.vocabulary.entity_count, graph.vocabulary.relation_count)
         self.largest_batch = 0
+
+    def phases(self, train, settings):
+        return []
 
     def read(self, batch):
         self.largest_batch = max(self.largest_batch, len(batch.asked))

@@ -10,6 +10,7 @@ from hynt.batches.buckets import layout_of
 from hynt.batches.masking import fill, mask
 from hynt.config import from_mapping
 from hynt.models.registry import MODELS
+from hynt.objectives.streams import PhaseSettings
 from tests.models.small_models import facts_of
 
 SMALL = {
@@ -33,6 +34,12 @@ def model_for(name, facts, seed=0, **changes):
             if "running" in buffer_name:
                 buffer.copy_(torch.rand_like(buffer) + (0.5 if "variance" in buffer_name else -0.5))
     return model
+
+
+def corruption_of(model):
+    """How the model's only phase draws negatives."""
+    (phase,) = model.phases(FACTS, PhaseSettings(batch_size=4, epochs=1))
+    return phase.stream.corruption
 
 
 def asked_of(facts, row, position, extra=0):

@@ -9,12 +9,11 @@ import pytest
 import torch
 
 from hynt.comparison.trial import Trial, TrialPlace, run_trial
-from hynt.models.contract import StreamKind
 from hynt.models.registry import MODELS
 from hynt.runs.opening import load_run
 from tests.training.small_graph import small_graph
 
-LEARNING = [name for name, entry in MODELS.items() if entry.item_stream is not StreamKind.NONE]
+LEARNING = [name for name, entry in MODELS.items() if entry.learns]
 
 
 @pytest.mark.gpu

@@ -105,7 +105,7 @@ def test_a_model_that_peeks_is_caught(monkeypatch):
         batch, answers = masking.mask(facts, rows, asked, layout)
         return batch.with_tensors(head=facts.head[rows].long()), answers
 
-    monkeypatch.setattr(checking, "hide", forgetful)
+    monkeypatch.setattr(checking, "mask", forgetful)
     with pytest.raises(ContractError, match="the hidden answer at position 0 changes its own score: the model peeks"):
         check_model(lambda sizes, train: Hynt.build(sizes, train, FORMS["paper"]))
 
@@ -117,7 +117,7 @@ def test_the_registry_builds_models_from_names_and_settings():
     assert model.settings == HyntSettings(dimension=32, tied_output=True)
     assert isinstance(build("hynt", facts.sizes, facts), Hynt)
     entry = MODELS.get("hynt")
-    assert (entry.answers, entry.reads, entry.item_stream) == (EVERYWHERE, frozenset(Part), Hynt.item_stream)
+    assert (entry.answers, entry.reads, entry.streams) == (EVERYWHERE, frozenset(Part), Hynt.streams)
     assert entry.needs_literals(HyntSettings(numbers="discrete"))
     assert not entry.needs_literals(HyntSettings())
 

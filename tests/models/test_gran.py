@@ -171,12 +171,12 @@ def test_the_target_is_the_papers(smoothing):
 
 def test_every_component_is_hidden_once_an_epoch_but_not_all_of_a_long_fact():
     facts = facts_of([0] * 20 + [1] * 6 + [2, 3], literals=True)
-    stream = MaskedComponents(facts, 16, 64, Masking(), LossSettings())
+    stream = MaskedComponents(facts, 16)
     asked = hidden_in(stream)
     assert sorted(asked) == list(range(20 * 3 + 6 * 5 + 7 + 9)), "2k + 3 for a fact with k qualifiers"
     assert stream.item_count == len(asked)
     long = facts_of([0] * 20 + [358], literals=True)
-    few = MaskedComponents(long, 16, 10, Masking(), LossSettings())
+    few = MaskedComponents(long, 16, instances=10)
     counts = [sum(int(few.owner[one]) == 20 for one in hidden_in(few, epoch)) for epoch in range(4)]
     assert all(0 < count < 30 for count in counts), counts
 
@@ -192,7 +192,7 @@ def hidden_in(stream, epoch=0):
 def test_the_loss_is_the_mean_over_all_questions():
     facts = facts_of([0] * 9 + [2] * 4, literals=True)
     losses = LossSettings(smoothing=0.2, relation_smoothing=0.1)
-    stream, model = MaskedComponents(facts, 12, 64, Masking(), losses), model_for(facts)
+    stream, model = MaskedComponents(facts, 12, Masking(), losses), model_for(facts)
     items = stream.epoch(0, 0).items(0)
     found = stream.loss_for(items.shape)(model, items.tensors)
     total = 0.0

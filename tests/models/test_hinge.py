@@ -8,23 +8,20 @@ import pytest
 import torch
 
 from hynt.batches.fact_tensors import Sizes
-from hynt.kernels import swept_minimum
+from hynt.kernels import swept_minimum, triplet_sweep
 from hynt.kernels.swept_minimum import SweptMinimum
 from hynt.models.contract import Entities, Relations
 from hynt.models.hinge import Hinge, HingeSettings
-from hynt.models.layers import triplet_network
-from tests.models.fact_scorers import FACTS, asked_of, model_for, scored, whole, with_qualifiers
+from tests.models.fact_scorers import FACTS, asked_of, corruption_of, model_for, scored, whole, with_qualifiers
 from tests.models.first_steps import trained
 from tests.training.small_graph import small_graph
 
 PAIRS = [(0, 3), (1, 4), (3, 2)]
 
 
-def test_scores_are_those_of_plain_convolutions_over_images():
+def test_the_formula_is_that_of_plain_convolutions_over_images():
     model = model_for("hinge", FACTS)
-    fact = with_qualifiers(FACTS, PAIRS)
-    head, tail = model.entity[int(fact.head)], model.entity[int(fact.tail_entity)]
-    rows = [head, model.relation[int(fact.relation)], tail]
+    triplet, pairs = torch.randn(3, 8), torch.randn(4, 2, 8)
 
     def features(layer, image):
         found = torch.nn.functional.conv2d(image[None, None], layer.weight.unsqueeze(1), layer.bias)[0, :, 0]
@@ -32,11 +29,36 @@ def test_scores_are_those_of_plain_convolutions_over_images():
         found = (found - norm.running_mean[:, None]) / (norm.running_variance[:, None] + norm.epsilon).sqrt()
         return torch.relu(found * norm.weight[:, None] + norm.bias[:, None]).flatten()
 
-    each = [features(model.of_triplet, torch.stack(rows))]
-    for q, v in PAIRS:
-        each.append(features(model.of_qualifier, torch.stack([*rows, model.relation[q], model.entity[v]])))
-    expected = float(model.output(torch.stack(each).amin(0)).detach())
-    assert scored(model, whole(fact, 0)) == pytest.approx(expected, abs=1e-5)
+    each = [features(model.of_triplet, triplet)]
+    each += [features(model.of_qualifier, torch.cat([triplet, pair])) for pair in pairs]
+    torch.testing.assert_close(model.fact_score(triplet, pairs), model.output(torch.stack(each).amin(0)).squeeze())
+
+
+def by_formula(model, facts, row, position, candidate):
+    """The paper's formula on the fact with a candidate in place, part by part."""
+    count = int(facts.qualifier_counts()[row])
+    slots = slice(int(facts.offsets[row]), int(facts.offsets[row]) + count)
+    ids = [int(facts.head[row]), int(facts.relation[row]), int(facts.tail_entity[row])]
+    pairs = zip(facts.qualifier_relation[slots].tolist(), facts.qualifier_entity[slots].tolist(), strict=True)
+    ids += [part for pair in pairs for part in pair]
+    ids[position] = candidate
+    vectors = [(model.relation if place % 2 else model.entity)[one] for place, one in enumerate(ids)]
+    qualifiers = torch.stack(vectors[3:]).view(count, 2, -1) if count else torch.zeros(0, 2, len(vectors[0]))
+    with torch.no_grad():
+        return float(model.fact_score(torch.stack(vectors[:3]), qualifiers))
+
+
+def test_whole_facts_and_swept_candidates_score_by_the_formula():
+    model = model_for("hinge", FACTS)
+    for row in range(5):
+        own = int(FACTS.head[row])
+        assert scored(model, whole(FACTS, row)) == pytest.approx(by_formula(model, FACTS, row, 0, own), abs=1e-5)
+        for position in range(3 + 2 * int(FACTS.qualifier_counts()[row])):
+            kind, count = (Relations(), FACTS.sizes.relations) if position % 2 else (Entities(), FACTS.sizes.entities)
+            with torch.no_grad():
+                found = model.score(model.read(asked_of(FACTS, row, position)), kind)[0].tolist()
+            expected = [by_formula(model, FACTS, row, position, one) for one in range(count)]
+            assert found == pytest.approx(expected, abs=1e-4)
 
 
 def test_head_and_tail_are_not_alike():
@@ -74,7 +96,7 @@ def test_parameters_are_those_of_the_paper():
 
 
 def test_a_fair_coin_decides_between_values_and_relations():
-    assert model_for("hinge", FACTS).corruption.relations == 0.5
+    assert corruption_of(model_for("hinge", FACTS)).relations == 0.5
 
 
 SETTINGS = {
@@ -116,13 +138,13 @@ def test_one_kernel_makes_the_scores_that_pairs_written_out_make(position, monke
     with torch.no_grad():
         question = model.read(asked_of(FACTS, row, position, extra=1))
         expected = model.score(question, candidates)
-        monkeypatch.setattr(triplet_network, "can_sweep", lambda network, ids: network.kernel.is_usable)
-        model.kernel = AsWritten()
+        monkeypatch.setattr(triplet_sweep, "is_worth_it", lambda ids: True)
+        model.kernel = AsWritten(model.output)
         torch.testing.assert_close(model.score(question, candidates), expected, rtol=1e-4, atol=1e-5)
-        model.kernel = NeverCompiled()
+        model.kernel = NeverCompiled(model.output)
         torch.testing.assert_close(model.score(question, candidates), expected)
         assert not model.kernel.is_usable
         plain = int(torch.nonzero(FACTS.qualifier_counts() == 0)[0])
         question = model.read(asked_of(FACTS, plain, 0))
-        expected, model.kernel = model.score(question, Entities()), AsWritten()
+        expected, model.kernel = model.score(question, Entities()), AsWritten(model.output)
         torch.testing.assert_close(model.score(question, Entities()), expected, rtol=1e-4, atol=1e-5)

@@ -8,7 +8,6 @@ from torch import nn
 
 from hynt.batches.buckets import layout_of, rows_by_bucket
 from hynt.batches.components import AskableComponents
-from hynt.batches.epoch_plan import PackedStep, StepShape
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
 from hynt.batches.masking import mask
@@ -16,6 +15,7 @@ from hynt.models.contract import Entities, Relations, ScaledNumber, Tokens
 from hynt.models.hynt import Hynt, HyntSettings, as_released
 from hynt.models.layers.transformer import TokenGroup, Transformer, TransformerLayer
 from hynt.objectives.losses import LossSettings, joint_loss, masked_fact_losses
+from hynt.objectives.masked_facts import PackedStep, StepShape
 from tests.models.small_models import FORMS, SMALL, facts_of, small_model
 
 
@@ -181,7 +181,7 @@ def test_a_small_graph_is_learned_by_heart(form):
     batch, answers = mask(facts, step.rows, step.asked, step.shape.layout)
     for _ in range(300):
         optimiser.zero_grad()
-        loss = joint_loss(masked_fact_losses(model, batch, answers, step, 0.0), LossSettings(number_weight=5.0))
+        loss = joint_loss(masked_fact_losses(model, batch, answers, step.asks, 0.0), LossSettings(number_weight=5.0))
         loss.backward()
         optimiser.step()
         schedule.step()

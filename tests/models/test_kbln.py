@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from hynt.batches.attribute_triples import AttributeTriples
 from hynt.batches.masked_batch import HEAD, TAIL
 from hynt.models.contract import EntityIds, EntityRange
 from hynt.models.kbln import Kbln, KblnSettings
-from hynt.models.layers.triplets import AttributeTriples
 from hynt.objectives.number_head_fit import NumberHeadFit
 from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation

@@ -12,12 +12,11 @@ import torch
 
 from benchmarks.generated_graph import long_graph
 from hynt.evaluation.evaluator import evaluate
-from hynt.models.contract import StreamKind
 from hynt.models.registry import MODELS
 from hynt.training.presets import PRESETS
 from tests.models.first_steps import trained
 
-LEARNING = [name for name, entry in MODELS.items() if entry.item_stream is not StreamKind.NONE]
+LEARNING = [name for name, entry in MODELS.items() if entry.learns]
 TINIER = {
     "gran": {"dimension": 8, "layers": 1, "heads": 1, "feedforward": 8, "instances": 2},
     "ram": {"dimension": 4, "basis": 3, "instances": 2},

@@ -7,6 +7,7 @@ import torch
 
 from hynt.models.mt_kgnn import MtKgnn, MtKgnnSettings
 from hynt.objectives.alternating_tasks import AlternatingTasks, NumberShape
+from hynt.objectives.streams import PhaseSettings
 from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation
 from hynt.training.step import EagerStep
@@ -118,8 +119,9 @@ def test_a_graph_without_numbers_trains_on_links_alone():
 
 def test_each_task_has_moments_of_its_own_for_the_entities():
     facts = tiny_facts()
-    model, stream = model_of(facts).train(), AlternatingTasks(facts, 4, 0.1, 4)
-    first, second = model.link_parameters(), model.number_parameters()
+    model = model_of(facts).train()
+    (phase,) = model.phases(facts, PhaseSettings(batch_size=4, epochs=1))
+    stream, first, second = phase.stream, phase.parameters, phase.second
     optimisation = Optimisation(first, Optimiser(), CPU, second)
     runner = EagerStep(model, stream, optimisation, CPU, bf16=False)
     epoch = stream.epoch(0, 0)

@@ -10,11 +10,11 @@ import torch
 from benchmarks.naive_reference import Fact, NaiveHynt, facts_as_lists, naive_loss, naive_steps, padded_batch
 from hynt.batches.buckets import layout_of, rows_by_bucket
 from hynt.batches.components import AskableComponents
-from hynt.batches.epoch_plan import PackedStep, StepShape
 from hynt.batches.masked_batch import Task
 from hynt.batches.masking import mask
 from hynt.models.contract import Entities, Relations, ScaledNumber
 from hynt.objectives.losses import LossSettings, joint_loss, masked_fact_losses
+from hynt.objectives.masked_facts import PackedStep, StepShape
 from tests.models.small_models import FORMS, facts_of, small_model
 
 PAPER = FORMS["paper"]
@@ -64,7 +64,7 @@ def test_scores_loss_and_gradients_agree(longest):
     shape = StepShape(layout, tuple(len(one) for one in by_task))
     indices = torch.cat([rows, asked[rows], *by_task])
     step = PackedStep(shape, indices, torch.ones(len(rows)))
-    loss = joint_loss(masked_fact_losses(ours, batch, answers, step, 0.3), LossSettings(smoothing=0.3))
+    loss = joint_loss(masked_fact_losses(ours, batch, answers, step.asks, 0.3), LossSettings(smoothing=0.3))
     plain = naive_loss(naive, padded, 0.3)
     torch.testing.assert_close(plain, loss, rtol=1e-5, atol=1e-6)
     loss.backward()

@@ -4,41 +4,62 @@ from __future__ import annotations
 
 import pytest
 import torch
-import torch.nn.functional as functional
 
 from hynt.batches.corruption import Corruption
 from hynt.batches.fact_tensors import Sizes
-from hynt.models.layers.pair_pooling import lowest_features
-from hynt.models.layers.relatedness import MaskedBatchNorm, Relatedness
+from hynt.kernels.pair_sweep import lowest_features
+from hynt.models.contract import Entities, Relations
+from hynt.models.layers.relatedness import MaskedBatchNorm
 from hynt.models.nalp import Nalp, NalpSettings
-from tests.models.fact_scorers import FACTS, model_for, whole, with_qualifiers
+from tests.models.fact_scorers import FACTS, asked_of, corruption_of, model_for, scored, whole, with_qualifiers
 from tests.models.first_steps import trained
 from tests.training.small_graph import small_graph
 
 
 def test_the_minimum_over_pairs_of_pairs_is_separable():
     """Against the formula of the paper, with every ρ_ij written down; values and gradients."""
-    torch.manual_seed(0)
-    channel = Relatedness(12, 10, 8, 6, 5).double().eval()
+    model = model_for("nalp", FACTS).double()
+    channel = model.relatedness
     roles, values = torch.tensor([0, 5, 9, 11]), torch.tensor([1, 2, 3, 9])
 
-    def relatedness():
-        joined = channel.role_part(roles) + channel.value_part(values)
-        o = functional.relu(channel.norm.fixed(joined, -1))
-        pairs = [torch.cat([a, b]) for a in o for b in o]
-        rho = functional.relu(functional.linear(torch.stack(pairs), channel.relate, channel.relate_bias))
-        return channel.output(rho.amin(0)).squeeze()
+    def separable():
+        return channel.finish(channel.after(channel.role_part(roles) + channel.value_part(values), None).amin(0))
 
-    features = channel.after(channel.role_part(roles) + channel.value_part(values), None)
-    separable = channel.finish(features.amin(0))
-    torch.testing.assert_close(separable, relatedness(), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(separable(), model.fact_score(roles, values), rtol=1e-12, atol=1e-12)
     with torch.no_grad():
         channel.relate_bias += 0.5  # so that no gradient is lost to the ReLU
-    features = channel.after(channel.role_part(roles) + channel.value_part(values), None)
-    ours = torch.autograd.grad(channel.finish(features.amin(0)), [channel.role, channel.value, channel.relate])
-    theirs = torch.autograd.grad(relatedness(), [channel.role, channel.value, channel.relate])
+    parameters = [channel.role, channel.value, channel.relate]
+    ours = torch.autograd.grad(separable(), parameters)
+    theirs = torch.autograd.grad(model.fact_score(roles, values), parameters)
     torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10)
     assert any(float(gradient.abs().sum()) > 0 for gradient in ours)
+
+
+def by_formula(model, facts, row, position, candidate):
+    """The paper's formula on the pairs of the fact with a candidate in place."""
+    slots = slice(int(facts.offsets[row]), int(facts.offsets[row + 1]))
+    parts = [int(facts.head[row]), int(facts.relation[row]), int(facts.tail_entity[row])]
+    for pair in zip(facts.qualifier_relation[slots].tolist(), facts.qualifier_entity[slots].tolist(), strict=True):
+        parts += pair
+    parts[position] = candidate
+    head, relation, tail, *others = parts
+    count = facts.sizes.relations
+    roles = [relation, count + relation, *(2 * count + one for one in others[::2])]
+    with torch.no_grad():
+        return float(model.fact_score(torch.tensor(roles), torch.tensor([head, tail, *others[1::2]])))
+
+
+def test_whole_facts_and_swept_candidates_score_by_the_formula():
+    model = model_for("nalp", FACTS)
+    for row in range(5):
+        own = int(FACTS.head[row])
+        assert scored(model, whole(FACTS, row)) == pytest.approx(by_formula(model, FACTS, row, 0, own), abs=1e-5)
+        for position in range(3 + 2 * int(FACTS.qualifier_counts()[row])):
+            kind, count = (Relations(), FACTS.sizes.relations) if position % 2 else (Entities(), FACTS.sizes.entities)
+            with torch.no_grad():
+                found = model.score(model.read(asked_of(FACTS, row, position)), kind)[0].tolist()
+            expected = [by_formula(model, FACTS, row, position, one) for one in range(count)]
+            assert found == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_further_pair_can_only_lower_features():
@@ -60,9 +81,9 @@ def test_parameters_are_those_of_the_paper():
 
 
 def test_negatives_exchange_relations_as_often_as_there_are_of_them():
-    assert model_for("nalp", FACTS).corruption == Corruption()
-    changed = model_for("nalp", FACTS, relation_share=0.5, pool="all", negatives=3, loss="softmax").corruption
-    assert changed == Corruption(3, relations=0.5, pool="all", loss="softmax")
+    assert corruption_of(model_for("nalp", FACTS)) == Corruption()
+    changed = model_for("nalp", FACTS, relation_share=0.5, pool="all", negatives=3, loss="softmax")
+    assert corruption_of(changed) == Corruption(3, relations=0.5, pool="all", loss="softmax")
 
 
 def test_normalisation_is_torchs_on_the_rows_that_count():

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from hynt.batches.fact_tensors import Sizes
-from hynt.models.layers.pair_pooling import score_whole
+from hynt.kernels.pair_sweep import score_whole
 from hynt.models.tnalp import Tnalp, TnalpSettings
 from tests.models.fact_scorers import FACTS, model_for, scored, whole
 from tests.models.first_steps import trained

@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as functional
 
 from hynt.batches.buckets import layout_index
-from hynt.batches.epoch_plan import EpochPlanner, PackedStep
 from hynt.batches.masked_batch import Task
 from hynt.batches.masking import mask
 from hynt.models.contract import Entities, Relations, ScaledNumber, Tokens
@@ -20,6 +19,7 @@ from hynt.objectives.losses import (
     merged_cross_entropy,
     smoothed_cross_entropy,
 )
+from hynt.objectives.masked_facts import MaskedFacts, PackedStep
 from tests.models.small_models import SMALL, facts_of, small_model
 
 BOTH = pytest.mark.parametrize("form", [smoothed_cross_entropy, merged_cross_entropy])
@@ -53,13 +53,13 @@ def test_smoothed_cross_entropy_takes_half_precision_and_huge_logits(form):
 def one_step(literals: bool = False, **more):
     facts = facts_of([0, 0, 0, 1, 1, 2, 3, 5] * 6, literals=literals)
     model = small_model(HyntSettings(**SMALL, **more), facts)
-    step = EpochPlanner(facts, 24).plan(1, 1).step(1)
+    step = MaskedFacts(facts, 24).epoch(1, 1).step(1)
     return facts, model, step
 
 
 def losses(facts, model: Hynt, step: PackedStep) -> dict[Task, LossPart]:
     batch, answers = mask(facts, step.rows, step.asked, step.shape.layout)
-    return masked_fact_losses(model, batch, answers, step, smoothing=0.2)
+    return masked_fact_losses(model, batch, answers, step.asks, smoothing=0.2)
 
 
 def test_each_part_is_the_mean_over_its_own_questions():
@@ -68,7 +68,7 @@ def test_each_part_is_the_mean_over_its_own_questions():
     batch, answers = mask(facts, step.rows, step.asked, step.shape.layout)
     question = model.read(batch)
     for task, part in parts.items():
-        rows, weights = step.output(task)
+        rows, weights = step.asks.rows[task], step.asks.weights[task]
         rows = rows[weights > 0]
         asked = question.take(rows)
         if task is Task.NUMBER:
@@ -107,7 +107,7 @@ def test_discrete_numbers_are_learned_by_cross_entropy_over_entities_and_literal
     facts, model, step = one_step(literals=True, numbers="discrete")
     parts = losses(facts, model, step)
     batch, answers = mask(facts, step.rows, step.asked, step.shape.layout)
-    rows, weights = step.output(Task.NUMBER)
+    rows, weights = step.asks.rows[Task.NUMBER], step.asks.weights[Task.NUMBER]
     rows = rows[weights > 0]
     logits = model.score(model.read(batch).take(rows), Tokens())
     assert logits.shape[1] == facts.sizes.entities + facts.sizes.literals
@@ -123,7 +123,7 @@ def test_hiding_and_the_whole_loss_compile_into_one_graph():
     def loss(indices, weights):
         here = PackedStep(step.shape, indices, weights)
         batch, answers = mask(facts, here.rows, here.asked, here.shape.layout, at)
-        return joint_loss(masked_fact_losses(model, batch, answers, here, 0.2), LossSettings())
+        return joint_loss(masked_fact_losses(model, batch, answers, here.asks, 0.2), LossSettings())
 
     compiled = torch.compile(loss, fullgraph=True, dynamic=False, backend="aot_eager")
     expected = torch.autograd.grad(loss(step.indices, step.weights), model.entity)[0]

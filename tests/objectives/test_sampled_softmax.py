@@ -13,6 +13,7 @@ from hynt.batches.masked_batch import Task
 from hynt.batches.masking import mask
 from hynt.errors import UsageError
 from hynt.objectives import sampled_softmax
+from hynt.objectives.entity_losses import affine_loss
 from hynt.objectives.losses import LossSettings, smoothed_cross_entropy
 from hynt.objectives.masked_facts import MaskedFacts
 from hynt.objectives.sampled_softmax import (
@@ -23,9 +24,9 @@ from hynt.objectives.sampled_softmax import (
     sampled_cross_entropy,
     samples,
 )
-from hynt.runs.model_choice import check_softmax
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
+from hynt.training.checks import check_softmax
 from hynt.training.run import start, train
 from tests.training.small_graph import TINY, small_graph, tiny_settings
 
@@ -178,7 +179,8 @@ def prepared(**losses):
     )
     graph = small_graph(people=40)
     data = training_data(graph, settings, fit_scaling(graph, settings), CPU)
-    return MaskedFacts(data.facts, 32, settings.masking, settings.losses), new_model(settings, data, CPU), data
+    stream = MaskedFacts(data.facts, 32, settings.masking, settings.losses, affine_loss)
+    return stream, new_model(settings, data, CPU), data
 
 
 def test_shares_of_answers_are_those_of_many_epochs():
@@ -188,9 +190,9 @@ def test_shares_of_answers_are_those_of_many_epochs():
     for epoch in range(300):
         plan = stream.epoch(0, epoch)
         for index in range(len(plan)):
-            step = plan.plan.step(index)
+            step = plan.step(index)
             _, answers = mask(data.facts, step.rows, step.asked, step.shape.layout)
-            rows, weights = step.output(Task.LINK)
+            rows, weights = step.asks.rows[Task.LINK], step.asks.weights[Task.LINK]
             count.index_add_(0, answers.entity[rows][weights > 0], torch.ones(int(weights.sum())).double())
     assert shares.sum() == pytest.approx(1)
     assert (count / count.sum() - shares).abs().max() < 0.003
@@ -253,3 +255,9 @@ def test_a_model_that_needs_all_scores_refuses_to_sample(model, own):
     with pytest.raises(UsageError, match="trained on the scores of all entities") as problem:
         check_softmax(settings)
     assert problem.value.where == "losses.softmax"
+
+
+def test_a_stream_that_cannot_sample_refuses_to():
+    facts = prepared()[2].facts
+    with pytest.raises(UsageError, match="trained on the scores of all entities"):
+        MaskedFacts(facts, 32, losses=LossSettings(softmax="sampled"))

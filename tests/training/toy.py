@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from hynt.interruption import Stopper
-from hynt.objectives.streams import Loss, Phase, StepItems, trainable
+from hynt.objectives.streams import ItemStream, Loss, Phase, StepItems, trainable
 from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord
 from hynt.runs.settings import Optimiser, Saving, Schedule, TrainingSettings, Validation
 from hynt.training.optimisation import Optimisation
@@ -43,7 +43,8 @@ class _Steps:
         return StepItems(tuple(points.shape), (points, values))
 
 
-class Points:
+class Points(ItemStream):
+    name = "points"
     parts = ("near", "far")
     item_count = 18
 
@@ -59,9 +60,6 @@ class Points:
         if epoch == self.spoiled_epoch:
             values[9] = float("nan")
         return _Steps(points, values)
-
-    def is_common(self, shape):
-        return True
 
     def loss_for(self, shape):
         return self.loss
@@ -95,6 +93,9 @@ class Notebook:
         state = {name: value.clone() for name, value in optimisation.tensors().items()}
         self.saves.append((progress, weights, state, best))
 
+    def take_best(self, progress: TrainingState) -> None:
+        pass
+
 
 def settings(epochs: int = 6, **changes: Any) -> TrainingSettings:
     given: dict[str, Any] = {
@@ -107,7 +108,7 @@ def settings(epochs: int = 6, **changes: Any) -> TrainingSettings:
 
 
 def trainer(model, stream, notebook, chosen, *, validate=None, stopper=None, clock=None, epochs=None) -> Trainer:
-    phase = Phase("points", stream, trainable(model), chosen.schedule.epochs if epochs is None else epochs)
+    phase = Phase(stream, trainable(model), chosen.schedule.epochs if epochs is None else epochs)
     extra = {} if clock is None else {"clock": clock}
     return Trainer(
         [phase],

@@ -107,8 +107,13 @@ def bucket_capacities(qualifier_counts: Tensor) -> Tensor:
 
 def rows_by_bucket(qualifier_counts: Tensor) -> list[tuple[int, Tensor]]:
     """(capacity, row numbers in rising order) for each bucket that has rows, shortest first."""
-    capacity = bucket_capacities(qualifier_counts)
-    return [(c, torch.nonzero(capacity == c).squeeze(1)) for c in torch.unique(capacity).tolist()]
+    return list(rows_by_key(bucket_capacities(qualifier_counts)))
+
+
+def rows_by_key(keys: Tensor) -> Iterator[tuple[int, Tensor]]:
+    """Each distinct key of (rows,) int64, rising, and the row numbers that have it."""
+    for key in torch.unique(keys).tolist():
+        yield key, torch.nonzero(keys == key).squeeze(1)
 
 
 def layout_of(segments: Iterable[tuple[int, int]]) -> BatchLayout:

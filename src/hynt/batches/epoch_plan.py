@@ -1,173 +1,187 @@
-"""The plan of a training epoch: which fact goes to which step, and which of its components is hidden there.
+"""The plan of a training epoch: which item goes to which step. An item is a fact, or a question about one.
 
-Each fact comes exactly once an epoch. Facts are sorted by bucket and, inside it, by task and then at random, and
-dealt round-robin over the steps. So every step has the same layout and nearly the same number of questions of each
-task: shapes are static, and the costly projection onto all entities runs only for rows that ask for one. Places
-left over are filled with rows of weight 0.
+Items have kinds (what their loss needs is the same) and lengths. They are sorted by both, and then at random, and
+dealt round-robin over the steps, so that every step has the same number of each: shapes are static. Places left over
+are filled with rows of weight 0. Lengths so rare that dealing them to every step would be mostly filler are gathered
+in a few steps, spread over the epoch, which are like the others but have further rows.
 
-Buckets so rare that dealing them to every step would be mostly filler are gathered in a few steps, spread over the
-epoch, which are like the others but have further segments (`StepShape.extended`); a graph whose facts are all short
-has none of these.
+An item may have a chance below one to come in an epoch; the plan then has room for as many as are likely.
 
-A plan follows from (facts, masking, batch size, seed, epoch) alone, on any device, so a resumed run has nothing to
-restore.
+A plan follows from (items, batch size, seed, epoch) alone, on any device, so a resumed run has nothing to restore.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from hynt.batches.buckets import BatchLayout, bucket_capacities, layout_of, merged_capacities
-from hynt.batches.components import AskableComponents, Masking
-from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import Task
 from hynt.batches.seeds import generator_for
 
 DEVIATIONS = 5.0
-"""Room for chance: a plan has places for the expected number of questions of a task plus so many standard deviations.
-"""
+"""Room for chance: a plan has places for the expected number of items of a kind plus so many standard deviations."""
 
 
-class StepShape(NamedTuple):
-    """All that decides the shapes of a step. Hashable: compile or capture one step for each."""
+class Piece(NamedTuple):
+    """Consecutive rows of a step that have one kind and one capacity."""
 
-    layout: BatchLayout
-    outputs: tuple[int, int, int]  # how many rows each task has places for, by `Task`
+    rows: int
+    capacity: int
+    kind: int
 
 
-class PackedStep(NamedTuple):
-    """One step of a plan, packed into two tensors so that a captured step is fed by two copies."""
+class StepPieces(NamedTuple):
+    """The pieces of a step, in order. Hashable: steps of the same pieces have the same shapes."""
 
-    shape: StepShape
-    indices: Tensor  # (2 × rows + outputs,) int64: facts, asked positions, then the output rows of the three tasks
-    weights: Tensor  # (sum of shape.outputs,) float32: 1 for a question, 0 for filler
+    pieces: tuple[Piece, ...]
 
     @property
-    def rows(self) -> Tensor:
-        """(rows,) int64: the fact in each row of the batch."""
-        return self.indices[: self.shape.layout.rows]
+    def layout(self) -> BatchLayout:
+        """The layout of the step's batch: pieces of one capacity are one segment."""
+        runs = groupby(self.pieces, key=lambda piece: piece.capacity)
+        return layout_of((sum(piece.rows for piece in run), capacity) for capacity, run in runs)
 
-    @property
-    def asked(self) -> Tensor:
-        """(rows,) int64: the position hidden in each row."""
-        return self.indices[self.shape.layout.rows : 2 * self.shape.layout.rows]
+    def rows_of(self, kind: int, device: torch.device) -> Tensor:
+        """(k,) int64 the rows of a kind, which follow from the pieces alone."""
+        kinds = torch.tensor([piece.kind for piece in self.pieces for _ in range(piece.rows)], device=device)
+        return torch.nonzero(kinds == kind).squeeze(1)
 
-    def output(self, task: Task) -> tuple[Tensor, Tensor]:
-        """(places,) int64 rows of the batch that ask for this task, and (places,) float32 their weights."""
-        index = task.value  # a plain number: an enumeration cannot index inside a compiled step
-        start, size = sum(self.shape.outputs[:index]), self.shape.outputs[index]
-        first = 2 * self.shape.layout.rows + start
-        return self.indices[first : first + size], self.weights[start : start + size]
+    def share(self, world: int) -> StepPieces:
+        """The pieces of each of `world` processes: all have as many rows, of which some are filler."""
+        return StepPieces(tuple(piece._replace(rows=-(-piece.rows // world)) for piece in self.pieces))
 
 
-class PackedSteps(NamedTuple):
-    """The steps of one shape, packed as `PackedStep` is, one a row."""
+class PlannedSteps(NamedTuple):
+    """The steps of one shape."""
 
-    shape: StepShape
-    indices: Tensor  # (steps, 2 × rows + outputs) int64
-    weights: Tensor  # (steps, sum of shape.outputs) float32
+    pieces: StepPieces
+    items: Tensor  # (steps, rows) int64 numbers of items
+    weights: Tensor  # (steps, rows) float32 1 for an item, 0 for filler
+
+    def share(self, rank: int, world: int) -> PlannedSteps:
+        """What one of `world` processes does: of each piece the rows rank, rank + world, rank + 2·world, …"""
+        sizes = [piece.rows for piece in self.pieces.pieces]
+        chosen, real = share_of_rows(sizes, rank, world, self.items.device)
+        return PlannedSteps(self.pieces.share(world), self.items[:, chosen], self.weights[:, chosen] * real)
+
+
+def share_of_rows(sizes: list[int], rank: int, world: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """(k,) int64 the rows that a process takes of consecutive runs of rows, and (k,) bool false for filler."""
+    chosen, real, first = [], [], 0
+    for size in sizes:
+        place = torch.arange(rank, rank + world * -(-size // world), world, device=device)
+        chosen.append(first + place.clamp(max=max(size - 1, 0)))
+        real.append(place < size)
+        first += size
+    none = torch.zeros(0, dtype=torch.int64, device=device)
+    return torch.cat([none, *chosen]), torch.cat([none.bool(), *real])
 
 
 @dataclass(frozen=True, eq=False)
 class EpochPlan:
     """The steps of one epoch, kept by shape. The last group holds the regular steps, most of them or all."""
 
-    groups: tuple[PackedSteps, ...]
+    groups: tuple[PlannedSteps, ...]
     places: tuple[tuple[int, int], ...]  # for each step of the epoch, its group and its row there
 
     def __len__(self) -> int:
         return len(self.places)
 
-    def step(self, index: int) -> PackedStep:
-        """Step `index` of the epoch, from 0. Views: nothing is copied and the device does not wait."""
-        if not 0 <= index < len(self):
-            raise IndexError(f"the plan has {len(self)} steps, there is no step {index}")
-        group, row = self.places[index]
-        shape, indices, weights = self.groups[group]
-        return PackedStep(shape, indices[row], weights[row])
+    def share(self, rank: int, world: int) -> EpochPlan:
+        """One process's part of each step. Together the parts are the step, no row twice, and all have one shape."""
+        return EpochPlan(tuple(steps.share(rank, world) for steps in self.groups), self.places)
 
 
 class EpochPlanner:
     """Makes the plan of any epoch. What does not change between epochs is worked out once, here."""
 
-    def __init__(self, facts: FactTensors, batch_size: int, masking: Masking | None = None) -> None:
-        if len(facts) == 0:
-            raise ValueError("there are no facts to train on")
-        self.components = AskableComponents.of(facts, masking)
-        self.steps = -(-len(facts) // batch_size)
-        capacity = merged(bucket_capacities(facts.qualifier_counts()), self.steps, batch_size)
-        capacities, self._bucket, sizes = torch.unique(capacity, return_inverse=True, return_counts=True)
-        self._dealing = Dealing.of(capacities.tolist(), sizes.tolist(), self.steps)
-        likelihood = self.components.task_likelihood()
-        blank = likelihood.new_zeros(len(capacities), len(Task))
-        self._mean = blank.index_add(0, self._bucket, likelihood).cpu()  # (buckets, tasks) questions expected
-        self._variance = blank.index_add(0, self._bucket, likelihood * (1 - likelihood)).cpu()
-        self.shapes = tuple(self._shape(end) for _, end in self._dealing.ranges)
+    def __init__(
+        self, qualifiers: Tensor, batch_size: int, kind: Tensor | None = None, chance: Tensor | None = None
+    ) -> None:
+        """For n items: (n,) int64 how many qualifiers the fact has, (n,) int64 a small number for the kind, by default
+        the same for all, and (n,) float64 how likely it comes in an epoch, by default certainly.
+        """
+        if len(qualifiers) == 0:
+            raise ValueError("there is nothing to train on")
+        kind = torch.zeros_like(qualifiers) if kind is None else kind
+        self.chance = torch.ones_like(qualifiers, dtype=torch.float64) if chance is None else chance
+        self.expected = float(self.chance.sum())
+        self.steps = max(1, math.ceil(self.expected / batch_size))
+        capacity = merged(bucket_capacities(qualifiers), self.steps, batch_size)
+        kinds = int(kind.max()) + 1
+        keys, self.bucket, sizes = torch.unique(capacity * kinds + kind, return_inverse=True, return_counts=True)
+        self._kinds = (keys % kinds).tolist()
+        self._first = (sizes.cumsum(0) - sizes).tolist()  # of each bucket, once items are sorted
+        self._is_certain = bool((self.chance >= 1).all())
+        blank = torch.zeros(len(keys), dtype=torch.float64, device=self.chance.device)
+        mean = blank.index_add(0, self.bucket, self.chance)
+        room = mean + DEVIATIONS * blank.index_add(0, self.bucket, self.chance * (1 - self.chance)).sqrt()
+        self._capacities = (keys // kinds).tolist()
+        self._sizes = torch.minimum(room.ceil().clamp(min=1), sizes.double()).long().tolist()
+        self.dealing = Dealing.of(self._capacities, self._sizes, self.steps)
+        self.shapes = self._pieces(self.dealing)
 
     @property
-    def regular(self) -> StepShape:
-        """The shape of most steps, or all."""
+    def regular(self) -> StepPieces:
+        """The pieces of most steps, or all."""
         return self.shapes[-1]
 
-    def _shape(self, end: int) -> StepShape:
-        """The shape of steps that get each bucket dealt to at least `end` steps.
-
-        Places for a task: as many as expected, room for chance, and one a bucket because dealing rounds up.
+    def luck(self, seed: int, epoch: int, purpose: str) -> Tensor:
+        """(2, n) float64 in [0, 1): what is drawn of each item, and where it goes. Drawn on the CPU, so that every
+        device gets the same plan.
         """
-        needed = [0] * len(Task)
-        for deal, mean, variance in zip(self._dealing.deals, self._mean, self._variance, strict=True):
-            if deal.steps >= end:
-                likely = ((mean + DEVIATIONS * variance.sqrt()) / deal.steps).ceil() + 1
-                bounded = torch.where(mean > 0, likely, 0).clamp(0, deal.rows)
-                needed = [total + int(more) for total, more in zip(needed, bounded.tolist(), strict=True)]
-        return StepShape(layout_of((deal.rows, deal.capacity) for deal in self._dealing.dealt_to(end)), _triple(needed))
+        drawn = torch.rand(2, len(self.bucket), generator=generator_for(seed, epoch, purpose), dtype=torch.float64)
+        return drawn.to(self.bucket.device)
 
     def plan(self, seed: int, epoch: int) -> EpochPlan:
-        """The plan of an epoch. The device is waited for only to see that chance kept within the places for each task.
+        """The plan of an epoch that items come in by their chance."""
+        luck = self.luck(seed, epoch, "questions")
+        comes = luck[0] < self.chance
+        return self._dealt(self._dealing_of(comes), luck[1], (~comes).long(), 2)
 
-        Where it did not (about once in a million epochs) this plan's shapes have more places than those of other plans.
+    def deal(self, shuffle: Tensor, group: Tensor, groups: int) -> EpochPlan:
+        """The plan of an epoch that every item comes in. Those of a group, (n,) int64 below `groups`, are dealt evenly;
+        where an item goes otherwise, (n,) `shuffle` decides.
         """
-        device, facts = self._bucket.device, len(self._bucket)
-        # Drawn on the CPU, so that every device gets the same plan.
-        uniform = torch.rand(2, facts, generator=generator_for(seed, epoch, "masking"), dtype=torch.float64).to(device)
-        asked, task = self.components.drawn(uniform[0])
-        shuffled = torch.argsort(uniform[1])
-        order = shuffled[torch.argsort((len(Task) * self._bucket + task)[shuffled], stable=True)]
+        return self._dealt(self.dealing, shuffle, group, groups)
 
-        tables = {deal: dealt(deal, order) for deal in self._dealing.deals}
-        groups = []
-        for shape, (start, end) in zip(self.shapes, self._dealing.ranges, strict=True):
-            chosen = [tables[deal] for deal in self._dealing.dealt_to(end)]
-            rows = torch.cat([table[start:end] for table, _ in chosen], 1)
+    def _dealt(self, dealing: Dealing, shuffle: Tensor, group: Tensor, groups: int) -> EpochPlan:
+        shuffled = torch.argsort(shuffle)
+        order = shuffled[torch.argsort((groups * self.bucket + group)[shuffled], stable=True)]
+        tables = [dealt(deal, order) for deal in dealing.deals]
+        found = []
+        for pieces, (start, end) in zip(self._pieces(dealing), dealing.ranges, strict=True):
+            chosen = [table for table, deal in zip(tables, dealing.deals, strict=True) if deal.steps >= end]
+            items = torch.cat([table[start:end] for table, _ in chosen], 1)
             real = torch.cat([mask[start:end] for _, mask in chosen], 1)
-            groups.append(_packed(shape, asked, task, rows, real))
-        return EpochPlan(tuple(groups), self._dealing.places)
+            found.append(PlannedSteps(pieces, items, real.float()))
+        return EpochPlan(tuple(found), dealing.places)
 
+    def _dealing_of(self, comes: Tensor) -> Dealing:
+        """How this epoch's items are dealt: with the places there always are, or more where chance needs them."""
+        if self._is_certain:
+            return self.dealing
+        counts = torch.bincount(self.bucket[comes], minlength=len(self._sizes)).tolist()
+        dealing = self.dealing
+        if any(count > size for count, size in zip(counts, self._sizes, strict=True)):
+            room = [max(pair) for pair in zip(counts, self._sizes, strict=True)]
+            dealing = Dealing.of(self._capacities, room, self.steps)
+        actual = zip(dealing.deals, self._first, counts, strict=True)
+        return replace(dealing, deals=tuple(deal._replace(first=first, items=count) for deal, first, count in actual))
 
-def _packed(shape: StepShape, asked: Tensor, task: Tensor, facts: Tensor, real: Tensor) -> PackedSteps:
-    """Steps from (steps, rows) facts and whether they are questions; (n,) asked positions and tasks by fact."""
-    asks = [real & (task[facts] == kind) for kind in Task]
-    most = torch.stack([mask.sum(1).amax() for mask in asks]).tolist()
-    shape = StepShape(shape.layout, _triple([max(pair) for pair in zip(shape.outputs, most, strict=True)]))
-    row = torch.arange(facts.shape[1], device=facts.device).expand_as(facts)
-    indices, weights = [facts, asked[facts]], []
-    for mask, places in zip(asks, shape.outputs, strict=True):
-        # Each question goes to the next free place; everything else to one place more, which is then cut off.
-        place = torch.where(mask, mask.cumsum(1) - 1, places)
-        blank = facts.new_zeros(len(facts), places + 1)
-        indices.append(blank.scatter(1, place, row)[:, :places])
-        weights.append(blank.float().scatter(1, place, 1.0)[:, :places])
-    return PackedSteps(shape, torch.cat(indices, 1), torch.cat(weights, 1))
-
-
-def _triple(numbers: list[int]) -> tuple[int, int, int]:
-    link, relation, number = numbers
-    return link, relation, number
+    def _pieces(self, dealing: Dealing) -> tuple[StepPieces, ...]:
+        """What the steps of each of the dealing's ranges get."""
+        pairs = list(zip(dealing.deals, self._kinds, strict=True))
+        return tuple(
+            StepPieces(tuple(Piece(deal.rows, deal.capacity, kind) for deal, kind in pairs if deal.steps >= end))
+            for _, end in dealing.ranges
+        )
 
 
 # Dealing items of many lengths to the steps of an epoch, so that nearly all steps have one shape.
@@ -212,10 +226,6 @@ class Dealing:
         ends = sorted({deal.steps for deal in deals})
         ranges = tuple(zip([0, *ends], ends, strict=False))
         return cls(steps, tuple(deals), ranges, _spread(ranges, steps))
-
-    def dealt_to(self, end: int) -> list[Deal]:
-        """What the steps of the range that ends at `end` get."""
-        return [deal for deal in self.deals if deal.steps >= end]
 
 
 def merged(capacity: Tensor, steps: int, batch_size: int) -> Tensor:

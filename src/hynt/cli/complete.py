@@ -144,7 +144,7 @@ def _answer(
     from hynt.completion.batches import CompletionOptions, assist
     from hynt.completion.completing import BATCH
     from hynt.completion.completing import complete as complete_file
-    from hynt.training.distributed_follow import current_workers
+    from hynt.distributed.worker_group import current_workers
     from hynt.training.run import chosen_device
 
     wanted = CompletionOptions(top, level, tuple(dict.fromkeys(kind.value for kind in candidates)))

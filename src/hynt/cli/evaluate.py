@@ -79,7 +79,7 @@ def evaluate(
         if code:
             raise typer.Exit(code)
         return
-    from hynt.training.distributed_follow import current_workers
+    from hynt.distributed.worker_group import current_workers
     from hynt.training.run import chosen_device
 
     target = chosen_device(device.value)

@@ -19,7 +19,7 @@ def models(as_json: JsonFlag = False) -> None:
     found = {
         name: {
             "summary": entry.summary,
-            "trained_on": entry.item_stream.value,
+            "trained_on": entry.trained_on,
             "reads": ["head", "relation", "tail", *sorted(part.value for part in entry.reads)],
             "answers": {
                 task: sorted(position.value for asked, position in entry.answers if asked.name.lower() == task)

@@ -71,10 +71,11 @@ def train(
             raise typer.Exit(code)
         return
     from hynt.cli.number_hint import hint_at_numbers
+    from hynt.distributed.worker_group import current_workers
     from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
     from hynt.interruption import stopping_on_signals
-    from hynt.training.distributed_follow import current_workers, follow
-    from hynt.training.distributed_start import check_shareable
+    from hynt.training.checks import check_shareable
+    from hynt.training.process import follow
     from hynt.training.resolve_settings import SettingsRequest, resolve_settings
     from hynt.training.run import chosen_device, start
 

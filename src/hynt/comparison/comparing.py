@@ -22,7 +22,6 @@ from hynt.config import to_mapping
 from hynt.errors import HyntError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
-from hynt.models.contract import StreamKind
 from hynt.models.registry import MODELS
 from hynt.runs.graph_identity import fingerprints, graph_differences
 from hynt.runs.hashed_files import index_text, read_index, write_atomically
@@ -54,8 +53,8 @@ def model_names(text: str) -> list[str]:
     found: list[str] = []
     for name in (part.strip() for part in text.split(",") if part.strip()):
         if name == "all":
-            found += [model for model, entry in MODELS.items() if entry.item_stream is not StreamKind.NONE]
-        elif MODELS.get(name).item_stream is StreamKind.NONE:
+            found += [model for model, entry in MODELS.items() if entry.learns]
+        elif not MODELS.get(name).learns:
             raise UsageError(
                 f"{name} learns nothing; its row stands in every comparison anyway.",
                 where="--models",

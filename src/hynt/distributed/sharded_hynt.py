@@ -7,25 +7,30 @@ sampled softmax: nothing but the rows that a step needs ever travels.
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
-from hynt.batches.fact_tensors import Sizes
+from hynt.batches.components import AskableComponents
+from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.distributed.sharded_table import RowwiseAdagrad, ShardedTable
-from hynt.models.contract import Candidates, EncodedQuestion, Entities, EntityIds, EntityRange, Model
+from hynt.models.contract import Candidates, EncodedQuestion, Entities, EntityIds, EntityRange
 from hynt.models.hynt import Hynt, HyntSettings
-from hynt.objectives.sampled_softmax import Drawn, NegativeSampler, cross_entropy_of_rows
+from hynt.objectives.losses import LossSettings
+from hynt.objectives.masked_facts import MaskedFacts
+from hynt.objectives.sampled_softmax import Drawn, NegativeSampler, answer_shares, cross_entropy_of_rows
+from hynt.objectives.streams import Phase, PhaseSettings, trainable
 
 
 class ShardedHynt(Hynt):
     """The same model; of its own `entity` table only the row of the hidden entity is left."""
 
     def __init__(self, sizes: Sizes, settings: HyntSettings, mesh: DeviceMesh, seed: int = 0) -> None:
-        if settings.tied_output or settings.numbers == "discrete":
-            raise ValueError("spread tables are for untied outputs and numbers")
+        if not self.can_be_made(settings):
+            raise ValueError("sharded tables are for untied outputs and numbers as numbers")
         super().__init__(sizes._replace(entities=0), settings)
         self.sizes, self.mesh = sizes, mesh
         width = settings.dimension
@@ -33,6 +38,16 @@ class ShardedHynt(Hynt):
         self.read_table = ShardedTable.drawn(mesh, sizes.entities, width, scale, seed)
         self.output = ShardedTable.drawn(mesh, sizes.entities, width, scale, seed + 1)
         self.output_bias = ShardedTable.drawn(mesh, sizes.entities, 1, 0.0)
+
+    @staticmethod
+    def can_be_made(settings: HyntSettings) -> bool:
+        """Whether these settings leave entity tables that rows can be fetched from."""
+        return not settings.tied_output and settings.numbers != "discrete"
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """As HyNT's; the loss fetches the rows it needs."""
+        stream = MaskedFacts(train, settings.batch_size, settings.masking, settings.losses, sharded_loss)
+        return [Phase(stream, trainable(self), settings.epochs)]
 
     @property
     def tables(self) -> tuple[ShardedTable, ...]:
@@ -67,23 +82,28 @@ class ShardedHynt(Hynt):
         return super().score(question, candidates)
 
 
-class ShardedSampler(NegativeSampler):
+@dataclass(frozen=True, eq=False)
+class ShardedSampler:
     """Draws as ever, and scores with rows that are fetched."""
 
-    @classmethod
-    def like(cls, sampler: NegativeSampler) -> ShardedSampler:
-        """The same draws."""
-        return cls(**{field.name: getattr(sampler, field.name) for field in fields(sampler)})
+    sampler: NegativeSampler
 
-    def loss(self, model: Model, asked: EncodedQuestion, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
+    def loss(
+        self, model: ShardedHynt, asked: EncodedQuestion, answer: Tensor, weight: Tensor, smoothing: float
+    ) -> Tensor:
         """(k,) float32 cross entropy of questions with a fresh sample."""
-        assert isinstance(model, ShardedHynt)
-        drawn = self.draw(answer, weight)
+        drawn = self.sampler.draw(answer, weight)
         return sharded_cross_entropy(asked.encoded, model.output, model.output_bias, answer, drawn, smoothing)
 
 
+def sharded_loss(facts: FactTensors, components: AskableComponents, losses: LossSettings) -> ShardedSampler:
+    """One sample for all questions of a step: its rows travel between processes."""
+    shares = answer_shares(facts, components)
+    return ShardedSampler(NegativeSampler.of(shares, losses.negatives, losses.negative_source))
+
+
 class TableUpdates:
-    """Row-wise Adagrad over all spread tables of a model, to be stepped after the update of the rest."""
+    """Row-wise Adagrad over all sharded tables of a model, to be stepped after the update of the rest."""
 
     def __init__(self, model: ShardedHynt) -> None:
         self._each = [RowwiseAdagrad(table) for table in model.tables]
@@ -118,3 +138,7 @@ def sharded_cross_entropy(
     mean_row, mean_bias = (table.mean(), bias.mean()) if smoothing > 0 else (rows[0], biases[0])
     means = (mean_row, mean_bias[0], table.rows)
     return cross_entropy_of_rows(x, rows, biases.squeeze(1), means, answer, drawn, smoothing)
+
+
+SHARDED: Mapping[str, type[ShardedHynt]] = {"hynt": ShardedHynt}
+"""Models that can have sharded tables, by name."""

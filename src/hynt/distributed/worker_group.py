@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from hynt.distributed.launch import LEFT_ALONE, is_watched, restarts
+from hynt.distributed.launch import LEFT_ALONE, is_launched, is_watched, restarts
 from hynt.errors import HyntError, UsageError
 from hynt.interruption import Stopper
 
@@ -247,3 +247,13 @@ def _forget_work(problem: BaseException | None) -> None:
     while problem is not None:
         traceback.clear_frames(problem.__traceback__)
         problem = problem.__cause__ or problem.__context__
+
+
+@contextmanager
+def current_workers(device: torch.device) -> Iterator[SingleProcess]:
+    """The workers that this process was started with; it alone, where no launcher started it."""
+    if not is_launched():
+        yield SingleProcess()
+        return
+    with join_job(device) as workers:
+        yield workers

@@ -12,7 +12,7 @@ from functools import cache
 
 import torch
 import torch.nn.functional as functional
-from torch import Tensor
+from torch import Tensor, nn
 
 ROWS, CANDIDATES = 64, 2048
 """Questions and candidates of a block."""
@@ -42,14 +42,16 @@ class NotCompiledError(RuntimeError):
 
 
 class SweptMinimum:
-    """Sweeps candidates block by block."""
+    """Sweeps candidates block by block, for a model whose `output` is linear in the rectified minima."""
 
     is_usable = True  # until a block turns out not to compile
 
-    def __call__(
-        self, weight: Tensor, a: Tensor, b: Tensor, c: Tensor | None = None, d: Tensor | None = None
-    ) -> Tensor:
+    def __init__(self, output: nn.Linear) -> None:
+        self.output = output
+
+    def __call__(self, a: Tensor, b: Tensor, c: Tensor | None = None, d: Tensor | None = None) -> Tensor:
         """(rows, candidates), in the letters of `block`; raises `NotCompiledError` where it cannot."""
+        weight = self.output.weight.squeeze(0)
         questions = [a] if c is None else [a, c]
         candidates = [b] if d is None else [b, d]
         run = self.made(plain_block if c is None else block)
@@ -62,7 +64,7 @@ class SweptMinimum:
                 pairs = [one for pair in zip(mine, theirs, strict=True) for one in pair]
                 line.append(self._run(run, weight, pairs))
             found.append(torch.cat(line, 1)[: len(a) - rows, : len(b)])
-        return torch.cat(found)
+        return torch.cat(found) + self.output.bias
 
     def made(self, written: BlockFunction) -> BlockFunction:
         """What is run in a block's place."""

@@ -28,10 +28,10 @@ from hynt.models.contract import (
     Position,
     Relations,
     ScaledNumber,
-    StreamKind,
     position_of,
 )
 from hynt.models.example_facts import example_facts, exchanged, next_id, next_literal
+from hynt.objectives.streams import ItemStream, PhaseSettings
 
 Build = Callable[[Sizes, FactTensors], nn.Module]
 
@@ -87,6 +87,7 @@ def _check(build: Build, literals: bool, seed: int) -> None:
     _check_no_peeking(model, train, asked, answers)
     _check_looking(model, train, asked, answers)
     _check_gradients(model, asked)
+    _check_phases(_made(build, train, seed), train)
     again = _made(build, train, seed)
     _same(answers, _answers(again, asked.batch), "two models built from the same seed answer differently")
     other = _made(build, train, seed + 1)
@@ -114,8 +115,9 @@ def _require(held: bool, otherwise: str) -> None:
 
 def _check_claims(model: Any) -> None:
     _require(isinstance(model, nn.Module), "a model must be a torch module")
-    _require(isinstance(model, Model), "a model must have item_stream, sizes, answers, reads, read and score")
-    _require(isinstance(model.item_stream, StreamKind), "item_stream must be an ItemStream")
+    _require(isinstance(model, Model), "a model must have sizes, answers, reads, streams, read, score and phases")
+    declared = isinstance(model.streams, tuple) and all(_is_stream(stream) for stream in model.streams)
+    _require(declared, "streams must be a tuple of ItemStream classes")
     _require(bool(model.answers), "the model answers nothing")
     _require(model.answers <= EVERYWHERE, f"no fact has {set(model.answers) - EVERYWHERE}")
     _require(model.reads <= frozenset(Part), "reads must hold Parts")
@@ -260,3 +262,41 @@ def _check_gradients(model: Any, asked: _EveryQuestion) -> None:
     _require(bool(gradients), "no answer depends on any parameter")
     _require(all(bool(torch.isfinite(g).all()) for g in gradients), "a gradient is not finite")
     _require(any(bool((g != 0).any()) for g in gradients), "all gradients are zero")
+
+
+def _is_stream(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, ItemStream)
+
+
+def _check_phases(model: Any, train: FactTensors) -> None:
+    """The phases are those declared, an epoch follows from (seed, epoch) alone, and a step can be learned from."""
+    phases = model.phases(train, PhaseSettings(batch_size=8, epochs=1))
+    found = tuple(type(phase.stream) for phase in phases)
+    _require(found == model.streams, f"the phases train on {_named(found)}, but streams says {_named(model.streams)}")
+    model.train()
+    own = {id(parameter) for parameter in model.parameters()}
+    for phase in phases:
+        name = phase.name
+        _require(bool(phase.parameters), f"the phase {name!r} moves nothing")
+        moved = (*phase.parameters, *phase.second)
+        _require({id(one) for one in moved} <= own, f"the phase {name!r} moves parameters that the model does not have")
+        epoch, again = phase.stream.epoch(3, 1), phase.stream.epoch(3, 1)
+        _require(len(epoch) == len(again) > 0, f"an epoch of {name!r} does not follow from its seed")
+        for index in range(len(epoch)):
+            one, other = epoch.items(index), again.items(index)
+            same = one.shape == other.shape and all(map(torch.equal, one.tensors, other.tensors))
+            _require(same, f"an epoch of {name!r} does not follow from its seed")
+        items = epoch.items(0)
+        loss = phase.stream.loss_for(items.shape)(model, items.tensors)
+        _require(
+            loss.sums.shape == loss.counts.shape == (len(phase.stream.parts),), f"{name!r} does not tell its parts"
+        )
+        _require(bool(torch.isfinite(loss.total)), f"the loss of {name!r} is not finite")
+        learns = phase.second if loss.second else phase.parameters
+        gradients = torch.autograd.grad(loss.total, learns, allow_unused=True)
+        felt = any(gradient is not None and bool((gradient != 0).any()) for gradient in gradients)
+        _require(felt, f"the loss of {name!r} depends on no parameter that its phase moves")
+
+
+def _named(streams: tuple[type[ItemStream], ...]) -> str:
+    return ", then ".join(stream.__name__ for stream in streams) or "nothing"

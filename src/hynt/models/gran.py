@@ -27,10 +27,11 @@ from hynt.models.contract import (
     Part,
     Relations,
     ScaledNumber,
-    StreamKind,
     Tokens,
 )
 from hynt.models.layers.tokens import LiteralValues, NumberReading, token_rows, token_scores
+from hynt.objectives.masked_components import MaskedComponents
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
 Count = Annotated[int, Range(1)]
 TINY = 1e-12
@@ -61,14 +62,13 @@ class GranSettings:
 class Gran(nn.Module):
     """One table of nodes serves as input and as output: entities, literals, relations, and the hidden node."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.MASKED_COMPONENTS
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (MaskedComponents,)
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
     def __init__(self, sizes: Sizes, settings: GranSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.instances = settings.instances
         d = settings.dimension
         self.tokens = sizes.entities + sizes.literals
         self.hidden = self.tokens + sizes.relations  # the row of the hidden node
@@ -94,6 +94,13 @@ class Gran(nn.Module):
     def build(cls, sizes: Sizes, train: FactTensors, settings: GranSettings) -> Gran:
         """A new model; of the training facts it keeps which literals each relation has."""
         return cls(sizes, settings, LiteralValues.of(train))
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Every component of every fact hidden in turn."""
+        stream = MaskedComponents(
+            train, settings.batch_size, settings.masking, settings.losses, self.settings.instances
+        )
+        return [Phase(stream, trainable(self), settings.epochs)]
 
     def read(self, batch: MaskedBatch) -> EncodedQuestion:
         """The hidden node of each row, as the last layer sees it."""

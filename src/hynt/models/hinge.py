@@ -1,7 +1,9 @@
 """HINGE (Rosso, Yang and Cudré-Mauroux, WWW 2020): a convolution over each triplet, and one over it with a qualifier.
 
-What both find is pooled by the minimum. Kernels span all rows of their image, so a convolution is a sum over rows:
-candidates for one row add to what the others make. Numbers are tokens by their literals.
+    α = ReLU(BN(Ω₁ ∗ [h; r; t]))      β_i = ReLU(BN(Ω₂ ∗ [h; r; t; q_i; v_i]))      S = w · min(α, β₁, …, β_n) + b
+
+Filters span all rows of their image, so a convolution is a sum over rows: candidates for one row add to what the
+others make. Numbers are tokens by their literals.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
 from hynt.kernels.swept_minimum import SweptMinimum
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, StreamKind
+from hynt.kernels.triplet_sweep import FactQuestion, read_fact, score_whole, sweep
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.relatedness import MaskedBatchNorm, uniform_table
 from hynt.models.layers.tokens import LiteralValues, NumberReading, score_candidates, token_count
-from hynt.models.layers.triplet_network import FactQuestion, read_fact, score_whole, sweep
+from hynt.objectives.negatives import NegativeFacts
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
 KERNEL = 3
 """Columns that a filter sees at once."""
@@ -62,16 +66,25 @@ class RowConvolution(nn.Module):
 
     is_monotone = True
 
+    def forward(self, image: Tensor) -> Tensor:
+        """(n, filters × (d − 2)) from whole images (n, rows, d), with fixed statistics."""
+        return self.rest(self.fold(self.linear(image, 0), shifted=True))
+
     def after(self, added: Tensor, counted: Tensor) -> Tensor:
         """The same shape: bias, normalised by filter, ReLU."""
-        image = added.view(*added.shape[:-1], len(self.bias), -1) + self.bias.unsqueeze(1)
+        image = self._image(added) + self.bias.unsqueeze(1)
         return self.rest(self.norm(image, counted).flatten(-2))
 
     def fold(self, added: Tensor, *, shifted: bool) -> Tensor:
         """The running statistics and, where `shifted`, the biases."""
         scale, shift = self.norm.scale_and_shift()
-        image = added.view(*added.shape[:-1], len(self.bias), -1) * scale.unsqueeze(1)
+        image = self._image(added) * scale.unsqueeze(1)
         return (image + (scale * self.bias + shift).unsqueeze(1) if shifted else image).flatten(-2)
+
+    def _image(self, added: Tensor) -> Tensor:
+        """(…, filters, d − 2)."""
+        filters = len(self.bias)
+        return added.view(*added.shape[:-1], filters, added.shape[-1] // filters)
 
     def rest(self, folded: Tensor) -> Tensor:
         """ReLU."""
@@ -81,39 +94,49 @@ class RowConvolution(nn.Module):
 class Hinge(nn.Module):
     """Two convolutions, a minimum, and a linear output."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.FACTS_WITH_NEGATIVES
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (NegativeFacts,)
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
     def __init__(self, sizes: Sizes, settings: HingeSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.corruption = Corruption(
-            settings.negatives, settings.relation_share, pool=settings.pool, loss=settings.loss
-        )
         self.entity = uniform_table(token_count(sizes), settings.dimension)
         self.relation = uniform_table(sizes.relations, settings.dimension)
-        self.kernel = SweptMinimum()
         self.of_triplet = RowConvolution(3, settings.filters)
         self.of_qualifier = RowConvolution(5, settings.filters)
         self.output = nn.Linear(settings.filters * (settings.dimension - KERNEL + 1), 1)
         nn.init.xavier_normal_(self.output.weight)
         nn.init.zeros_(self.output.bias)
+        self.kernel = SweptMinimum(self.output)
 
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: HingeSettings) -> Hinge:
         """A new model; training facts say which literals each relation has."""
         return cls(sizes, settings, LiteralValues.of(train))
 
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Facts beside false ones."""
+        own = self.settings
+        corruption = Corruption(own.negatives, own.relation_share, pool=own.pool, loss=own.loss)
+        stream = NegativeFacts(train, settings.batch_size, corruption)
+        return [Phase(stream, trainable(self), settings.epochs)]
+
+    def fact_score(self, triplet: Tensor, qualifiers: Tensor) -> Tensor:
+        """() S of one fact from the vectors (3, d) of h, r, t and (n, 2, d) of its qualifiers, as the paper has it.
+
+        What follows gives the same by `hynt.kernels.triplet_sweep`, for whole batches and for all candidates.
+        """
+        alpha = self.of_triplet(triplet.unsqueeze(0))
+        beta = self.of_qualifier(torch.cat([triplet.expand(len(qualifiers), -1, -1), qualifiers], 1))
+        score: Tensor = self.output(torch.cat([alpha, beta]).amin(0))
+        return score.squeeze()
+
     def finish(self, triplet: Tensor, lowest: Tensor | None, has_any: Tensor) -> Tensor:  # noqa: ARG002
         """w·min(α, β₁, …) + b. The minimum over no qualifier is infinite and drops out by itself."""
         features = triplet if lowest is None else torch.minimum(triplet, lowest)
         scores: Tensor = self.output(features)
         return scores.squeeze(-1)
-
-    def swept(self, a: Tensor, b: Tensor, c: Tensor | None = None, d: Tensor | None = None) -> Tensor:
-        """The same for many candidates, by one kernel."""
-        return self.kernel(self.output.weight.squeeze(0), a, b, c, d) + self.output.bias
 
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) logits of whole facts."""

@@ -18,18 +18,11 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import HEAD, TAIL, MaskedBatch, Task
 from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
-from hynt.models.contract import (
-    Candidates,
-    Capability,
-    EncodedQuestion,
-    Part,
-    Position,
-    ScaledNumber,
-    StreamKind,
-    Tokens,
-)
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, Position, ScaledNumber, Tokens
 from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, token_rows, token_scores
 from hynt.models.layers.transformer import TokenGroup, Transformer
+from hynt.objectives.grouped_questions import GroupedQuestions
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
 Count = Annotated[int, Range(1)]
 Rate = Annotated[float, Range(0, 1, below_maximum=True)]
@@ -70,14 +63,13 @@ class HyTransformerSettings:
 class HyTransformer(nn.Module):
     """A head is found as the object of the reverse relation."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.GROUPED_QUESTIONS
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (GroupedQuestions,)
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: frozenset[Capability] = OF_TRIPLETS
 
     def __init__(self, sizes: Sizes, settings: HyTransformerSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.grouping = Grouping(qualifier_values=settings.qualifier_values)
         if settings.qualifier_values:
             self.answers = OF_TRIPLETS | OF_QUALIFIERS
         d = settings.dimension
@@ -94,6 +86,12 @@ class HyTransformer(nn.Module):
     def build(cls, sizes: Sizes, train: FactTensors, settings: HyTransformerSettings) -> HyTransformer:
         """A new model; of the training facts it keeps which literals each relation has."""
         return cls(sizes, settings, LiteralValues.of(train))
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Questions with all their true answers, some of them about values of qualifiers."""
+        grouping = Grouping(qualifier_values=self.settings.qualifier_values)
+        stream = GroupedQuestions(train, settings.batch_size, grouping, settings.losses.smoothing)
+        return [Phase(stream, trainable(self), settings.epochs)]
 
     def read(self, batch: MaskedBatch) -> TokenQuestion:
         """The hidden token of each row, as the last layer sees it, and the table of this step."""

@@ -28,11 +28,13 @@ from hynt.models.contract import (
     Part,
     Relations,
     ScaledNumber,
-    StreamKind,
     Tokens,
 )
 from hynt.models.layers.tokens import LiteralValues
 from hynt.models.layers.transformer import TokenGroup, Transformer, linear, position_vectors, table
+from hynt.objectives.entity_losses import affine_loss
+from hynt.objectives.masked_facts import MaskedFacts
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
 ALIGNMENT = 8
 """Candidates are scored in multiples of this on a GPU."""
@@ -51,7 +53,7 @@ class _Parts(NamedTuple):
 class Hynt(nn.Module):
     """Entities and relations as vectors, numbers as points on a line of their relation."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.MASKED_FACTS
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (MaskedFacts,)
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
@@ -106,6 +108,11 @@ class Hynt(nn.Module):
         """A new model. Only "discrete" numbers look at the training facts: for which literals each relation has."""
         discrete = settings.numbers == "discrete"
         return cls(sizes, settings, LiteralValues.of(train) if discrete else None)
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Facts with a component hidden; very many entities are compared with a sample of them."""
+        stream = MaskedFacts(train, settings.batch_size, settings.masking, settings.losses, affine_loss)
+        return [Phase(stream, trainable(self), settings.epochs)]
 
     # ------------------------------------------------------------------ reading
 

@@ -17,25 +17,28 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
+from hynt.batches.attribute_triples import AttributeTriples, CellReduce
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
-from hynt.models.contract import Candidates, Capability, EncodedQuestion, EntityIds, EntityRange, Part, StreamKind
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, EntityIds, EntityRange, Part
 from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
     TRIPLE_READS,
     Attributes,
-    AttributeTriples,
-    CellReduce,
     NumberHead,
     TripleQuestion,
     candidate_rows,
+    check_links,
     known_parts,
+    links_then_numbers,
     products,
     triple_question,
     triple_scores,
 )
+from hynt.objectives.grouped_questions import GroupedQuestions
+from hynt.objectives.number_head_fit import NumberHeadFit
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,9 @@ class KblnSettings:
 class Kbln(nn.Module):
     """Latent and numeric expert, and the head for numbers."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.GROUPED_QUESTIONS
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (GroupedQuestions, NumberHeadFit)
     answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
     reads: ClassVar[frozenset[Part]] = TRIPLE_READS
-    grouping: ClassVar[Grouping] = Grouping(qualifiers=False)
     literals: Tensor  # (entities, attributes) float32, 0 where there is none
     has: Tensor  # (entities, attributes) bool
     cell_count: Tensor  # (entities,) int64 how many of the cells, which come entity by entity, are an entity's
@@ -113,6 +115,12 @@ class Kbln(nn.Module):
         literals, _ = triples.table(triples.cells(settings.cell_reduce))
         differences = literal_differences(train, literals, by_relation=settings.per_relation_stats)
         return cls(sizes, Attributes(triples, train), triples, differences, settings).to(train.device)
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Links, and then the head for numbers."""
+        check_links(train, "kbln")
+        own = self.settings
+        return links_then_numbers(self, self.number_head, train, settings, own.head_epochs, own.head_rate)
 
     def read(self, batch: MaskedBatch) -> TripleQuestion:
         """e ∘ r."""

@@ -15,25 +15,28 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
+from hynt.batches.attribute_triples import AttributeTriples, CellReduce
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
-from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, StreamKind
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
     TRIPLE_READS,
     Attributes,
-    AttributeTriples,
-    CellReduce,
     NumberHead,
     TripleQuestion,
     candidate_rows,
+    check_links,
     known_parts,
+    links_then_numbers,
     products,
     triple_question,
     triple_scores,
 )
+from hynt.objectives.grouped_questions import GroupedQuestions
+from hynt.objectives.number_head_fit import NumberHeadFit
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 # LiteralE's module g: an entity's vector and its literals become one vector of the same width.
 
@@ -111,10 +114,9 @@ class LiteraleSettings:
 class Literale(nn.Module):
     """Tables, gates, the model behind, and the head for numbers."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.GROUPED_QUESTIONS
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (GroupedQuestions, NumberHeadFit)
     answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
     reads: ClassVar[frozenset[Part]] = TRIPLE_READS
-    grouping: ClassVar[Grouping] = Grouping(qualifiers=False)
     literals: Tensor  # (entities, literal width) float32
 
     def __init__(
@@ -147,6 +149,12 @@ class Literale(nn.Module):
         """Takes the literals from the training facts."""
         triples = AttributeTriples.of(train)
         return cls(sizes, Attributes(triples, train), triples, settings).to(train.device)
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Links, and then the head for numbers."""
+        check_links(train, "literale")
+        own = self.settings
+        return links_then_numbers(self, self.number_head, train, settings, own.head_epochs, own.head_rate)
 
     def train(self, mode: bool = True) -> Literale:
         """Weights are about to change or have changed, perhaps unseen by Python: nothing computed from them is kept."""

@@ -13,22 +13,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
+from hynt.batches.attribute_triples import AttributeTriples
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
-from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, StreamKind
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
     TRIPLE_READS,
     Attributes,
-    AttributeTriples,
     TripleQuestion,
     candidate_rows,
+    check_links,
     known_parts,
     products,
     triple_question,
     triple_scores,
 )
+from hynt.objectives.alternating_tasks import AlternatingTasks
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 VALUES_AT_ONCE = 1 << 25
 """Hidden values of the attribute network held at once while every candidate's number is asked."""
@@ -82,7 +85,7 @@ class AttributeNetwork(nn.Module):
 class MtKgnn(nn.Module):
     """Head and tail are told apart by nothing: DistMult is symmetric, and so is this."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.ATTRIBUTE_TRIPLES
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (AlternatingTasks,)
     answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
     reads: ClassVar[frozenset[Part]] = TRIPLE_READS
 
@@ -102,14 +105,13 @@ class MtKgnn(nn.Module):
         """Looks at the training facts only to learn which relations are attributes."""
         return cls(sizes, Attributes(AttributeTriples.of(train), train), settings).to(train.device)
 
-    def link_parameters(self) -> tuple[nn.Parameter, ...]:
-        """What the first optimiser moves."""
-        return (self.entities, self.relations)
-
-    def number_parameters(self) -> tuple[nn.Parameter, ...]:
-        """What the second optimiser moves; the entities are moved by both."""
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Links and numbers by turns, each with an optimiser of its own; both move the entities."""
+        check_links(train, "mt-kgnn")
+        stream = AlternatingTasks(train, settings.batch_size, settings.losses.smoothing, self.settings.attribute_steps)
         networks = (*self.of_heads.parameters(), *self.of_tails.parameters())
-        return (self.entities, self.attribute_vectors, *networks)
+        numbers = (self.entities, self.attribute_vectors, *networks)
+        return [Phase(stream, (self.entities, self.relations), settings.epochs, second=numbers)]
 
     def read(self, batch: MaskedBatch) -> TripleQuestion:
         """e ∘ r."""

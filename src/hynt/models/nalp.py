@@ -1,5 +1,7 @@
 """NaLP (Guan, Jin, Wang and Cheng, WWW 2019): a fact is true if all its pairs of role and value are related.
 
+    o_i = ReLU(BN(W_c [p_i; x_i]))      ρ_ij = ReLU(G [o_i; o_j] + b)      S = w · min over all i, j of ρ_ij + c
+
 Numbers are tokens by their literals. Relations are exchanged and predicted for head and tail at once, which repairs
 what the authors' code does one role at a time ("NaLP-Fix").
 """
@@ -9,16 +11,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding, linear, relu
 
 from hynt.batches.corruption import Corruption, LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, StreamKind
-from hynt.models.layers.pair_pooling import PairQuestion, read_pairs, role_count, score_pairs, score_whole
-from hynt.models.layers.relatedness import Relatedness
+from hynt.kernels.pair_sweep import PairQuestion, read_pairs, role_count, score_whole
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part
+from hynt.models.layers.relatedness import Relatedness, score_pairs
 from hynt.models.layers.tokens import LiteralValues, NumberReading, token_count
+from hynt.objectives.negatives import NegativeFacts
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
 Positive = Annotated[int, Range(1)]
 
@@ -40,16 +46,13 @@ class NalpSettings:
 class Nalp(nn.Module):
     """Roles, values, and the relatedness of their pairs."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.FACTS_WITH_NEGATIVES
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (NegativeFacts,)
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
     def __init__(self, sizes: Sizes, settings: NalpSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.corruption = Corruption(
-            settings.negatives, settings.relation_share, pool=settings.pool, loss=settings.loss
-        )
         self.relatedness = Relatedness(
             role_count(sizes.relations), token_count(sizes), settings.dimension, settings.filters, settings.hidden
         )
@@ -59,6 +62,26 @@ class Nalp(nn.Module):
     def build(cls, sizes: Sizes, train: FactTensors, settings: NalpSettings) -> Nalp:
         """A new model; training facts say which literals each relation has."""
         return cls(sizes, settings, LiteralValues.of(train))
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Facts beside false ones."""
+        own = self.settings
+        corruption = Corruption(own.negatives, own.relation_share, pool=own.pool, loss=own.loss)
+        stream = NegativeFacts(train, settings.batch_size, corruption)
+        return [Phase(stream, trainable(self), settings.epochs)]
+
+    def fact_score(self, roles: Tensor, values: Tensor) -> Tensor:
+        """() S of one fact from the (m,) ids of its roles and values, as the paper has it: every ρ_ij written down.
+
+        What follows gives the same by `hynt.kernels.pair_sweep`, for whole batches and for all candidates.
+        """
+        own = self.relatedness
+        pairs = torch.cat([embedding(roles, own.role), embedding(values, own.value)], 1)  # (m, 2d) [p_i; x_i]
+        o = relu(own.norm.fixed(linear(pairs, own.convolution), -1))  # (m, filters)
+        every = torch.cat([o.unsqueeze(1).expand(-1, len(o), -1), o.expand(len(o), -1, -1)], 2)  # [o_i; o_j]
+        rho = relu(linear(every, own.relate, own.relate_bias))  # (m, m, hidden)
+        score: Tensor = own.output(rho.amin((0, 1)))
+        return score.squeeze()
 
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) logits of whole facts."""

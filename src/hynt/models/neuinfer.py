@@ -20,10 +20,12 @@ from hynt.batches.corruption import Corruption, LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, StreamKind
+from hynt.kernels.triplet_sweep import FactQuestion, read_fact, score_whole, sweep
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.relatedness import uniform_table
 from hynt.models.layers.tokens import LiteralValues, NumberReading, score_candidates, token_count
-from hynt.models.layers.triplet_network import FactQuestion, read_fact, score_whole, sweep
+from hynt.objectives.negatives import NegativeFacts
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
 Depth = Literal[1, 2]
 
@@ -88,16 +90,14 @@ class PartsNetwork(nn.Module):
 class NeuInfer(nn.Module):
     """A network for triplets, one for triplets with a qualifier, and two outputs."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.FACTS_WITH_NEGATIVES
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (NegativeFacts,)
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
+    kernel = None  # its scores are not linear in the minima
 
     def __init__(self, sizes: Sizes, settings: NeuInferSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.corruption = Corruption(
-            settings.negatives, settings.relation_share, pool=settings.pool, loss=settings.loss
-        )
         d, g = settings.dimension, settings.hidden
         self.entity, self.relation = uniform_table(token_count(sizes), d), uniform_table(sizes.relations, d)
         validity = [3 * d - 3 * d // 2] if settings.validity_layers == 1 else [2 * d, d]
@@ -113,6 +113,13 @@ class NeuInfer(nn.Module):
     def build(cls, sizes: Sizes, train: FactTensors, settings: NeuInferSettings) -> NeuInfer:
         """A new model; training facts say which literals each relation has."""
         return cls(sizes, settings, LiteralValues.of(train))
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Facts beside false ones."""
+        own = self.settings
+        corruption = Corruption(own.negatives, own.relation_share, pool=own.pool, loss=own.loss)
+        stream = NegativeFacts(train, settings.batch_size, corruption)
+        return [Phase(stream, trainable(self), settings.epochs)]
 
     def finish(self, triplet: Tensor, lowest: Tensor | None, has_any: Tensor) -> Tensor:
         """log p − log(1 − p) with p = w·σ(a) + (1 − w)·σ(c), or p = σ(a) where there is no qualifier."""

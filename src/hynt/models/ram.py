@@ -7,7 +7,7 @@ product. Products are made as sums of logarithms: those of long facts would be t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import torch
@@ -19,18 +19,10 @@ from hynt.batches.corruption import mixed
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import HEAD, TAIL, MaskedBatch
 from hynt.config.declarations import Range
-from hynt.models.contract import (
-    EVERYWHERE,
-    Candidates,
-    Capability,
-    EncodedQuestion,
-    Part,
-    ScaledNumber,
-    StreamKind,
-    Task,
-    Tokens,
-)
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, ScaledNumber, Task, Tokens
 from hynt.models.layers.tokens import LiteralValues, NumberReading, token_rows, token_scores
+from hynt.objectives.masked_components import MaskedComponents
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
 Count = Annotated[int, Range(1)]
 Share = Annotated[float, Range(0, 1, below_maximum=True)]
@@ -58,7 +50,7 @@ class RamSettings:
 class Ram(nn.Module):
     """A basis, entities in parts, role weights by composite relation and patterns by arity."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.MASKED_COMPONENTS
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (MaskedComponents,)
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = frozenset(pair for pair in EVERYWHERE if pair[0] is not Task.RELATION)
 
@@ -67,7 +59,7 @@ class Ram(nn.Module):
     ) -> None:
         super().__init__()
         self.sizes, self.settings = sizes, settings
-        self.composites, self.literals, self.instances = composites, literals, settings.instances
+        self.composites, self.literals = composites, literals
         d, m, k = settings.dimension, settings.parts, settings.basis
         self.tokens = sizes.entities + sizes.literals
         self.basis = _normal(k, d)
@@ -79,6 +71,12 @@ class Ram(nn.Module):
     def build(cls, sizes: Sizes, train: FactTensors, settings: RamSettings) -> Ram:
         """A new model; training facts say which composite relations there are, and which literals relations have."""
         return cls(sizes, settings, CompositeRelations.of(train), LiteralValues.of(train))
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Every value of every fact hidden in turn; relations it cannot be asked for."""
+        masking = replace(settings.masking, relations=False)
+        stream = MaskedComponents(train, settings.batch_size, masking, settings.losses, self.settings.instances)
+        return [Phase(stream, trainable(self), settings.epochs)]
 
     def read(self, batch: MaskedBatch) -> EncodedQuestion:
         """The vector that candidates are multiplied with."""

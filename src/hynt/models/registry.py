@@ -12,7 +12,7 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.config.building import from_mapping
 from hynt.errors import UsageError
 from hynt.models import installed
-from hynt.models.contract import Capability, Part, StreamKind
+from hynt.models.contract import Capability, Part
 from hynt.models.gran import Gran, GranSettings
 from hynt.models.hinge import Hinge, HingeSettings
 from hynt.models.hy_transformer import HyTransformer, HyTransformerSettings
@@ -35,6 +35,7 @@ from hynt.models.trivial import (
     TrivialSettings,
 )
 from hynt.names import Registry, advice_on
+from hynt.objectives.streams import ItemStream
 
 
 def _never(settings: Any) -> bool:  # noqa: ARG001
@@ -52,17 +53,32 @@ class ModelEntry:
     summary: str
     settings: type[Any]  # a frozen dataclass, all of whose fields have defaults
     build: Callable[[Sizes, FactTensors, Any], nn.Module]  # from sizes, training facts and settings
-    item_stream: StreamKind
+    streams: tuple[type[ItemStream], ...]  # what its phases train on; none: it is made from the training facts at once
     answers: frozenset[Capability]
     reads: frozenset[Part]
     needs_literals: Callable[[Any], bool] = _never  # whether, with these settings, facts must carry ids of literals
+
+    @property
+    def learns(self) -> bool:
+        """Whether it is trained by steps."""
+        return bool(self.streams)
+
+    @property
+    def can_be_shared(self) -> bool:
+        """Whether several processes can train it together."""
+        return self.learns and all(stream.can_be_shared for stream in self.streams)
+
+    @property
+    def trained_on(self) -> str:
+        """What it learns from first, in words."""
+        return self.streams[0].name if self.streams else "none"
 
 
 def entry_of(
     model: Any, settings: type[Any], summary: str, needs_literals: Callable[[Any], bool] = _never
 ) -> ModelEntry:
     """The entry of a model class that says what it can do as class attributes: what a package registers, too."""
-    return ModelEntry(summary, settings, model.build, model.item_stream, model.answers, model.reads, needs_literals)
+    return ModelEntry(summary, settings, model.build, model.streams, model.answers, model.reads, needs_literals)
 
 
 class Listed(NamedTuple):

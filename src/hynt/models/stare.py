@@ -20,10 +20,12 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import HEAD, MaskedBatch
 from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
-from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, ScaledNumber, StreamKind, Tokens
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, ScaledNumber, Tokens
 from hynt.models.hy_transformer import OF_TRIPLETS, Count, Rate
 from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, token_rows, token_scores
 from hynt.models.layers.transformer import TokenGroup, TransformerLayer
+from hynt.objectives.grouped_questions import GroupedQuestions
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
 # StarE's graph encoder: entities gather messages from their neighbours, whose relations are changed by qualifiers.
 
@@ -182,10 +184,9 @@ class StareSettings:
 class Stare(nn.Module):
     """A head is found as the object of the reverse relation."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.GROUPED_QUESTIONS
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (GroupedQuestions,)
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = OF_TRIPLETS
-    grouping: ClassVar[Grouping] = Grouping()
 
     def __init__(
         self, sizes: Sizes, settings: StareSettings, graph: StarGraph, literals: LiteralValues, longest: int
@@ -212,6 +213,11 @@ class Stare(nn.Module):
         """A new model over the graph of the training facts."""
         longest = int(train.qualifier_counts().max()) if len(train) else 0
         return cls(sizes, settings, StarGraph(train, settings.degrees), LiteralValues.of(train), longest)
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Questions with all their true answers."""
+        stream = GroupedQuestions(train, settings.batch_size, Grouping(), settings.losses.smoothing)
+        return [Phase(stream, trainable(self), settings.epochs)]
 
     def train(self, mode: bool = True) -> Stare:
         """Weights are about to change or have changed, perhaps unseen by Python: nothing computed from them is kept."""

@@ -15,10 +15,12 @@ from hynt.batches.corruption import Corruption, LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, StreamKind
-from hynt.models.layers.pair_pooling import PairQuestion, read_pairs, role_count, score_pairs, score_whole
-from hynt.models.layers.relatedness import Relatedness, uniform_table
+from hynt.kernels.pair_sweep import PairQuestion, read_pairs, role_count, score_whole
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part
+from hynt.models.layers.relatedness import Relatedness, score_pairs, uniform_table
 from hynt.models.layers.tokens import LiteralValues, NumberReading, token_count
+from hynt.objectives.negatives import NegativeFacts
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
 Positive = Annotated[int, Range(1)]
 
@@ -75,16 +77,13 @@ class TypeFit(nn.Module):
 class Tnalp(nn.Module):
     """Relatedness and the fit of types."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.FACTS_WITH_NEGATIVES
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (NegativeFacts,)
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
     def __init__(self, sizes: Sizes, settings: TnalpSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.corruption = Corruption(
-            settings.negatives, settings.relation_share, pool=settings.pool, loss=settings.loss
-        )
         roles, values = role_count(sizes.relations), token_count(sizes)
         self.relatedness = Relatedness(roles, values, settings.dimension, settings.filters, settings.hidden)
         self.type_fit = TypeFit(roles, values, settings.type_dimension, settings.type_hidden)
@@ -94,6 +93,13 @@ class Tnalp(nn.Module):
     def build(cls, sizes: Sizes, train: FactTensors, settings: TnalpSettings) -> Tnalp:
         """A new model; training facts say which literals each relation has."""
         return cls(sizes, settings, LiteralValues.of(train))
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Facts beside false ones."""
+        own = self.settings
+        corruption = Corruption(own.negatives, own.relation_share, pool=own.pool, loss=own.loss)
+        stream = NegativeFacts(train, settings.batch_size, corruption)
+        return [Phase(stream, trainable(self), settings.epochs)]
 
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) logits of whole facts."""

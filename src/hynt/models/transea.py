@@ -13,22 +13,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, normalize
 
+from hynt.batches.attribute_triples import AttributeTriples
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
-from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, StreamKind
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
     TRIPLE_READS,
     Attributes,
-    AttributeTriples,
     TripleQuestion,
     candidate_rows,
+    check_links,
     known_parts,
     products,
     triple_question,
     triple_scores,
 )
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
+from hynt.objectives.translated_triples import TranslatedTriples
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class TranseaSettings:
 class Transea(nn.Module):
     """The parameters are four tables: entities, relations, attributes and one bias an attribute."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.ATTRIBUTE_TRIPLES
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (TranslatedTriples,)
     answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
     reads: ClassVar[frozenset[Part]] = TRIPLE_READS
 
@@ -64,6 +67,13 @@ class Transea(nn.Module):
     def build(cls, sizes: Sizes, train: FactTensors, settings: TranseaSettings) -> Transea:
         """Looks at the training facts only to learn which relations are attributes."""
         return cls(sizes, Attributes(AttributeTriples.of(train), train), settings).to(train.device)
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Triplets beside false ones, and attribute triples."""
+        check_links(train, "transea")
+        own = self.settings
+        stream = TranslatedTriples(train, settings.batch_size, own.margin, own.attribute_weight)
+        return [Phase(stream, trainable(self), settings.epochs)]
 
     def read(self, batch: MaskedBatch) -> TripleQuestion:
         """Where the answer should lie: h + r for a tail, t − r for a head."""

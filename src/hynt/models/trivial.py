@@ -25,7 +25,6 @@ from hynt.models.contract import (
     Part,
     Relations,
     ScaledNumber,
-    StreamKind,
 )
 from hynt.models.training_statistics import (
     HEAD_PLACE,
@@ -38,6 +37,7 @@ from hynt.models.training_statistics import (
     relation_means,
     relation_medians,
 )
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 NUMBERS: frozenset[Capability] = frozenset(pair for pair in EVERYWHERE if pair[0] is Task.NUMBER)
 
@@ -69,10 +69,19 @@ class PlaceQuestion(EncodedQuestion):
     in_qualifier: Tensor  # (rows,) bool
 
 
-class RelationMean(nn.Module):
+class _MadeAtOnce(nn.Module):
+    """A model that learns nothing by steps."""
+
+    streams: ClassVar[tuple[type[ItemStream], ...]] = ()
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
+        """None."""
+        return []
+
+
+class RelationMean(_MadeAtOnce):
     """A number is the mean of its relation's numbers."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.NONE
     answers: ClassVar[frozenset[Capability]] = NUMBERS
     reads: ClassVar[frozenset[Part]] = frozenset()
     value: Tensor  # (relations + 1,) float32 scaled
@@ -107,13 +116,12 @@ class RelationMedian(RelationMean):
         return cls(sizes, relation_medians(train))
 
 
-class NeighbourMean(nn.Module):
+class NeighbourMean(_MadeAtOnce):
     """A number is the mean of the same relation's numbers among the head's neighbours, one or two steps away.
 
     It is shrunk to the relation's mean: the fewer neighbours have a number, the nearer it stays.
     """
 
-    item_stream: ClassVar[StreamKind] = StreamKind.NONE
     answers: ClassVar[frozenset[Capability]] = NUMBERS
     reads: ClassVar[frozenset[Part]] = frozenset()
     mean: Tensor  # (relations + 1,) float32 scaled, of the relation
@@ -153,10 +161,9 @@ class NeighbourMean(nn.Module):
         return torch.where(met, self.estimate[at], plain)
 
 
-class Frequency(nn.Module):
+class Frequency(_MadeAtOnce):
     """An entity scores how often it stands at this position of this relation; a relation how often it occurs."""
 
-    item_stream: ClassVar[StreamKind] = StreamKind.NONE
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE - NUMBERS
     reads: ClassVar[frozenset[Part]] = frozenset()
     offsets: Tensor  # ((relations + 1) × PLACES + 1,) int64 entities of place i are offsets[i] … offsets[i + 1]

@@ -8,18 +8,30 @@ number of the tail; an entity that has none counts for nothing.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple, cast
+from typing import ClassVar, NamedTuple, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from hynt.batches.attribute_triples import AttributeTriples
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.question_groups import Grouping
+from hynt.batches.questions import Reader
 from hynt.batches.seeds import generator_for
-from hynt.models.layers.triplets import AttributeTriples
-from hynt.models.mt_kgnn import MtKgnn
-from hynt.objectives.grouped_questions import GroupedEpoch, GroupedQuestions, GroupedShape
-from hynt.objectives.streams import Loss, LossFunction, StepItems
+from hynt.objectives.grouped_questions import GroupedQuestions, GroupedShape
+from hynt.objectives.streams import ItemStream, Loss, LossFunction, PlannedEpoch, StepItems
+
+
+class NumberNetworks(Reader, Protocol):
+    """A model with a network for the numbers of heads and one for those of tails: what this stream trains."""
+
+    def numbers_of_heads(self, entity: Tensor, attribute: Tensor) -> Tensor:
+        """(rows,) scaled numbers."""
+        ...
+
+    def numbers_of_tails(self, entity: Tensor, attribute: Tensor) -> Tensor:
+        """(rows,) scaled numbers."""
+        ...
 
 
 class NumberShape(NamedTuple):
@@ -31,7 +43,7 @@ class NumberShape(NamedTuple):
 class AlternatingEpoch:
     """Links, numbers, links, numbers, …, and then the steps on numbers that are left."""
 
-    def __init__(self, links: GroupedEpoch, chosen: Tensor, weights: Tensor) -> None:
+    def __init__(self, links: PlannedEpoch, chosen: Tensor, weights: Tensor) -> None:
         self.links = links
         self.chosen = chosen  # (steps, 2, rows) int64 attribute triples of heads and of tails
         self.weights = weights  # (steps, 2, rows) float32 0 where the entity has none
@@ -51,10 +63,11 @@ class AlternatingEpoch:
         return StepItems(NumberShape(self.chosen.shape[2]), (self.chosen[turn], self.weights[turn]))
 
 
-class AlternatingTasks:
+class AlternatingTasks(ItemStream):
     """Training items of MT-KGNN."""
 
-    parts: tuple[str, ...] = ("link", "number")
+    name: ClassVar[str] = "attribute triples"
+    parts: ClassVar[tuple[str, ...]] = ("link", "number")
 
     def __init__(self, facts: FactTensors, batch_size: int, smoothing: float, attribute_steps: int) -> None:
         self.links = GroupedQuestions(facts, batch_size, Grouping(qualifiers=False), smoothing)
@@ -96,7 +109,7 @@ class AlternatingTasks:
     def _link_loss(self, shape: GroupedShape) -> LossFunction:
         of_links = self.links.loss_for(shape)
 
-        def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
+        def loss(model: NumberNetworks, tensors: tuple[Tensor, ...]) -> Loss:
             total, sums, counts, _ = of_links(model, tensors)
             nothing = torch.zeros_like(sums)
             return Loss(total, torch.cat([sums, nothing]), torch.cat([counts, nothing]))
@@ -106,12 +119,11 @@ class AlternatingTasks:
     def _number_loss(self) -> LossFunction:
         triples = self.triples
 
-        def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
+        def loss(model: NumberNetworks, tensors: tuple[Tensor, ...]) -> Loss:
             chosen, weights = tensors
-            networks = cast(MtKgnn, model)
             entity, attribute, value = triples.entity[chosen], triples.attribute[chosen], triples.value[chosen]
-            of_heads = networks.numbers_of_heads(entity[0], attribute[0])
-            of_tails = networks.numbers_of_tails(entity[1], attribute[1])
+            of_heads = model.numbers_of_heads(entity[0], attribute[0])
+            of_tails = model.numbers_of_tails(entity[1], attribute[1])
             squares = (torch.stack([of_heads, of_tails]).float() - value).square() * weights
             sums, counts = squares.sum(1), weights.sum(1)
             total = (sums / counts.clamp(min=1)).sum()

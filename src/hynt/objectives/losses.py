@@ -14,10 +14,9 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
-from hynt.batches.epoch_plan import PackedStep
 from hynt.batches.masked_batch import TASKS, MaskedAnswers, MaskedBatch, Task
+from hynt.batches.questions import EncodedQuestion, Entities, Reader, Relations, ScaledNumber, Tokens
 from hynt.config.declarations import Range
-from hynt.models.contract import EncodedQuestion, Entities, Model, Relations, ScaledNumber, Tokens
 
 NegativeSource: TypeAlias = Literal["mix", "uniform", "log-uniform"]
 """Where sampled entities come from; "mix" is a third each of the other two and of the answers in the batch."""
@@ -34,11 +33,26 @@ class LossPart(NamedTuple):
         return self.total / self.weight.clamp(min=1)
 
 
+class TaskRows(NamedTuple):
+    """Which rows of a batch ask for what, by `Task`."""
+
+    rows: tuple[Tensor, ...]  # (places,) int64 each
+    weights: tuple[Tensor, ...]  # (places,) float32 each: 1 for a question, 0 for filler
+
+
 class EntityLoss(Protocol):
     """Another way to the loss of questions for entities than scoring all of them."""
 
-    def loss(self, model: Model, asked: EncodedQuestion, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
+    def loss(self, model: Any, asked: EncodedQuestion, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
         """(k,) float32 for k questions with answers (k,) int64 and weights (k,), 0 where a row is no question."""
+        ...
+
+
+class AffineOutput(Reader, Protocol):
+    """A model whose scores of entities are x·Wᵀ + b, with x the encoded question."""
+
+    def output_table(self) -> tuple[Tensor, Tensor]:
+        """W (entities, width) and b (entities,)."""
         ...
 
 
@@ -53,16 +67,16 @@ class LossSettings:
     softmax: Literal["auto", "full", "sampled"] = "auto"  # over entities; "auto" samples where there are very many
     negatives: Annotated[int, Range(3)] = 16384  # with how many sampled entities a question is compared, where it is
     negative_samples: Annotated[int, Range(1)] = (
-        4  # how many such samples a step draws, each for a part of it; spread tables: 1
+        4  # how many such samples a step draws, each for a part of it; sharded tables: 1
     )
     negative_source: NegativeSource = "mix"
 
 
 def masked_fact_losses(
-    model: Model,
+    model: Reader,
     batch: MaskedBatch,
     answers: MaskedAnswers,
-    step: PackedStep,
+    asks: TaskRows,
     smoothing: float,
     relation_smoothing: float | None = None,
     entity_loss: EntityLoss | None = None,
@@ -73,8 +87,7 @@ def masked_fact_losses(
     """
     question = model.read(batch)
     parts: dict[Task, LossPart] = {}
-    for task in TASKS:
-        rows, weights = step.output(task)
+    for task, rows, weights in zip(TASKS, asks.rows, asks.weights, strict=True):
         if len(rows) == 0:
             continue
         asked = question.take(rows)

@@ -7,27 +7,25 @@ that happen to be true are repeated without holding up a step, and steps have st
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple, Protocol, cast, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as functional
-from torch import Tensor, nn
+from torch import Tensor
 
 from hynt.batches.buckets import BatchLayout, layout_index, layout_of
+from hynt.batches.components import AskableComponents
 from hynt.batches.corruption import Corrupter, Corruption, Exchange, relation_at, value_at
-from hynt.batches.epoch_plan import EpochPlanner, PackedSteps
+from hynt.batches.epoch_plan import EpochPlanner, PlannedSteps
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import MaskedBatch
+from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.masking import fill, mask
 from hynt.batches.seeds import generator_for
-from hynt.objectives.streams import Loss, LossFunction, StepItems
+from hynt.objectives.streams import ItemStream, Loss, LossFunction, StepItems
 
 
-@runtime_checkable
 class FactScorer(Protocol):
     """A model that says how true a whole fact is: what this stream trains."""
-
-    corruption: Corruption
 
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) how true each fact is, in a batch that hides nothing. `real` (rows,) bool is false for filler, which
@@ -84,22 +82,26 @@ class NegativeEpoch:
         return StepItems(shape, (indices[row], weights[row]))
 
 
-class NegativeFacts:
+class NegativeFacts(ItemStream):
     """Training items of models that tell true facts from false ones."""
 
-    parts: tuple[str, ...] = ("fact",)
+    name: ClassVar[str] = "facts with negatives"
+    parts: ClassVar[tuple[str, ...]] = ("fact",)
 
     def __init__(self, facts: FactTensors, batch_size: int, corruption: Corruption) -> None:
         self.facts, self.corruption = facts, corruption
         self.item_count = len(facts)
-        self.planner = EpochPlanner(facts, batch_size)
+        self.components = AskableComponents.of(facts)
+        self.planner = EpochPlanner(facts.qualifier_counts(), batch_size)
         self.corrupter = Corrupter(facts, corruption)
 
     def epoch(self, seed: int, epoch: int) -> NegativeEpoch:
         """Deals the facts to steps and draws their negatives."""
-        plan = self.planner.plan(seed, epoch)
+        luck = self.planner.luck(seed, epoch, "masking")
+        asked, task = self.components.drawn(luck[0])
+        plan = self.planner.deal(luck[1], task, len(Task))
         generator = generator_for(seed, epoch, "negatives")
-        return NegativeEpoch([self._with_negatives(group, generator) for group in plan.groups], plan.places)
+        return NegativeEpoch([self._with_negatives(group, asked, generator) for group in plan.groups], plan.places)
 
     def is_common(self, shape: Hashable) -> bool:
         """Steps with rare long facts are few: they are not worth a minute of compiling."""
@@ -113,11 +115,10 @@ class NegativeFacts:
         order = _by_set(shape).to(facts.device)
         is_choice = self.corruption.loss == "softmax"
 
-        def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
+        def loss(model: FactScorer, tensors: tuple[Tensor, ...]) -> Loss:
             (rows, asked, entity, relation), weights = tensors
             batch, _ = mask(facts, rows, asked, layout, at)
-            scorer = cast(FactScorer, model)
-            scores = scorer.score_facts(fill(batch, entity, relation), weights > 0).float()[order]
+            scores = model.score_facts(fill(batch, entity, relation), weights > 0).float()[order]
             weight = weights[order]  # (1 + negatives, rows)
             # A fact for which no draw was false has nothing to be set against.
             weight = torch.cat([weight[:1] * (weight[1:].sum(0, keepdim=True) > 0), weight[1:]])
@@ -130,13 +131,10 @@ class NegativeFacts:
 
         return loss
 
-    def _with_negatives(self, steps: PackedSteps, generator: torch.Generator) -> _NegativeSteps:
-        layout, count = steps.shape.layout, self.corruption.negatives
-        shape, size = NegativeShape(layout, count), layout.rows
-        rows, drawn = steps.indices[:, :size], steps.indices[:, size : 2 * size]
-        # A row is real if some task lists it with a weight.
-        real = torch.zeros_like(rows, dtype=torch.float32)
-        real = real.scatter_add(1, steps.indices[:, 2 * size :], steps.weights)
+    def _with_negatives(self, steps: PlannedSteps, asked: Tensor, generator: torch.Generator) -> _NegativeSteps:
+        pieces, rows, real = steps
+        count = self.corruption.negatives
+        shape, size = NegativeShape(pieces.layout, count), pieces.layout.rows
         repeated = rows.repeat(1, count)
         # To be chosen among, negatives of a fact must answer the same question: they exchange the same component.
         questions = 1 if self.corruption.loss == "softmax" else count
@@ -150,8 +148,8 @@ class NegativeFacts:
             _for_each_set(where.to(rows.device), repeated).flatten(),
             generator,
         )
-        # The facts themselves are filled with what they had: any position serves, so the plan's own is taken.
-        own = self._own(rows.flatten(), drawn.flatten())
+        # The facts themselves are filled with what they had: any position serves.
+        own = self._own(rows.flatten(), asked[rows].flatten())
         columns = [
             torch.cat([mine.view(rows.shape), other.view(repeated.shape)], 1)
             for mine, other in (

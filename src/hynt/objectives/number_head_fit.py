@@ -5,59 +5,46 @@ The vectors that the head sees do not change any more, so nothing but the head i
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Protocol, cast, runtime_checkable
+from collections.abc import Callable, Hashable
+from typing import ClassVar, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from hynt.batches.attribute_triples import AttributeTriples
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.seeds import generator_for
-from hynt.models.layers.triplets import Attributes, AttributeTriples, NumberHead
-from hynt.objectives.streams import Loss, LossFunction, StepItems
+from hynt.objectives.streams import ItemStream, Loss, LossFunction, ShuffledEpoch
 
 
-@runtime_checkable
 class HasNumberHead(Protocol):
     """A model that has a head for numbers to be fitted afterwards."""
 
-    attributes: Attributes
-    number_head: NumberHead
+    @property
+    def number_head(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """From vectors (rows, width) and attributes (rows,) to scaled numbers (rows,)."""
+        ...
 
     def head_vectors(self, entity: Tensor) -> Tensor:
         """(rows, width) what the head sees of entities (rows,)."""
         ...
 
 
-class ShuffledBatches:
-    """Numbers of items in a random order, cut into steps; the last one may be shorter."""
-
-    def __init__(self, order: Tensor, batch_size: int) -> None:
-        self.order, self.batch_size = order, batch_size
-
-    def __len__(self) -> int:
-        return -(-len(self.order) // self.batch_size)
-
-    def items(self, index: int) -> StepItems:
-        """The items of a step; their number is its shape."""
-        chosen = self.order[index * self.batch_size : (index + 1) * self.batch_size]
-        return StepItems(len(chosen), (chosen,))
-
-
-class NumberHeadFit:
+class NumberHeadFit(ItemStream):
     """Every attribute triple once an epoch; the mean squared error."""
 
-    parts: tuple[str, ...] = ("number",)
+    name: ClassVar[str] = "number head"
+    parts: ClassVar[tuple[str, ...]] = ("number",)
 
     def __init__(self, facts: FactTensors, batch_size: int) -> None:
         self.triples = AttributeTriples.of(facts)
         self.batch_size = batch_size
         self.item_count = len(self.triples.entity)
 
-    def epoch(self, seed: int, epoch: int) -> ShuffledBatches:
+    def epoch(self, seed: int, epoch: int) -> ShuffledEpoch:
         """Shuffled anew."""
         order = torch.randperm(self.item_count, generator=generator_for(seed, epoch, "number head"))
-        return ShuffledBatches(order.to(self.triples.entity.device), self.batch_size)
+        return ShuffledEpoch(order.to(self.triples.entity.device), self.batch_size)
 
     def is_common(self, shape: Hashable) -> bool:
         """All steps but the last have this shape."""
@@ -67,12 +54,11 @@ class NumberHeadFit:
         """The head alone gets gradients."""
         triples = self.triples
 
-        def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
+        def loss(model: HasNumberHead, tensors: tuple[Tensor, ...]) -> Loss:
             (chosen,) = tensors
-            fitted = cast(HasNumberHead, model)
             with torch.no_grad():
-                vectors = fitted.head_vectors(triples.entity[chosen])
-            predicted = fitted.number_head(vectors, triples.attribute[chosen]).float()
+                vectors = model.head_vectors(triples.entity[chosen])
+            predicted = model.number_head(vectors, triples.attribute[chosen]).float()
             total = (predicted - triples.value[chosen]).square().sum()
             count = total.new_full((), float(len(chosen)))
             return Loss(total / count, total.unsqueeze(0), count.unsqueeze(0))

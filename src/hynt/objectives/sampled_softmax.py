@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as functional
@@ -33,20 +33,11 @@ from torch import Tensor
 from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import HEAD, TAIL, Task
-from hynt.models.contract import EncodedQuestion, Model
-from hynt.objectives.losses import LossSettings, NegativeSource
+from hynt.batches.questions import EncodedQuestion
+from hynt.objectives.losses import AffineOutput, LossSettings, NegativeSource
 
 FULL_UP_TO = 200_000
 """Entities up to which "auto" scores all of them."""
-
-
-@runtime_checkable
-class AffineOutput(Protocol):
-    """A model whose scores of entities are x·Wᵀ + b, with x the encoded question."""
-
-    def output_table(self) -> tuple[Tensor, Tensor]:
-        """W (entities, width) and b (entities,)."""
-        ...
 
 
 class Drawn(NamedTuple):
@@ -112,9 +103,11 @@ class NegativeSampler:
         log_count = (count[chosen] + others * self.answer_share[chosen]).clamp(min=1e-30).log()
         return Drawn(chosen, log_count, torch.cat([is_real, of_batch], 1))
 
-    def loss(self, model: Model, asked: EncodedQuestion, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
+    def loss(
+        self, model: AffineOutput, asked: EncodedQuestion, answer: Tensor, weight: Tensor, smoothing: float
+    ) -> Tensor:
         """(k,) float32 cross entropy of questions with fresh samples."""
-        table = cast(AffineOutput, model).output_table()
+        table = model.output_table()
         return sampled_cross_entropy(asked.encoded, table, answer, self.draw(answer, weight), smoothing)
 
 

@@ -1,5 +1,5 @@
-"""What a model trains on. The models differ in their training items, the trainer does not: it asks a stream for the
-plan of an epoch, feeds each step's tensors to the stream's loss, and knows nothing more.
+"""What a model trains on. Models differ in their training items, the trainer does not: it asks a stream for the plan
+of an epoch, feeds each step's tensors to the stream's loss, and knows nothing more. A model makes its own `Phase`s.
 
 The loss of steps of one shape must be a pure function of the model and the step's tensors, without a look at any
 value: then it can be compiled and captured once and replayed with other tensors.
@@ -7,12 +7,17 @@ value: then it can be compiled and captured once and replayed with other tensors
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import torch
 from torch import Tensor, nn
+
+from hynt.batches.components import Masking
+from hynt.batches.epoch_plan import EpochPlan, PlannedSteps
+from hynt.objectives.losses import LossSettings
 
 
 class StepItems(NamedTuple):
@@ -31,8 +36,8 @@ class Loss(NamedTuple):
     second: bool = False  # whether the phase's second optimiser takes this step
 
 
-LossFunction: TypeAlias = Callable[[nn.Module, tuple[Tensor, ...]], Loss]
-"""From a model and a step's tensors to the step's loss."""
+LossFunction: TypeAlias = Callable[[Any, tuple[Tensor, ...]], Loss]
+"""From a model and a step's tensors to the step's loss. A stream's own loss says what it asks of the model."""
 
 
 class EpochItems(Protocol):
@@ -45,35 +50,102 @@ class EpochItems(Protocol):
         ...
 
 
-class ItemStream(Protocol):
-    """A source of training items and the loss on them."""
+class ItemStream(ABC):
+    """A source of training items and the loss on them. A model of another package may bring one of its own."""
 
-    parts: tuple[str, ...]  # names of the parts of the loss
+    name: ClassVar[str]  # in the list of models, and of a phase in a run's metrics
+    parts: ClassVar[tuple[str, ...]]  # names of the parts of the loss
+    can_be_shared: ClassVar[bool] = False  # whether processes can divide its steps among them
+    can_sample: ClassVar[bool] = False  # whether its loss can do with some of very many entities
     item_count: int  # how many facts or questions an epoch has
 
+    @abstractmethod
     def epoch(self, seed: int, epoch: int) -> EpochItems:
         """The items of an epoch: a function of the seed and the epoch alone."""
-        ...
 
-    def is_common(self, shape: Hashable) -> bool:
-        """Whether enough steps have this shape for compiling it to pay."""
-        ...
-
+    @abstractmethod
     def loss_for(self, shape: Hashable) -> LossFunction:
         """The loss of steps of this shape. What the shape alone decides is worked out here, once."""
-        ...
+
+    def is_common(self, shape: Hashable) -> bool:  # noqa: ARG002
+        """Whether enough steps have this shape for compiling it to pay."""
+        return True
+
+    def share(self, rank: int, world: int) -> ItemStream:
+        """The same stream for one of `world` processes, which gets its part of every step; in steps of the same shape
+        all processes do the same. The steps carry along how many questions the whole step has.
+        """
+        raise NotImplementedError(f"the stream {self.name!r} cannot be shared among processes")
+
+
+class ShuffledEpoch:
+    """Numbers of items, (n,) int64 in a random order, cut into steps; the last one may be shorter."""
+
+    def __init__(self, order: Tensor, batch_size: int) -> None:
+        self.order, self.batch_size = order, batch_size
+
+    def __len__(self) -> int:
+        return -(-len(self.order) // self.batch_size)
+
+    def items(self, index: int) -> StepItems:
+        """The items of a step; their number is its shape."""
+        chosen = self.order[index * self.batch_size : (index + 1) * self.batch_size]
+        return StepItems(len(chosen), (chosen,))
+
+
+class Share(NamedTuple):
+    """Which part of each step this process does: that of number `rank` of `world` processes."""
+
+    rank: int = 0
+    world: int = 1
+
+
+class PlannedEpoch:
+    """The steps of a plan, or a process's share of them; a shape is found once for all steps of a group.
+
+    Shared steps carry along how many items the whole step has, so that a loss can be the mean over all of them.
+    """
+
+    def __init__(self, plan: EpochPlan, share: Share, shape_of: Callable[[PlannedSteps], Hashable]) -> None:
+        self.plan = plan if share.world == 1 else plan.share(*share)
+        self._shapes = [shape_of(steps) for steps in self.plan.groups]
+        self._whole = None if share.world == 1 else [steps.weights.sum(1) for steps in plan.groups]
+
+    def __len__(self) -> int:
+        return len(self.plan)
+
+    def items(self, index: int) -> StepItems:
+        """Numbers of items and their weights."""
+        group, row = self.plan.places[index]
+        _, items, weights = self.plan.groups[group]
+        whole = () if self._whole is None else (self._whole[group][row],)
+        return StepItems(self._shapes[group], (items[row], weights[row], *whole))
+
+
+@dataclass(frozen=True)
+class PhaseSettings:
+    """What a model is told of a run's settings when it makes its phases; its own settings it has already."""
+
+    batch_size: int
+    epochs: int
+    masking: Masking = field(default_factory=Masking)
+    losses: LossSettings = field(default_factory=LossSettings)
 
 
 @dataclass(frozen=True)
 class Phase:
     """One stage of training. Most models have one; some fit a head afterwards or alternate two tasks."""
 
-    name: str
     stream: ItemStream
     parameters: tuple[nn.Parameter, ...]  # what this phase moves
     epochs: int
     rate: float | None = None  # learning rate, the same throughout; None: as the settings' schedule says
     second: tuple[nn.Parameter, ...] = ()  # what a second optimiser moves; some may be among the others
+
+    @property
+    def name(self) -> str:
+        """As a run's metrics call it."""
+        return self.stream.name
 
 
 def trainable(model: nn.Module) -> tuple[nn.Parameter, ...]:

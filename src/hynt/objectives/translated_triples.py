@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from hynt.batches.buckets import layout_index, layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import HEAD, TAIL
 from hynt.batches.masking import mask
 from hynt.batches.question_groups import without_qualifiers
+from hynt.batches.questions import EntityIds, Reader, ScaledNumber
 from hynt.batches.seeds import generator_for
-from hynt.models.contract import EntityIds, Model, ScaledNumber
-from hynt.objectives.streams import Loss, LossFunction, StepItems
+from hynt.objectives.streams import ItemStream, Loss, LossFunction, StepItems
 
 DRAWS = 50
 """How often a false triplet that turns out to be a training triplet is drawn again, before it is left out."""
@@ -45,10 +45,11 @@ class TranslatedEpoch:
         return StepItems((len(weights), self.with_numbers), (self.indices[:, here], weights))
 
 
-class TranslatedTriples:
+class TranslatedTriples(ItemStream):
     """Training items of TransEA."""
 
-    parts: tuple[str, ...] = ("link", "number")
+    name: ClassVar[str] = "attribute triples"
+    parts: ClassVar[tuple[str, ...]] = ("link", "number")
 
     def __init__(self, facts: FactTensors, batch_size: int, margin: float, attribute_weight: float) -> None:
         self.facts = facts = without_qualifiers(facts)
@@ -88,17 +89,16 @@ class TranslatedTriples:
         layout = layout_of([(rows, 0)])
         at = layout_index(layout, facts.device)
 
-        def loss(model: nn.Module, tensors: tuple[Tensor, ...]) -> Loss:
+        def loss(model: Reader, tensors: tuple[Tensor, ...]) -> Loss:
             (row, asked, false, numeric), weights = tensors
-            learner = cast(Model, model)
             batch, answers = mask(facts, row, asked, layout, at)
-            scores = learner.score(learner.read(batch), EntityIds(torch.stack([answers.entity, false], 1))).float()
+            scores = model.score(model.read(batch), EntityIds(torch.stack([answers.entity, false], 1))).float()
             links = (torch.relu(margin + scores[:, 1] - scores[:, 0]) * weights).sum()
             link_count = weights.sum()
             numbers, number_count = links.new_zeros(()), links.new_zeros(())
             if with_numbers:
                 batch, answers = mask(facts, numeric, torch.full_like(numeric, TAIL), layout, at)
-                predicted = learner.score(learner.read(batch), ScaledNumber()).float()
+                predicted = model.score(model.read(batch), ScaledNumber()).float()
                 numbers = (predicted - answers.number).abs().sum()
                 number_count = number_count + float(rows)
             total = (1 - share) * links / link_count.clamp(min=1) + share * numbers / number_count.clamp(min=1)

@@ -9,7 +9,6 @@ from torch import nn
 from hynt.batches.fact_tensors import FactTensors
 from hynt.errors import UsageError
 from hynt.models import installed
-from hynt.models.contract import StreamKind
 from hynt.models.registry import MODELS, build
 from hynt.runs.settings import RunSettings, settings_class
 
@@ -52,16 +51,3 @@ def build_model(settings: RunSettings, facts: FactTensors) -> nn.Module:
 def needs_literals(settings: RunSettings) -> bool:
     """Whether the model takes each number's literal for an entity of its own."""
     return MODELS.get(settings.model_name).needs_literals(settings.model)
-
-
-def check_softmax(settings: RunSettings) -> None:
-    """Refuses to sample for a model that cannot: its loss, or its literals, need all scores."""
-    if settings.losses.softmax != "sampled":
-        return
-    entry = MODELS.get(settings.model_name)
-    if entry.item_stream is not StreamKind.MASKED_FACTS or entry.needs_literals(settings.model):
-        raise UsageError(
-            f"the model {settings.model_name!r} is trained on the scores of all entities, with these settings.",
-            where="losses.softmax",
-            advice="Leave it at auto, or train hynt with numbers.",
-        )

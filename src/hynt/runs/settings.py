@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from hynt.batches.components import Masking
 from hynt.config import Range, to_mapping
 from hynt.objectives.losses import LossSettings
+from hynt.objectives.streams import PhaseSettings
 
 TrainOn = Literal["train", "train+valid"]
 ScaleOn = Literal["train", "all-splits"]
@@ -32,7 +33,7 @@ class Optimiser:
     epsilon: Annotated[float, Range(0, above_minimum=True)] = 1e-8
     weight_decay: Annotated[float, Range(0)] = 0.0  # decoupled: times the rate, taken from every weight
     method: Literal["adam", "sgd"] = "adam"  # "sgd" knows neither moments nor weight decay
-    table_rate: Annotated[float, Range(0, above_minimum=True)] = 0.05  # highest, of spread tables' row-wise Adagrad
+    table_rate: Annotated[float, Range(0, above_minimum=True)] = 0.05  # highest, of sharded tables' row-wise Adagrad
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,10 @@ class TrainingSettings:
                 "training on train+valid leaves no validation split to stop early on: drop validation.patience, "
                 "or train on train alone"
             )
+
+    def for_phases(self) -> PhaseSettings:
+        """What a model is told when it makes its phases."""
+        return PhaseSettings(self.batch_size, self.schedule.epochs, self.masking, self.losses)
 
     def validation_epochs(self) -> tuple[int, ...]:
         """The epochs, counted from 1, after which the model is validated; none when valid is trained on."""

@@ -21,28 +21,17 @@ from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import DataError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
-from hynt.runs.checkpoint import OPTIMISER, WEIGHTS, checkpoints, prune, read_progress, save_checkpoint, weights_of
-from hynt.runs.model_choice import check_softmax
-from hynt.runs.opening import best_name, last_good, new_model
+from hynt.runs.checkpoint import WEIGHTS, checkpoints, prune, read_progress, save_checkpoint, weights_of
+from hynt.runs.opening import best_name, last_good
 from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord
 from hynt.runs.run_folder import RunFolder, describe_environment
 from hynt.runs.settings import RunSettings
-from hynt.runs.training_data import TrainingData, fit_scaling, training_data, training_table
-from hynt.training.distributed_start import broadcast_start, shared_phases
+from hynt.runs.training_data import fit_scaling, training_table
+from hynt.training.checks import check_softmax, check_tables
 from hynt.training.optimisation import Optimisation
-from hynt.training.phases import phases_for, runner_for
-from hynt.training.sharded_run import (
-    check_tables,
-    fill_state,
-    fill_weights,
-    new_sharded_model,
-    prepare_tables,
-    sample_from_tables,
-    saved_state,
-    saved_weights,
-)
-from hynt.training.trainer import Trainer
-from hynt.training.validating import check_metric, validation_for
+from hynt.training.process import Start, tell_finished, trained
+from hynt.training.tables import WholeTables
+from hynt.training.validating import check_metric
 
 
 class Watcher(Protocol):
@@ -99,10 +88,9 @@ class _FolderKeeper:
     """Writes metrics and checkpoints into a run folder, and passes news on."""
 
     run: RunFolder
-    model: nn.Module
     watcher: Watcher
     keep_best: bool
-    workers: SingleProcess
+    tables: WholeTables
 
     def epoch_done(self, record: EpochRecord) -> None:
         self._append(record.to_mapping())
@@ -115,12 +103,8 @@ class _FolderKeeper:
     def save(self, progress: TrainingState, optimisation: Optimisation, *, best: bool) -> None:  # noqa: ARG002
         """What is best follows from the progress itself: its checkpoint's name."""
         progress = replace(progress, metrics_bytes=self.run.metrics.stat().st_size)
-        saved = save_checkpoint(
-            self.run.checkpoints,
-            progress,
-            saved_weights(self.model, self.workers),
-            saved_state(optimisation, self.workers),
-        )
+        weights, state = self.tables.weights(), self.tables.state(optimisation)
+        saved = save_checkpoint(self.run.checkpoints, progress, weights, state)
         kept = {saved.name} | ({best_name(progress.best)} if progress.best is not None and self.keep_best else set())
         prune(self.run.checkpoints, kept)
 
@@ -128,7 +112,7 @@ class _FolderKeeper:
         """Goes on from the best weights, where they are kept."""
         is_kept = progress.best is not None and self.keep_best
         path = self.run.checkpoints / best_name(progress.best) / WEIGHTS if progress.best and is_kept else None
-        fill_weights(path, self.model, self.workers)
+        self.tables.fill_weights(path)
 
     def _append(self, mapping: Mapping[str, Any]) -> None:
         with self.run.metrics.open("a", encoding="utf-8", newline="\n") as file:
@@ -150,42 +134,30 @@ def train(
     """
     watcher, workers = watcher or Silence(), workers or SingleProcess()
     if run.is_finished:
-        workers.broadcast_text(json.dumps({"finished": True}))
+        tell_finished(workers)
         run.tidy()
         return run
     settings, graph = run.settings(), run.graph()
     check_tables(settings)  # a run that several processes began may be gone on with in one
-    data = training_data(graph, settings, run.scaling(graph), device)
-    model = learning_model(settings, data, device)
-    phases = phases_for(model, data, settings)
-    sample_from_tables(phases, model, settings)
-    phases = shared_phases(phases, workers)
     progress, checkpoint = last_good(run, watcher.note)
-    restore: Callable[[Optimisation], None] | None = None
-    if checkpoint is not None:
-        state = checkpoint / OPTIMISER
-        restore = lambda made: fill_state(state, made, model, workers)  # noqa: E731 - two lines would say no more
     _cut_metrics(run, progress)
+    begin = Start(settings, progress, resumed=checkpoint is not None)
     if workers.world > 1:
-        broadcast_start(workers, settings, run.manifest["graph"]["fingerprints"], progress, resumed=restore is not None)
-    fill_weights(None if checkpoint is None else checkpoint / WEIGHTS, model, workers)
-    keeper = _FolderKeeper(run, model, watcher, settings.validation.keep_best, workers)
-    trainer = Trainer(
-        phases,
-        settings,
-        runner_for(model, device, settings, watcher.note, compiled),
-        validation_for(settings, data, model, device, workers),
-        keeper,
-        device,
-        stopper or Stopper(),
-        clock=clock,
-        take_best=keeper.take_best,
-        workers=workers,
-        prepare=partial(prepare_tables, model, settings),
-    )
-    model.train()
+        begin.tell(workers, run.manifest["graph"]["fingerprints"])
     try:
-        end = trainer.train(progress, restore)
+        model, end = trained(
+            begin,
+            graph,
+            run.scaling(graph),
+            device,
+            partial(_FolderKeeper, run, watcher, settings.validation.keep_best),
+            checkpoint=checkpoint,
+            workers=workers,
+            stopper=stopper or Stopper(),
+            clock=clock,
+            note=watcher.note,
+            compiled=compiled,
+        )
     except torch.cuda.OutOfMemoryError:
         raise DataError(
             f"the device ran out of memory with a batch size of {settings.batch_size}; checkpoints are kept.",
@@ -193,11 +165,6 @@ def train(
             advice="Start again with a smaller batch, say --set batch_size=512.",
         ) from None
     return _finish(run, model, settings, end)
-
-
-def learning_model(settings: RunSettings, data: TrainingData, device: torch.device) -> nn.Module:
-    """The model that is trained: with spread tables where the settings say so."""
-    return (new_sharded_model if settings.tables == "spread" else new_model)(settings, data, device)
 
 
 def _cut_metrics(run: RunFolder, progress: TrainingState) -> None:

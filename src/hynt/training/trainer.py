@@ -43,6 +43,10 @@ class Keeper(Protocol):
         """Keep weights, optimiser state and progress; `best` says that these weights are the best so far."""
         ...
 
+    def take_best(self, progress: TrainingState) -> None:
+        """Give the model the best weights so far: a later phase builds on them."""
+        ...
+
 
 @dataclass
 class Trainer:
@@ -56,9 +60,6 @@ class Trainer:
     device: torch.device
     stopper: Stopper
     clock: Callable[[], float] = time.monotonic
-    take_best: Callable[[TrainingState], None] = lambda progress: (
-        None
-    )  # a later phase builds on the best weights so far
     workers: SingleProcess = field(default_factory=SingleProcess)  # who trains together with this process
     prepare: Callable[[Optimisation], None] = lambda optimisation: None  # what an update moves besides parameters
 
@@ -70,7 +71,7 @@ class Trainer:
             optimisation.exchange = self.workers.exchange
             self.prepare(optimisation)
             if progress.phase and not progress.epoch and not progress.step:
-                self.take_best(progress)
+                self.keeper.take_best(progress)
             if restore is not None:
                 restore(optimisation)
                 restore = None

@@ -19,7 +19,7 @@ from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.metrics import NUMBER_METRICS, RANKING_METRICS
 from hynt.evaluation.questions import SCOPES, TASKS, TaskName
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.models.contract import Model, StreamKind
+from hynt.models.contract import Model
 from hynt.models.registry import MODELS
 from hynt.names import advice_on
 from hynt.runs.settings import RunSettings
@@ -82,7 +82,7 @@ def check_metric(settings: RunSettings, graph: KnowledgeGraph) -> None:
         return
     task, scope, _ = metric.split(".")
     able = _tasks_of(settings.model_name)
-    learns = MODELS.get(settings.model_name).item_stream is not StreamKind.NONE  # else it is never validated
+    learns = MODELS.get(settings.model_name).learns  # else it is never validated
     if learns and task not in able:
         raise UsageError(
             f"{settings.model_name} answers no {task} questions, so there is no {metric}.",
@@ -151,7 +151,7 @@ def validation_for(
     """How to try the model on the validation split; None where there is none, or it is trained on."""
     if not validates(settings, data.graph):
         return None
-    # Spread tables are fetched from in step, so all processes ask the same questions at once.
+    # Sharded tables are fetched from in step, so all processes ask the same questions at once.
     sharing = workers if workers is not None and settings.tables == "whole" else SingleProcess()
     evaluator = _evaluator(settings, data, device, sharing)
 

@@ -1,10 +1,17 @@
-"""How related the pairs of a fact are: the heart of NaLP, pooled without ever forming pairs of pairs."""
+"""How related the pairs of a fact are: the heart of NaLP, and half of tNaLP, pooled without forming pairs of pairs."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
+
+from hynt.batches.fact_tensors import Sizes
+from hynt.kernels.pair_sweep import Channel, PairQuestion, score_relations, score_values
+from hynt.models.contract import Candidates, Relations
+from hynt.models.layers.tokens import LiteralValues, NumberReading, score_candidates
 
 
 def uniform_table(rows: int, dimension: int) -> nn.Parameter:
@@ -109,3 +116,21 @@ class MaskedBatchNorm(nn.Module):
         """(features,) each: the running statistics as a factor and a term."""
         scale = self.weight * torch.rsqrt(self.running_variance + self.epsilon)
         return scale, self.bias - self.running_mean * scale
+
+
+def score_pairs(
+    channels: Sequence[Channel],
+    question: PairQuestion,
+    candidates: Candidates,
+    sizes: Sizes,
+    literals: LiteralValues,
+    numbers: NumberReading,
+) -> Tensor:
+    """What a model answers that is nothing but its channels."""
+    if isinstance(candidates, Relations):  # asked of a triplet, each makes two pairs
+        return score_relations(channels, question, sizes.relations)
+
+    def score(asked: PairQuestion, ids: Tensor) -> Tensor:
+        return score_values(channels, asked, ids, sizes.relations)
+
+    return score_candidates(question, candidates, score, sizes, literals, numbers)

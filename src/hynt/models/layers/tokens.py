@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeVar
 
@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
+from hynt.batches.buckets import rows_by_key
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.models.contract import (
     Candidates,
@@ -61,12 +62,6 @@ def token_ids(candidates: Candidates, sizes: Sizes, device: torch.device) -> Ten
     raise ValueError(f"this model scores entities and literals, not {type(candidates).__name__}")
 
 
-def groups_of(keys: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """Each distinct key of (rows,) and the row numbers that have it."""
-    for key in torch.unique(keys).tolist():
-        yield key, torch.nonzero(keys == key).squeeze(1)
-
-
 def ranked_numbers(
     literals: LiteralValues, question: Q, score: Callable[[Q, Tensor], Tensor], choice: NumberReading
 ) -> Tensor:
@@ -78,7 +73,7 @@ def ranked_numbers(
     result = torch.full((len(question.relation),), 0.5, device=question.relation.device)
     if not len(literals.value):
         return result
-    for relation, rows in groups_of(question.relation):
+    for relation, rows in rows_by_key(question.relation):
         mine = literals.relation == relation
         mine = mine | ~mine.any()
         scores = score(question.take(rows), literals.entities + 1 + literals.literal[mine]).float()

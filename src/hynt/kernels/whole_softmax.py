@@ -7,40 +7,14 @@ back is three matrix products that put the factor on the small side. The compile
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from typing import Any, cast
+from typing import Any
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
-from hynt.batches.fact_tensors import FactTensors
-from hynt.models.contract import EncodedQuestion, Entities, Model
-from hynt.objectives.losses import EntityLoss, smoothed_cross_entropy
-from hynt.objectives.sampled_softmax import AffineOutput
-
-if find_spec("triton") is not None:
-    from hynt.kernels.softmax_rows import losses_then_gradients
-
 ALIGNMENT = 8
 """Rows of other lengths keep a GPU from its fast matrix products."""
-
-
-class WholeSoftmax:
-    """The loss of questions for entities by a model whose scores are x·Wᵀ + b."""
-
-    def loss(self, model: Model, asked: EncodedQuestion, answer: Tensor, weight: Tensor, smoothing: float) -> Tensor:
-        """(k,) float32 for k questions."""
-        if not hasattr(model, "output_table"):  # a model of another form: all its scores, then their loss
-            return smoothed_cross_entropy(model.score(asked, Entities()), answer, smoothing)
-        table, bias = cast(AffineOutput, model).output_table()
-        return whole_cross_entropy(asked.encoded, table, bias, answer, smoothing)
-
-
-def whole_softmax_for(facts: FactTensors) -> EntityLoss | None:
-    """None: plain scores and their cross entropy serve, as on a CPU."""
-    able = facts.device.type == "cuda" and find_spec("triton") is not None and not facts.sizes.literals
-    return WholeSoftmax() if able else None
 
 
 def whole_cross_entropy(x: Tensor, weight: Tensor, bias: Tensor, answer: Tensor, smoothing: float) -> Tensor:
@@ -59,6 +33,8 @@ def _forward(
     x: Tensor, weight: Tensor, bias: Tensor, answer: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(k,) losses; (k, n + filler) gradients of the scores, each for a factor of 1; (n + filler, width) W as used."""
+    from hynt.kernels.softmax_rows import losses_then_gradients  # here: importing triton takes long
+
     filler = -len(bias) % ALIGNMENT
     table = x.new_empty(len(bias) + filler, x.shape[1])
     table[: len(bias)].copy_(weight)

@@ -2,6 +2,8 @@
 
 Both models begin with a map that is linear in the parts of (h, r, t) and of (h, r, t, q, v). So a candidate for one
 part adds one term to what the other parts make together: candidates are swept without building their facts.
+
+The plain form is `Hinge.fact_score`, which writes a fact down with its candidate in place.
 """
 
 from __future__ import annotations
@@ -9,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
+from hynt.batches.buckets import rows_by_key
 from hynt.batches.masked_batch import MaskedBatch
+from hynt.batches.questions import EncodedQuestion, position_of
+from hynt.kernels.slot_minimum import NOTHING, slot_minimum
 from hynt.kernels.swept_minimum import NotCompiledError, SweptMinimum
-from hynt.models.contract import EncodedQuestion, position_of
-from hynt.models.layers.slot_minimum import NOTHING, slot_minimum
-from hynt.models.layers.tokens import groups_of
 
 HELD_ON_GPU, HELD_ON_CPU = 1 << 26, 1 << 22
 """How many features of candidates are held at once."""
@@ -65,6 +67,11 @@ class TripletNetwork(Protocol):
     relation: nn.Parameter  # (relations, d)
 
     @property
+    def kernel(self) -> SweptMinimum | None:
+        """Where scores are linear in rectified minima: what makes and sums them in one."""
+        ...
+
+    @property
     def of_triplet(self) -> PartLayer:
         """Looks at h, r, t."""
         ...
@@ -77,19 +84,6 @@ class TripletNetwork(Protocol):
     def finish(self, triplet: Tensor, lowest: Tensor | None, has_any: Tensor) -> Tensor:
         """(…) scores from (…, A), from (…, P) minima over qualifiers, None where no row has places for any, and from
         whether there is one, (…) bool: where not, the minima are infinite.
-        """
-        ...
-
-
-@runtime_checkable
-class HasKernel(Protocol):
-    """A network that is linear in rectified minima, so that one kernel can make and sum them."""
-
-    kernel: SweptMinimum
-
-    def swept(self, a: Tensor, b: Tensor, c: Tensor | None = None, d: Tensor | None = None) -> Tensor:
-        """(rows, candidates) scores from folded sums in the triplet, of questions (rows, F) and candidates (c, F), and
-        of both in the lowest qualifier.
         """
         ...
 
@@ -148,39 +142,40 @@ def sweep(network: TripletNetwork, question: FactQuestion, ids: Tensor) -> Tenso
 
     `ids` (candidates,) or (rows, candidates).
     """
-    if can_sweep(network, ids):
+    if network.kernel is not None and network.kernel.is_usable and is_worth_it(ids):
         with suppress(NotCompiledError):
-            return _sweep(network, question, ids, by_kernel=True)
-    return _sweep(network, question, ids, by_kernel=False)
+            return _sweep(network, question, ids, network.kernel)
+    return _sweep(network, question, ids, None)
 
 
-def can_sweep(network: TripletNetwork, ids: Tensor) -> bool:
-    """Whether one kernel may make the pairs of questions and these candidates."""
-    many = ids.is_cuda and ids.dim() == 1 and len(ids) >= FEWEST_SWEPT
-    return many and isinstance(network, HasKernel) and network.kernel.is_usable and not torch.is_grad_enabled()
+def is_worth_it(ids: Tensor) -> bool:
+    """Whether one kernel should make the pairs of questions and these candidates."""
+    return ids.is_cuda and ids.dim() == 1 and len(ids) >= FEWEST_SWEPT and not torch.is_grad_enabled()
 
 
-def _sweep(network: TripletNetwork, question: FactQuestion, ids: Tensor, *, by_kernel: bool) -> Tensor:
+def _sweep(network: TripletNetwork, question: FactQuestion, ids: Tensor, kernel: SweptMinimum | None) -> Tensor:
     result = torch.zeros(len(question.asked), ids.shape[-1], device=ids.device)
-    at_once = ROWS_OF_KERNEL if by_kernel else _rows_at_once(network, question)
-    for part, rows in groups_of(position_of(question.asked)):
+    at_once = _rows_at_once(network, question) if kernel is None else ROWS_OF_KERNEL
+    for part, rows in rows_by_key(position_of(question.asked)):
         for some in torch.split(rows, at_once):
             mine = ids if ids.dim() == 1 else ids[some]
-            result = result.index_put((some,), _swept(network, question.take(some), part, mine, by_kernel))
+            result = result.index_put((some,), _swept(network, question.take(some), part, mine, kernel))
     return result
 
 
-def _swept(network: TripletNetwork, question: FactQuestion, hidden: int, ids: Tensor, by_kernel: bool) -> Tensor:
+def _swept(
+    network: TripletNetwork, question: FactQuestion, hidden: int, ids: Tensor, kernel: SweptMinimum | None
+) -> Tensor:
     table = network.relation if hidden in (_RELATION, _QUALIFIER) else network.entity
     scores = _of_triplet if hidden <= _TAIL else _of_qualifier
-    size = HELD_BY_KERNEL // _width(network) if by_kernel else _held(network) // len(question.asked)
+    size = _held(network) // len(question.asked) if kernel is None else HELD_BY_KERNEL // _width(network)
     chunks = torch.split(ids, max(1, size), -1)
     vectors = (functional.embedding(chunk, table) for chunk in chunks)
-    return torch.cat([scores(network, question, hidden, one, by_kernel) for one in vectors], 1)
+    return torch.cat([scores(network, question, hidden, one, kernel) for one in vectors], 1)
 
 
 def _of_triplet(
-    network: TripletNetwork, question: FactQuestion, hidden: int, candidates: Tensor, by_kernel: bool
+    network: TripletNetwork, question: FactQuestion, hidden: int, candidates: Tensor, kernel: SweptMinimum | None
 ) -> Tensor:
     """(rows, c): a candidate for a part of the triplet adds the same to what each qualifier makes with it.
 
@@ -195,9 +190,9 @@ def _of_triplet(
         own = _added(second, parts).unsqueeze(1) + _qualifier_parts(network, question)
         own = torch.where(question.present.unsqueeze(2), second.fold(own, shifted=True), NOTHING)
         more = _candidates(second, candidates, hidden)
-    if by_kernel and isinstance(network, HasKernel):
+    if kernel is not None:
         beside = (own.amin(1), more.squeeze(0)) if capacity else ()
-        return network.swept(around, of_triplet.squeeze(0), *beside)
+        return kernel(around, of_triplet.squeeze(0), *beside)
     triplet = first.rest(around.unsqueeze(1) + of_triplet)
     has_any = question.present.any(1, keepdim=True)
     if not capacity:
@@ -214,7 +209,7 @@ def _of_triplet(
 
 
 def _of_qualifier(
-    network: TripletNetwork, question: FactQuestion, hidden: int, candidates: Tensor, by_kernel: bool
+    network: TripletNetwork, question: FactQuestion, hidden: int, candidates: Tensor, kernel: SweptMinimum | None
 ) -> Tensor:
     """(rows, c): a candidate for a part of a qualifier changes that qualifier alone."""
     parts = list(_triplet_parts(network, question))
@@ -230,10 +225,10 @@ def _of_qualifier(
         partner = second.linear(functional.embedding(question.value[mine].unsqueeze(1), network.entity), _VALUE)
     beside = second.fold(around + partner, shifted=True).unsqueeze(1)
     added = _candidates(second, candidates, hidden)
-    if by_kernel and isinstance(network, HasKernel):
+    if kernel is not None:
         # Features are not negative, so those that no candidate changes may stand inside the rectifier.
         fixed = torch.minimum(triplet, rest).squeeze(1)
-        return network.swept(beside.squeeze(1), added.squeeze(0), fixed, torch.zeros_like(added.squeeze(0)))
+        return kernel(beside.squeeze(1), added.squeeze(0), fixed, torch.zeros_like(added.squeeze(0)))
     lowest = torch.minimum(second.rest(beside + added), rest)
     return network.finish(triplet, lowest, torch.ones_like(question.asked, dtype=torch.bool).unsqueeze(1))
 

@@ -3,6 +3,9 @@
 The head of relation r plays one role, its tail another, and each relation of a qualifier a third: roles have ids r,
 relations + r and 2 × relations + q. What a channel makes of a pair is pooled by the minimum over pairs, so a question
 is read once as the minimum over its visible pairs, and a candidate adds one pair to it.
+
+The plain form is `Nalp.fact_score`, which writes a fact down and every pair of its pairs: of a fact of m pairs, m²
+features instead of m, and for every candidate anew.
 """
 
 from __future__ import annotations
@@ -14,11 +17,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from hynt.batches.fact_tensors import Sizes
+from hynt.batches.buckets import rows_by_key
 from hynt.batches.masked_batch import HEAD, RELATION, TAIL, MaskedBatch
-from hynt.models.contract import Candidates, EncodedQuestion, Relations
-from hynt.models.layers.slot_minimum import NOTHING, slot_minimum
-from hynt.models.layers.tokens import LiteralValues, NumberReading, groups_of, score_candidates
+from hynt.batches.questions import EncodedQuestion
+from hynt.kernels.slot_minimum import NOTHING, slot_minimum
 
 HELD_ON_GPU, HELD_ON_CPU = 1 << 28, 1 << 24
 """How many features of candidates are held at once."""
@@ -101,24 +103,6 @@ def read_pairs(channels: Sequence[Channel], batch: MaskedBatch) -> PairQuestion:
     return PairQuestion(lowest, batch.asked_relation(), asked, batch.head, batch.tail_entity, value)
 
 
-def score_pairs(
-    channels: Sequence[Channel],
-    question: PairQuestion,
-    candidates: Candidates,
-    sizes: Sizes,
-    literals: LiteralValues,
-    numbers: NumberReading,
-) -> Tensor:
-    """What a model answers that is nothing but its channels."""
-    if isinstance(candidates, Relations):  # asked of a triplet, each makes two pairs
-        return score_relations(channels, question, sizes.relations)
-
-    def score(asked: PairQuestion, ids: Tensor) -> Tensor:
-        return score_values(channels, asked, ids, sizes.relations)
-
-    return score_candidates(question, candidates, score, sizes, literals, numbers)
-
-
 def score_values(channels: Sequence[Channel], question: PairQuestion, ids: Tensor, relations: int) -> Tensor:
     """(rows, candidates) with the tokens `ids`, (candidates,) or (rows, candidates), in the hidden place.
 
@@ -130,7 +114,7 @@ def score_values(channels: Sequence[Channel], question: PairQuestion, ids: Tenso
         pairs = [c.after(c.role_part(role).unsqueeze(1) + c.value_part(ids), None) for c in channels]
         return pair_scores(channels, torch.minimum(question.encoded.unsqueeze(1), torch.cat(pairs, -1)))
     result = question.encoded.new_zeros(len(role), len(ids))
-    for key, rows in groups_of(role):
+    for key, rows in rows_by_key(role):
         rest, one = question.encoded[rows].unsqueeze(1), torch.tensor(key, device=ids.device)
         found = []
         for chunk in torch.split(ids, max(1, _held(rest) // rest.numel())):
