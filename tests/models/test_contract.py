@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -11,6 +13,9 @@ from hynt.models.checking import ContractError, check_model
 from hynt.models.contract import EVERYWHERE, EncodedQuestion, Model, Part, Position, ScaledNumber, Task, position_of
 from hynt.models.hynt import Hynt, HyntSettings
 from hynt.models.registry import MODELS, build
+from hynt.objectives.masked_components import MaskedComponents
+from hynt.objectives.masked_facts import MaskedFacts
+from hynt.objectives.streams import Phase, trainable
 from hynt.training.presets import PRESETS
 from tests.models.small_models import FORMS, SMALL, facts_of
 
@@ -80,9 +85,54 @@ class ClaimsTooMuch(Hynt):
     answers = EVERYWHERE | {(Task.NUMBER, Position.HEAD)}
 
 
+class OtherStreams(Hynt):
+    """Trains on something else than it says."""
+
+    streams = (MaskedComponents,)
+
+
+class ByTheClock(MaskedFacts):
+    """Draws anew whenever it is asked."""
+
+    drawn = 0
+
+    def epoch(self, seed, epoch):
+        ByTheClock.drawn += 1
+        return super().epoch(seed, ByTheClock.drawn)
+
+
+class ForgetsTheSeed(Hynt):
+    """Has an epoch that is another each time."""
+
+    streams = (ByTheClock,)
+
+    def phases(self, train, settings):
+        return [Phase(ByTheClock(train, settings.batch_size), trainable(self), settings.epochs)]
+
+
+class MovesNothingItUses(Hynt):
+    """Lets its phase move a parameter that the loss does not depend on."""
+
+    def phases(self, train, settings):
+        self.idle = torch.nn.Parameter(torch.ones(1))
+        return [replace(phase, parameters=(self.idle,)) for phase in super().phases(train, settings)]
+
+
+class MovesAnother(Hynt):
+    """Lets its phase move what is not the model's."""
+
+    def phases(self, train, settings):
+        alien = torch.nn.Parameter(torch.ones(1))
+        return [replace(phase, parameters=(*phase.parameters, alien)) for phase in super().phases(train, settings)]
+
+
 @pytest.mark.parametrize(
     "kind, reason",
     [
+        (OtherStreams, "the phases train on MaskedFacts, but streams says MaskedComponents"),
+        (ForgetsTheSeed, "an epoch of 'masked facts' does not follow from its seed"),
+        (MovesNothingItUses, "depends on no parameter that its phase moves"),
+        (MovesAnother, "moves parameters that the model does not have"),
         (IgnoresNumbers, "the model says it reads numbers, but no answer depends on them"),
         (ReadsPadding, "more padding changes an answer"),
         (DependsOnOrder, "the order of rows changes an answer"),
