@@ -79,7 +79,7 @@ def questions_of(graph_folder: Path) -> list[dict[str, Any]]:
 def searched(graph_folder: Path) -> dict[str, Any]:
     """Searches for beginnings of names and for names with a wrong letter, in processor time."""
     from hynt.graph.storage import load_graph
-    from hynt.service.graph_views import GraphViews
+    from hynt.graph.views import GraphViews
 
     graph, draw, took = load_graph(graph_folder), random.Random(1), []
     views = GraphViews(graph)

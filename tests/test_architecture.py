@@ -40,8 +40,9 @@ LEVELS = {
     "exporting": 10,
     "reporting": 11,
     "comparison": 11,
+    "front": 12,
     "service": 12,
-    "cli": 12,
+    "cli": 13,
 }
 WITHOUT_TORCH = ("config", "graph", "formats", "creation", "world")
 DOORS = ("__init__.py", "__main__.py")

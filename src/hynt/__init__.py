@@ -1,5 +1,9 @@
 """hynt: knowledge graphs whose facts carry qualifiers and numbers.
 
+    graph = hynt.read_graph("world")              # or import_graph, graph_from_facts, graph_from_table
+    run = hynt.train(graph)                       # or hynt.load("runs/first")
+    run.predict("Japan", "capital", "?")
+
 Names are loaded on first use, so that `import hynt` and `hynt --help` stay quick and bring in nothing heavy.
 """
 
@@ -10,9 +14,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from hynt.asking.predictor import load
-    from hynt.auditing.auditing import audit
+    from hynt.asking.answers import Answers
+    from hynt.errors import DataError, HyntError, UsageError
     from hynt.formats.from_python import graph_from_facts, graph_from_table
+    from hynt.front.auditing import audit
+    from hynt.front.comparing import compare
+    from hynt.front.creating import create
+    from hynt.front.graphs import export_graph, import_graph, list_formats, list_graphs, list_models, read_graph
+    from hynt.front.run import Run, load
+    from hynt.front.sharing import pull, push
+    from hynt.front.sweeping import sweep
+    from hynt.front.training import estimate, train
     from hynt.graph.fact import Fact, Number, Qualifier, fact, number
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.graph.storage import load_graph
@@ -20,36 +32,72 @@ if TYPE_CHECKING:
     from hynt.service.client import Client
 
 __all__ = [
+    "Answers",
     "Client",
+    "DataError",
     "Fact",
+    "HyntError",
     "KnowledgeGraph",
     "Number",
     "Qualifier",
+    "Run",
+    "UsageError",
     "__version__",
     "audit",
     "check_model",
+    "compare",
+    "create",
+    "estimate",
+    "export_graph",
     "fact",
     "graph_from_facts",
     "graph_from_table",
+    "import_graph",
+    "list_formats",
+    "list_graphs",
+    "list_models",
     "load",
     "load_graph",
     "number",
+    "pull",
+    "push",
+    "read_graph",
+    "sweep",
+    "train",
 ]
 
 _HOMES = {
+    "Answers": "hynt.asking.answers",
     "Client": "hynt.service.client",
+    "DataError": "hynt.errors",
     "Fact": "hynt.graph.fact",
+    "HyntError": "hynt.errors",
     "KnowledgeGraph": "hynt.graph.knowledge_graph",
     "Number": "hynt.graph.fact",
     "Qualifier": "hynt.graph.fact",
-    "audit": "hynt.auditing.auditing",
+    "Run": "hynt.front.run",
+    "UsageError": "hynt.errors",
+    "audit": "hynt.front.auditing",
     "check_model": "hynt.models.checking",
+    "compare": "hynt.front.comparing",
+    "create": "hynt.front.creating",
+    "estimate": "hynt.front.training",
+    "export_graph": "hynt.front.graphs",
     "fact": "hynt.graph.fact",
     "graph_from_facts": "hynt.formats.from_python",
     "graph_from_table": "hynt.formats.from_python",
-    "load": "hynt.asking.predictor",
+    "import_graph": "hynt.front.graphs",
+    "list_formats": "hynt.front.graphs",
+    "list_graphs": "hynt.front.graphs",
+    "list_models": "hynt.front.graphs",
+    "load": "hynt.front.run",
     "load_graph": "hynt.graph.storage",
     "number": "hynt.graph.fact",
+    "pull": "hynt.front.sharing",
+    "push": "hynt.front.sharing",
+    "read_graph": "hynt.front.graphs",
+    "sweep": "hynt.front.sweeping",
+    "train": "hynt.front.training",
 }
 
 
@@ -66,4 +114,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    """The public names alone: rooms that were loaded on the way are no part of the promise."""
+    return sorted(__all__)

@@ -6,10 +6,19 @@ code.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
 
 class HyntError(Exception):
-    """An error with a place and an advice. `where` is a file:line, a field or a config path; `advice` says what to
-    do.
+    """An error with a place, which is a file:line, a field or a config path, and an advice, which says what to do.
+
+    >>> try:
+    ...     hynt.read_graph("wrold")
+    ... except hynt.HyntError as error:
+    ...     print(error.what, error.advice.split("?")[0])
+    there is no graph at 'wrold'. Did you mean world
     """
 
     exit_code = 1
@@ -25,15 +34,40 @@ class HyntError(Exception):
         advice = f" {self.advice}" if self.advice else ""
         return f"{place}{self.what}{advice}"
 
+    def at(self, where: str) -> Self:
+        """The same error, said of another place."""
+        self.where = where
+        return self
+
+    @classmethod
+    def of(cls, problem: HyntError | RecordProblem, where: str = "") -> Self:
+        """A problem as an error of this kind, at the place it names or at this one."""
+        place = where or (problem.where if isinstance(problem, HyntError) else "")
+        return cls(problem.what, where=place, advice=problem.advice)
+
 
 class DataError(HyntError):
-    """The data, or a check of it, failed."""
+    """The data, or a check of it, failed.
+
+    >>> try:
+    ...     hynt.graph_from_facts([("Ann", "knows", "")])
+    ... except hynt.DataError as error:
+    ...     print(error.where)
+    train fact 1
+    """
 
     exit_code = 1
 
 
 class UsageError(HyntError):
-    """The call was wrong: an unknown name, a bad option, a missing extra."""
+    """The call was wrong: an unknown name, a bad option, a missing extra.
+
+    >>> try:
+    ...     hynt.read_graph("world")["Jappan"]
+    ... except hynt.UsageError as error:
+    ...     print(error.what)
+    the graph has no entity called 'Jappan'.
+    """
 
     exit_code = 2
 
@@ -46,3 +80,12 @@ class RecordProblem(Exception):
         self.reason = reason  # a short slug that problems are counted by, such as "bad-number"
         self.what = what
         self.advice = advice
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Within the block, whatever is refused as wrong use is said of this place."""
+    try:
+        yield
+    except UsageError as problem:
+        raise problem.at(where) from None

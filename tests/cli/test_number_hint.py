@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hynt.cli.number_hint import relations_like_numbers
+from hynt.formats.csv_columns import relations_like_numbers
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.storage import save_graph
 

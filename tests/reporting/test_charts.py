@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.graph.fact import DATE_UNIT
-from hynt.reporting.charts_svg import Axis, plot_area, round_steps, share_bar, tick_text
+from hynt.markup import Markup, element, html, joined, shown
+from hynt.reporting.charts_svg import plot_area, share_bar
 from hynt.reporting.charts_svg_plots import (
     KnownPoint,
     Marked,
@@ -25,7 +26,7 @@ from hynt.reporting.charts_svg_plots import (
     spread_chart,
     trend_chart,
 )
-from hynt.reporting.page_html import Markup, element, html, joined, shown
+from hynt.reporting.scales import Scale, round_steps
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -78,27 +79,23 @@ def test_ticks_lie_between_the_ends_and_are_few(low, width):
 
 
 def test_axis_ends_and_middle():
-    axis = Axis(10, 20, 0, 100)
+    axis = Scale(10, 20, 0, 100)
     assert [axis.at(value) for value in (10, 15, 20, 99, -99)] == [0, 50, 100, 100, 0]
-    assert Axis(1, 100, 0, 100, log=True).at(10) == pytest.approx(50)
-    assert Axis(1, 1e6, 0, 100, log=True).ticks() == [1, 100, 10000, 1e6]
-    assert Axis(3, 3, 0, 100).at(3) == 50, "a range of one value has its middle"
+    assert Scale(1, 100, 0, 100, log=True).at(10) == pytest.approx(50)
+    assert Scale(1, 1e6, 0, 100, log=True).ticks() == [1, 100, 10000, 1e6]
+    assert Scale(3, 3, 0, 100).at(3) == 50, "a range of one value has its middle"
 
 
-@pytest.mark.parametrize(
-    "value, unit, text",
-    [
-        (1990.0, DATE_UNIT, "1990"),
-        (-43.0, DATE_UNIT, "44 BCE"),
-        (1500.0, "", "1,500"),
-        (25_000.0, "", "25k"),
-        (3.2e9, "", "3.2G"),
-        (0.25, "", "0.25"),
-        (-2e6, "", "−2M"),
-    ],
-)
-def test_tick_text(value, unit, text):
-    assert tick_text(value, unit) == text
+def test_an_axis_says_its_ticks():
+    def said(low, high, unit="", **kind):
+        axis = Scale(low, high, unit=unit, **kind)
+        return [axis.text(value) for value in axis.ticks(4)]
+
+    assert said(1980, 2020, DATE_UNIT) == ["1980", "1990", "2000", "2010", "2020"]
+    assert said(-100, 100, DATE_UNIT) == ["101 BCE", "51 BCE", "1 BCE", "50", "100"]
+    assert said(0, 4.2e9) == ["0", "1 B", "2 B", "3 B", "4 B"]
+    assert said(0.7, 60, log=True) == ["1", "2", "5", "10", "20", "50"]
+    assert said(1, 1e9, log=True) == ["1", "1,000", "1 M", "1 B"]
 
 
 def described(markup: Markup) -> tuple[ElementTree.Element, str, str]:

@@ -1,13 +1,17 @@
-"""What a run answers: a table of candidates, or a number with its interval; as text, dict, pandas or polars."""
+"""What a run answers: a table of candidates, or a number with its interval; as text, plain values or a data frame."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from hynt.errors import UsageError
 from hynt.graph.sentences import format_quantity
+from hynt.notebook import box, quiet, table
+from hynt.tables import Table, arrow_table, pandas_or_refusal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,17 @@ Answer: TypeAlias = RankedAnswer | NumberAnswer
 
 
 @dataclass(frozen=True)
-class Answers:
-    """The answers to one question, best first."""
+class Answers(Table):
+    """The answers to one question, best first: a sequence, and a table with a row an answer.
+
+    >>> answers = run.predict("Japan", "capital", "?", top=3)
+    >>> [answer.rank for answer in answers]
+    [1, 2, 3]
+    >>> answers.kind, answers.question
+    ('entity', 'Japan · capital · ?')
+    >>> answers.to_arrow().column_names
+    ['rank', 'id', 'name', 'probability', 'score', 'known']
+    """
 
     question: str  # on one line, with ? for the blank
     hole: str  # where the blank is: tail, value of qualifier 1, …
@@ -102,8 +115,27 @@ class Answers:
     def __getitem__(self, index: int) -> Answer:
         return self.answers[index]
 
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Answers:
+        """What `to_dict` wrote.
+
+        >>> answers = run.predict("Japan", "capital", "?")
+        >>> hynt.Answers.from_dict(answers.to_dict()) == answers
+        True
+        """
+        answers = tuple(
+            _number(one) if found["kind"] == "number" else RankedAnswer(**{**one, "known": tuple(one["known"])})
+            for one in found["answers"]
+        )
+        rest = (found["candidates"], found["calibrated"], tuple(found["notes"]))
+        return cls(found["question"], found["hole"], found["kind"], answers, *rest)
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Plain values for JSON.
+
+        >>> run.predict("Japan", "capital", "?").to_dict()["kind"]
+        'entity'
+        """
         return {
             "question": self.question,
             "hole": self.hole,
@@ -115,22 +147,36 @@ class Answers:
         }
 
     def to_pandas(self) -> Any:
-        """A pandas data frame, a row an answer."""
-        try:
-            import pandas
-        except ImportError:
-            raise _missing("pandas") from None
-        return pandas.DataFrame([answer.to_dict() for answer in self.answers])
+        """A pandas data frame, a row an answer.
 
-    def to_polars(self) -> Any:
-        """A polars data frame, a row an answer."""
-        try:
-            import polars
-        except ImportError:
-            raise _missing("polars") from None
-        rows = [answer.to_dict() for answer in self.answers]
-        of_known = None if self.kind == "number" else {"known": polars.List(polars.String)}
-        return polars.DataFrame(rows, schema_overrides=of_known, infer_schema_length=None)
+        >>> run.predict("Japan", "capital", "?", top=3).to_pandas()["rank"].tolist()
+        [1, 2, 3]
+        """
+        return pandas_or_refusal().DataFrame([answer.to_dict() for answer in self.answers])
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table, a row an answer.
+
+        >>> run.predict("Japan", "capital", "?", top=3).to_arrow().num_rows
+        3
+        """
+        return arrow_table((answer.to_dict() for answer in self.answers), _schema(self.kind))
+
+    def _repr_html_(self) -> str:
+        if self.kind == "number":
+            parts = [table(["answer", "interval"], [[one.text(one.value), _between(one)] for one in self._numbers()])]
+        else:
+            rows = [
+                [str(one.rank), one.name, one.id, f"{one.probability:.4f}", ", ".join(one.known)]
+                for one in self.answers
+                if isinstance(one, RankedAnswer)
+            ]
+            parts = [table(["rank", self.kind, "id", "probability", "known in"], rows, numbers=(0, 3))]
+            parts.append(quiet(f"of {self.candidates:,} candidate{'' if self.candidates == 1 else 's'}"))
+        return box(self.question, *parts, quiet(*self.notes))
+
+    def _numbers(self) -> list[NumberAnswer]:
+        return [one for one in self.answers if isinstance(one, NumberAnswer)]
 
     def __str__(self) -> str:
         lines = [self.question]
@@ -144,11 +190,33 @@ class Answers:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
+def _number(found: Mapping[str, Any]) -> NumberAnswer:
+    interval = None if found["low"] is None else (found["low"], found["high"])
+    trained = None if found["training_low"] is None else (found["training_low"], found["training_high"])
+    known = tuple(KnownNumber(one["value"], tuple(one["splits"])) for one in found["known"])
+    return NumberAnswer(found["value"], found["unit"], interval, found["level"], found["interval_from"], trained, known)
+
+
 def _interval_text(answer: NumberAnswer) -> str:
-    if answer.interval is None:
-        return ""
-    return f"  ({answer.level:.0%} interval: {answer.text(answer.interval[0])} to {answer.text(answer.interval[1])})"
+    return "" if answer.interval is None else f"  ({answer.level:.0%} interval: {_between(answer)})"
 
 
-def _missing(package: str) -> UsageError:
-    return UsageError(f"{package} is not installed.", advice=f"pip install {package}, or use .to_dict().")
+def _between(answer: NumberAnswer) -> str:
+    return "" if answer.interval is None else " to ".join(answer.text(end) for end in answer.interval)
+
+
+def _schema(kind: str) -> pa.Schema:
+    import pyarrow as pa
+
+    splits = pa.list_(pa.string())
+    if kind != "number":
+        texts = [("id", pa.string()), ("name", pa.string())]
+        return pa.schema(
+            [("rank", pa.int64()), *texts, ("probability", pa.float64()), ("score", pa.float64()), ("known", splits)]
+        )
+    numbers = {"value", "low", "high", "level", "training_low", "training_high"}
+    names = ("value", "text", "unit", "low", "high", "low_text", "high_text", "level", "interval_from")
+    columns = [(name, pa.float64() if name in numbers else pa.string()) for name in names]
+    ends = [("training_low", pa.float64()), ("training_high", pa.float64())]
+    known = pa.list_(pa.struct([("value", pa.float64()), ("splits", splits)]))
+    return pa.schema([*columns, *ends, ("known", known)])

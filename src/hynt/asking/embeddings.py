@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,26 +10,13 @@ import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
 
+from hynt.asking.similar import SimilarEntity
 from hynt.errors import UsageError
 from hynt.files import whole_file
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.runs.opening import LoadedRun
 
 _ROWS_AT_ONCE = 65_536
-
-
-@dataclass(frozen=True)
-class SimilarEntity:
-    """An entity and how alike it is: the cosine of the angle between the two vectors."""
-
-    rank: int
-    id: str
-    name: str
-    type: str
-    similarity: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"rank": self.rank, "id": self.id, "name": self.name, "type": self.type, "similarity": self.similarity}
 
 
 def entity_vectors(loaded: LoadedRun) -> NDArray[np.float32]:

@@ -1,81 +1,115 @@
-"""A run that can be asked.
-
-predictor = hynt.load("runs/first")
-predictor.predict(head="Japan", relation="capital", tail="?").to_pandas()
+"""A run that can be asked, opened as far as it is needed: its graph first, and the model for the first question that
+stands. So a name that nobody knows is refused at once, and torch is loaded only to answer.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from hynt.asking.answering import QuestionBatch
 from hynt.asking.answers import Answers
-from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.candidate_rules import CandidateMask, candidate_mask
 from hynt.asking.columns import AskedFacts
-from hynt.asking.embeddings import SimilarEntity, entity_vectors, similar_entities
-from hynt.asking.number_relations import within_reach
-from hynt.asking.present import AnswerBuilder
 from hynt.asking.question import AskedFact, ask
-from hynt.asking.question_forms import parts_of, rules_of
-from hynt.asking.refusals import NO_CANDIDATE, answerable, non_finite, unanswerable
-from hynt.calibration.calibration import Calibration, calibration_of
+from hynt.asking.question_forms import asked_parts, parts_of, rules_of
+from hynt.calibration.intervals import check_level
 from hynt.errors import UsageError
 from hynt.graph.components import NUMBER_KIND
 from hynt.graph.fact import Fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.lookup import NameLookup
-from hynt.runs.opening import LoadedRun, load_run
-from hynt.runs.place import whole_run
-from hynt.training.run import chosen_device
+from hynt.graph.views import GraphViews
+from hynt.runs.place import SavedRun, whole_run
+
+if TYPE_CHECKING:
+    import torch
+
+    from hynt.asking.answering import QuestionBatch
+    from hynt.asking.present import AnswerBuilder
+    from hynt.asking.similar import SimilarEntity
+    from hynt.calibration.calibration import Calibration
+    from hynt.runs.opening import LoadedRun
 
 LEVEL = 0.9
 """The nominal coverage of intervals unless another is asked for."""
 
 
 def load(
-    run: str | os.PathLike[str], device: str = "auto", note: Callable[[str], None] = lambda text: None
+    run: str | os.PathLike[str] | SavedRun, device: str = "auto", note: Callable[[str], None] = lambda text: None
 ) -> Predictor:
     """Opens a run to ask it. Every file is checked first; one that was changed is a `UsageError` that names it.
 
     `note` hears what takes a while, such as the calibration on first use.
     """
-    target = chosen_device(device)
-    with whole_run():
-        return Predictor(load_run(Path(run), target), target, note)
+    predictor = Predictor(run, device, note)
+    _ = predictor.loaded
+    return predictor
 
 
 class Predictor:
     """A run that can be asked, with what it needs kept between questions."""
 
     def __init__(
-        self, loaded: LoadedRun, device: torch.device, note: Callable[[str], None] = lambda text: None
+        self,
+        run: str | os.PathLike[str] | SavedRun,
+        device: str = "auto",
+        note: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self.loaded, self.device, self._note = loaded, device, note
+        self.path = run.path if isinstance(run, SavedRun) else Path(run)
+        self.note, self._device = note, device
+        if isinstance(run, SavedRun):
+            self.__dict__["saved"] = run
 
-    @property
+    @cached_property
+    def saved(self) -> SavedRun:
+        """The run on disk, whose manifest is whole."""
+        with whole_run():
+            return SavedRun.open(self.path)
+
+    @cached_property
     def graph(self) -> KnowledgeGraph:
         """The graph the run was made with."""
-        return self.loaded.graph
+        with whole_run():
+            return self.saved.graph()
+
+    @cached_property
+    def device(self) -> torch.device:
+        """Where questions are scored."""
+        from hynt.training.run import chosen_device
+
+        return chosen_device(self._device)
+
+    @cached_property
+    def loaded(self) -> LoadedRun:
+        """The model with all that belongs to it; every file is checked."""
+        _ = self.graph  # what can be refused without torch is refused first
+        from hynt.runs.opening import load_run
+
+        with whole_run():
+            return load_run(self.saved, self.device)
 
     def described(self) -> dict[str, Any]:
-        """The model and the graph, by name."""
+        """The model and the graph, by name.
+
+        >>> run.described()
+        {'model': 'hynt', 'graph': 'world'}
+        """
         return {"model": self.loaded.settings.model_name, "graph": self.graph.name}
 
     @cached_property
     def calibration(self) -> Calibration:
         """What makes probabilities and intervals mean what they say; made on first use where the run has none."""
+        from hynt.calibration.calibration import calibration_of
+
         with whole_run():
-            return calibration_of(self.loaded, self.device, self._note)
+            return calibration_of(self.loaded, self.device, self.note)
 
     @cached_property
     def known(self) -> KnownAnswers:
@@ -85,29 +119,36 @@ class Predictor:
     @cached_property
     def names(self) -> NameLookup:
         """From what people write to ids."""
-        return NameLookup(self.graph)
+        return self.graph.names
 
     def predict(
         self,
-        fact: Fact | Sequence[Any] | None = None,
-        *,
-        head: Any = None,
+        fact: Fact | Sequence[Any] | Mapping[str, Any] | str | None = None,
         relation: Any = None,
         tail: Any = None,
-        qualifiers: Sequence[Any] = (),
+        qualifiers: Mapping[str, Any] | Sequence[Any] = (),
+        *,
+        head: Any = None,
         top: int = 10,
         candidates: str | Sequence[str | Iterable[str]] = (),
         level: float = LEVEL,
     ) -> Answers:
-        """Answers to a fact with one "?" in it, given whole, as `(head, relation, tail, qualifiers)`, or by its parts.
+        """Answers to a fact with one "?" in it, given by its parts or whole, as `(head, relation, tail, qualifiers)`.
 
-        `candidates` narrows what may be answered: "type", "unknown", a list of names, or several of these in a list.
+        Qualifiers are pairs (relation, value), or a mapping from relation to value. `candidates` narrows what may be
+        answered: "type", "unknown", a list of names, or several of these in a list. `level` is how sure the interval
+        of a number is.
+
+        >>> run.predict("Japan", "capital", "?").kind
+        'entity'
+        >>> female = {"point in time": 2024, "sex": "female"}
+        >>> answer = run.predict("Japan", "life expectancy", "?", female)[0]
+        >>> answer.unit, answer.interval[0] <= answer.value <= answer.interval[1]
+        ('year', True)
+        >>> run.predict(("?", "shares border with", "Brazil"), top=2, candidates="type").candidates < 200
+        True
         """
-        if fact is not None:
-            if (head, relation, tail) != (None, None, None) or qualifiers:
-                raise UsageError("the question was given twice.", advice="Give the fact, or its parts.")
-            head, relation, tail, qualifiers = parts_of(fact)
-        asked = ask(self.graph, head, relation, tail, qualifiers, self.names)
+        asked = ask(self.graph, *asked_parts(fact, relation, tail, qualifiers, head), self.names)
         return self.answer(asked, candidate_mask(self.graph, asked, rules_of(candidates), self.names), top, level)
 
     def predict_many(
@@ -122,6 +163,10 @@ class Predictor:
 
         A question is a tuple `(head, relation, tail, qualifiers)` or a mapping with these keys. `candidates` holds for
         every question that does not ask for a number. A refusal says which question it is about, from 1.
+
+        >>> found = run.predict_many([("Japan", "capital", "?"), ("Brazil", "capital", "?")], top=1)
+        >>> [answers.question for answers in found]
+        ['Japan · capital · ?', 'Brazil · capital · ?']
         """
         asked, allowed, rules = [], [], rules_of(candidates)
         for number, question in enumerate(questions, 1):
@@ -160,6 +205,10 @@ class Predictor:
             )
         if not asked:
             return []
+        check_level(level)
+        from hynt.asking.candidate_masks import CandidateMasks
+        from hynt.asking.refusals import NO_CANDIDATE
+
         reached = [self._reached(one, number, len(asked)) for number, one in enumerate(asked, 1)]
         allowed = CandidateMasks.all_of(len(asked)) if candidates is None else CandidateMasks.of(candidates)
         answering = self.question_batch(AskedFacts.joined(reached))
@@ -182,20 +231,69 @@ class Predictor:
 
     def question_batch(self, asked: AskedFacts) -> QuestionBatch:
         """For whoever wants columns: see `QuestionBatch`. Questions must be answerable and within reach."""
+        from hynt.asking.answering import QuestionBatch
+
         return QuestionBatch(self.loaded, self.device, self.calibration, self.known, asked)
 
     def similar(self, entity: str, top: int = 10) -> list[SimilarEntity]:
-        """The entities whose vectors are most alike."""
-        return similar_entities(self.loaded, self.names.entity(entity), top)
+        """The entities whose vectors point most nearly the same way (cosine).
+
+        >>> [other.rank for other in run.similar("Japan", top=2)]
+        [1, 2]
+        """
+        identity = self.names.entity(entity)
+        from hynt.asking.embeddings import similar_entities
+
+        return similar_entities(self.loaded, identity, top)
 
     def embeddings(self) -> NDArray[np.float32]:
-        """(entities, width) the entities' vectors, in the order of `graph.entities`."""
+        """(entities, width) the entities' vectors, in the order of `graph.entities`.
+
+        >>> len(run.embeddings()) == len(run.graph.entities)
+        True
+        """
+        from hynt.asking.embeddings import entity_vectors
+
         return entity_vectors(self.loaded)
+
+    # ------------------------------------------------------------------ looking at the graph
+
+    def entities(self, query: str, limit: int = 10) -> list[dict[str, Any]]:
+        """The entities that a query may mean, best first.
+
+        >>> run.entities("jap", limit=1)[0]["name"]
+        'Japan'
+        """
+        found: list[dict[str, Any]] = self._views.entities(query, limit)["entities"]
+        return found
+
+    def entity(self, identity: str, offset: int = 0, limit: int = 50) -> dict[str, Any]:
+        """An entity by its id or name, and a page of its facts.
+
+        >>> run.entity("Japan", limit=2)["entity"]["id"]
+        'country/Japan'
+        """
+        return self._views.entity(identity, offset, limit, None)
+
+    def relations(self, query: str = "", offset: int = 0, limit: int = 200) -> list[dict[str, Any]]:
+        """A page of the relations, those with the most facts first.
+
+        >>> run.relations("capital", limit=1)[0]["name"]
+        'capital'
+        """
+        found: list[dict[str, Any]] = self._views.relations(query, None, offset, limit)["relations"]
+        return found
+
+    @cached_property
+    def _views(self) -> GraphViews:
+        return GraphViews(self.graph)
 
     # ------------------------------------------------------------------ how
 
     def _reached(self, asked: AskedFact, number: int, total: int) -> AskedFact:
         """The question as it is scored; refused where the model cannot answer it."""
+        from hynt.asking.number_relations import within_reach
+
         try:
             self._refuse_unanswerable(asked)
             return within_reach(asked, self.loaded.scaling)
@@ -205,19 +303,25 @@ class Predictor:
             raise _of_question(problem, number) from None
 
     def _refuse_unanswerable(self, asked: AskedFact) -> None:
+        from hynt.asking.refusals import unanswerable
+        from hynt.evaluation.questions import answerable
+
         position, kind = np.array([asked.position]), np.array([asked.kind])
-        if not answerable(self.loaded, position, kind)[0]:
+        if not answerable(self.loaded.model, position, kind)[0]:
             raise unanswerable(self.loaded, asked.position, asked.kind)
 
     def _refuse_non_finite(self, is_finite: bool, asked: AskedFact) -> None:
+        from hynt.asking.refusals import non_finite
+
         if not is_finite:
             raise non_finite(self.loaded, asked.text)
 
     @cached_property
     def _builder(self) -> AnswerBuilder:
+        from hynt.asking.present import AnswerBuilder
+
         return AnswerBuilder(self.loaded, self.calibration, self.known)
 
 
 def _of_question(problem: UsageError, number: int) -> UsageError:
-    where = f"question {number}, {problem.where}" if problem.where else f"question {number}"
-    return UsageError(problem.what, where=where, advice=problem.advice)
+    return problem.at(f"question {number}, {problem.where}" if problem.where else f"question {number}")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hynt.asking.question import BLANK, AskedFact
-from hynt.errors import UsageError
-from hynt.graph.components import FIRST_QUALIFIER, HEAD, NUMBER_KIND, RELATION_KIND, TAIL
+from hynt.errors import UsageError, located
+from hynt.graph.components import HEAD, NUMBER_KIND, RELATION_KIND, TAIL, qualifier_of, relation_position
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import EntityPosition, NameLookup
 from hynt.graph.sentences import format_quantity
@@ -18,7 +18,7 @@ def qualifier_texts(graph: KnowledgeGraph, asked: AskedFact) -> list[str]:
     """Each qualifier in words, with ? for the blank."""
     found = []
     for number in range(int(asked.table.offsets[1])):
-        first = FIRST_QUALIFIER + 2 * number
+        first = relation_position(number)
         found.append(" ".join(said(graph, asked, place) for place in (first, first + 1)))
     return found
 
@@ -30,7 +30,7 @@ def said(graph: KnowledgeGraph, asked: AskedFact, place: int) -> str:
         return BLANK
     if place == HEAD:
         return graph.entity_labels[int(table.head[0])]
-    slot = (place - FIRST_QUALIFIER) // 2
+    slot = qualifier_of(place)
     relation = int(table.relation[0] if place <= TAIL else table.qualifier_relation[slot])
     if place % 2:
         return graph.relation_labels[relation]
@@ -43,15 +43,13 @@ def said(graph: KnowledgeGraph, asked: AskedFact, place: int) -> str:
 
 def answer_id(asked: AskedFact, answer: str, names: NameLookup) -> int:
     """The id of an answer that a person names."""
-    try:
+    with located("answer"):
         if asked.kind == NUMBER_KIND:
             raise UsageError("the question asks for a number.", advice="Leave the answer out.")
         if asked.kind == RELATION_KIND:
             return names.relation(answer)
         place: EntityPosition = "head" if asked.position == HEAD else "tail" if asked.position == TAIL else "value"
         return names.entity(answer, place, asked.relation)
-    except UsageError as problem:
-        raise UsageError(problem.what, where="answer", advice=problem.advice) from None
 
 
 # A question as Python users write it: a fact, a tuple or a mapping, taken apart. No torch here.
@@ -77,14 +75,37 @@ def parts_of(question: Any, where: str = "") -> QuestionParts:
                     f"{key!r:.60} is no part of a question.", where=where, advice=advice_on(str(key)[:100], _KEYS)
                 )
         head, relation, tail, qualifiers = (question.get(key) for key in _KEYS)
-        return QuestionParts(head, relation, tail, () if qualifiers is None else qualifiers)
+        return QuestionParts(head, relation, tail, () if qualifiers is None else as_pairs(qualifiers))
     if isinstance(question, str) or not isinstance(question, Sequence) or len(question) not in (3, 4):
         raise UsageError(
             f"{question!r:.60} is no fact.",
             where=where,
             advice="Give (head, relation, tail) or (head, relation, tail, qualifiers).",
         )
-    return QuestionParts(question[0], question[1], question[2], question[3] if len(question) == 4 else ())
+    return QuestionParts(question[0], question[1], question[2], as_pairs(question[3]) if len(question) == 4 else ())
+
+
+def asked_parts(
+    fact: Any = None, relation: Any = None, tail: Any = None, qualifiers: Any = (), head: Any = None
+) -> QuestionParts:
+    """A question given whole, as a fact, tuple or mapping, or by its parts; the head may come first or by its name."""
+    if isinstance(fact, str) and head is None and (relation is not None or tail is not None):
+        fact, head = None, fact
+    if fact is None:
+        return QuestionParts(head, relation, tail, as_pairs(qualifiers))
+    if (head, relation, tail) != (None, None, None) or qualifiers:
+        raise UsageError("the question was given twice.", advice="Give the fact, or its parts.")
+    return parts_of(fact)
+
+
+def as_pairs(qualifiers: Any) -> Any:
+    """Qualifiers as pairs: those of a mapping from relation to value, where a list gives a relation several values;
+    anything else as it is.
+    """
+    if not isinstance(qualifiers, Mapping):
+        return qualifiers
+    several = ((name, value if isinstance(value, list) else [value]) for name, value in qualifiers.items())
+    return [(name, value) for name, values in several for value in values]
 
 
 def rules_of(candidates: str | Sequence[str | Iterable[str]]) -> list[str | Iterable[str]]:

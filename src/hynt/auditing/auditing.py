@@ -16,29 +16,35 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
-from hynt.auditing.judges import AuditWatcher, Judges, SilentAudit
+from hynt import __version__
+from hynt.auditing.judges import Judges
 from hynt.auditing.plan import ALL, AuditPart, AuditPlan, plan_audit
 from hynt.auditing.rows import SCHEMA, RowWriter, write_rows
 from hynt.auditing.verdicts import Verdicts, of_facts, verdicts
 from hynt.auditing.work import AuditFolder
-from hynt.errors import UsageError
 from hynt.graph.arrays import Ids
 from hynt.graph.components import component_starts
+from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import BUILT_IN, load_graph
 from hynt.interruption import Stopper
+from hynt.markup import shown
+from hynt.notebook import box, more, table
+from hynt.progress import SILENT, Progress
 from hynt.runs.opening import load_run
 from hynt.runs.place import whole_run
 from hynt.runs.run_folder import CONFIG, SCALING, RunFolder
+from hynt.tables import Table, arrow_table, pandas_or_refusal
 from hynt.training.resolve_settings import SettingsRequest
 from hynt.training.run import chosen_device
 
 
-@dataclass(frozen=True, eq=False)
-class Audit:
-    """Every judged component and fact."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Table):
+    """Every judged component and fact: a table with a row a fact, most suspicious first."""
 
     plan: AuditPlan
     parts: list[AuditPart]
@@ -109,17 +115,33 @@ class Audit:
         """Parquet, whole or not at all; returns how many rows it has."""
         return write_rows(self.rows(components=components), Path(out))
 
+    def to_arrow(self, *, components: bool = False) -> pa.Table:
+        """An Arrow table with the columns of the file."""
+        return arrow_table(self.rows(components=components), SCHEMA)
+
     def to_pandas(self, *, components: bool = False) -> Any:
         """A pandas data frame with the columns of the file."""
-        try:
-            import pandas
-        except ImportError:
-            raise UsageError("pandas is not installed.", advice="pip install pandas, or use .write().") from None
-        return pandas.DataFrame(list(self.rows(components=components)), columns=SCHEMA.names)
+        return pandas_or_refusal().DataFrame(list(self.rows(components=components)), columns=SCHEMA.names)
+
+    def __repr__(self) -> str:
+        lines = [f"<audit of {self.plan.graph.name or 'a graph'}: {len(self):,} facts judged>"]
+        return shown("\n".join([*lines, *(f"{row['score']:.2f}  {row['fact']}" for row in self.top(_SHOWN))]))
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [str(row["rank"]), f"{row['score']:.2f}", row["fact"], f"{row['component']}: {row['stored']}", row["said"]]
+            for row in self.top(2 * _SHOWN)
+        ]
+        columns = ["rank", "score", "fact", "looks wrong", "the model would have said"]
+        title = f"audit of {self.plan.graph.name or 'a graph'}: {len(self):,} facts judged"
+        return box(title, table(columns, rows, numbers=(0, 1)), more(len(self) - len(rows), "facts"))
+
+
+_SHOWN = 10
 
 
 def audit(
-    source: str | os.PathLike[str],
+    source: KnowledgeGraph | str | os.PathLike[str],
     *,
     splits: Sequence[str] = (ALL,),
     folds: int = 5,
@@ -131,7 +153,7 @@ def audit(
     changes: Sequence[str] = (),
     device: str = "auto",
     work: str | os.PathLike[str] | None = None,
-    watcher: AuditWatcher | None = None,
+    progress: Progress = SILENT,
     stopper: Stopper | None = None,
     compiled: bool = True,
 ) -> Audit:
@@ -143,35 +165,38 @@ def audit(
     request = SettingsRequest(model or "hynt", preset, epochs, seed, None, None, tuple(changes))
     options: dict[str, Any] = {"splits": splits, "folds": folds, "fold_by": fold_by, "on_gpu": target.type == "cuda"}
     if run is None:
-        plan = plan_audit(load_graph(source), request=request, **options)
+        graph = source if isinstance(source, KnowledgeGraph) else load_graph(source)
+        plan = plan_audit(graph, request=request, **options)
     else:
         with whole_run():
             request = replace(request, model=model or run.settings().model_name)
             plan = plan_audit(run.graph(), run, request=request, **options)
-    listener = watcher or SilentAudit()
     if work is not None:
-        return carried_out(plan, Path(work), target, listener, stopper or Stopper(), compiled=compiled)
+        return carried_out(plan, Path(work), target, progress, stopper or Stopper(), compiled=compiled)
     with tempfile.TemporaryDirectory(prefix="hynt-audit-") as folder:
-        return carried_out(plan, Path(folder), target, listener, stopper or Stopper(), compiled=compiled)
+        return carried_out(plan, Path(folder), target, progress, stopper or Stopper(), compiled=compiled)
 
 
 def carried_out(
-    plan: AuditPlan, work: Path, device: torch.device, watcher: AuditWatcher, stopper: Stopper, *, compiled: bool = True
+    plan: AuditPlan, work: Path, device: torch.device, progress: Progress, stopper: Stopper, *, compiled: bool = True
 ) -> Audit:
     """Does all that a plan says, or what is left of it. A run that judges is loaded before anything is written."""
     given = None
     if plan.run is not None and any(part.by_run for part in plan.parts()):
         with whole_run():
-            given = load_run(plan.run.path, device)
-    folder = AuditFolder.open(work, plan.identity())
-    judged = Judges(plan, folder, device, watcher, stopper, compiled, given).judged()
+            given = load_run(plan.run, device)
+    folder = AuditFolder(work)
+    folder.open({"hynt": __version__, **plan.identity()})
+    judged = Judges(plan, folder, device, progress, stopper, compiled, given).judged()
     return Audit.of(plan, [part for part, _ in judged], verdicts(plan, judged))
 
 
-def opened_run(source: str | os.PathLike[str]) -> RunFolder | None:
+def opened_run(source: KnowledgeGraph | str | os.PathLike[str]) -> RunFolder | None:
     """The run at a path; None where there is a graph, or nothing at all. A run is told by its own files, or by what is
     left of them.
     """
+    if isinstance(source, KnowledgeGraph):
+        return None
     path = Path(source)
     if str(source) in BUILT_IN or not any((path / name).is_file() for name in (CONFIG, SCALING)):
         return None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from hynt.config.building import from_mapping, joined, to_mapping
 from hynt.config.declarations import is_group, settings_of, shape_of, words_for
+from hynt.config.toml_files import toml_key, toml_value
 from hynt.errors import UsageError
 from hynt.names import advice_on
 
@@ -29,6 +30,18 @@ def with_overrides(config: T, overrides: Iterable[str]) -> T:
         annotation = _declared(type(config), parts)
         _put(mapping, parts, _value(annotation, text.strip(), ".".join(parts)))
     return from_mapping(type(config), mapping)
+
+
+def overrides_of(settings: Mapping[str, Any], within: str = "") -> Iterator[str]:
+    """Settings given as Python values, `{"batch_size": 512, "schedule": {"epochs": 5}}`, as `path=value`."""
+    for name, value in settings.items():
+        path = f"{within}.{toml_key(name)}" if within else name
+        if isinstance(value, Mapping):
+            yield from overrides_of(value, path)
+        elif value is None:
+            yield f"{path}=none"
+        else:
+            yield f"{path}={toml_value(list(value) if isinstance(value, tuple) else value)}"
 
 
 def _parts(path: str, override: str) -> list[str]:

@@ -24,9 +24,8 @@ def load_toml(path: Path, cls: type[T]) -> T:
     mapping = read_toml(path)
     try:
         return from_mapping(cls, mapping)
-    except UsageError as error:
-        where = f"{path}: {error.where}" if error.where else str(path)
-        raise UsageError(error.what, where=where, advice=error.advice) from error
+    except UsageError as problem:
+        raise problem.at(f"{path}: {problem.where}" if problem.where else str(path)) from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -62,18 +61,20 @@ def _write_table(table: dict[str, Any], path: tuple[str, ...], lines: list[str])
     """The table's own values first, then its tables: TOML would take a value after a table as that table's."""
     if path:
         lines.extend([""] if lines else [])
-        lines.append(f"[{'.'.join(_key(part) for part in path)}]")
-    lines.extend(f"{_key(name)} = {_value(value)}" for name, value in table.items() if not isinstance(value, dict))
+        lines.append(f"[{'.'.join(toml_key(part) for part in path)}]")
+    lines.extend(
+        f"{toml_key(name)} = {toml_value(value)}" for name, value in table.items() if not isinstance(value, dict)
+    )
     for name, value in table.items():
         if isinstance(value, dict):
             _write_table(value, (*path, name), lines)
 
 
-def _key(name: str) -> str:
+def toml_key(name: str) -> str:
     return name if _BARE_KEY.match(name) else _string(name)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -81,9 +82,9 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, list):
-        return f"[{', '.join(_value(item) for item in value)}]"
+        return f"[{', '.join(toml_value(item) for item in value)}]"
     if isinstance(value, dict):  # inside a list, where no table header can stand
-        return f"{{{', '.join(f'{_key(name)} = {_value(item)}' for name, item in value.items())}}}"
+        return f"{{{', '.join(f'{toml_key(name)} = {toml_value(item)}' for name, item in value.items())}}}"
     raise TypeError(f"a setting cannot be {type(value).__name__}")
 
 

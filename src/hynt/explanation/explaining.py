@@ -20,8 +20,9 @@ from hynt.asking.question import AskedFact, ask
 from hynt.asking.question_forms import answer_id, parts_of, qualifier_texts, rules_of, said
 from hynt.asking.refusals import non_finite
 from hynt.errors import UsageError
+from hynt.explanation.attention import attention_of
 from hynt.explanation.changed_questions import ChangedQuestion, can_mask, changed_scores, without_qualifiers
-from hynt.explanation.explanations import AttentionWeights, Change, Explained, Explanation, Influence, attention_of
+from hynt.explanation.explanations import AttentionWeights, Change, Explained, Explanation, Influence
 from hynt.graph.arrays import Floats, Ids
 from hynt.graph.components import (
     FIRST_QUALIFIER,
@@ -32,6 +33,8 @@ from hynt.graph.components import (
     TAIL,
     component_starts,
     position_name,
+    qualifier_of,
+    relation_position,
 )
 from hynt.models.contract import Part
 
@@ -106,7 +109,7 @@ def explain_asked(
 def taken_away(predictor: Predictor, asked: AskedFact) -> list[_Taken]:
     """All that can be taken away from a question, in the order of the fact."""
     graph, model = predictor.graph, predictor.loaded.model
-    own = (asked.position - FIRST_QUALIFIER) // 2 if asked.position >= FIRST_QUALIFIER else None
+    own = qualifier_of(asked.position) if asked.position >= FIRST_QUALIFIER else None
     texts, count = qualifier_texts(graph, asked), int(asked.table.offsets[1])
     others = [number for number in range(count) if number != own]
     found = []
@@ -123,7 +126,7 @@ def taken_away(predictor: Predictor, asked: AskedFact) -> list[_Taken]:
         places = [HEAD, RELATION, TAIL]
         for number in range(count):
             # Of another qualifier only the value: hiding its relation too is much like removing it.
-            first = FIRST_QUALIFIER + 2 * number
+            first = relation_position(number)
             places += [first, first + 1] if number == own else [first + 1]
         for place in places:
             if place != asked.position and not (asked.tried is not None and place == asked.position + 1):

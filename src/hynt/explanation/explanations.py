@@ -2,126 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
-import torch
-import torch.nn.functional as functional
-from torch import Tensor
 
 from hynt.asking.answers import Answers
-from hynt.asking.question import AskedFact
-from hynt.batches.buckets import bucket_capacity, layout_of
-from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.masking import mask
-from hynt.errors import UsageError
-from hynt.evaluation.evaluator import scoring_conditions
 from hynt.graph.arrays import Floats
-from hynt.models.hynt import Hynt
-from hynt.models.layers.transformer import Transformer, TransformerLayer
-from hynt.runs.opening import LoadedRun
-from hynt.runs.scoring import with_stored_literals
+from hynt.graph.sentences import format_quantity
+from hynt.notebook import box, quiet, table
+from hynt.tables import PlainValues, Table, arrow_table, pandas_or_refusal
 
-# Where HyNT looks: the attention weights of its two transformers for one question.
-#
-# They are worked out here from the model's own weights, layer by layer as the paper writes it, and not taken from the
-# scoring path, which is built for speed and keeps none. A test holds that both end in the same representation.
-
-CONTEXT, HIDDEN = "context", "hidden part"
-
-
-@dataclass(frozen=True, eq=False)
-class AttentionWeights:
-    """How much the asked token looks at each token; the weights of a layer's head add up to 1."""
-
-    context: Floats  # (layers, heads, 1 + qualifiers) of the context transformer: the triplet, then each qualifier
-    prediction: Floats | None  # (layers, heads, parts) of the prediction transformer; None where the model has none
-    parts: tuple[int | None, ...]  # (parts,) the fact's position that each part is; None for the context's outcome
-    encoded: Floats  # (dimension,) the representation that all this ends in
-
-    @property
-    def on_context(self) -> Floats:
-        """(1 + qualifiers,) the mean over layers and heads."""
-        return cast(Floats, self.context.mean((0, 1)))
-
-    @property
-    def on_parts(self) -> Floats | None:
-        """(parts,) the mean over layers and heads."""
-        return None if self.prediction is None else cast(Floats, self.prediction.mean((0, 1)))
-
-
-def attention_of(loaded: LoadedRun, device: torch.device, asked: AskedFact, row: int = 0) -> AttentionWeights | None:
-    """Of one row of a question; None where the model is not HyNT."""
-    if not isinstance(loaded.model, Hynt):
-        return None
-    table = with_stored_literals(asked.table.take(np.array([row], dtype=np.int64)), loaded)
-    facts = FactTensors.from_table(table, loaded.graph.vocabulary, loaded.scaling, device, loaded.literals)
-    layout = layout_of([(1, bucket_capacity(int(table.offsets[1])))])
-    place, position = (torch.tensor([one], dtype=torch.int64, device=device) for one in (0, asked.position))
-    batch, _ = mask(facts, place, position, layout)
-    with scoring_conditions(loaded.model):
-        return attention_weights(loaded.model, batch)
-
-
-def attention_weights(model: Hynt, batch: MaskedBatch) -> AttentionWeights:
-    """Of a batch of one question, read without dropout."""
-    position = int(batch.asked[0])
-    own = (position - 3) // 2 if position > 2 else None  # the asked qualifier
-    parts = model._embed(batch)
-    present = batch.qualifier_present
-    relation, value = parts.qualifier_relation[present], parts.qualifier_value[present]
-    if model.settings.encoding == "hadamard":
-        triplet, qualifiers = parts.head * parts.relation * parts.tail, relation * value
-    else:
-        triplet = model.encode_triplet(torch.cat([parts.head, parts.relation, parts.tail], 1))
-        qualifiers = model.encode_qualifier(torch.cat([relation, value], 1))
-    tokens = torch.cat([triplet + model.context_position[0], qualifiers + model.context_position[1]])
-    z, context = _through(model.context, tokens, 0 if own is None else 1 + own)
-
-    place = list(model.prediction_position)
-    if not model.settings.context_position:
-        place[0] = place[4] = torch.zeros_like(place[0])
-    if own is None:
-        sequence = [z, parts.head[0], parts.relation[0], parts.tail[0]]
-        positions: tuple[int | None, ...] = (None, 0, 1, 2)
-        places, asked = place[:4], 1 + position
-    else:
-        sequence = [z, relation[own], value[own]]
-        positions = (None, 3 + 2 * own, 4 + 2 * own)
-        places, asked = place[4:], 1 + (position - 3) % 2
-    both = torch.stack([part + where for part, where in zip(sequence, places, strict=True)])
-    if model.prediction is None:
-        project = model.project_triplet if own is None else model.project_qualifier
-        return AttentionWeights(context, None, positions, _plain(project(both.flatten())))
-    encoded, prediction = _through(model.prediction, both, asked)
-    return AttentionWeights(context, prediction, positions, _plain(encoded))
-
-
-def _through(transformer: Transformer, tokens: Tensor, asked: int) -> tuple[Tensor, Floats]:
-    """(dimension,) the asked token after all layers; (layers, heads, tokens) where it looked in each."""
-    looked = []
-    for layer in transformer.layers:
-        tokens, weights = _layer(cast(TransformerLayer, layer), tokens)
-        looked.append(weights[:, asked])
-    return tokens[asked], _plain(torch.stack(looked))
-
-
-def _layer(layer: TransformerLayer, tokens: Tensor) -> tuple[Tensor, Tensor]:
-    """(tokens, dimension) the outcome of one layer; (heads, tokens, tokens) its attention, from row to column."""
-    query, key, value = (
-        part.reshape(len(tokens), layer.heads, -1).transpose(0, 1) for part in layer.projection(tokens).chunk(3, -1)
-    )
-    weights = (query @ key.transpose(1, 2) * query.shape[-1] ** -0.5).softmax(-1)
-    mixed = (weights @ value).transpose(0, 1).flatten(1)
-    middle = layer.attention_norm(tokens + layer.output(mixed))
-    return layer.feedforward_norm(middle + layer.contract(functional.relu(layer.expand(middle)))), weights
-
-
-def _plain(tensor: Tensor) -> Floats:
-    return tensor.detach().double().cpu().numpy()
-
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Change: TypeAlias = Literal["removed", "hidden"]
 """A qualifier is taken out of the fact; a component is replaced by what the model has for a hidden one."""
@@ -142,6 +36,26 @@ COLUMNS = (
     "prediction_attention",
 )
 """Of the table that an explanation makes: a row for each part."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionWeights:
+    """How much the asked token looks at each token; the weights of a layer's head add up to 1."""
+
+    context: Floats  # (layers, heads, 1 + qualifiers) of the context transformer: the triplet, then each qualifier
+    prediction: Floats | None  # (layers, heads, parts) of the prediction transformer; None where the model has none
+    parts: tuple[int | None, ...]  # (parts,) the fact's position that each part is; None for the context's outcome
+    encoded: Floats | None = None  # (dimension,) the representation that all this ends in; a service does not send it
+
+    @property
+    def on_context(self) -> Floats:
+        """(1 + qualifiers,) the mean over layers and heads."""
+        return cast(Floats, self.context.mean((0, 1)))
+
+    @property
+    def on_parts(self) -> Floats | None:
+        """(parts,) the mean over layers and heads."""
+        return None if self.prediction is None else cast(Floats, self.prediction.mean((0, 1)))
 
 
 @dataclass(frozen=True)
@@ -185,8 +99,8 @@ class Explained:
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
-    """An answer, and what mattered to it."""
+class Explanation(PlainValues, Table):
+    """An answer, and what mattered to it: a table with a row for each part of the question that was taken away."""
 
     answers: Answers  # to the whole question
     about: Explained | None  # None where the answer is a number
@@ -194,6 +108,23 @@ class Explanation:
     attention: AttentionWeights | None  # None where the model has no such thing
     tokens: tuple[str, ...]  # what the context transformer's tokens say; empty without attention
     notes: tuple[str, ...]
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Explanation:
+        """What `to_dict` wrote."""
+        looked = found["attention"]
+        attention = None
+        if looked is not None:
+            prediction = None if looked["prediction"] is None else np.array(looked["prediction"])
+            attention = AttentionWeights(np.array(looked["context"]), prediction, tuple(looked["parts"]))
+        return cls(
+            Answers.from_dict(found),
+            found["about"] and Explained(**found["about"]),
+            tuple(Influence(**one) for one in found["influences"]),
+            attention,
+            () if looked is None else tuple(looked["tokens"]),
+            tuple(found["notes"]),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -215,8 +146,35 @@ class Explanation:
 
     def to_pandas(self) -> Any:
         """A pandas data frame with `COLUMNS`, a row for each part."""
-        try:
-            import pandas
-        except ImportError:
-            raise UsageError("pandas is not installed.", advice="pip install pandas, or use .to_dict().") from None
-        return pandas.DataFrame([one.to_dict() for one in self.influences], columns=list(COLUMNS))
+        return pandas_or_refusal().DataFrame([one.to_dict() for one in self.influences], columns=list(COLUMNS))
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table with `COLUMNS`, a row for each part."""
+        import pyarrow as pa
+
+        texts = {"part", "says", "change", "answer_id", "answer"}
+        kinds = {name: pa.string() if name in texts else pa.float64() for name in COLUMNS} | {"rank": pa.int64()}
+        return arrow_table((one.to_dict() for one in self.influences), pa.schema(list(kinds.items())))
+
+    def __repr__(self) -> str:
+        lines = [str(self.answers), *(f"  {self._words(one)}" for one in self.influences)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [[one.part, one.says, one.change, *self._cells(one)] for one in self.influences]
+        named = "first answer" if self.about is None else f"explained: {self.about.name}"
+        outcome = ["answer", "change"] if self.about is None else ["probability", "change", "rank"]
+        shown = table(["without", "says", "", *outcome], rows, numbers=range(3, 3 + len(outcome)))
+        return box(self.answers.question, quiet(named), shown, quiet(*self.notes))
+
+    def _words(self, one: Influence) -> str:
+        cells = self._cells(one)
+        return f"without {one.part}{f' ({one.says})' if one.says else ''}: {cells[0]} ({cells[1]})"
+
+    def _cells(self, one: Influence) -> list[str]:
+        """What the answer becomes, by how much that differs, and its rank where it has one."""
+        if one.value is not None:
+            unit = self.answers.answers[0].to_dict().get("unit", "")
+            return [format_quantity(one.value, unit), f"{one.value_change or 0.0:+.4g}"]
+        probability = one.probability or 0.0
+        return [f"{probability:.4f}", f"{one.probability_change or 0.0:+.4f}", str(one.rank)]

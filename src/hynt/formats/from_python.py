@@ -48,6 +48,12 @@ def graph_from_facts(
 
     Splits: pass `valid` and `test`, or a mapping with the keys train, valid and test; without them 8:1:1 are made, or
     as `split` says. `labels` names entities for people, `units` gives the unit that bare numbers of a relation are in.
+
+    >>> facts = [("Ann", "knows", "Bob"), ("Ann", "height", 170, [("year", 2020)])]
+    >>> graph = hynt.graph_from_facts(facts, units={"height": "cm"}, name="people")
+    >>> print("\\n".join(graph["Ann"].texts()))
+    Ann · knows · Bob
+    Ann · height · 1.7 m (year 2,020)
     """
     given: dict[str, Facts]
     if isinstance(facts, Mapping):
@@ -94,6 +100,12 @@ def graph_from_table(
     Columns other than head, relation and tail are qualifiers where they are not null (`qualifiers` names some of them).
     Columns of numbers hold numbers, of dates dates, of text entities; `numeric` and `dates` name columns of text, or
     relations whose tails are text, that hold numbers or dates all the same.
+
+    >>> import pandas
+    >>> table = pandas.DataFrame({"who": ["Ann"], "what": ["height"], "value": [1.7], "year": [2020]})
+    >>> graph = hynt.graph_from_table(table, head="who", relation="what", tail="value")
+    >>> list(graph.facts())[0].qualifiers[0].relation
+    'year'
     """
     from hynt.formats.from_python import TableColumns, facts_of_table
 
@@ -146,7 +158,7 @@ def _assembled(
 
 def located(problem: RecordProblem, part: str, index: int) -> DataError:
     """A record's problem as an error that names the fact."""
-    return DataError(problem.what, where=f"{part} fact {index + 1}", advice=problem.advice)
+    return DataError.of(problem, f"{part} fact {index + 1}")
 
 
 def _facts(values: Facts, part: str) -> Iterator[Fact]:
@@ -248,7 +260,7 @@ def facts_of_table(table: Any, columns: TableColumns, part: str) -> Iterator[Fac
             try:
                 yield _fact_of_row(values, wanted, readers, columns, by_relation)
             except RecordProblem as problem:
-                raise DataError(problem.what, where=f"{part} table, row {row}", advice=problem.advice) from None
+                raise DataError.of(problem, f"{part} table, row {row}") from None
 
 
 def as_arrow(table: Any) -> pa.Table:

@@ -7,10 +7,10 @@ Nothing is written unless everything went well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.declarations import Declarations, read_declarations
@@ -23,6 +23,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest
 from hynt.graph.splitting import find_leakage
 from hynt.graph.storage import check_target, save_assembly
 from hynt.graph.vocabulary import Entity
+from hynt.progress import SILENT, Progress
 
 _PROGRESS_EVERY = 8192  # facts
 
@@ -41,19 +42,6 @@ class ImportOptions:
     name: str = ""
     licence: str = ""
     source: str = ""  # the source in words, for the manifest; the name of the file or folder if empty
-
-
-@dataclass(frozen=True)
-class ImportProgress:
-    """Where an import stands."""
-
-    step: str  # reading, finding duplicates, splitting, writing
-    bytes_read: int
-    bytes_total: int
-    facts: int
-
-
-ImportListener: TypeAlias = Callable[[ImportProgress], None]
 
 
 class SourceProblems(DataError):
@@ -86,7 +74,7 @@ def import_graph(
     options: ImportOptions | None = None,
     *,
     overwrite: bool = False,
-    progress: ImportListener = lambda state: None,
+    progress: Progress = SILENT,
 ) -> ImportResult:
     """Read a source and save it as a graph folder."""
     check_target(Path(out), overwrite=overwrite)
@@ -97,20 +85,18 @@ def import_graph(
         return ImportResult(save_assembly(assembly, run.manifest(assembly), Path(out), overwrite=overwrite), run.report)
 
 
-def read_graph(source: Path, format_name: str, options: ImportOptions | None = None) -> KnowledgeGraph:
+def read_graph(
+    source: Path, format_name: str, options: ImportOptions | None = None, *, progress: Progress = SILENT
+) -> KnowledgeGraph:
     """Read a source into memory, without saving it."""
-    run = _Import(Path(source), format_name, options or ImportOptions(), lambda state: None)
+    run = _Import(Path(source), format_name, options or ImportOptions(), progress)
     with run.assembler:
         assembly = run.read()
         return assembly.to_graph(run.manifest(assembly))
 
 
 def check_source(
-    source: Path,
-    format_name: str,
-    options: ImportOptions | None = None,
-    *,
-    progress: ImportListener = lambda state: None,
+    source: Path, format_name: str, options: ImportOptions | None = None, *, progress: Progress = SILENT
 ) -> tuple[ReadReport, dict[str, Any]]:
     """Read everything, write nothing: what was found, and what an import would make of it ({} with bad records)."""
     run = _Import(Path(source), format_name, options or ImportOptions(), progress)
@@ -137,10 +123,16 @@ def _outcome(assembly: Assembly) -> dict[str, Any]:
     return outcome
 
 
+def report_bytes(progress: Progress, step: str, facts: int, taken: int, total: int) -> None:
+    """Facts are counted, but only the bytes of a source tell how much of it is left."""
+    megabytes = f"{taken / 1e6:.1f} of {total / 1e6:.1f} MB"
+    progress.update(step, facts, unit="facts", share=min(taken / total, 1.0) if total else None, note=megabytes)
+
+
 class _Import:
     """One reading of a source."""
 
-    def __init__(self, source: Path, format_name: str, options: ImportOptions, progress: ImportListener) -> None:
+    def __init__(self, source: Path, format_name: str, options: ImportOptions, progress: Progress) -> None:
         self.format = get_format(format_name, source.name)
         _refuse_foreign_options(self.format, options.reading)
         self.options = options
@@ -199,7 +191,7 @@ class _Import:
             encoder.name_relation(name, label)
 
     def tell(self, step: str) -> None:
-        self.progress(ImportProgress(step, self.report.bytes_read, self.bytes_total, self.report.kept))
+        report_bytes(self.progress, step, self.report.kept, self.report.bytes_read, self.bytes_total)
 
     def manifest(self, assembly: Assembly) -> Manifest:
         options = self.options

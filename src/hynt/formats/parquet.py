@@ -1,7 +1,7 @@
 """The format `parquet`: tables of facts with named columns, streamed batch by batch.
 
-Two shapes, told apart by their columns (`docs/reference/formats-tables-and-rdf.md` lists them): the full one, which saved
-graphs have too,
+Two shapes, told apart by their columns (`docs/reference/formats-tables-and-rdf.md` lists them): the full one, which
+saved graphs have too,
 
     head, relation, tail_entity, tail_number, tail_literal, tail_unit, qualifiers: list<struct<relation, entity,
     number, …>>
@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hynt.errors import DataError, RecordProblem
+from hynt.files import new_folder
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.names import check_name
 from hynt.formats.numbers import check_finite
-from hynt.formats.writing import new_folder
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 from hynt.names import advice_on
 
@@ -69,40 +69,15 @@ def write_graph(graph: KnowledgeGraph, path: Path) -> list[Path]:
 
 def _write_split(graph: KnowledgeGraph, split: str, file: Path) -> None:
     import numpy as np
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from hynt.graph.columns import Names
+    from hynt.graph.columns import FULL_SCHEMA, Names
 
-    names = Names(graph.vocabulary)
-    units = pa.array([relation.unit for relation in graph.relations], type=pa.string())
-    table = graph.split(split)
-    with pq.ParquetWriter(file, _full_schema(), compression="zstd") as writer:
+    names, table = Names(graph.vocabulary), graph.split(split)
+    with pq.ParquetWriter(file, FULL_SCHEMA, compression="zstd") as writer:
         for start in range(0, len(table), BATCH_ROWS):
             part = table.take(np.arange(start, min(start + BATCH_ROWS, len(table)), dtype=np.int64))
-            writer.write_batch(_with_units(names.to_columns(part), part, units, graph))
-
-
-def _with_units(columns: pa.RecordBatch, table: Any, units: pa.Array, graph: KnowledgeGraph) -> pa.RecordBatch:
-    """The columns of a saved graph, with the unit of each number beside it."""
-    import pyarrow as pa
-
-    is_number = graph.vocabulary.relation_is_number
-
-    def unit_of(relation: Any) -> pa.Array:
-        return units.take(pa.array(relation, mask=~is_number[relation]))
-
-    schema = _full_schema()
-    name, entity, number, literal = columns["qualifiers"].values.flatten()
-    pairs = pa.StructArray.from_arrays(
-        [name, entity, number, literal, unit_of(table.qualifier_relation)],
-        fields=list(schema.field("qualifiers").type.value_type),
-    )
-    qualifiers = pa.ListArray.from_arrays(columns["qualifiers"].offsets, pairs)
-    tail = [columns[column] for column in ("tail_entity", "tail_number", "tail_literal")]
-    return pa.record_batch(
-        [columns["head"], columns["relation"], *tail, unit_of(table.relation), qualifiers], schema=schema
-    )
+            writer.write_batch(names.with_units(part))
 
 
 def _units_beside(path: Path) -> dict[str, str]:
@@ -119,15 +94,6 @@ def _units_beside(path: Path) -> dict[str, str]:
         return {relation: unit for relation, unit in units if relation and unit}
     except (pa.ArrowException, OSError) as problem:
         raise _broken(relations, problem) from None
-
-
-def _full_schema() -> pa.Schema:
-    import pyarrow as pa
-
-    value = [("entity", pa.string()), ("number", pa.float64()), ("literal", pa.string()), ("unit", pa.string())]
-    tail = [(f"tail_{name}", kind) for name, kind in value]
-    pair = pa.struct([("relation", pa.string()), *value])
-    return pa.schema([("head", pa.string()), ("relation", pa.string()), *tail, ("qualifiers", pa.list_(pair))])
 
 
 def _file_size(path: Path) -> int:

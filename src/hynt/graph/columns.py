@@ -12,6 +12,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +23,9 @@ from numpy.typing import NDArray
 from hynt.errors import DataError
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from hynt.graph.knowledge_graph import KnowledgeGraph
 
 _QUALIFIER = pa.struct(
     [("relation", pa.string()), ("entity", pa.string()), ("number", pa.float64()), ("literal", pa.string())]
@@ -35,6 +41,17 @@ FACT_SCHEMA = pa.schema(
     ]
 )
 
+_VALUE = [("entity", pa.string()), ("number", pa.float64()), ("literal", pa.string()), ("unit", pa.string())]
+FULL_SCHEMA = pa.schema(
+    [
+        ("head", pa.string()),
+        ("relation", pa.string()),
+        *((f"tail_{name}", kind) for name, kind in _VALUE),
+        ("qualifiers", pa.list_(pa.struct([("relation", pa.string()), *_VALUE]))),
+    ]
+)
+"""The same with the unit of each number beside it, for whoever has no table of relations."""
+
 
 class Names:
     """The names of a vocabulary as Arrow arrays, to turn whole columns of ids into names and back."""
@@ -42,7 +59,25 @@ class Names:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.entities = pa.array(vocabulary.entities, type=pa.string())
         self.relations = pa.array([relation.name for relation in vocabulary.relations], type=pa.string())
+        self.units = pa.array([relation.unit for relation in vocabulary.relations], type=pa.string())
         self.is_number = vocabulary.relation_is_number
+
+    def with_units(self, table: FactTable) -> pa.RecordBatch:
+        """A batch of `FULL_SCHEMA` with the facts of a table."""
+        columns = self.to_columns(table)
+
+        def unit_of(relation: NDArray[np.int32]) -> pa.Array:
+            return self.units.take(pa.array(relation, mask=~self.is_number[relation]))
+
+        name, entity, number, literal = columns["qualifiers"].values.flatten()
+        pairs = pa.StructArray.from_arrays(
+            [name, entity, number, literal, unit_of(table.qualifier_relation)],
+            fields=list(FULL_SCHEMA.field("qualifiers").type.value_type),
+        )
+        qualifiers = pa.ListArray.from_arrays(columns["qualifiers"].offsets, pairs)
+        tail = [columns[column] for column in ("tail_entity", "tail_number", "tail_literal")]
+        parts = [columns["head"], columns["relation"], *tail, unit_of(table.relation), qualifiers]
+        return pa.record_batch(parts, schema=FULL_SCHEMA)
 
     def to_columns(self, table: FactTable) -> pa.RecordBatch:
         """A batch of `FACT_SCHEMA` with the facts of a table."""
@@ -118,6 +153,17 @@ class Names:
             first = next(value for value, index in zip(column, found, strict=True) if not index.is_valid)
             raise _damaged(where, f"the {what} {first.as_py()!r} is not in the vocabulary")
         return np.asarray(found.to_numpy(), dtype=np.int32)
+
+
+def table_with_units(graph: KnowledgeGraph, splits: Iterable[str]) -> pa.Table:
+    """The facts of some splits, each with the name of its split."""
+    names, schema = Names(graph.vocabulary), FULL_SCHEMA.insert(0, pa.field("split", pa.string()))
+    tables = []
+    for split in splits:
+        batch = names.with_units(graph.split(split))
+        label = pa.array(np.full(batch.num_rows, split), pa.string())
+        tables.append(pa.table([label, *batch.columns], schema=schema))
+    return pa.concat_tables(tables)
 
 
 def _valid(column: pa.ChunkedArray) -> NDArray[np.bool_]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hynt.graph.fact import DATE_UNIT, Fact
@@ -13,7 +14,10 @@ from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import POSITIONS, EntityPosition
 from hynt.graph.vocabulary import Vocabulary
+from hynt.markup import shown
+from hynt.tables import Table
 
+_LINES = 10
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 """An odd number with its bits well spread: products by it differ in all places."""
 
@@ -27,13 +31,51 @@ class EntityFact:
     fact: Fact
 
 
-@dataclass(frozen=True)
-class EntityFacts:
-    """Some facts of an entity, and how many it has at each position."""
+@dataclass(frozen=True, repr=False)
+class EntityFacts(Table):
+    """Some facts of an entity, and how many it has at each position: a sequence of facts, and a table."""
 
     entity: int
     counts: dict[EntityPosition, int]  # a fact that holds the entity twice counts at the first of head, tail, value
     facts: tuple[EntityFact, ...]
+    graph: KnowledgeGraph = field(compare=False)
+    table: FactTable = field(compare=False)  # the same facts, in columns
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    def __iter__(self) -> Iterator[Fact]:
+        return (one.fact for one in self.facts)
+
+    def __getitem__(self, place: int) -> Fact:
+        return self.facts[place].fact
+
+    def texts(self) -> list[str]:
+        """Each fact on one line, for people."""
+        from hynt.graph.sentences import Sentences
+
+        words = Sentences(self.graph)
+        return [words.fact(fact) for fact in self]
+
+    def to_arrow(self) -> pa.Table:
+        """A row a fact, with its split and where the entity stands in it."""
+        from hynt.graph.columns import Names
+
+        batch = Names(self.graph.vocabulary).with_units(self.table)
+        split = pa.array([one.split for one in self.facts], pa.string())
+        position = pa.array([one.position for one in self.facts], pa.string())
+        return pa.table([split, position, *batch.columns], names=["split", "position", *batch.schema.names])
+
+    def __repr__(self) -> str:
+        """What it is, and its first facts in words."""
+        lines = [f"<{self.total:,} facts of {self.graph.entity_labels[self.entity]}>", *self.texts()[:_LINES]]
+        lines += [f"… and {self.total - _LINES:,} more"] if self.total > _LINES else []
+        return shown("\n".join(lines))
+
+    def _repr_html_(self) -> str:
+        from hynt.graph.in_notebooks import entity_facts_html
+
+        return entity_facts_html(self)
 
     @property
     def total(self) -> int:
@@ -61,7 +103,8 @@ def facts_of(
     asked = place * np.int64(graph.vocabulary.relation_count) + _relation_at(table, place, entity)
     chosen = _mixed(asked, place, table.qualifier_counts() > 0, limit)
     chosen = chosen[_in_time(asked[chosen], table.take(chosen), graph.vocabulary)]
-    facts = table.take(chosen).facts(graph.vocabulary)
+    table = table.take(chosen)
+    facts = table.facts(graph.vocabulary)
     return EntityFacts(
         entity,
         {position: int((place == POSITIONS.index(position)).sum()) for position in positions},
@@ -69,6 +112,8 @@ def facts_of(
             EntityFact(splits[row], POSITIONS[place[row]], fact)
             for row, fact in zip(chosen.tolist(), facts, strict=True)
         ),
+        graph,
+        table,
     )
 
 

@@ -16,7 +16,11 @@ DATE_UNIT = "date"
 
 
 class Number(NamedTuple):
-    """A number, the literal it was written as, and its unit ("" when it has none)."""
+    """A number, the literal it was written as, and its unit ("" when it has none).
+
+    >>> hynt.Number(80.0, "80", "kg").unit
+    'kg'
+    """
 
     value: float
     literal: str
@@ -28,7 +32,11 @@ Value: TypeAlias = str | Number
 
 
 class Qualifier(NamedTuple):
-    """A relation and a value that say more about a triplet."""
+    """A relation and a value that say more about a triplet.
+
+    >>> hynt.Qualifier("sex", "female").relation
+    'sex'
+    """
 
     relation: str
     value: Value
@@ -43,7 +51,12 @@ FactKey: TypeAlias = tuple[str, str, ValueKey, tuple[tuple[str, ValueKey], ...]]
 
 
 class Fact(NamedTuple):
-    """A head entity, a relation, a tail, and an unordered multiset of qualifiers."""
+    """A head entity, a relation, a tail, and an unordered multiset of qualifiers.
+
+    >>> head, relation, tail, qualifiers = hynt.fact("Ann", "knows", "Bob", [("since", 2020)])
+    >>> qualifiers
+    (Qualifier(relation='since', value=Number(value=2020.0, literal='2020', unit='')),)
+    """
 
     head: str
     relation: str
@@ -64,12 +77,20 @@ def value_key(value: Value) -> ValueKey:
 
 
 def number(value: float, unit: str = "", literal: str | None = None) -> Number:
-    """A number made in a program: its literal is Python's shortest spelling unless one is given."""
+    """A number made in a program: its literal is Python's shortest spelling unless one is given.
+
+    >>> hynt.number(80, "kg")
+    Number(value=80.0, literal='80', unit='kg')
+    """
     return Number(float(value), repr(value) if literal is None else literal, unit)
 
 
 def fact(head: str, relation: str, tail: Value | float, qualifiers: Iterable[tuple[str, Value | float]] = ()) -> Fact:
-    """A fact from plain Python values: strings are entities, int and float are numbers without a unit."""
+    """A fact from plain Python values: strings are entities, int and float are numbers without a unit.
+
+    >>> hynt.fact("Ann", "height", 1.7).tail
+    Number(value=1.7, literal='1.7', unit='')
+    """
     return Fact(head, relation, _value(tail), tuple(Qualifier(name, _value(value)) for name, value in qualifiers))
 
 

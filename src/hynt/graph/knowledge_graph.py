@@ -6,22 +6,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hynt.errors import DataError, UsageError
+from hynt.files import MANIFEST_NAME
 from hynt.graph.fact import Fact
 from hynt.graph.fact_table import FactTable
+from hynt.graph.seen_values import SeenValues
 from hynt.graph.splitting import SPLITS
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
+from hynt.tables import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hynt.graph.entity_facts import EntityFacts
+    from hynt.graph.lookup import NameLookup
+    from hynt.graph.statistics import GraphStatistics
 
 # The manifest of a saved graph: what it is, where it came from, and the hash of every file.
 
 SCHEMA_VERSION = 1
-MANIFEST_NAME = "manifest.json"
 _MAX_BYTES = 4 * 2**20
 
 
@@ -94,8 +104,20 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KnowledgeGraph:
-    """Facts with ids; `entities` holds names and types for people, aligned with the vocabulary's entity ids."""
+class KnowledgeGraph(Table):
+    """Facts in splits, with the entities and relations they speak of. It does not change: what changes it makes a new
+    one.
+
+    `entities` holds names and types for people, aligned with the vocabulary's entity ids.
+
+    >>> graph = hynt.read_graph("world")
+    >>> list(graph.splits)
+    ['train', 'valid', 'test']
+    >>> "Japan" in graph
+    True
+    >>> graph.relations[0].name, graph.relations[0].unit
+    ('GDP PPP', 'USD')
+    """
 
     vocabulary: Vocabulary
     splits: Mapping[str, FactTable]  # some of train, valid, test, in this order
@@ -128,8 +150,51 @@ class KnowledgeGraph:
             f"{len(self.relations):,} relations, {numeric:,} of them with numbers>"
         )
 
+    def _repr_html_(self) -> str:
+        from hynt.graph.in_notebooks import graph_html
+
+        return graph_html(self)
+
+    def __iter__(self) -> Iterator[Fact]:
+        """The facts of all splits, one by one."""
+        return self.facts()
+
+    def __contains__(self, name: object) -> bool:
+        """Whether an entity has this id or name."""
+        return isinstance(name, str) and self.names.has_entity(name)
+
+    def __getitem__(self, entity: str) -> EntityFacts:
+        """The facts of an entity, by its id or name: those it is the head of first, then the others.
+
+        >>> facts = hynt.read_graph("world")["Japan"]
+        >>> facts[0].head
+        'country/Japan'
+        >>> print(facts.texts()[0])
+        Japan · GDP PPP · 5,715,000,000,000 USD (point in time 2024)
+        """
+        from hynt.graph.entity_facts import facts_of
+
+        return facts_of(self, self.names.entity(entity))
+
+    @cached_property
+    def names(self) -> NameLookup:
+        """From what people write to ids."""
+        from hynt.graph.lookup import NameLookup
+
+        return NameLookup(self)
+
+    @cached_property
+    def seen_in_training(self) -> SeenValues:
+        """The entities and relations that train holds at each place."""
+        return SeenValues.of([self.split("train")], self.vocabulary.relation_is_number)
+
     def split(self, name: str) -> FactTable:
-        """The facts of a split."""
+        """The facts of a split as columns of ids.
+
+        >>> graph = hynt.read_graph("world")
+        >>> len(graph.split("test")) == len(list(graph.facts("test")))
+        True
+        """
         if name not in self.splits:
             raise UsageError(
                 f"this graph has no split {name!r}.", where="split", advice=f"It has {', '.join(self.splits)}."
@@ -137,9 +202,65 @@ class KnowledgeGraph:
         return self.splits[name]
 
     def facts(self, split: str | None = None) -> Iterator[Fact]:
-        """Facts one by one with names and units, of one split or of all."""
+        """Facts one by one with names and units, of one split or of all.
+
+        >>> graph = hynt.graph_from_facts([("Ann", "knows", "Bob"), ("Ann", "height", hynt.number(1.7, "m"))])
+        >>> for fact in graph.facts("train"):
+        ...     print(fact.head, fact.relation, fact.tail)
+        Ann knows Bob
+        Ann height Number(value=1.7, literal='1.7', unit='m')
+        """
         for name in [split] if split else list(self.splits):
             yield from self.split(name).facts(self.vocabulary)
+
+    def to_arrow(self, split: str | None = None) -> pa.Table:
+        """An Arrow table with a row a fact: its split, head, relation, tail as entity or number, and qualifiers.
+
+        >>> hynt.read_graph("world").to_arrow("test").column_names
+        ['split', 'head', 'relation', 'tail_entity', 'tail_number', 'tail_literal', 'tail_unit', 'qualifiers']
+        """
+        from hynt.graph.columns import table_with_units
+
+        return table_with_units(self, [split] if split else list(self.splits))
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes the graph as a folder of Parquet files with a manifest, whole or not at all.
+
+        >>> graph = hynt.graph_from_facts([("Ann", "knows", "Bob")])
+        >>> graph.save("people")
+        >>> hynt.read_graph("people") == graph
+        True
+        """
+        from hynt.graph.storage import save_graph
+
+        save_graph(self, Path(folder), overwrite=overwrite)
+
+    def resplit(
+        self, shares: str | tuple[float, float, float] = "8:1:1", *, seed: int = 0, by: Sequence[str] = ()
+    ) -> KnowledgeGraph:
+        """The same facts in new splits, drawn by their content as an import draws them. Facts that agree in all of
+        `by`, some of head, relation and tail, stay together.
+
+        >>> graph = hynt.read_graph("world").resplit("6:2:2", by=("head", "relation"))
+        >>> len(graph.split("train")) < 0.75 * len(graph)
+        True
+        """
+        from hynt.graph.resplitting import with_new_splits
+        from hynt.graph.splitting import SplitRule, parse_shares
+
+        return with_new_splits(
+            self, SplitRule(parse_shares(shares) if isinstance(shares, str) else shares, seed, tuple(by))
+        )
+
+    def statistics(self) -> GraphStatistics:
+        """Counts of everything, and the numbers of each relation.
+
+        >>> hynt.graph_from_facts([("Ann", "knows", "Bob")]).statistics().counts.entities
+        2
+        """
+        from hynt.graph.statistics import graph_statistics
+
+        return graph_statistics(self)
 
     @cached_property
     def entity_labels(self) -> tuple[str, ...]:

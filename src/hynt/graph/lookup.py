@@ -17,7 +17,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hynt.errors import UsageError
+from hynt.graph.components import FIRST_QUALIFIER, HEAD, TAIL
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.name_search import NameSearch
+from hynt.graph.seen_values import SeenValues
 
 EntityPosition: TypeAlias = Literal["head", "tail", "value"]
 POSITIONS: tuple[EntityPosition, ...] = ("head", "tail", "value")
@@ -27,13 +30,17 @@ _IDS_SHOWN = 10
 _LONGEST_NAME = 200
 _CANDIDATES = 100
 _SCANS = 8
+_NEAREST = 5
 
 
 class NameLookup:
     """Finds the entities and relations of one graph by what people call them."""
 
-    def __init__(self, graph: KnowledgeGraph) -> None:
-        self._graph = graph
+    def __init__(self, graph: KnowledgeGraph, search: NameSearch | None = None) -> None:
+        """`search` is an index of the entities' names. To compare an unknown name with all others takes longer than to
+        answer a question: one person does not mind, a service that gets hundreds at once would keep everybody waiting.
+        """
+        self._graph, self._search = graph, search
 
     def entity(self, name: str, position: EntityPosition | None = None, relation: int | None = None) -> int:
         """The id of an entity, by its id as written or its name.
@@ -46,13 +53,17 @@ class NameLookup:
             return known
         found = self._entities.carrying(name)
         if not found:
-            _refuse_unknown("entity", name, self._entities, self._graph.vocabulary.entities)
+            _refuse_unknown("entity", name, self._nearest_entities(name))
         if len(found) > 1 and position is not None:
             seen = self.seen_at(position, relation)
             found = [identity for identity in found if seen[identity]] or found
         if len(found) > 1:
             self._refuse_shared("entity", name, found, position)
         return found[0]
+
+    def has_entity(self, name: str) -> bool:
+        """Whether at least one entity has this id or name."""
+        return name in self._graph.vocabulary.entity_ids or bool(self._entities.carrying(name))
 
     def relation(self, name: str) -> int:
         """The id of a relation, by its id as written or its name."""
@@ -61,23 +72,18 @@ class NameLookup:
             return known
         found = self._relations.carrying(name)
         if not found:
-            names = [relation.name for relation in self._graph.relations]
-            _refuse_unknown("relation", name, self._relations, names)
+            ids = [relation.name for relation in self._graph.relations]
+            _refuse_unknown("relation", name, self._relations.nearest(name) or nearest_names(name, ids))
         if len(found) > 1:
             self._refuse_shared("relation", name, found, None)
         return found[0]
 
     def seen_at(self, position: EntityPosition, relation: int | None = None) -> NDArray[np.bool_]:
         """(entities,) true for those that stand at a position of some fact."""
-        is_number = self._graph.vocabulary.relation_is_number
+        place = {"head": HEAD, "tail": TAIL, "value": FIRST_QUALIFIER + 1}[position]
+        values = self._values.under_any_relation(place) if relation is None else self._values.at(place, relation)
         seen = np.zeros(self._graph.vocabulary.entity_count, dtype=np.bool_)
-        for table in self._graph.splits.values():
-            relations = table.qualifier_relation if position == "value" else table.relation
-            entities = {"head": table.head, "tail": table.tail_entity, "value": table.qualifier_entity}[position]
-            wanted = np.ones(len(relations), dtype=np.bool_) if position == "head" else ~is_number[relations]
-            if relation is not None:
-                wanted &= relations == relation
-            seen[entities[wanted]] = True
+        seen[values] = True
         return seen
 
     def positions_of(self, entity: int) -> tuple[EntityPosition, ...]:
@@ -85,16 +91,26 @@ class NameLookup:
         return tuple(position for position in POSITIONS if self._seen[position][entity])
 
     @cached_property
+    def _values(self) -> SeenValues:
+        return SeenValues.of(self._graph.splits.values(), self._graph.vocabulary.relation_is_number)
+
+    @cached_property
     def _seen(self) -> dict[EntityPosition, NDArray[np.bool_]]:
         return {position: self.seen_at(position) for position in POSITIONS}
 
     @cached_property
-    def _entities(self) -> _Names:
-        return _Names(self._graph.entity_labels)
+    def _entities(self) -> LabelIndex:
+        return LabelIndex(self._graph.entity_labels)
 
     @cached_property
-    def _relations(self) -> _Names:
-        return _Names(self._graph.relation_labels)
+    def _relations(self) -> LabelIndex:
+        return LabelIndex(self._graph.relation_labels)
+
+    def _nearest_entities(self, name: str) -> list[str]:
+        if self._search is None:
+            return self._entities.nearest(name) or nearest_names(name, self._graph.vocabulary.entities)
+        found, _ = self._search.find(name, 2 * _NEAREST)
+        return list(dict.fromkeys(self._graph.entity_labels[one.identity] for one in found))[:_NEAREST]
 
     def _refuse_shared(self, what: str, name: str, found: Sequence[int], position: EntityPosition | None) -> NoReturn:
         vocabulary = self._graph.vocabulary
@@ -118,8 +134,8 @@ class NameLookup:
         return f"{entity.name} ({', '.join([*parts, *self.positions_of(identity)])})"
 
 
-class _Names:
-    """Names to ids, exactly and then in any case.
+class LabelIndex:
+    """Labels to the ids that carry them, exactly and then in any case.
 
     The first look-ups scan all names in compiled code, which is quicker than making dictionaries for one question;
     whoever asks more often gets the dictionaries.
@@ -132,23 +148,27 @@ class _Names:
     def carrying(self, name: str) -> list[int]:
         self._asked += 1
         if self._asked <= _SCANS:
-            return _places(self.column, name) or _places(self._lower_column, name.lower())
-        return self._exact.get(name) or self._lower.get(name.lower(), [])
+            return _places(self._column, name) or _places(self._lower_column, name.lower())
+        return self.exact.get(name) or self.lower.get(name.lower(), [])
+
+    def nearest(self, name: str) -> list[str]:
+        """The labels most like one that nobody carries."""
+        return nearest_names(name, self.names, column=self._column)
 
     @cached_property
-    def column(self) -> pa.Array:
+    def _column(self) -> pa.Array:
         return pa.array(self.names, type=pa.string())
 
     @cached_property
     def _lower_column(self) -> pa.Array:
-        return pc.utf8_lower(self.column)
+        return pc.utf8_lower(self._column)
 
     @cached_property
-    def _exact(self) -> dict[str, list[int]]:
+    def exact(self) -> dict[str, list[int]]:
         return _grouped(self.names)
 
     @cached_property
-    def _lower(self) -> dict[str, list[int]]:
+    def lower(self) -> dict[str, list[int]]:
         return _grouped(name.lower() for name in self.names)
 
 
@@ -164,7 +184,7 @@ def _grouped(names: Iterable[str]) -> dict[str, list[int]]:
     return found
 
 
-def nearest_names(name: str, names: Sequence[str], count: int = 5, column: pa.Array | None = None) -> list[str]:
+def nearest_names(name: str, names: Sequence[str], count: int = _NEAREST, column: pa.Array | None = None) -> list[str]:
     """The names most like one, most alike first.
 
     A quick pass over all names (how many pieces of three letters they share, counted in compiled code) leaves a hundred
@@ -206,8 +226,7 @@ def _pieces(text: str, most: int = 16) -> list[str]:
     return [pieces[at * len(pieces) // most] for at in range(most)] if len(pieces) > most else pieces
 
 
-def _refuse_unknown(what: str, name: str, labels: _Names, ids: Sequence[str]) -> NoReturn:
-    near = nearest_names(name, labels.names, column=labels.column) or nearest_names(name, ids)
+def _refuse_unknown(what: str, name: str, near: Sequence[str]) -> NoReturn:
     shown = ", ".join(repr(found) for found in near)
     advice = f"The nearest are {shown}." if near else "`hynt data stats` says what the graph holds."
     article = "an" if what == "entity" else "a"

@@ -8,10 +8,7 @@ checked against its hash, so a changed byte is found and named.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import resources
@@ -22,10 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hynt.errors import DataError, UsageError
+from hynt.files import MANIFEST_NAME, check_hash, new_folder, sha256_of
 from hynt.graph.assembly import Assembly
 from hynt.graph.columns import FACT_SCHEMA, Names
 from hynt.graph.fact_table import FactTable
-from hynt.graph.knowledge_graph import MANIFEST_NAME, FileRecord, KnowledgeGraph, Manifest, read_manifest
+from hynt.graph.knowledge_graph import FileRecord, KnowledgeGraph, Manifest, read_manifest
 from hynt.graph.splitting import SPLITS
 from hynt.graph.vocabulary import Entity, Relation, RelationKind, Scale, Vocabulary
 from hynt.names import nearest
@@ -50,7 +48,11 @@ def save_assembly(assembly: Assembly, manifest: Manifest, folder: Path, *, overw
 
 
 def load_graph(source: str | os.PathLike[str]) -> KnowledgeGraph:
-    """A graph from its folder, or a built-in one by name (`world`; write `./world` for a folder of that name)."""
+    """A graph from its folder, or a built-in one by name (`world`; write `./world` for a folder of that name).
+
+    >>> hynt.load_graph("world") == hynt.read_graph("world")
+    True
+    """
     folder = graph_folder(source)
     manifest = read_manifest(folder)
     needed = {"entities.parquet", "relations.parquet"}
@@ -121,87 +123,31 @@ def _save(
 ) -> Manifest:
     folder = Path(folder)
     check_target(folder, overwrite=overwrite)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.partial-", dir=folder.parent))
-    except OSError as problem:
-        raise _unwritable(folder, problem) from None
-    try:
-        names = Names(vocabulary)
-        counts = {"entities": vocabulary.entity_count, "relations": vocabulary.relation_count}
-        counts["number_relations"] = int(vocabulary.relation_is_number.sum())
-        rows: dict[str, int] = {
+    counts = {"entities": vocabulary.entity_count, "relations": vocabulary.relation_count}
+    counts["number_relations"] = int(vocabulary.relation_is_number.sum())
+    names = Names(vocabulary)
+    relations = ((r.name, r.label, r.kind, r.unit, r.scale) for r in vocabulary.relations)
+    with new_folder(folder, overwrite=overwrite) as staging:
+        rows = {
             "entities.parquet": _write(staging / "entities.parquet", _ENTITIES, [_batch(_ENTITIES, entities)]),
-            "relations.parquet": _write(
-                staging / "relations.parquet",
-                _RELATIONS,
-                [_batch(_RELATIONS, ((r.name, r.label, r.kind, r.unit, r.scale) for r in vocabulary.relations))],
-            ),
+            "relations.parquet": _write(staging / "relations.parquet", _RELATIONS, [_batch(_RELATIONS, relations)]),
         }
         for split, chunks in tables.items():
             batches = (names.to_columns(chunk) for chunk in chunks)
             rows[f"{split}.parquet"] = counts[split] = _write(staging / f"{split}.parquet", FACT_SCHEMA, batches)
         files = {name: _record(staging / name, count) for name, count in rows.items()}
         manifest = replace(manifest, counts=counts, files=files)
-        _write_text(staging / MANIFEST_NAME, manifest.to_json())
-        staging.chmod(0o755)
-        _publish(staging, folder)
-    except OSError as problem:
-        raise _unwritable(folder, problem) from None
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        (staging / MANIFEST_NAME).write_text(manifest.to_json(), encoding="utf-8", newline="\n")
     return manifest
-
-
-def _unwritable(folder: Path, problem: OSError) -> DataError:
-    advice = "Make room, or choose another folder."
-    return DataError(f"the graph cannot be written: {problem.strerror or problem}.", where=str(folder), advice=advice)
-
-
-def _publish(staging: Path, folder: Path) -> None:
-    """Put the finished folder in place of what may be there, by renames alone."""
-    _flush_folder(staging)
-    if folder.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old-", dir=folder.parent))
-        try:
-            folder.replace(old / "graph")
-            staging.replace(folder)
-        except BaseException:  # an interrupt too: the graph that was there stays there
-            if (old / "graph").exists() and not folder.exists():
-                (old / "graph").replace(folder)
-            raise
-        finally:
-            shutil.rmtree(old, ignore_errors=True)
-    else:
-        staging.replace(folder)
-    _flush_folder(folder.parent)
 
 
 def _write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
     rows = 0
-    with path.open("xb") as file:
-        with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-                rows += batch.num_rows
-        file.flush()
-        os.fsync(file.fileno())
+    with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            rows += batch.num_rows
     return rows
-
-
-def _write_text(path: Path, text: str) -> None:
-    with path.open("x", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _batch(schema: pa.Schema, rows: Iterable[tuple[str, ...]]) -> pa.RecordBatch:
@@ -210,30 +156,14 @@ def _batch(schema: pa.Schema, rows: Iterable[tuple[str, ...]]) -> pa.RecordBatch
 
 
 def _record(path: Path, rows: int) -> FileRecord:
-    with path.open("rb") as file:
-        return FileRecord(hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size, rows)
+    return FileRecord(sha256_of(path), path.stat().st_size, rows)
 
 
 def _checked(folder: Path, name: str, record: FileRecord) -> pa.Buffer:
     """A file's bytes, mapped into memory, once they are known to be the ones that were written."""
-    path = folder / name
-    again = "Restore the file from a copy, or import the graph again."
-    try:
-        if path.stat().st_size != record.bytes:
-            raise DataError(
-                f"the file has {path.stat().st_size} bytes, not the {record.bytes} that were written.",
-                where=str(path),
-                advice=again,
-            )
-        with pa.memory_map(str(path)) as mapped:
-            buffer = mapped.read_buffer()
-    except FileNotFoundError:
-        raise DataError("the file is missing.", where=str(path), advice=again) from None
-    except OSError as problem:
-        raise DataError(f"the file cannot be read: {problem}.", where=str(path), advice=again) from None
-    if hashlib.sha256(buffer).hexdigest() != record.sha256:
-        raise DataError("the file was changed: its hash is not the manifest's.", where=str(path), advice=again)
-    return buffer
+    path = check_hash(folder, name, {name: record.sha256}, "Restore the file from a copy, or import the graph again.")
+    with pa.memory_map(str(path)) as mapped:
+        return mapped.read_buffer()
 
 
 def _read(buffer: pa.Buffer, schema: pa.Schema, path: Path) -> pa.Table:

@@ -57,6 +57,8 @@ def check_model(
 
     `literals` gives the facts ids for their literals, for models that need them. `settings` are those of a registered
     model, which are checked fastest with a small width; it also knows by itself whether it needs literals.
+
+    >>> hynt.check_model("transea")
     """
     if isinstance(model, str):
         build, literals = _registered(model, settings or {})

@@ -6,13 +6,11 @@ phone, so that its text is never scaled down to something unreadable.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hynt.graph.fact import DATE_UNIT
-from hynt.graph.sentences import format_number
-from hynt.reporting.page_html import Markup, element, joined
+from hynt.markup import Markup, element, joined
+from hynt.reporting.scales import Scale
 
 WIDTH, HEIGHT = 330.0, 220.0
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 40.0
@@ -21,60 +19,11 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Axis:
-    """From values to places on the drawing."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-    log: bool = False
-
-    def at(self, value: float) -> float:
-        """Where a value stands; one beyond the ends stands at the end."""
-        low, high, value = (_log(one) if self.log else one for one in (self.low, self.high, value))
-        share = (value - low) / (high - low) if high > low else 0.5
-        return self.start + (self.end - self.start) * min(max(share, 0.0), 1.0)
-
-    def ticks(self, count: int = 5) -> list[float]:
-        """Round values between the ends."""
-        if self.log:
-            first, last = math.floor(_log(self.low)), math.ceil(_log(self.high))
-            step = max(1, math.ceil((last - first) / count))
-            powers = [10.0**power for power in range(first, last + 1, step)]
-            found = [value for value in powers if self.low <= value <= self.high]
-            return found if len(found) > 1 else round_steps(self.low, self.high, count)
-        return round_steps(self.low, self.high, count)
-
-
-def round_steps(low: float, high: float, count: int = 5) -> list[float]:
-    """Between `low` and `high`, about `count` values whose distance is 1, 2 or 5 times a power of ten."""
-    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
-        return [low]
-    rough = (high - low) / count
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough * 0.75)
-    first = math.ceil(low / step - 1e-9)
-    return [round(index * step, 12) + 0.0 for index in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def tick_text(value: float, unit: str = "") -> str:
-    """A number beside an axis: short, and years without a comma."""
-    if unit == DATE_UNIT:
-        return f"{value:.0f}" if value >= 1 else f"{1 - value:.0f} BCE"
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(value) >= size and abs(value) < 1e15:
-            divisor = 1e3 if letter == "k" else size
-            return f"{format_number(round(value / divisor, 6))}{letter}"
-    return format_number(value)
-
-
-@dataclass(frozen=True)
 class Plot:
     """The area inside the axes."""
 
-    x: Axis
-    y: Axis
+    x: Scale
+    y: Scale
 
     def point(self, x: float, y: float) -> Point:
         return self.x.at(x), self.y.at(y)
@@ -117,22 +66,19 @@ def plot_area(
     y: tuple[float, float],
     *,
     log_y: bool = False,
+    units: tuple[str, str] = ("", ""),
     size: Point = (WIDTH, HEIGHT),
     margins: tuple[float, float, float, float] = (LEFT, RIGHT, TOP, BOTTOM),
 ) -> Plot:
     """A plot of these ranges in a drawing of this size."""
     left, right, top, bottom = margins
-    return Plot(Axis(*x, left, size[0] - right), Axis(*y, size[1] - bottom, top, log_y))
+    x_axis = Scale(*x, left, size[0] - right, unit=units[0])
+    return Plot(x_axis, Scale(*y, size[1] - bottom, top, log_y, units[1]))
 
 
-def axes(
-    plot: Plot,
-    x_name: str,
-    y_name: str,
-    x_text: Callable[[float], str] = tick_text,
-    y_text: Callable[[float], str] = tick_text,
-) -> Markup:
-    """Grid lines, ticks and the names of both axes."""
+def axes(plot: Plot, x_name: str, y_name: str, text: Callable[[float], str] | None = None) -> Markup:
+    """Grid lines, ticks and the names of both axes; `text` says a tick otherwise than its axis does."""
+    x_text, y_text = text or plot.x.text, text or plot.y.text
     parts = []
     for value in plot.y.ticks(4):
         at = plot.y.at(value)
@@ -192,7 +138,3 @@ def share_bar(share: float | None, class_: str = "fill") -> Markup:
 
 def _points(points: Sequence[Point]) -> str:
     return " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
-
-
-def _log(value: float) -> float:
-    return math.log10(max(value, 1e-300))

@@ -10,8 +10,9 @@ from typing import Any
 
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_number, format_quantity
-from hynt.reporting.charts_svg import HEIGHT, WIDTH, Axis, Plot, axes, drawing, plot_area, round_steps, tick_text
-from hynt.reporting.page_html import Markup, element, joined
+from hynt.markup import Markup, element, joined
+from hynt.reporting.charts_svg import HEIGHT, WIDTH, Plot, axes, drawing, plot_area
+from hynt.reporting.scales import Scale, round_steps
 
 ORDERS = 3000.0
 """Numbers that reach this many times as far up as down are drawn on a logarithmic scale."""
@@ -28,7 +29,7 @@ def reliability_chart(identity: str, title: str, found: Mapping[str, Any]) -> Ma
     Dots are larger the more answers they stand for.
     """
     plot = plot_area((0.0, 1.0), (0.0, 1.0))
-    parts: list[Markup] = [axes(plot, "probability given", "share that was right", percent, percent)]
+    parts: list[Markup] = [axes(plot, "probability given", "share that was right", percent)]
     parts.append(plot.line([(0, 0), (1, 1)], "ideal"))
     for name, look in (("bins_before", "before"), ("bins_after", "after")):
         bins = found[name]
@@ -55,7 +56,7 @@ def coverage_chart(identity: str, title: str, levels: Mapping[str, Any]) -> Mark
     """The share of truths inside their interval against the share promised."""
     plot = plot_area((0.4, 1.0), (0.4, 1.0))
     found = [(float(level), one["coverage"]) for level, one in levels.items() if one["coverage"] is not None]
-    parts = [axes(plot, "promised", "truths inside the interval", percent, percent)]
+    parts = [axes(plot, "promised", "truths inside the interval", percent)]
     parts.append(plot.line([(0.4, 0.4), (1, 1)], "ideal"))
     parts.append(plot.line([(level, max(share, 0.4)) for level, share in found], "line after"))
     parts += [
@@ -95,12 +96,12 @@ def interval_chart(
     steps = round_steps(0.0, high * 1.05 or 1.0, 4)
     top = high * 1.08 or 1.0
     height = 26.0 * len(rows) + 44.0
-    plot = Plot(Axis(0.0, max(top, steps[-1]), 112.0, WIDTH - 14.0), Axis(0.0, 1.0, height - 38.0, 6.0))
+    plot = Plot(Scale(0.0, max(top, steps[-1]), 112.0, WIDTH - 14.0), Scale(0.0, 1.0, height - 38.0, 6.0))
     parts = []
     for value in plot.x.ticks(4):
         parts.append(plot.rule(value, None, "grid"))
         at = plot.x.at(value)
-        parts.append(element("text", tick_text(value), x=at, y=height - 22, class_="tick", text_anchor="middle"))
+        parts.append(element("text", plot.x.text(value), x=at, y=height - 22, class_="tick", text_anchor="middle"))
     middle = (plot.x.start + plot.x.end) / 2
     parts.append(element("text", x_name, x=middle, y=height - 5, class_="name", text_anchor="middle"))
     for index, (name, value, limits, look) in enumerate(rows):
@@ -157,7 +158,7 @@ def spread_chart(
         low, high = low - 0.5, high + 0.5
     size = (WIDTH, 160.0)
     area = plot_area((low, high), (0.0, float(max(counts) or 1)), size=size, margins=(14.0, 14.0, 12.0, 30.0))
-    plot = Plot(replace(area.x, log=log and low > 0), area.y)
+    plot = Plot(replace(area.x, log=log and low > 0, unit=marked.unit), area.y)
     parts: list[Markup] = []
     if marked.interval is not None:
         left, right = (plot.x.at(end) for end in marked.interval)
@@ -172,9 +173,10 @@ def spread_chart(
         parts.append(plot.rule(marked.answer, None, "answer"))
     for value in plot.x.ticks(4):
         at = plot.x.at(value)
-        text = tick_text(value, marked.unit)
         parts.append(element("line", x1=at, x2=at, y1=plot.y.start, y2=plot.y.start + 4, class_="axis"))
-        parts.append(element("text", text, x=at, y=plot.y.start + 17, class_="tick", text_anchor="middle"))
+        parts.append(
+            element("text", plot.x.text(value), x=at, y=plot.y.start + 17, class_="tick", text_anchor="middle")
+        )
     parts.append(element("line", x1=plot.x.start, x2=plot.x.end, y1=plot.y.start, y2=plot.y.start, class_="axis"))
     told = _spread_told(edges, counts, marked, log=log)
     return drawing(identity, title, told, joined(parts), size, "chart distribution")
@@ -259,15 +261,14 @@ def trend_plot(found: TrendDrawing, size: tuple[float, float] = (WIDTH, HEIGHT))
     low, high = min(values), max(values)
     room = (high - low) * 0.08 or abs(high) * 0.05 or 1.0
     spots = [one.at for one in found.curve] + [one.at for one in found.known]
-    return plot_area((min(spots), max(spots)), (low - room, high + room), size=size)
+    units = (found.over_unit, found.unit)
+    return plot_area((min(spots), max(spots)), (low - room, high + room), units=units, size=size)
 
 
 def trend_chart(identity: str, found: TrendDrawing, size: tuple[float, float] = (WIDTH, HEIGHT)) -> Markup:
     """The paper's figure. The relation's limits are drawn where the curve comes near them."""
     plot = trend_plot(found, size)
-    parts: list[Markup] = [
-        axes(plot, found.over_name, "", lambda at: tick_text(at, found.over_unit), lambda at: tick_text(at, found.unit))
-    ]
+    parts: list[Markup] = [axes(plot, found.over_name, "")]
     parts += [plot.rule(None, end, "limit") for end in found.limits or () if plot.y.low <= end <= plot.y.high]
     band = [(one.at, one.low, one.high) for one in found.curve if one.low is not None and one.high is not None]
     if len(band) > 1:

@@ -1,7 +1,7 @@
 """A served run, asked from Python: the same words and the same answers as a run that is loaded.
 
 client = hynt.Client("http://127.0.0.1:8000")
-client.predict(head="Japan", relation="capital", tail="?").to_pandas()
+client.predict("Japan", "capital", "?").to_pandas()
 
 Standard library alone, so that whoever only asks installs nothing more.
 """
@@ -11,14 +11,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http.client import HTTPException
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from hynt.asking.answers import Answer, Answers, KnownNumber, NumberAnswer, RankedAnswer
-from hynt.asking.question_forms import parts_of
+from hynt.asking.answers import Answers
+from hynt.asking.question_forms import as_pairs, asked_parts, parts_of
+from hynt.asking.similar import SimilarEntity
 from hynt.errors import HyntError, UsageError
+
+if TYPE_CHECKING:
+    from hynt.explanation.explanations import Explanation
+    from hynt.graph.fact import Fact
+    from hynt.trends.trends import Trend
 
 _TOGETHER, _BYTES = 256, 60_000
 """Questions in one request, and about how long it may be: what a service takes."""
@@ -33,7 +39,15 @@ class ServiceProblem(HyntError):
 
 
 class Client:
-    """Asks one service. Holds no connection, so it may be shared between threads and processes."""
+    """Asks one service by the words of `hynt.Run`, with the same answers. Holds no connection, so it may be shared
+    between threads and processes.
+
+    >>> client = hynt.Client(address)
+    >>> client.is_ready()
+    True
+    >>> client.predict("Japan", "capital", "?", top=2) == run.predict("Japan", "capital", "?", top=2)
+    True
+    """
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 60.0) -> None:
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
@@ -47,19 +61,19 @@ class Client:
 
     def predict(
         self,
-        fact: Any = None,
-        *,
-        head: Any = None,
+        fact: Fact | Sequence[Any] | Mapping[str, Any] | str | None = None,
         relation: Any = None,
         tail: Any = None,
-        qualifiers: Sequence[Any] = (),
+        qualifiers: Mapping[str, Any] | Sequence[Any] = (),
+        *,
+        head: Any = None,
         top: int = 10,
         candidates: str | Sequence[str | Iterable[str]] = (),
         level: float = 0.9,
     ) -> Answers:
-        """Answers to a fact with one "?" in it; everything as `Predictor.predict` takes it."""
-        asked = parts_of(fact) if fact is not None else (head, relation, tail, qualifiers)
-        return _answers(self._post("/v1/predict", _question(asked, top, candidates, level)))
+        """Answers to a fact with one "?" in it; everything as `Run.predict` takes it."""
+        asked = asked_parts(fact, relation, tail, qualifiers, head)
+        return Answers.from_dict(self._post("/v1/predict", _question(asked, top, candidates, level)))
 
     def predict_many(
         self,
@@ -73,31 +87,59 @@ class Client:
         asked = [_question(parts_of(question), top, candidates, level) for question in questions]
         found: list[Answers] = []
         for together in _batches(asked):
-            found += [_answers(one) for one in self._post("/v1/predict", {"questions": together})["results"]]
+            found += map(Answers.from_dict, self._post("/v1/predict", {"questions": together})["results"])
         return found
 
     def explain(
         self,
-        fact: Any,
+        fact: Fact | Sequence[Any] | Mapping[str, Any] | str | None = None,
+        relation: Any = None,
+        tail: Any = None,
+        qualifiers: Mapping[str, Any] | Sequence[Any] = (),
         *,
+        head: Any = None,
         answer: str | None = None,
         candidates: str | Sequence[str | Iterable[str]] = (),
         level: float = 0.9,
-    ) -> dict[str, Any]:
+    ) -> Explanation:
         """What mattered to the first answer, or to the one that is named."""
-        asked = _question(parts_of(fact), None, candidates, level)
-        return self._post("/v1/explain", asked if answer is None else {**asked, "answer": answer})
+        from hynt.explanation.explanations import Explanation
 
-    def trends(self, heads: str | Sequence[str], relation: str, **options: Any) -> dict[str, Any]:
-        """How a number moves over time. Options: over, qualifiers, start, end, points, level."""
+        asked = _question(asked_parts(fact, relation, tail, qualifiers, head), None, candidates, level)
+        return Explanation.from_dict(
+            self._post("/v1/explain", asked if answer is None else {**asked, "answer": answer})
+        )
+
+    def trends(
+        self,
+        heads: str | Sequence[str],
+        relation: str,
+        *,
+        over: str | None = None,
+        qualifiers: Mapping[str, Any] | Sequence[Any] = (),
+        start: Any = None,
+        end: Any = None,
+        points: int = 100,
+        level: float = 0.9,
+    ) -> Trend:
+        """How a number moves along a qualifier, the date that the facts carry most unless `over` names another."""
+        from hynt.trends.trends import Trend
+
         named = [heads] if isinstance(heads, str) else list(heads)
-        pairs = _pairs(options.pop("qualifiers", ()))
-        return self._post("/v1/trends", {"heads": named, "relation": relation, "qualifiers": pairs, **options})
+        asked = {
+            "heads": named,
+            "relation": relation,
+            "qualifiers": _pairs(qualifiers),
+            "points": points,
+            "level": level,
+        }
+        ends = {"over": over, "start": _written(start), "end": _written(end)}
+        said = {name: value for name, value in ends.items() if value is not None}
+        return Trend.from_dict(self._post("/v1/trends", asked | said))
 
-    def similar(self, entity: str, top: int = 10) -> list[dict[str, Any]]:
+    def similar(self, entity: str, top: int = 10) -> list[SimilarEntity]:
         """The entities that the run sees as most alike."""
-        found: list[dict[str, Any]] = self._get("/v1/similar", entity=entity, top=top)["similar"]
-        return found
+        return [SimilarEntity(**one) for one in self._get("/v1/similar", entity=entity, top=top)["similar"]]
 
     def entities(self, query: str, limit: int = 10) -> list[dict[str, Any]]:
         """The entities that a query may mean, best first."""
@@ -195,9 +237,9 @@ def _batches(asked: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
         yield together
 
 
-def _pairs(qualifiers: Iterable[Any]) -> list[dict[str, Any]]:
+def _pairs(qualifiers: Any) -> list[dict[str, Any]]:
     found = []
-    for pair in qualifiers:
+    for pair in as_pairs(qualifiers):
         if isinstance(pair, Mapping):
             pair = (pair["relation"], pair["value"])
         found.append({"relation": pair[0], "value": _written(pair[1])})
@@ -210,30 +252,6 @@ def _written(value: Any) -> Any:
     if literal is None:
         return value if isinstance(value, (str, int, float)) or value is None else str(value)
     return f"{literal} {unit}" if unit and unit != "date" else literal
-
-
-def _answers(found: Mapping[str, Any]) -> Answers:
-    """What `Answers.to_dict` wrote."""
-    answers: tuple[Answer, ...] = tuple(
-        _number(one) if found["kind"] == "number" else RankedAnswer(**{**one, "known": tuple(one["known"])})
-        for one in found["answers"]
-    )
-    return Answers(
-        found["question"],
-        found["hole"],
-        found["kind"],
-        answers,
-        found["candidates"],
-        found["calibrated"],
-        tuple(found["notes"]),
-    )
-
-
-def _number(found: Mapping[str, Any]) -> NumberAnswer:
-    interval = None if found["low"] is None else (found["low"], found["high"])
-    trained = None if found["training_low"] is None else (found["training_low"], found["training_high"])
-    known = tuple(KnownNumber(one["value"], tuple(one["splits"])) for one in found["known"])
-    return NumberAnswer(found["value"], found["unit"], interval, found["level"], found["interval_from"], trained, known)
 
 
 def _refusal(error: HTTPError, body: bytes) -> ServiceProblem:

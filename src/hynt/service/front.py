@@ -14,9 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
 from hynt import __version__
+from hynt.errors import UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import EntityPosition
-from hynt.service.graph_views import GraphViews
+from hynt.graph.views import GraphViews
 from hynt.service.http.metrics import ServiceMetrics
 from hynt.service.http.problems import HttpProblem, invalid, unavailable
 from hynt.service.inference.answering import InferenceEngine
@@ -169,8 +170,11 @@ class Front:
 
     async def _look(self, work: Callable[Given, Got], /, *given: Given.args, **named: Given.kwargs) -> Got:
         loop = asyncio.get_running_loop()
-        async with asyncio.timeout(self.settings.answer_within):
-            return await loop.run_in_executor(self._lookers, lambda: work(*given, **named))
+        try:
+            async with asyncio.timeout(self.settings.answer_within):
+                return await loop.run_in_executor(self._lookers, lambda: work(*given, **named))
+        except UsageError as problem:  # only a name that nobody has can be wrong here
+            raise HttpProblem(404, f"{problem.what} {problem.advice}") from None
 
 
 def _read(body: bytes) -> dict[str, Any]:

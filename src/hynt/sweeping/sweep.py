@@ -22,16 +22,17 @@ from typing import TYPE_CHECKING, Any
 
 from hynt.config import from_mapping, to_toml, with_overrides
 from hynt.errors import DataError, HyntError, UsageError
-from hynt.graph.knowledge_graph import MANIFEST_NAME, KnowledgeGraph, Manifest, read_manifest
-from hynt.graph.storage import graph_folder, load_graph
+from hynt.files import MANIFEST_NAME, new_folder, write_whole
+from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest, read_manifest
+from hynt.graph.storage import graph_folder, load_graph, save_graph
 from hynt.interruption import Stopper
-from hynt.runs.hashed_files import new_folder, write_atomically
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.progress import Interrupted
 from hynt.runs.settings import RunSettings
+from hynt.sweeping.news import TrialListener, TrialNews, Waiting
 from hynt.sweeping.study import BEST, DATABASE, PROBLEM, TRIALS, Plan, counting, opened, standing, try_again
 from hynt.sweeping.study_storage import load_optuna
-from hynt.sweeping.trial import Surplus, TrialListener, TrialRunner
+from hynt.sweeping.trial import Surplus, TrialRunner
 
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue
@@ -97,7 +98,7 @@ def report(plan: Plan) -> dict[str, Any]:
     }
     if best is not None and best.value is not None:
         preset = plan.out / BEST
-        write_atomically(preset, preset_text(plan, best, found.ended))
+        write_whole(preset, preset_text(plan, best, found.ended))
         settings = plan.space.values(best.params)
         result["best"] = {
             "trial": best.number,
@@ -134,28 +135,51 @@ def preset_text(plan: Plan, best: FrozenTrial, ended: int) -> str:
 HIDDEN = "test"
 
 
-def blind_copy(source: str, target: Path) -> KnowledgeGraph:
+def blind_copy(source: KnowledgeGraph | str | os.PathLike[str], target: Path) -> KnowledgeGraph:
     """The graph at `source` without its test split, kept at `target`, or the one that is kept there already."""
+    if isinstance(source, KnowledgeGraph):
+        return _blind_save(source, target)
     folder = graph_folder(source)
     manifest = without_test(read_manifest(folder))
     if "valid.parquet" not in manifest.files:
-        raise UsageError(
-            "the graph has no validation split, which a sweep judges by.",
-            where=str(source),
-            advice="Import it with one: hynt data import … --split 8:1:1.",
-        )
+        raise _without_valid(str(source))
     if not target.exists():
         with new_folder(target) as staging:
             for name in manifest.files:
                 _copy(folder / name, staging / name)
             (staging / MANIFEST_NAME).write_text(manifest.to_json(), encoding="utf-8")
     elif read_manifest(target) != manifest:
-        raise UsageError(
-            "the folder holds a sweep of another graph.",
-            where=str(target.parent),
-            advice="Give the graph it was begun with, or another --out.",
-        )
+        raise _another_graph(target)
     return load_graph(target.resolve())
+
+
+def _blind_save(graph: KnowledgeGraph, target: Path) -> KnowledgeGraph:
+    """The same of a graph in memory."""
+    if "valid" not in graph.splits:
+        raise _without_valid(graph.name or "graph")
+    splits = {name: table for name, table in graph.splits.items() if name != HIDDEN}
+    blind = replace(graph, splits=splits, manifest=without_test(graph.manifest))
+    if not target.exists():
+        save_graph(blind, target)
+    elif load_graph(target.resolve()) != blind:
+        raise _another_graph(target)
+    return load_graph(target.resolve())
+
+
+def _without_valid(where: str) -> UsageError:
+    return UsageError(
+        "the graph has no validation split, which a sweep judges by.",
+        where=where,
+        advice="Import it with one: hynt data import … --split 8:1:1.",
+    )
+
+
+def _another_graph(target: Path) -> UsageError:
+    return UsageError(
+        "the folder holds a sweep of another graph.",
+        where=str(target.parent),
+        advice="Give the graph it was begun with, or another --out.",
+    )
 
 
 def without_test(manifest: Manifest) -> Manifest:
@@ -193,7 +217,7 @@ def work(plan: Plan, listener: TrialListener, stopper: Stopper, worker: int = 0)
                 _take_one(study, runner)
             elif found.running:
                 if not is_told:
-                    listener.waiting(found.running, plan.grace)
+                    listener(Waiting(found.running, plan.grace))
                     is_told = True
                 time.sleep(SECONDS_BETWEEN_LOOKS)
             else:
@@ -224,7 +248,7 @@ def _take_one(study: Study, runner: TrialRunner) -> None:
 def work_in_processes(plan: Plan, workers: int, listener: TrialListener, stopper: Stopper) -> None:
     """Several workers on this machine. One that is lost leaves its trial to the others."""
     context = get_context("spawn")
-    news: Queue[tuple[str, tuple[Any, ...]]] = context.Queue()
+    news: Queue[TrialNews | tuple[str, str, str]] = context.Queue()
     processes = [context.Process(target=_in_process, args=(plan, index, news)) for index in range(workers)]
     for process in processes:
         process.start()
@@ -249,41 +273,21 @@ def work_in_processes(plan: Plan, workers: int, listener: TrialListener, stopper
         raise DataError("every worker of the sweep was lost.", where=str(plan.out), advice="Go on with --resume.")
 
 
-def _tell(news: Queue[tuple[str, tuple[Any, ...]]], listener: TrialListener, seconds: float) -> bool:
+def _tell(news: Queue[TrialNews | tuple[str, str, str]], listener: TrialListener, seconds: float) -> bool:
     try:
-        what, about = news.get(timeout=seconds)
+        found = news.get(timeout=seconds)
     except Empty:
         return False
-    if what == "error":
-        text, where, advice = about
-        raise DataError(text, where=where, advice=advice)
-    getattr(listener, what)(*about)
+    if isinstance(found, tuple):
+        raise DataError(found[0], where=found[1], advice=found[2])
+    listener(found)
     return True
 
 
-class _Reporting:
-    """A listener that sends what it hears to the process that asked for the sweep."""
-
-    def __init__(self, news: Queue[tuple[str, tuple[Any, ...]]]) -> None:
-        self._news = news
-
-    def begun(self, number: int, values: dict[str, Any]) -> None:
-        self._news.put(("begun", (number, values)))
-
-    def trained(self, number: int, epoch: int, epochs: int) -> None:
-        self._news.put(("trained", (number, epoch, epochs)))
-
-    def validated(self, number: int, epoch: int, value: float) -> None:
-        self._news.put(("validated", (number, epoch, value)))
-
-    def ended(self, number: int, outcome: str, value: float | None, problem: str) -> None:
-        self._news.put(("ended", (number, outcome, value, problem)))
-
-    def waiting(self, trials: int, seconds: float) -> None:
-        """Not sent: of several workers, the early ones always wait for the last."""
+# Of several workers, the early ones always wait for the last: that is not sent.
 
 
-def _in_process(plan: Plan, worker: int, news: Queue[tuple[str, tuple[Any, ...]]]) -> None:
+def _in_process(plan: Plan, worker: int, news: Queue[TrialNews | tuple[str, str, str]]) -> None:
     stopper = Stopper()
 
     def ask(number: int, frame: Any) -> None:  # noqa: ARG001 - the signal module's signature
@@ -297,11 +301,11 @@ def _in_process(plan: Plan, worker: int, news: Queue[tuple[str, tuple[Any, ...]]
 
         torch.set_num_threads(plan.threads)
     try:
-        work(plan, _Reporting(news), stopper, worker)
+        work(plan, lambda one: None if isinstance(one, Waiting) else news.put(one), stopper, worker)
     except Interrupted:
         return
     except HyntError as problem:
-        news.put(("error", (problem.what, problem.where, problem.advice)))
+        news.put((problem.what, problem.where, problem.advice))
         raise SystemExit(1) from None
 
 

@@ -1,15 +1,14 @@
 """How a number moves over time: a run's answers along an axis, beside what the graph knows.
 
-from hynt.trends.trends import trend
-found = trend(hynt.load("runs/first"), ["Brazil", "India"], "total fertility rate")
+found = hynt.load("runs/first").trends(["Brazil", "India"], "total fertility rate")
 found.to_pandas()
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +17,18 @@ from hynt.asking.answers import NumberAnswer
 from hynt.asking.candidate_rules import CandidateMask
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import LEVEL, Predictor
-from hynt.asking.refusals import non_finite
-from hynt.errors import UsageError
+from hynt.asking.question_forms import as_pairs
 from hynt.graph.arrays import Floats
 from hynt.graph.components import NUMBER_KIND, TAIL
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.sentences import format_quantity
-from hynt.runs.training_data import training_splits
+from hynt.notebook import box, quiet, table
+from hynt.tables import PlainValues, Table, arrow_table, pandas_or_refusal
 from hynt.trends.plan import POINTS, PlannedSeries, TrendPlan, plan_trend
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 COLUMNS = ("head_id", "head", "kind", "at", "at_text", "value", "split", "trained_on", "predicted", "low", "high")
 """Of the table that a trend makes: a row for each point of a curve, and one for each known value."""
@@ -75,9 +77,11 @@ class Series:
         return float(np.abs(self.known - self.predicted.value)[chosen].mean()) if chosen.any() else None
 
 
-@dataclass(frozen=True, eq=False)
-class Trend:
-    """How one number of one or several heads moves along an axis."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Trend(PlainValues, Table):
+    """How one number of one or several heads moves along an axis: a table with a row for each point of a curve, and
+    one for each known value.
+    """
 
     relation: str
     relation_name: str
@@ -126,6 +130,33 @@ class Trend:
         cells = (one.id, one.name, kind, at, self.at_text(at), *known, float(answers.value[place]), *ends)
         return dict(zip(COLUMNS, cells, strict=True))
 
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Trend:
+        """What `to_dict` wrote."""
+        series = [_series_from(one, found["rows"]) for one in found["heads"]]
+        first = found["heads"][0]["id"]
+        at = [row["at"] for row in found["rows"] if row["head_id"] == first and row["kind"] == "curve"]
+
+        def span(low: str, high: str) -> tuple[float, float] | None:
+            return None if found[low] is None else (found[low], found[high])
+
+        return cls(
+            found["relation"],
+            found["relation_name"],
+            found["unit"],
+            found["over"],
+            found["over_name"],
+            found["over_unit"],
+            found["condition"],
+            np.array(at),
+            tuple(series),
+            found["level"],
+            found["interval_from"],
+            span("training_low", "training_high"),
+            span("training_from", "training_to"),
+            tuple(found["notes"]),
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         least, most = self.training_range or (None, None)
@@ -151,11 +182,67 @@ class Trend:
 
     def to_pandas(self) -> Any:
         """A pandas data frame with `COLUMNS`: a row for each point of a curve, and one for each known value."""
-        try:
-            import pandas
-        except ImportError:
-            raise UsageError("pandas is not installed.", advice="pip install pandas, or use .to_dict().") from None
-        return pandas.DataFrame(self.rows(), columns=list(COLUMNS))
+        return pandas_or_refusal().DataFrame(self.rows(), columns=list(COLUMNS))
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table with `COLUMNS`."""
+        import pyarrow as pa
+
+        texts = {"head_id", "head", "kind", "at_text", "split"}
+        kinds = {name: pa.string() if name in texts else pa.float64() for name in COLUMNS} | {"trained_on": pa.bool_()}
+        return arrow_table(self.rows(), pa.schema(list(kinds.items())))
+
+    @property
+    def title(self) -> str:
+        """`total fertility rate over point in time, 1960 to 2024`."""
+        span = f"{self.at_text(float(self.at[0]))} to {self.at_text(float(self.at[-1]))}"
+        asked = f", asked with {self.condition}" if self.condition else ""
+        return f"{self.relation_name} over {self.over_name}, {span}{asked}"
+
+    def __repr__(self) -> str:
+        heads = ", ".join(one.name for one in self.series)
+        return (
+            f"<trend of {heads}: {self.title}; {len(self.at)} points, {sum(len(one.at) for one in self.series)} known>"
+        )
+
+    def _repr_html_(self) -> str:
+        columns = ["", self.at_text(float(self.at[0])), self.at_text(float(self.at[-1])), "known values", "held out"]
+        rows = []
+        for one in self.series:
+            inside, held_out = one.covered or (None, int((~one.trained_on).sum()))
+            covered = f"{held_out}" if inside is None or not held_out else f"{held_out}, {inside} inside the interval"
+            ends = [self.text(float(one.curve.value[place])) for place in (0, -1)]
+            rows.append([one.name, *ends, f"{len(one.at):,}", covered])
+        notes = [f"{one.name}: {note}" for one in self.series for note in one.notes]
+        return box(self.title, table(columns, rows, numbers=(1, 2, 3)), quiet(*notes, *self.notes))
+
+
+def _series_from(head: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Series:
+    """A head's part of what `Trend.to_dict` wrote."""
+    own = {kind: [row for row in rows if row["head_id"] == head["id"] and row["kind"] == kind] for kind in _KINDS}
+
+    def predicted(kind: str) -> Predicted:
+        ends = [
+            None if any(row[end] is None for row in own[kind]) else np.array([row[end] for row in own[kind]], float)
+            for end in ("low", "high")
+        ]
+        return Predicted(np.array([row["predicted"] for row in own[kind]], float), *ends)
+
+    known = own["known"]
+    return Series(
+        head["id"],
+        head["name"],
+        predicted("curve"),
+        np.array([row["at"] for row in known], float),
+        np.array([row["value"] for row in known], float),
+        tuple(row["split"] for row in known),
+        np.array([row["trained_on"] for row in known], dtype=np.bool_),
+        predicted("known"),
+        tuple(head["notes"]),
+    )
+
+
+_KINDS = ("curve", "known")
 
 
 def difference_text(difference: float, unit: str) -> str:
@@ -184,7 +271,7 @@ def trend(
     relation: str,
     *,
     over: str | None = None,
-    qualifiers: Sequence[Any] = (),
+    qualifiers: Mapping[str, Any] | Sequence[Any] = (),
     start: Any = None,
     end: Any = None,
     points: int = POINTS,
@@ -195,7 +282,8 @@ def trend(
     `qualifiers` choose a series (`[("sex", "female")]`); without them it is the one with the most known values.
     """
     named = [heads] if isinstance(heads, str) else heads
-    plan = plan_trend(predictor.graph, named, relation, over, qualifiers, start, end, points, predictor.names)
+    pairs = as_pairs(qualifiers)
+    plan = plan_trend(predictor.graph, named, relation, over, pairs, start, end, points, predictor.names)
     return trend_of(predictor, plan, level)
 
 
@@ -239,6 +327,8 @@ def trend_of(predictor: Predictor, plan: TrendPlan, level: float = LEVEL) -> Tre
 
 def _training_span(predictor: Predictor, plan: TrendPlan) -> tuple[float, float] | None:
     """From the first to the last place on the axis with a training fact of the relation, of whatever head."""
+    from hynt.runs.training_data import training_splits
+
     found = []
     for name in training_splits(predictor.loaded.settings):
         table = predictor.graph.split(name)
@@ -249,6 +339,8 @@ def _training_span(predictor: Predictor, plan: TrendPlan) -> tuple[float, float]
 
 
 def _series(predictor: Predictor, planned: PlannedSeries, curve: Predicted, predicted: Predicted) -> Series:
+    from hynt.runs.training_data import training_splits
+
     trained_on = training_splits(predictor.loaded.settings)
     known = planned.known
     return Series(
@@ -266,6 +358,8 @@ def _series(predictor: Predictor, planned: PlannedSeries, curve: Predicted, pred
 
 def predicted_tails(predictor: Predictor, table: FactTable, level: float) -> Predicted:
     """What a run says to each fact of a table with its tail, a number, hidden; scored together."""
+    from hynt.asking.refusals import non_finite
+
     count = len(table)
     asked = AskedFacts(
         table,

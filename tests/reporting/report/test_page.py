@@ -18,12 +18,12 @@ from hynt.calibration.calibration import SPLIT
 from hynt.cli.application import run as command
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.questions import SCOPES
+from hynt.evaluation.trivial_rows import best_trivial, worse_than_trivial
 from hynt.reporting.report import graph as report_graph
 from hynt.reporting.report.measurements import FirstOnes, first_ones, measured, reliability, surest_and_least
 from hynt.reporting.report.metrics import headlines, paper_figures
 from hynt.reporting.report.page import NAVIGATION, make_report
 from hynt.reporting.report.trust import FITTED_ON, measurements_path
-from hynt.reporting.trivial_rows import best_trivial, worse_than_trivial
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import start, train
 from tests.browser.hostile_names import hostile_graph

@@ -12,17 +12,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.statistics import count_table
-from hynt.reporting.charts_svg import drawing, share_bar
-from hynt.reporting.charts_svg_plots import distribution, histogram_chart
-from hynt.reporting.neighbourhood import (
-    PICTURED_FACTS,
-    SMALL_SIZE,
-    Box,
-    NeighbourhoodLayout,
-    NeighbourhoodRow,
-    laid_out,
-)
-from hynt.reporting.page_html import (
+from hynt.markup import (
     Column,
     Content,
     Markup,
@@ -35,6 +25,16 @@ from hynt.reporting.page_html import (
     joined,
     section,
     table,
+)
+from hynt.reporting.charts_svg import drawing, share_bar
+from hynt.reporting.charts_svg_plots import distribution, histogram_chart
+from hynt.reporting.neighbourhood import (
+    PICTURED_FACTS,
+    SMALL_SIZE,
+    Box,
+    NeighbourhoodLayout,
+    NeighbourhoodRow,
+    laid_out,
 )
 
 LONGEST_HISTOGRAM = 8

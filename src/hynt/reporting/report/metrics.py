@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from hynt.reporting.charts_svg import share_bar
-from hynt.reporting.charts_svg_plots import interval_chart
-from hynt.reporting.page_html import (
+from hynt.evaluation.trivial_rows import SPAN, best_trivial, shared_scope, worse_than_trivial
+from hynt.markup import (
     Column,
     Content,
     Markup,
@@ -21,7 +20,8 @@ from hynt.reporting.page_html import (
     section,
     table,
 )
-from hynt.reporting.trivial_rows import SPAN, best_trivial, shared_scope, worse_than_trivial
+from hynt.reporting.charts_svg import share_bar
+from hynt.reporting.charts_svg_plots import interval_chart
 
 TITLES = {"link": "Links", "relation": "Relations", "number": "Numbers"}
 ASKED = {

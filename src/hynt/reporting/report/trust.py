@@ -6,23 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hynt.files import read_index
+from hynt.markup import Column, Content, Markup, Row, RowGroup, definitions, element, figure, joined, section, table
 from hynt.reporting.charts_svg import share_bar
 from hynt.reporting.charts_svg_plots import coverage_chart, reliability_chart
-from hynt.reporting.page_html import (
-    Column,
-    Content,
-    Markup,
-    Row,
-    RowGroup,
-    definitions,
-    element,
-    figure,
-    joined,
-    section,
-    table,
-)
 from hynt.reporting.report.metrics import TITLES
-from hynt.runs.hashed_files import read_index
 from hynt.runs.place import whole_run
 
 Measured = Mapping[str, Any]

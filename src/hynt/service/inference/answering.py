@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hynt.asking.candidate_rules import CandidateMask, candidate_mask
-from hynt.errors import DataError, HyntError, UsageError
+from hynt.errors import DataError, HyntError, UsageError, located
+from hynt.graph.lookup import NameLookup
+from hynt.graph.name_search import NameSearch
 from hynt.service.http.problems import Fault, code_place, fault_of
-from hynt.service.name_search import IndexedNames
 
 if TYPE_CHECKING:
     from hynt.asking.answers import Answers
@@ -51,7 +52,7 @@ class RunJobs:
 
     def __init__(self, predictor: Predictor) -> None:
         self.predictor = predictor
-        self.names = IndexedNames(predictor.graph)
+        self.names = NameLookup(predictor.graph, NameSearch(predictor.graph.entity_labels))
         self.kinds: dict[str, Callable[[Sequence[Mapping[str, Any]]], list[Reply]]] = {
             "predict": self._predict,
             "explain": lambda jobs: [_refused_or(self._explain, job) for job in jobs],
@@ -152,14 +153,12 @@ class RunJobs:
             )
             return trend_of(self.predictor, plan, job["level"]).to_dict()
         except UsageError as problem:
-            raise UsageError(problem.what, where=_place_in_trend(problem.where), advice=problem.advice) from None
+            raise problem.at(_place_in_trend(problem.where)) from None
 
     def _similar(self, job: Mapping[str, Any]) -> dict[str, Any]:
         predictor, graph = self.predictor, self.predictor.graph
-        try:
+        with located("entity"):
             identity = self.names.entity(job["entity"])
-        except UsageError as problem:
-            raise UsageError(problem.what, where="entity", advice=problem.advice) from None
         one = graph.entities[identity]
         found = predictor.similar(one.name, int(job["top"]))
         named = {"id": one.name, "name": graph.entity_labels[identity], "type": one.type}

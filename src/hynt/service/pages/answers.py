@@ -14,8 +14,8 @@ from typing import Any
 
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_quantity
+from hynt.markup import Markup
 from hynt.reporting.charts_svg_plots import Marked, spread_chart
-from hynt.reporting.page_html import Markup
 from hynt.service.front import Front
 from hynt.service.http.problems import Fault, HttpProblem
 from hynt.service.pages.questions import BLANK, AskedForm

@@ -14,8 +14,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from hynt import __version__
 from hynt.graph.sentences import format_quantity
+from hynt.markup import shown
 from hynt.reporting.charts_svg import share_bar
-from hynt.reporting.page_html import shown
 from hynt.service.front import Front
 from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.questions import address

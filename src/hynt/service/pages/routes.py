@@ -13,11 +13,11 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
 from hynt.errors import HyntError
+from hynt.files import MANIFEST_NAME, read_index
 from hynt.graph.lookup import EntityPosition
-from hynt.reporting.page_html import Column, Markup, Row, RowGroup, joined, table
+from hynt.markup import Column, Markup, Row, RowGroup, joined, table
 from hynt.reporting.report.metrics import METRICS, SCOPES, TITLES, WORDS, headlines, metrics_section
 from hynt.reporting.report.trust import Measurements, kept_measurements, protocol_section, trust_section
-from hynt.runs.hashed_files import INDEX_NAME, read_index
 from hynt.service.front import Front
 from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.answers import answered, told
@@ -38,7 +38,7 @@ _WEIGHTS, _READS, _RECORD = "weights.safetensors", "reads.json", "metrics.jsonl"
 def measured_of(run: Path) -> tuple[Measurements | None, str]:
     """The figures kept in a run, those of test before those of valid, and why there are none where there are none."""
     try:
-        weights = read_index(run / INDEX_NAME).get("files", {}).get(_WEIGHTS)
+        weights = read_index(run / MANIFEST_NAME).get("files", {}).get(_WEIGHTS)
         for split in SPLITS:
             found = kept_measurements(run, split, weights)
             if found is not None:

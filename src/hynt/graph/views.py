@@ -1,4 +1,4 @@
-"""What the front says about the graph without asking the model: entities, their facts, relations and their numbers."""
+"""What there is to see in a graph, as plain values: entities by name, their facts, relations and their numbers."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.errors import UsageError
 from hynt.graph.fact import DATE_UNIT, Fact, Value
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import POSITIONS, EntityPosition
+from hynt.graph.lookup import POSITIONS, EntityPosition, NameLookup
+from hynt.graph.name_search import NameSearch, folded
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_quantity
-from hynt.service.http.problems import HttpProblem
-from hynt.service.name_search import IndexedNames, NameSearch, folded
 
 BINS = 40
 """Of the distribution of a relation's numbers."""
@@ -30,7 +28,7 @@ class GraphViews:
         self._sentences = Sentences(graph)
         self._index = EntityIndex(graph)
         self._search = NameSearch(graph.entity_labels, self._index.degree)
-        self.names = IndexedNames(graph, self._search)
+        self.names = NameLookup(graph, self._search)
         table, is_number = self._index.table, graph.vocabulary.relation_is_number
         count = graph.vocabulary.relation_count
         self._as_fact = np.bincount(table.relation, minlength=count)
@@ -54,7 +52,7 @@ class GraphViews:
 
     def entity(self, name: str, offset: int, limit: int, position: EntityPosition | None) -> dict[str, Any]:
         """An entity by its id or name, and a page of its facts."""
-        identity = self._identity(name)
+        identity = self.names.entity(name)
         counts = self._index.counts(identity)
         rows, places = self._index.page(identity, offset, limit, position)
         splits = self._index.splits(rows)
@@ -70,12 +68,6 @@ class GraphViews:
                 for split, place, fact in zip(splits, places, facts, strict=True)
             ],
         }
-
-    def _identity(self, name: str) -> int:
-        try:
-            return self.names.entity(name)
-        except UsageError as problem:
-            raise HttpProblem(404, f"{problem.what} {problem.advice}") from None
 
     def _entity(self, identity: int) -> dict[str, Any]:
         one = self.graph.entities[identity]
@@ -128,10 +120,7 @@ class GraphViews:
 
     def relation(self, name: str) -> dict[str, Any]:
         """A relation by its id or name; where it holds numbers, with their distribution."""
-        try:
-            identity = self.names.relation(name)
-        except UsageError as problem:
-            raise HttpProblem(404, f"{problem.what} {problem.advice}") from None
+        identity = self.names.relation(name)
         return {**self._relation(identity), "numbers": self._distribution(identity)}
 
     def _relation(self, identity: int) -> dict[str, Any]:

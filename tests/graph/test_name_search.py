@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from hynt.errors import UsageError
 from hynt.graph.lookup import NameLookup
-from hynt.service.name_search import MATCHES, IndexedNames, NameSearch, folded
+from hynt.graph.name_search import MATCHES, NameSearch, folded
+from tests.service.served_graph import served_graph
 
 
 def slow_kind(name: str, query: str) -> str | None:
@@ -100,8 +101,9 @@ def test_fifty_thousand_names_in_tens_of_milliseconds():
     assert sorted(seconds)[int(0.95 * len(seconds))] < 0.1
 
 
-def test_an_unknown_name_is_refused_as_the_library_does_and_quickly(graph):
-    indexed, plain = IndexedNames(graph), NameLookup(graph)
+def test_an_unknown_name_is_refused_as_the_library_does_and_quickly():
+    graph = served_graph()
+    indexed, plain = NameLookup(graph, NameSearch(graph.entity_labels)), NameLookup(graph)
     for name in ("p3", "Globex", "globex", "person 12"):
         assert indexed.entity(name) == plain.entity(name)
     assert indexed.entity("Springfield", "head", graph.vocabulary.relation_ids["P1082"]) == plain.entity("town/0")

@@ -13,10 +13,6 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.errors import UsageError
-from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import EntityPosition, NameLookup
-
 Match: TypeAlias = Literal["exact", "prefix", "word", "similar"]
 MATCHES: tuple[Match, ...] = ("exact", "prefix", "word", "similar")
 
@@ -42,10 +38,10 @@ def folded(text: str) -> str:
 class NameSearch:
     """An index over the names of one graph."""
 
-    def __init__(self, names: Sequence[str], weight: NDArray[np.int64]) -> None:
+    def __init__(self, names: Sequence[str], weight: NDArray[np.int64] | None = None) -> None:
         """`weight` (names,): where names meet a query equally well, the heavier one comes first."""
         self._size = len(names)
-        self._weight = weight
+        self._weight = np.zeros(len(names), dtype=np.int64) if weight is None else weight
         self._letters = _letters([folded(name) for name in names])
         pieces, owner = _pieces(self._letters)
         order = np.lexsort((owner, pieces))
@@ -155,31 +151,3 @@ def _at_word_start(letters: _Letters, wanted: str) -> _Begins:
     masks.name[owner[at_start]] = True
     masks.whole[owner[at_start & (end == letters.start[owner + 1] - 1)]] = True
     return masks
-
-
-# Names to ids as everywhere else, with the nearest names to an unknown one taken from the index.
-#
-# Comparing an unknown name with all others takes longer than answering a question. A person who mistypes does not mind;
-# a service that gets hundreds of them at once would keep everybody waiting.
-
-_SHOWN = 5
-_LONGEST_SHOWN = 80
-
-
-class IndexedNames(NameLookup):
-    """The same entities for the same names, and quicker refusals."""
-
-    def __init__(self, graph: KnowledgeGraph, search: NameSearch | None = None) -> None:
-        super().__init__(graph)
-        self._labels = graph.entity_labels
-        self._search = search or NameSearch(self._labels, np.zeros(len(self._labels), dtype=np.int64))
-
-    def entity(self, name: str, position: EntityPosition | None = None, relation: int | None = None) -> int:
-        """As `NameLookup` finds it."""
-        if name in self._graph.vocabulary.entity_ids or self._entities.carrying(name):
-            return super().entity(name, position, relation)
-        found, _ = self._search.find(name, 2 * _SHOWN)
-        near = list(dict.fromkeys(self._labels[one.identity] for one in found))[:_SHOWN]
-        shown = name if len(name) <= _LONGEST_SHOWN else name[: _LONGEST_SHOWN - 3] + "…"
-        nearest = f" The nearest are {', '.join(map(repr, near))}." if near else ""
-        raise UsageError(f"the graph has no entity called {shown!r}.", advice=f"Give an entity's id or name.{nearest}")

@@ -1,0 +1,137 @@
+"""An evaluation as tables of text, for whoever shows them: metrics with intervals, trivial rows beside them,
+breakdowns, a comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+RANKED = ("mrr", "hits@1", "hits@3", "hits@10")  # a table for 80 columns; the mean rank is in the JSON
+NUMBER = ("rmse", "mae")
+WORDS = {
+    "mrr": "MRR",
+    "hits@1": "Hits@1",
+    "hits@3": "Hits@3",
+    "hits@10": "Hits@10",
+    "mean_rank": "mean rank",
+    "rmse": "RMSE (scaled)",
+    "mae": "MAE (scaled)",
+}
+Found = Mapping[str, Any]
+
+
+class TextTable(NamedTuple):
+    """Headings and rows; the last columns, `numbers` of them, hold numbers."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: int
+
+
+def headline(result: Found) -> str:
+    """What was asked, by which protocol."""
+    protocol = result["protocol"]
+    return (
+        f"{protocol['model']} on {protocol['graph'] or 'the graph'}, {protocol['split']} split; trained on "
+        f"{protocol['trained_on']}, numbers scaled on {protocol['scaled_on']}, seed {protocol['seed']}, epoch "
+        f"{protocol['epoch']}; ties {protocol['ties']}, filter {protocol['filter']}; times this split was read: "
+        f"{protocol['reads_of_split']}"
+    )
+
+
+def evaluation_tables(result: Found) -> list[TextTable]:
+    """All of them."""
+    return [*metric_tables(result), *breakdown_tables(result), *comparison_tables(result)]
+
+
+def metric_tables(result: Found) -> list[TextTable]:
+    """The run and the trivial models, links and relations in one table, numbers in another."""
+    ranked = [task for task in ("link", "relation", "link_type_constrained") if task in result]
+    parts = ((ranked, RANKED), (["number"] if "number" in result else [], NUMBER))
+    return [_metrics(result, tasks, metrics) for tasks, metrics in parts if tasks]
+
+
+def remarks(result: Found) -> list[str]:
+    """Where triplets are all that was asked, why."""
+    tasks = [task for task in ("link", "relation", "number") if task in result and _only_triplets(result, task)]
+    return [f"{task}: {_why_only_triplets(result, task)}" for task in tasks]
+
+
+def breakdown_tables(result: Found) -> list[TextTable]:
+    """A table for each task and way of grouping."""
+    found = []
+    for task, groupings in result.get("breakdowns", {}).items():
+        metrics = NUMBER if task == "number" else RANKED
+        for grouping, rows in groupings.items():
+            cells = [
+                [str(row["group"]), *(_number(row[metric]) for metric in metrics), f"{row['count']:,}"] for row in rows
+            ]
+            columns = ["group", *(WORDS[metric] for metric in metrics), "asked"]
+            found.append(TextTable(f"{task} by {grouping}", columns, cells, len(metrics) + 1))
+    return found
+
+
+def comparison_tables(result: Found) -> list[TextTable]:
+    """This run beside another, a table a task."""
+    return [_comparison(task, scopes) for task, scopes in result.get("comparison", {}).items()]
+
+
+def _metrics(result: Found, tasks: Sequence[str], metrics: tuple[str, ...]) -> TextTable:
+    rows = []
+    for task in tasks:
+        for scope in ("triplet",) if _only_triplets(result, task) else ("triplet", "all"):
+            limits = result.get("intervals", {}).get(task, {}).get(scope, {})
+            title = f"{task.replace('_', ' ')}, {scope}"
+            rows.append(_cells(title, result["protocol"]["model"], result[task][scope], metrics, limits))
+            for name, of_reference in result.get("references", {}).items():
+                if task in of_reference:
+                    rows.append(_cells("", name, of_reference[task][scope], metrics, {}))
+    columns = ["task, scope", "model", *(WORDS[metric] for metric in metrics), "asked"]
+    return TextTable("", columns, rows, len(metrics) + 1)
+
+
+def _only_triplets(result: Found, task: str) -> bool:
+    """Whether nothing in qualifiers was asked: the two scopes are then the same questions."""
+    return bool(result[task]["triplet"]["count"] == result[task]["all"]["count"])
+
+
+def _why_only_triplets(result: Found, task: str) -> str:
+    left = result["protocol"].get("unanswered", {}).get(task, 0)
+    if not left:
+        return "the split asks nothing of the kind in qualifiers, so triplets are all"
+    model = result["protocol"]["model"]
+    return f"only components of triplets were asked; {model} does not answer the other {left:,} questions"
+
+
+def _cells(title: str, model: str, found: Found, metrics: tuple[str, ...], limits: Found) -> list[str]:
+    cells = [_number(found[metric], 4, limits.get(metric)) for metric in metrics]
+    return [title, model, *cells, f"{found['count']:,}"]
+
+
+def _comparison(task: str, scopes: Found) -> TextTable:
+    rows = []
+    for scope, metrics in scopes.items():
+        for metric, found in metrics.items():
+            if metric not in WORDS:
+                continue
+            digits = 1 if metric == "mean_rank" else 4
+            rows.append(
+                [
+                    scope,
+                    WORDS[metric],
+                    *(_number(found[name], digits) for name in ("first", "second", "difference")),
+                    f"{_number(found['low'], digits)} … {_number(found['high'], digits)}",
+                    _number(found["p_value"], 3),
+                ]
+            )
+    columns = ["scope", "metric", "this run", "the other", "difference", "95 % interval", "p"]
+    return TextTable(task, columns, rows, 5)
+
+
+def _number(value: float | None, digits: int = 4, limits: Any = None) -> str:
+    if value is None:
+        return "-"
+    text = f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: a difference that rounds to nothing has no sign
+    return f"{text} ({limits[0]:.{digits}f}–{limits[1]:.{digits}f})" if limits else text

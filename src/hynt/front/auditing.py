@@ -1,0 +1,77 @@
+"""Which facts of a graph look wrong, found and written in one call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from shutil import rmtree
+from typing import TYPE_CHECKING, Any
+
+from hynt.front.training import AnyGraph
+from hynt.front.watching import Watching, watched
+
+if TYPE_CHECKING:
+    from hynt.auditing.auditing import Audit
+
+
+def audit(
+    source: AnyGraph,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    splits: Sequence[str] = ("all",),
+    folds: int = 5,
+    fold_by: str = "fact",
+    model: str | None = None,
+    preset: str | None = None,
+    epochs: int | None = None,
+    seed: int | None = None,
+    changes: Sequence[str] = (),
+    device: str = "auto",
+    work: str | os.PathLike[str] | None = None,
+    components: bool = False,
+    progress: Watching = None,
+    **settings: Any,
+) -> Audit:
+    """Ranks the facts of a graph, or of a run's graph with the run's settings, by how wrong they look to models that
+    did not see them. With `out` the ranking is written as Parquet as well, a row a fact or, with `components`, a row a
+    component.
+
+    The facts are dealt into `folds`, and each is judged by a model trained on the others; `fold_by="head,relation"`
+    keeps a time series together. `work` is a folder that keeps what is done, so that an audit that was stopped goes on;
+    with `out` alone it lies beside it until all is done. Settings are given as in `hynt.train`.
+
+    >>> found = hynt.audit(graph, model="transea", splits=["test"], folds=2, epochs=1)
+    >>> found.to_arrow().column_names[:3]
+    ['rank', 'score', 'split']
+    """
+    from hynt.auditing.auditing import audit as judged
+    from hynt.config.overrides import overrides_of
+    from hynt.files import check_parquet
+    from hynt.interruption import stopping_on_signals
+
+    target = None if out is None else Path(out)
+    if target is not None:
+        check_parquet(target, "--out")
+    beside = None if target is None or work is not None else target.with_name(f"{target.name}.work")
+    with watched(progress) as shown, stopping_on_signals() as stopper:
+        found = judged(
+            source,
+            splits=splits,
+            folds=folds,
+            fold_by=fold_by,
+            model=model,
+            preset=preset,
+            epochs=epochs,
+            seed=seed,
+            changes=(*changes, *overrides_of(settings)),
+            device=device,
+            work=beside or work,
+            progress=shown,
+            stopper=stopper,
+        )
+        if target is not None:
+            found.write(target, components=components)
+    if beside is not None:
+        rmtree(beside, ignore_errors=True)
+    return found

@@ -1,0 +1,158 @@
+"""Models trained on one graph for the same time, in one table and one picture."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hynt.errors import UsageError, located
+from hynt.files import check_new_folder
+from hynt.front.run import Run
+from hynt.front.temporary import TemporaryFolder
+from hynt.front.training import AnyGraph, opened_graph, say_hint
+from hynt.front.watching import Watching, watched
+from hynt.notebook import box, quiet, table
+from hynt.tables import PlainValues, Table, arrow_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hynt.graph.knowledge_graph import KnowledgeGraph
+
+MINUTES_WORTH_COMPILING = 5.0
+"""On a GPU, compiling a model's steps takes half a minute or more."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelComparison(PlainValues, Table):
+    """What each model reached, beside trivial ones: a table with a row a model and seed."""
+
+    found: Mapping[str, Any]  # as JSON has it: rows, trivial, failed, files
+    folder: Path
+    kept: TemporaryFolder | None  # where nobody said where to keep it
+
+    @property
+    def failed(self) -> Mapping[str, str]:
+        """Models that came to no end, and why."""
+        failed: Mapping[str, str] = self.found["failed"]
+        return failed
+
+    def run(self, model: str, seed: int = 0) -> Run:
+        """The run of a model, to be asked."""
+        return Run(self.folder / "runs" / f"{model}-{seed}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return dict(self.found)
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table: model, seed, what it cost, and the metrics of the test split; null where it answers not."""
+        import pyarrow as pa
+
+        from hynt.comparison.table import COLUMNS
+
+        rows = [*self.found["rows"], *self.found["trivial"].values()]
+        cells = [
+            {name: row.get(name) for name in ("model", "seed", "parameters", "epochs", "train_seconds")}
+            | {
+                title: row["test"]["realistic"].get(task, {}).get(scope, {}).get(metric)
+                for title, (task, scope, metric, _) in COLUMNS.items()
+            }
+            for row in rows
+        ]
+        counts = [(name, pa.int64()) for name in ("seed", "parameters", "epochs")]
+        numbers = [(name, pa.float64()) for name in ("train_seconds", *COLUMNS)]
+        return arrow_table(cells, pa.schema([("model", pa.string()), *counts, *numbers]))
+
+    def __repr__(self) -> str:
+        from hynt.comparison.table import quality_table
+
+        cells = quality_table(self.found)
+        widths = [max(map(len, column)) for column in zip(cells.titles, *cells.rows, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in (cells.titles, *cells.rows))
+
+    def _repr_html_(self) -> str:
+        from hynt.comparison.table import cost_table, quality_table
+
+        parts = [table(cells.titles, cells.rows) for cells in (quality_table(self.found), cost_table(self.found))]
+        failed = [f"{name} failed: {why}" for name, why in self.failed.items()]
+        return box(f"models on {self.found['graph'] or 'the graph'}", *parts, quiet(*failed))
+
+
+def compare(
+    graph: AnyGraph,
+    models: str | Sequence[str] = "all",
+    out: str | os.PathLike[str] | None = None,
+    *,
+    minutes_per_model: float = 2.0,
+    seeds: Iterable[int] = (0,),
+    tasks: str | Sequence[str] = ("link", "relation", "number"),
+    device: str = "auto",
+    processor_time: bool = False,
+    progress: Watching = None,
+    note: Callable[[str], None] | None = None,
+) -> ModelComparison:
+    """Trains models on a graph for the same time each, tests them, and sets them beside each other and beside trivial
+    ones.
+
+    Rows, runs, table and picture are kept in the folder `out`; the same call goes on with what was stopped there. The
+    minutes are of training alone; with `processor_time` processors' time is counted, for a machine that others use too.
+
+    >>> found = hynt.compare(graph, ["transea"], minutes_per_model=0.01, tasks=["link"])
+    >>> found.to_arrow()["model"].to_pylist()[:2]
+    ['transea', 'frequency']
+    """
+    from hynt.comparison.comparing import Comparison, model_names, trial_for
+    from hynt.comparison.trial import TrialPlace, training_clock
+    from hynt.evaluation.questions import checked_tasks
+    from hynt.interruption import stopping_on_signals
+    from hynt.runs.progress import Interrupted
+    from hynt.runs.run_folder import describe_environment
+    from hynt.training.run import chosen_device
+
+    with located("models"):
+        names = model_names(models if isinstance(models, str) else ",".join(models))
+    asked = checked_tasks(tasks.split(",") if isinstance(tasks, str) else tasks)
+    target = chosen_device(device)
+    loaded, source = opened_graph(graph)
+    _check_splits(loaded)
+    kept = TemporaryFolder("hynt-compare-") if out is None else None
+    folder = Path(kept.path if kept is not None else out or "")
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file.", where="out", advice="Give a folder.")
+    check_new_folder(folder / "rows", "out")
+    clock = time.process_time if processor_time else training_clock
+    is_long = minutes_per_model >= MINUTES_WORTH_COMPILING
+    place = TrialPlace(loaded, target, source, asked, compiled=is_long, clock=clock)
+    numbers = list(dict.fromkeys(seeds))
+    trials = [trial_for(name, loaded, target, seed, 60 * minutes_per_model) for name in names for seed in numbers]
+    with watched(progress, pause=10.0) as shown, stopping_on_signals() as stopper:
+        say_hint(loaded, note or shown.note)
+        try:
+            found = Comparison(folder, place, trials).run(shown, stopper)
+        except Interrupted as stopped:
+            raise Interrupted(stopped.what, advice="Go on with the same command.") from None
+    result = {
+        "graph": loaded.name,
+        "minutes_per_model": minutes_per_model,
+        "clock": "processor" if processor_time else "wall",
+        "environment": describe_environment(target),
+        **found,
+    }
+    from hynt.comparison.writing import write_comparison
+
+    return ModelComparison(result | {"files": write_comparison(folder, result)}, folder, kept)
+
+
+def _check_splits(graph: KnowledgeGraph) -> None:
+    for split in ("train", "valid", "test"):
+        if not len(graph.splits.get(split, ())):
+            raise UsageError(
+                f"the graph has no {split} split, and a comparison needs train, valid and test.",
+                where="graph",
+                advice="Import it with --split 8:1:1, or with files for all three.",
+            )

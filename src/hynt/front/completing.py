@@ -1,0 +1,188 @@
+"""Answers to many questions, from a file or from memory, to a file or to memory."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from hynt.asking.question_forms import parts_of
+from hynt.errors import UsageError
+from hynt.files import check_parquet
+from hynt.graph.fact import DATE_UNIT, Number
+from hynt.notebook import box, pairs
+from hynt.tables import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hynt.asking.predictor import Predictor
+    from hynt.front.watching import Watching
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Completed(Table):
+    """What was answered: a table with a row an answer, in a file or in memory."""
+
+    questions: int
+    rows: int
+    refused: int  # questions without an answer; their rows say why
+    resumed_from: int  # questions that were answered already
+    seconds: float
+    was_finished: bool  # whether there was nothing left to do
+    out: Path | None  # the Parquet file; None where the rows are in memory
+    held: pa.Table | None
+
+    @property
+    def questions_per_second(self) -> float:
+        """From the first question read to the last row written."""
+        return (self.questions - self.resumed_from) / self.seconds if self.seconds > 0 else 0.0
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table, a row an answer."""
+        import pyarrow.parquet as parquet
+
+        return self.held if self.held is not None else parquet.read_table(self.out)
+
+    def __repr__(self) -> str:
+        return f"<answers to {self.questions:,} questions: {self.rows:,} rows {self._place}>"
+
+    def _repr_html_(self) -> str:
+        told = [("questions", f"{self.questions:,}"), ("rows", f"{self.rows:,}"), ("kept", self._place)]
+        told += [("without an answer", f"{self.refused:,}")] if self.refused else []
+        return box("answers", pairs(told))
+
+    @property
+    def _place(self) -> str:
+        return "in memory" if self.out is None else f"in {self.out}"
+
+
+def completed(
+    run: Predictor,
+    questions: str | os.PathLike[str] | Iterable[Any],
+    out: str | os.PathLike[str] | None,
+    top: int,
+    level: float,
+    candidates: tuple[str, ...],
+    on_error: Literal["stop", "record"],
+    resume: bool,
+    processes: int,
+    progress: Watching,
+) -> Completed:
+    """See `Run.complete`."""
+    from hynt.calibration.intervals import check_level
+
+    if out is None and resume:
+        raise UsageError("answers in memory cannot be gone on with.", where="resume", advice="Give a file as out.")
+    with tempfile.TemporaryDirectory(prefix="hynt-complete-") as place:
+        target = Path(place) / "answers.parquet" if out is None else Path(out)
+        if out is not None:
+            check_parquet(target, "out")
+        check_level(level)
+        file = _file(questions, Path(place))
+        options = (top, level, tuple(dict.fromkeys(candidates)))
+        done = _answered(run, file, target, options, on_error, resume, processes, progress)
+        if out is not None:
+            return Completed(**done, out=target, held=None)
+        import pyarrow.parquet as parquet
+
+        return Completed(**done, out=None, held=parquet.read_table(target))
+
+
+def _answered(
+    run: Predictor,
+    file: Path,
+    out: Path,
+    options: tuple[int, float, tuple[str, ...]],
+    on_error: Literal["stop", "record"],
+    resume: bool,
+    processes: int,
+    progress: Watching,
+) -> dict[str, Any]:
+    from hynt.completion.question_files import open_questions
+    from hynt.distributed.launch import is_launched
+
+    open_questions(file)
+    _ = run.graph  # what can be refused without the model is refused before torch is loaded
+    if processes > 1 and not is_launched():
+        return _in_processes(run, file, out, options, on_error, resume, processes)
+    from hynt.completion.batches import CompletionOptions, assist
+    from hynt.completion.completing import BATCH, complete
+    from hynt.distributed.worker_group import current_workers
+    from hynt.front.watching import watched
+
+    wanted = CompletionOptions(*options)
+    with current_workers(run.device) as workers:
+        _ = run.loaded
+        if workers.rank:
+            assist(run, file, wanted, BATCH, workers)
+            return dict.fromkeys(("questions", "rows", "refused", "resumed_from", "seconds"), 0) | {
+                "was_finished": True
+            }
+        with watched(progress) as shown:
+            done = complete(run, file, out, wanted, on_error=on_error, resume=resume, progress=shown, workers=workers)
+    return asdict(done)
+
+
+def _in_processes(
+    run: Predictor,
+    file: Path,
+    out: Path,
+    options: tuple[int, float, tuple[str, ...]],
+    on_error: str,
+    resume: bool,
+    processes: int,
+) -> dict[str, Any]:
+    from hynt.front.processes import in_processes
+    from hynt.front.processes import options as as_options
+
+    top, level, candidates = options
+    said = as_options(
+        out=out,
+        top=top,
+        level=level,
+        candidates=candidates,
+        on_error=on_error,
+        resume=resume,
+        device=run.device.type,
+        processes=processes,
+    )
+    words = "the job stopped; what is done is kept."
+    found = in_processes(["complete", str(run.path), str(file), *said], processes, words, "Go on with resume=True.")
+    names = {"questions", "rows", "resumed_from", "seconds"}
+    done = {name: found[name] for name in names}
+    return done | {"refused": found["without_answer"], "was_finished": False}
+
+
+def _file(questions: str | os.PathLike[str] | Iterable[Any], place: Path) -> Path:
+    """The file of questions that was given, or one of those in memory."""
+    if isinstance(questions, (str, os.PathLike)):
+        return Path(questions)
+    if hasattr(questions, "__arrow_c_stream__"):
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        parquet.write_table(pa.table(questions), place / "questions.parquet")
+        return place / "questions.parquet"
+    path = place / "questions.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for number, question in enumerate(questions, 1):
+            head, relation, tail, qualifiers = parts_of(question, f"question {number}")
+            written = [[name, _written(value)] for name, value in qualifiers]
+            record = {"head": head, "relation": relation, "tail": _written(tail), "qualifiers": written}
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    return path
+
+
+def _written(value: Any) -> Any:
+    """A value as JSON lines have it."""
+    if isinstance(value, Number):
+        if value.unit == DATE_UNIT:
+            return {"date": value.literal}
+        return {"number": value.value, "unit": value.unit} if value.unit else value.value
+    return {"date": value.isoformat()[:10]} if isinstance(value, datetime.date) else value

@@ -1,0 +1,252 @@
+"""An evaluation of a run from start to end: asked, set beside trivial models, broken down, compared, told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hynt.errors import UsageError
+from hynt.evaluation.tables import evaluation_tables, headline
+from hynt.front.watching import Watching, watched
+from hynt.names import advice_on
+from hynt.notebook import box, quiet, table
+from hynt.tables import PlainValues, Table, arrow_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hynt.asking.predictor import Predictor
+    from hynt.evaluation.evaluator import Evaluator
+    from hynt.evaluation.metrics import Ties
+    from hynt.evaluation.results import Evaluation
+    from hynt.runs.opening import LoadedRun
+
+GROUPINGS = ("relation", "position", "qualifiers", "frequency")
+METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "rmse", "mae", "count")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EvaluationReport(PlainValues, Table):
+    """How well a run answers a split, by task and scope: a table with a row for the run and for each trivial model."""
+
+    found: Mapping[str, Any]  # as JSON has it
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return dict(self.found)
+
+    def metric(self, path: str) -> float:
+        """One number by its path, such as "link.all.mrr"; NaN where no question gives it."""
+        value: Any = self.found
+        for part in path.split("."):
+            value = value[part]
+        return float("nan") if value is None else float(value)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Task, scope, model and metrics, a row each."""
+        own = {self.found["protocol"]["model"]: self.found}
+        return [
+            {"task": task, "scope": scope, "model": model, **{name: metrics.get(name) for name in METRICS}}
+            for model, tasks in (own | dict(self.found.get("references", {}))).items()
+            for task in ("link", "relation", "number", "link_type_constrained")
+            for scope, metrics in (tasks.get(task) or {}).items()
+            if isinstance(metrics, Mapping)
+        ]
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table of `rows`."""
+        import pyarrow as pa
+
+        texts = [(name, pa.string()) for name in ("task", "scope", "model")]
+        numbers = [(name, pa.int64() if name == "count" else pa.float64()) for name in METRICS]
+        return arrow_table(self.rows(), pa.schema([*texts, *numbers]))
+
+    def __repr__(self) -> str:
+        lines = [headline(self.found)]
+        for one in evaluation_tables(self.found):
+            widths = [max(len(cell) for cell in column) for column in zip(one.columns, *one.rows, strict=True)]
+            lines += [one.title] if one.title else []
+            lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (one.columns, *one.rows)]
+        return "\n".join([*lines, *self.found.get("notes", ())])
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for one in evaluation_tables(self.found):
+            parts += [quiet(one.title)] if one.title else []
+            parts.append(table(one.columns, one.rows, numbers=range(len(one.columns) - one.numbers, len(one.columns))))
+        return box(headline(self.found), *parts, quiet(*self.found.get("notes", ())))
+
+
+def evaluated(
+    run: Predictor,
+    split: str,
+    tasks: str | Iterable[str],
+    ties: Ties,
+    *,
+    type_constrained: bool,
+    references: bool,
+    intervals: bool,
+    breakdown: Sequence[str],
+    compare: Predictor | str | os.PathLike[str] | None,
+    questions: str | os.PathLike[str] | None,
+    processes: int,
+    progress: Watching,
+) -> EvaluationReport:
+    """See `Run.evaluate`."""
+    from hynt.distributed.launch import is_launched
+    from hynt.evaluation.questions import checked_tasks
+    from hynt.files import check_parquet
+
+    if questions is not None:
+        check_parquet(Path(questions), "questions")
+    for name in breakdown:
+        if name not in GROUPINGS:
+            what = f"results cannot be broken down by {name!r}."
+            raise UsageError(what, where="breakdown", advice=advice_on(name, GROUPINGS))
+    listed = [name.strip() for name in tasks.split(",") if name.strip()] if isinstance(tasks, str) else list(tasks)
+    wanted = checked_tasks(listed)
+    if processes > 1 and not is_launched():
+        from hynt.front.processes import in_processes, options
+
+        said = options(
+            split=split,
+            task=",".join(wanted),
+            ties=ties,
+            type_constrained=type_constrained,
+            device=run.device.type,
+            no_references=not references,
+            intervals=intervals,
+            breakdown=",".join(breakdown) or None,
+            compare=None if compare is None else getattr(compare, "path", compare),
+            questions=questions,
+            processes=processes,
+        )
+        return EvaluationReport(
+            in_processes(["evaluate", str(run.path), *said], processes, "the evaluation stopped.", "Ask again.")
+        )
+    from hynt.asking.predictor import Predictor
+    from hynt.distributed.worker_group import current_workers
+
+    with current_workers(run.device) as workers:
+        loaded = _opened(run, split)
+        rival = None
+        if compare is not None:  # refused before a split is read
+            other = compare if isinstance(compare, Predictor) else Predictor(compare, run.device.type)
+            rival = _opened(other, split)
+            _refuse_another_graph(loaded, rival)
+        evaluator = _evaluator(loaded, split, wanted, ties, run, type_constrained, workers)
+        with watched(False if workers.rank else progress) as shown:
+            found = evaluator.evaluate(loaded.model, shown.counting("evaluating"))
+        result = found.to_mapping()
+        if references:
+            from hynt.evaluation.trivial_rows import worse_than_trivial
+
+            result["references"] = references_of(evaluator, loaded)
+            result["notes"] = worse_than_trivial(result, result["references"])
+        if rival is not None:
+            from hynt.evaluation.bootstrap import compare as compared
+
+            second = _evaluator(rival, split, wanted, ties, run, type_constrained, workers)
+            with watched(False if workers.rank else progress) as shown:
+                asking = shown.counting("evaluating the other run")
+                result["comparison"] = compared(found, second.evaluate(rival.model, asking))
+        if workers.rank:
+            return EvaluationReport(result)  # the first process has all answers, and tells
+    if questions is not None:
+        from hynt.evaluation.results import write_questions
+
+        write_questions(found, Path(questions))
+    if intervals:
+        result["intervals"] = _intervals(found)
+    if breakdown:
+        result["breakdowns"] = _breakdowns(found, loaded, breakdown)
+    return EvaluationReport(result)
+
+
+def _opened(run: Predictor, split: str) -> LoadedRun:
+    """The run, which may be asked about this split."""
+    loaded = run.loaded
+    if split in loaded.described()["trained_on"].split("+"):
+        what = f"the run was trained on {split}, so its answers there say nothing."
+        raise UsageError(what, where="split", advice="Choose another split.")
+    loaded.graph.split(split)  # refuses an unknown split before it is counted
+    return loaded
+
+
+def _refuse_another_graph(loaded: LoadedRun, rival: LoadedRun) -> None:
+    from hynt.runs.graph_identity import graph_differences
+
+    differ = graph_differences(*(one.run.manifest["graph"]["fingerprints"] for one in (loaded, rival)))
+    if differ:
+        what = f"the two runs have different graphs ({'; '.join(differ)})."
+        raise UsageError(what, where="compare", advice="Compare runs on one graph.")
+
+
+def _evaluator(
+    loaded: LoadedRun, split: str, tasks: Any, ties: Ties, run: Predictor, type_constrained: bool, workers: Any
+) -> Evaluator:
+    from hynt.evaluation.evaluator import Evaluator
+
+    described = loaded.described() | {"reads_of_split": _counted(loaded, split, counts=workers.rank == 0)}
+    return Evaluator(
+        loaded.graph,
+        loaded.scaling,
+        split,
+        tasks,
+        ties,
+        run.device,
+        type_constrained,
+        literals=loaded.literals,
+        described=described,
+        workers=workers,
+    )
+
+
+def _counted(loaded: LoadedRun, split: str, *, counts: bool) -> int:
+    """How often this split has been read now; of several processes one counts."""
+    from hynt.runs.place import whole_run
+
+    with whole_run():
+        return int(loaded.run.count_read(split) if counts else loaded.run.reads(split))
+
+
+def references_of(evaluator: Evaluator, loaded: LoadedRun) -> dict[str, Any]:
+    """The trivial rows that stand beside a run, from the facts it learned from."""
+    from hynt.batches.fact_tensors import FactTensors
+    from hynt.evaluation.evaluator import reference_rows
+    from hynt.runs.training_data import training_table
+
+    facts = training_table(loaded.graph, loaded.settings)
+    train = FactTensors.from_table(facts, loaded.graph.vocabulary, loaded.scaling, evaluator.device)
+    return reference_rows(evaluator, train)
+
+
+def _intervals(found: Evaluation) -> dict[str, Any]:
+    from hynt.evaluation.bootstrap import intervals
+    from hynt.evaluation.questions import SCOPES
+
+    return {
+        task: {scope: intervals(questions, scope, found.ties) for scope in SCOPES}
+        for task, questions in found.per_question.items()
+    }
+
+
+def _breakdowns(found: Evaluation, loaded: LoadedRun, groupings: Sequence[str]) -> dict[str, Any]:
+    from hynt.evaluation import results as breakdowns
+    from hynt.runs.training_data import training_table
+
+    vocabulary = loaded.graph.vocabulary
+    frequency = breakdowns.entity_frequency(training_table(loaded.graph, loaded.settings), vocabulary)
+    ways: dict[str, Callable[[Any], Any]] = {
+        "relation": lambda questions: breakdowns.by_relation(questions, found.ties, vocabulary),
+        "position": lambda questions: breakdowns.by_position(questions, found.ties),
+        "qualifiers": lambda questions: breakdowns.by_qualifier_count(questions, found.ties),
+        "frequency": lambda questions: breakdowns.by_entity_frequency(questions, found.ties, frequency),
+    }
+    return {
+        task: {name: ways[name](questions) for name in groupings if (task, name) != ("relation", "frequency")}
+        for task, questions in found.per_question.items()
+    }

@@ -1,0 +1,252 @@
+"""Graphs in and out in one call, and what there is to choose from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from hynt.errors import UsageError
+from hynt.graph.knowledge_graph import KnowledgeGraph
+
+if TYPE_CHECKING:
+    from hynt.formats.format import UnitRule
+    from hynt.formats.importing import ImportOptions
+    from hynt.front.watching import Watching
+    from hynt.graph.encoding import MixedRelations
+    from hynt.graph.splitting import AcrossSplits
+
+AnyPath = str | os.PathLike[str]
+
+
+def read_graph(source: AnyPath) -> KnowledgeGraph:
+    """A saved graph by its folder, or a built-in one by its name: "world" comes with hynt.
+
+    >>> hynt.read_graph("world")
+    <graph world: 33,147 facts (train 26,576, valid 3,302, test 3,269), 1,838 entities, 144 relations, 93 of them with \
+numbers>
+    """
+    from hynt.graph.storage import load_graph
+
+    return load_graph(source)
+
+
+def import_graph(
+    source: AnyPath,
+    format: str | None = None,  # noqa: A002 - the word users know it by
+    out: AnyPath | None = None,
+    *,
+    overwrite: bool = False,
+    progress: Watching = None,
+    **options: Any,
+) -> KnowledgeGraph:
+    """Reads facts from a file, or a folder of files, in one of the formats that `hynt.list_formats` names; with `out`
+    the graph is saved there as well.
+
+    Without `format` the file's name decides, where it leaves no doubt. A record that cannot be kept is a `DataError`
+    with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split, split_by,
+    seed, across_splits, remove_leakage, units, mixed_relations, strict, outlier_rules, numeric, dates, head, relation,
+    tail, delimiter, string_literals, label_language, entity_labels, relation_labels, on_error, name, licence,
+    source_words.
+
+    >>> from pathlib import Path
+    >>> _ = Path("facts.csv").write_text("head,relation,tail,year\\nAnn,height,1.7,2020\\nAnn,knows,Bob,2021\\n")
+    >>> graph = hynt.import_graph("facts.csv", "csv-edges", numeric=["height", "year"])
+    >>> print("\\n".join(graph["Ann"].texts()))
+    Ann · height · 1.7 (year 2,020)
+    Ann · knows · Bob (year 2,021)
+    """
+    from hynt.formats.importing import import_graph as import_to
+    from hynt.formats.importing import read_graph as read_source
+    from hynt.front.watching import watched
+
+    path, chosen = Path(source), format or format_of(Path(source))
+    wanted = import_options(**options)
+    with watched(progress) as shown:
+        if out is None:
+            return read_source(path, chosen, wanted, progress=shown)
+        import_to(path, chosen, Path(out), wanted, overwrite=overwrite, progress=shown)
+    return read_graph(out)
+
+
+def import_options(
+    *,
+    split: str = "",
+    split_by: str | Sequence[str] = (),
+    seed: int | None = None,
+    across_splits: AcrossSplits = "keep",
+    remove_leakage: bool = False,
+    units: UnitRule | None = None,
+    mixed_relations: MixedRelations = "error",
+    strict: bool = False,
+    outlier_rules: AnyPath | None = None,
+    numeric: Iterable[str] = (),
+    dates: Iterable[str] = (),
+    head: str = "",
+    relation: str = "",
+    tail: str = "",
+    delimiter: str = "",
+    string_literals: Literal["drop", "keep"] = "drop",
+    label_language: str = "en",
+    entity_labels: AnyPath | None = None,
+    relation_labels: AnyPath | None = None,
+    on_error: Literal["stop", "skip"] = "stop",
+    name: str = "",
+    licence: str = "",
+    source_words: str = "",
+) -> ImportOptions:
+    """How a source becomes a graph, from plain values."""
+    from hynt.formats.format import ReadOptions
+    from hynt.formats.importing import ImportOptions
+    from hynt.graph.assembly import AssemblyPolicy
+    from hynt.graph.outlier_rules import read_outlier_rules
+    from hynt.graph.splitting import SplitRule, parse_shares
+
+    rule = None
+    together = tuple(part.strip() for part in split_by.split(",")) if isinstance(split_by, str) else tuple(split_by)
+    if split or any(together):
+        shares = parse_shares(split) if split else SplitRule().shares
+        rule = SplitRule(shares, seed or 0, together if any(together) else ())
+    elif seed is not None:
+        raise UsageError(
+            "a seed alone makes no splits.", where="--seed", advice="Say which ones to make: --split 8:1:1 --seed N."
+        )
+    reading = ReadOptions(
+        strict=strict,
+        numeric=tuple(numeric),
+        dates=tuple(dates),
+        head=head,
+        relation=relation,
+        tail=tail,
+        delimiter=delimiter,
+        string_literals=string_literals,
+        label_language=label_language,
+    )
+    assembly = AssemblyPolicy(
+        split=rule,
+        across_splits=across_splits,
+        remove_leakage=remove_leakage,
+        outlier_rules=None if outlier_rules is None else read_outlier_rules(Path(outlier_rules)),
+    )
+    return ImportOptions(
+        reading,
+        assembly,
+        units,
+        mixed_relations,
+        on_error,
+        None if entity_labels is None else Path(entity_labels),
+        None if relation_labels is None else Path(relation_labels),
+        name,
+        licence,
+        source_words,
+    )
+
+
+def format_of(source: Path) -> str:
+    """The one format that a file's name fits; a `UsageError` where there are several, or none."""
+    from hynt.formats.parts import bare_name
+    from hynt.formats.registry import FORMATS, get_format
+
+    name = bare_name(source.name).lower()
+    fitting = [known for known, one in FORMATS.items() if name.endswith(one.suffixes)]
+    own = [known for known in fitting if name.endswith(f".{known}")]  # facts.jsonl is ours before it is anybody's
+    if source.is_dir() or len(own or fitting) != 1:
+        return get_format("", source.name).name  # refuses, and says which there are
+    return (own or fitting)[0]
+
+
+def export_graph(
+    graph: KnowledgeGraph | AnyPath,
+    out: AnyPath,
+    format: str | None = None,  # noqa: A002 - the word users know it by
+) -> list[Path]:
+    """Writes a graph in another format, and says which files were made.
+
+    >>> graph = hynt.graph_from_facts([("Ann", "knows", "Bob")])
+    >>> [path.name for path in hynt.export_graph(graph, "people", "tsv")][0]
+    'train.tsv'
+    """
+    from hynt.files import check_new_folder
+    from hynt.formats.registry import FORMATS, get_format
+
+    target = Path(out)
+    chosen = get_format(format or "", target.name)
+    if chosen.write is None:
+        writers = ", ".join(name for name, known in FORMATS.items() if known.write is not None)
+        what = f"the format {chosen.name} is only read, not written."
+        raise UsageError(what, where="format", advice=f"Use {writers}.")
+    if target.exists() or target.is_symlink():
+        raise UsageError(f"{target} exists already.", where="out", advice="Choose a new name, or remove it first.")
+    check_new_folder(target, "out")
+    loaded = graph if isinstance(graph, KnowledgeGraph) else read_graph(graph)
+    return list(chosen.write(loaded, target))
+
+
+def list_graphs() -> list[dict[str, Any]]:
+    """The graphs that come with hynt: name, counts, licence and source.
+
+    >>> [graph["name"] for graph in hynt.list_graphs()]
+    ['world']
+    """
+    from hynt.graph.knowledge_graph import read_manifest
+    from hynt.graph.splitting import SPLITS
+    from hynt.graph.storage import BUILT_IN, graph_folder
+
+    found = []
+    for name in BUILT_IN:
+        manifest = read_manifest(graph_folder(name))
+        splits = {split: manifest.counts[split] for split in SPLITS if split in manifest.counts}
+        counts = {key: manifest.counts[key] for key in ("entities", "relations", "number_relations")}
+        said = {"licence": manifest.licence, "source": manifest.source}
+        found.append({"name": name, "facts": sum(splits.values()), "splits": splits, **counts, **said})
+    return found
+
+
+def list_formats() -> list[dict[str, Any]]:
+    """The formats that facts are read from and written to.
+
+    >>> sorted(known["name"] for known in hynt.list_formats() if known["writes"])
+    ['hynt', 'jsonl', 'parquet', 'rdf', 'stare', 'tsv']
+    """
+    from hynt.formats.registry import FORMATS
+
+    return [
+        {
+            "name": known.name,
+            "summary": known.summary,
+            "suffixes": list(known.suffixes),
+            "reads": True,
+            "writes": known.write is not None,
+            "units": known.units,
+            "options": sorted(option.replace("_", "-") for option in known.options),
+            "extra": known.extra,
+        }
+        for known in FORMATS.values()
+    ]
+
+
+def list_models(note: Callable[[str], None] = lambda text: None) -> dict[str, dict[str, Any]]:
+    """The models by name: what each reads, what it is trained on, and what it can be asked. `note` hears of installed
+    models that cannot be loaded.
+
+    >>> hynt.list_models()["hynt"]["reads"]
+    ['head', 'relation', 'tail', 'numbers', 'qualifiers']
+    """
+    from hynt.models.registry import MODELS
+
+    listed = MODELS.listed()
+    for problem in listed.problems.values():
+        note(problem)
+    return {
+        name: {
+            "summary": entry.summary,
+            "trained_on": entry.trained_on,
+            "reads": ["head", "relation", "tail", *sorted(part.value for part in entry.reads)],
+            "answers": {
+                task: sorted(position.value for asked, position in entry.answers if asked.name.lower() == task)
+                for task in ("link", "relation", "number")
+            },
+        }
+        for name, entry in listed.entries.items()
+    }

@@ -1,0 +1,382 @@
+"""A run and all that can be done with it.
+
+run = hynt.load("runs/first")
+run.predict("Japan", "capital", "?").to_pandas()
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.asking.predictor import LEVEL, Predictor
+from hynt.asking.question_forms import asked_parts, rules_of
+from hynt.graph.fact import Fact
+from hynt.markup import shown
+from hynt.notebook import box, pairs
+
+if TYPE_CHECKING:
+    from hynt.auditing.auditing import Audit
+    from hynt.explanation.explanations import Explanation
+    from hynt.front.calibrating import CalibrationReport
+    from hynt.front.completing import Completed
+    from hynt.front.evaluating import EvaluationReport
+    from hynt.front.proposing import ProposalReport
+    from hynt.front.temporary import TemporaryFolder
+    from hynt.front.watching import Watching
+    from hynt.reporting.report.page import Report
+    from hynt.runs.settings import RunSettings
+    from hynt.trends.trends import Trend
+
+Note = Callable[[str], None]
+
+
+def load(run: str | os.PathLike[str], device: str = "auto", note: Note = lambda text: None) -> Run:
+    """Opens a run. Every file is checked first; one that was changed is a `UsageError` that names it.
+
+    `note` hears what takes a while, such as the calibration on first use.
+
+    >>> run = hynt.load("runs/world")
+    >>> run.graph.name
+    'world'
+    """
+    opened = Run(run, device, note)
+    _ = opened.loaded
+    return opened
+
+
+class Run(Predictor):
+    """A trained model with its graph, settings and records, in a folder. It answers, and it says how well it does.
+
+    `hynt.train` makes one and `hynt.load` opens one. What a served run answers through `hynt.Client`, it answers by the
+    same words.
+
+    >>> run = hynt.load("runs/world")
+    >>> run.predict("Japan", "capital", "?", top=2).to_pandas().shape
+    (2, 6)
+    """
+
+    def __init__(
+        self,
+        run: str | os.PathLike[str],
+        device: str = "auto",
+        note: Note = lambda text: None,
+        kept: TemporaryFolder | None = None,
+    ) -> None:
+        """`kept`: the temporary folder that it lies in, to be removed when nobody needs the run any more."""
+        super().__init__(run, device, note)
+        self._kept = kept
+
+    @cached_property
+    def settings(self) -> RunSettings:
+        """All settings it was trained with.
+
+        >>> run.settings.seed
+        0
+        """
+        return self.loaded.settings
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the run says of itself: model, graph, training, and the hash of each file.
+
+        >>> run.manifest["model_name"]
+        'hynt'
+        """
+        return self.saved.manifest
+
+    def history(self) -> list[dict[str, Any]]:
+        """How training went: a row an epoch, and a row a validation.
+
+        >>> run.history()[0]["epoch"]
+        1
+        """
+        from hynt.runs.place import read_record
+        from hynt.runs.run_folder import METRICS
+
+        return read_record(self.path / METRICS)
+
+    # ------------------------------------------------------------------ asking
+
+    def explain(
+        self,
+        fact: Fact | Sequence[Any] | Mapping[str, Any] | str | None = None,
+        relation: Any = None,
+        tail: Any = None,
+        qualifiers: Mapping[str, Any] | Sequence[Any] = (),
+        *,
+        head: Any = None,
+        answer: str | None = None,
+        candidates: str | Sequence[str | Iterable[str]] = (),
+        level: float = LEVEL,
+    ) -> Explanation:
+        """What mattered to the first answer to a question, or to `answer`: each part is taken away in turn.
+
+        >>> found = run.explain("Japan", "life expectancy", "?", {"point in time": 2024, "sex": "female"})
+        >>> sorted(one.part for one in found.influences)[:3]
+        ['all qualifiers', 'head', 'qualifier 1']
+        """
+        from hynt.asking.candidate_rules import candidate_mask
+        from hynt.asking.question import ask
+        from hynt.asking.question_forms import answer_id
+        from hynt.calibration.intervals import check_level
+
+        check_level(level)
+        asked = ask(self.graph, *asked_parts(fact, relation, tail, qualifiers, head), self.names)
+        allowed = candidate_mask(self.graph, asked, rules_of(candidates), self.names)
+        about = None if answer is None else answer_id(asked, answer, self.names)
+        from hynt.explanation.explaining import explain_asked
+
+        return explain_asked(self, asked, allowed, about, level)
+
+    def trends(
+        self,
+        heads: str | Sequence[str],
+        relation: str,
+        *,
+        over: str | None = None,
+        qualifiers: Mapping[str, Any] | Sequence[Any] = (),
+        start: Any = None,
+        end: Any = None,
+        points: int = 100,
+        level: float = LEVEL,
+    ) -> Trend:
+        """How a number of some heads moves along a qualifier, which is the date that the facts carry most unless
+        `over` names another. `qualifiers` choose a series.
+
+        >>> found = run.trends(["Brazil", "India"], "total fertility rate", points=5)
+        >>> [one.name for one in found.series], len(found.at)
+        (['Brazil', 'India'], 5)
+        """
+        from hynt.calibration.intervals import check_level
+        from hynt.trends.trends import trend
+
+        check_level(level)
+        return trend(
+            self, heads, relation, over=over, qualifiers=qualifiers, start=start, end=end, points=points, level=level
+        )
+
+    def embeddings(self, out: str | os.PathLike[str] | None = None) -> NDArray[np.float32]:
+        """(entities, width) the entities' vectors, in the order of `graph.entities`. With `out` they are written as
+        Parquet as well, with id, name and type.
+
+        >>> run.embeddings("vectors.parquet").shape[0] == len(run.graph.entities)
+        True
+        """
+        if out is not None:
+            from hynt.asking.embeddings import write_embeddings
+            from hynt.files import check_parquet
+
+            check_parquet(Path(out), "out")
+            write_embeddings(self.loaded, Path(out))
+        return super().embeddings()
+
+    # ------------------------------------------------------------------ many questions
+
+    def complete(
+        self,
+        questions: str | os.PathLike[str] | Iterable[Any],
+        out: str | os.PathLike[str] | None = None,
+        *,
+        top: int = 10,
+        level: float = LEVEL,
+        candidates: Sequence[Literal["type", "unknown"]] = (),
+        on_error: Literal["stop", "record"] = "stop",
+        resume: bool = False,
+        processes: int = 1,
+        progress: Watching = None,
+    ) -> Completed:
+        """Answers to a whole file of questions (.jsonl or .parquet), or to questions in memory, however many.
+
+        With `out` the answers become a Parquet file, written part by part and resumable; without it they are held in
+        memory. With `on_error="record"` a question that cannot be asked becomes a row that says why.
+
+        >>> found = run.complete([("Japan", "capital", "?"), ("Japan", "population", "?")], top=2)
+        >>> found.questions, found.to_arrow().column_names[:3]
+        (2, ['question', 'kind', 'rank'])
+        """
+        from hynt.front.completing import completed
+
+        return completed(self, questions, out, top, level, tuple(candidates), on_error, resume, processes, progress)
+
+    def propose(
+        self,
+        relations: Sequence[str] = (),
+        *,
+        out: str | os.PathLike[str] | None = None,
+        budget: int = 1000,
+        threshold: float = 0.5,
+        widest: float = 0.5,
+        per_relation: int | None = None,
+        share: float = 0.75,
+        level: float = LEVEL,
+        top: int = 1,
+        without: Sequence[str] = (),
+        progress: Watching = None,
+    ) -> ProposalReport:
+        """Facts that the graph lacks, for entities without a relation that a `share` of their peers has; most
+        probable first. `without` takes splits for unknown, to see which proposals they confirm.
+
+        >>> found = run.propose(["capital"], threshold=0.0, share=0.5, without=["test"], budget=3)
+        >>> len(found) <= 3
+        True
+        """
+        from hynt.front.proposing import proposed
+
+        limits = (budget, threshold, widest, per_relation, share, level, top)
+        return proposed(self, tuple(relations), limits, tuple(without), out, progress)
+
+    def audit(self, out: str | os.PathLike[str] | None = None, **options: Any) -> Audit:
+        """The facts of the run's graph by how wrong they look: `hynt.audit` of this run, with its options.
+
+        >>> found = run.audit(model="transea", preset="transea-small", splits=["test"], folds=2, epochs=1)
+        >>> len(found) > 0
+        True
+        """
+        from hynt.front.auditing import audit
+
+        return audit(self.path, out, **{"device": self._device, **options})
+
+    # ------------------------------------------------------------------ how good it is
+
+    def evaluate(
+        self,
+        split: str = "test",
+        *,
+        tasks: str | Iterable[str] = ("link", "relation", "number"),
+        ties: Literal["realistic", "hynt"] = "realistic",
+        type_constrained: bool = False,
+        references: bool = True,
+        intervals: bool = False,
+        breakdown: Sequence[str] = (),
+        compare: Run | str | os.PathLike[str] | None = None,
+        questions: str | os.PathLike[str] | None = None,
+        processes: int = 1,
+        progress: Watching = None,
+    ) -> EvaluationReport:
+        """Asks every question of a held-out split and says how well the run answers, beside trivial models. Readings
+        of a split are counted in the run.
+
+        `intervals` adds 95 % bootstrap intervals, `breakdown` some of relation, position, qualifiers and frequency,
+        `compare` another run on the same graph, question by question; `questions` is a Parquet file for each question's
+        result.
+
+        >>> found = run.evaluate("valid", tasks="link", references=False)
+        >>> 0 < found.metric("link.all.mrr") < 1
+        True
+        """
+        from hynt.front.evaluating import evaluated
+
+        return evaluated(
+            self,
+            split,
+            tasks,
+            ties,
+            type_constrained=type_constrained,
+            references=references,
+            intervals=intervals,
+            breakdown=breakdown,
+            compare=compare,
+            questions=questions,
+            processes=processes,
+            progress=progress,
+        )
+
+    def calibrate(self, split: str | None = None) -> CalibrationReport:
+        """Fits probabilities and intervals on the validation split, once, and says how well they fit; with `split`,
+        measured there as well, and the reading is counted.
+
+        >>> run.calibrate().calibrated
+        True
+        """
+        from hynt.front.calibrating import calibrated
+
+        return calibrated(self, split)
+
+    def report(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        split: str = "test",
+        *,
+        entity: str | None = None,
+        again: bool = False,
+        progress: Watching = None,
+    ) -> Report:
+        """One self-contained page that says what the run is and how far it can be trusted, written to `out`. Figures
+        that were measured before are used again unless `again`. `entity` is the one whose facts are drawn.
+
+        >>> made = run.report("report.html", "valid")
+        >>> made.sections[0], made.page.startswith("<!doctype html>")
+        ('metrics', True)
+        """
+        from hynt.front.reporting import reported
+
+        return reported(self, out, split, entity, again=again, progress=progress)
+
+    # ------------------------------------------------------------------ keeping it
+
+    def save(self, folder: str | os.PathLike[str]) -> Run:
+        """A copy of the run in a new folder, which is opened: what keeps a run that was trained without `out`.
+
+        >>> run.save("runs/copy").path.name
+        'copy'
+        """
+        from hynt.runs.copying import copy_run
+
+        copy_run(self.path, Path(folder))
+        return Run(folder, self._device, self.note)
+
+    def export(
+        self,
+        out: str | os.PathLike[str],
+        format: Literal["onnx"] = "onnx",  # noqa: A002 - the word users know it by
+        *,
+        qualifiers: int | None = None,
+        overwrite: bool = False,
+    ) -> dict[str, Any]:
+        """Writes the scoring model for programs without torch, after comparing its answers with torch's. `qualifiers`
+        is the most that a fact may have; else as the graph has them.
+
+        >>> run.export("model.onnx", qualifiers=2)["qualifiers"]
+        2
+        """
+        from hynt.front.exporting import exported
+
+        return exported(self, out, format, qualifiers, overwrite=overwrite)
+
+    # ------------------------------------------------------------------ how it looks
+
+    def __repr__(self) -> str:
+        return shown(f"<run of {self._told['model']} on {self._told['graph']}: {self._trained}, {self._place}>")
+
+    def _repr_html_(self) -> str:
+        told = self._told
+        about = [("model", told["model"]), ("graph", told["graph"]), ("training", self._trained)]
+        if told["best"]:
+            best = told["best"]
+            about.append(("best on validation", f"{best['metric']} {best['value']:.4f} at epoch {best['epoch']}"))
+        return box("run", pairs([*about, ("kept", self._place)]))
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        manifest = self.manifest
+        training = manifest.get("training") or {}
+        graph = manifest["graph"]["name"] or "a graph without a name"
+        return {"model": manifest["model_name"], "graph": graph, "best": training.get("best"), **training}
+
+    @property
+    def _trained(self) -> str:
+        if "training" not in self.manifest:
+            return "not finished"
+        epochs = max((line["epoch"] for line in self.history() if "loss" in line), default=0)
+        return f"{epochs:,} epoch{'' if epochs == 1 else 's'}, finished" if epochs else "finished"
+
+    @property
+    def _place(self) -> str:
+        return "in a temporary folder" if self._kept is not None else f"in {self.path}"

@@ -1,0 +1,298 @@
+"""From a graph to a run in one call: new or resumed, in one process or several, told to a person and to trackers."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hynt.errors import UsageError
+from hynt.files import check_new_folder
+from hynt.front.run import Run
+from hynt.front.temporary import TemporaryFolder
+from hynt.front.watching import Watching, watched
+from hynt.graph.knowledge_graph import KnowledgeGraph
+
+if TYPE_CHECKING:
+    import torch
+
+    from hynt.progress import Progress
+    from hynt.runs.run_folder import RunFolder
+    from hynt.training.estimate import Estimate
+    from hynt.training.resolve_settings import SettingsRequest
+
+AnyGraph = KnowledgeGraph | str | os.PathLike[str]
+"""A graph in memory, the folder of a saved one, or the name of a built-in one."""
+
+
+def train(
+    graph: AnyGraph,
+    model: str = "hynt",
+    preset: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    epochs: int | None = None,
+    seed: int | None = None,
+    device: str = "auto",
+    train_on: str | None = None,
+    scale_on: str | None = None,
+    resume: bool = False,
+    track: Sequence[str] = (),
+    track_to: str | os.PathLike[str] | None = None,
+    processes: int = 1,
+    changes: Sequence[str] = (),
+    progress: Watching = None,
+    note: Callable[[str], None] | None = None,
+    **settings: Any,
+) -> Run:
+    """Trains a model on a graph and returns the run, which answers, evaluates and explains.
+
+    Without `preset` the settings suit the model and the size of the graph. Every one of them can be given by its
+    name: `batch_size=512`, `schedule={"epochs": 5}`, `**{"model.dimension": 64}`; `changes` takes the same as
+    "key=value". The run is kept in the folder `out`; without one it lies in a temporary folder that goes with it, and
+    `Run.save` keeps it. `resume` goes on with the run in `out`: Ctrl-C saves before it stops.
+
+    `track` names trackers (tensorboard, mlflow, wandb). `progress` says whether to show how it goes: by default where
+    somebody looks, at a terminal or in a notebook.
+
+    >>> hynt.train(graph, epochs=1, batch_size=4096, **{"model.dimension": 16})
+    <run of hynt on world: 1 epoch, finished, in a temporary folder>
+    >>> hynt.train(graph, "frequency", out="runs/frequency").path.name
+    'frequency'
+    """
+    from hynt.distributed.launch import is_launched
+    from hynt.training.resolve_settings import SettingsRequest
+
+    said = (*changes, *_written(settings))
+    if processes > 1 and not is_launched():
+        return _in_processes(
+            graph,
+            model,
+            preset,
+            out,
+            epochs,
+            seed,
+            device,
+            train_on,
+            scale_on,
+            resume,
+            track,
+            track_to,
+            processes,
+            said,
+        )
+    from hynt.training.run import chosen_device
+
+    target = chosen_device(device)
+    loaded, source = opened_graph(graph)
+    request = SettingsRequest(model, preset, epochs, seed, train_on, scale_on, said)
+    folder, kept = _folder(out, resume)
+    trackers = _trackers(track)
+    with _workers(target) as workers, _stopping() as stopper:
+        workers.watch(stopper)
+        if workers.rank:
+            from hynt.training.process import follow
+
+            follow(workers, loaded, target)
+            return Run(folder, device, note or _nobody)
+        if not resume:
+            with watched(progress) as shown:
+                say_hint(loaded, note or shown.note)
+        run = _made(folder, request, loaded, source, target, resume=resume)
+        with watched(progress) as shown:
+            if run.is_finished:
+                shown.note("this run is finished already; nothing is left to train.")
+            _trained(run, target, shown, trackers, Path(track_to or folder.absolute().parent / "tracking"), workers)
+    return Run(folder, device, note or _nobody, kept)
+
+
+def estimate(
+    graph: AnyGraph,
+    model: str = "hynt",
+    preset: str | None = None,
+    *,
+    epochs: int | None = None,
+    seed: int | None = None,
+    device: str = "auto",
+    train_on: str | None = None,
+    scale_on: str | None = None,
+    changes: Sequence[str] = (),
+    **settings: Any,
+) -> Estimate:
+    """What training would take: parameters, memory and time, from a few real steps that are thrown away.
+
+    >>> found = hynt.estimate(graph, "transea", epochs=10)
+    >>> found.epochs, found.parameters > 0, found.seconds > 0
+    (10, True, True)
+    """
+    from hynt.training.estimate import estimate as measured
+    from hynt.training.resolve_settings import SettingsRequest, resolve_settings
+    from hynt.training.run import chosen_device
+
+    target = chosen_device(device)
+    loaded, _ = opened_graph(graph)
+    request = SettingsRequest(model, preset, epochs, seed, train_on, scale_on, (*changes, *_written(settings)))
+    return measured(loaded, resolve_settings(request, loaded, on_gpu=target.type == "cuda"), target)
+
+
+def is_first_process() -> bool:
+    """Whether this process speaks for the job: the only one, or the first of several."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _written(settings: dict[str, Any]) -> tuple[str, ...]:
+    from hynt.config.overrides import overrides_of
+
+    return tuple(overrides_of(settings))
+
+
+def opened_graph(graph: AnyGraph) -> tuple[KnowledgeGraph, Path | None]:
+    """The graph in memory, and the folder where it lies, for a run that does not take it in."""
+    from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
+
+    if isinstance(graph, KnowledgeGraph):
+        return graph, None
+    return load_graph(graph), None if str(graph) in BUILT_IN else graph_folder(graph)
+
+
+def _folder(out: str | os.PathLike[str] | None, resume: bool) -> tuple[Path, TemporaryFolder | None]:
+    """Where the run goes, and what removes it when nobody asked to keep it."""
+    if out is not None:
+        if not resume:
+            check_new_folder(Path(out), "--out")
+        return Path(out), None
+    if resume:
+        raise UsageError("there is no run to go on with.", where="--out", advice="Say where it lies.")
+    kept = TemporaryFolder("hynt-run-")
+    return kept.path / "run", kept
+
+
+def _made(
+    folder: Path,
+    request: SettingsRequest,
+    graph: KnowledgeGraph,
+    source: Path | None,
+    device: torch.device,
+    *,
+    resume: bool,
+) -> RunFolder:
+    """The run: a new one, or the one that is there; a job that torchrun starts again goes on."""
+    from hynt.distributed.launch import is_launched, restarts
+    from hynt.training.checks import check_shareable
+    from hynt.training.resolve_settings import resolve_settings
+    from hynt.training.run import start
+
+    on_gpu = device.type == "cuda"
+    if resume or (restarts() and folder.exists()):
+        return _reopened(folder, request, graph, on_gpu=on_gpu)
+    settings = resolve_settings(request, graph, on_gpu=on_gpu)
+    if is_launched():
+        check_shareable(settings)
+    return start(graph, settings, folder, device, source)
+
+
+def _reopened(folder: Path, request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu: bool) -> RunFolder:
+    from hynt.runs.checkpoint import WEIGHTS
+    from hynt.runs.place import whole_run
+    from hynt.runs.run_folder import RunFolder, refuse_changes
+    from hynt.training.resolve_settings import resumed_settings
+
+    with whole_run():
+        run = RunFolder.open(folder)
+        if run.is_finished:
+            run.checked(WEIGHTS)
+        settings = run.settings()
+    refuse_changes(run, resumed_settings(request, settings, graph, on_gpu=on_gpu), graph)
+    return run
+
+
+def _trained(
+    run: RunFolder, device: torch.device, shown: Progress, trackers: dict[str, Any], track_to: Path, workers: Any
+) -> None:
+    from hynt.runs.progress import TrainingProgress
+    from hynt.tracking.trackers import Tracked, tracking
+    from hynt.training.run import train as train_run
+
+    with tracking(TrainingProgress(shown), trackers, lambda: Tracked.of(run, track_to)) as told:
+        train_run(run, device, told, workers.stopper, clock=workers.clock, workers=workers)
+
+
+def _trackers(names: Sequence[str]) -> dict[str, Any]:
+    """What `track` names, or a clear word about what is missing, before any work is done."""
+    if not names:
+        return {}
+    from hynt.tracking.trackers import trackers_named
+
+    return dict(trackers_named(names))
+
+
+def say_hint(graph: KnowledgeGraph, note: Callable[[str], None]) -> None:
+    """A graph without numbers whose values look like numbers was probably read wrongly."""
+    from hynt.formats.csv_columns import hint_at_numbers
+
+    hint = hint_at_numbers(graph)
+    if hint is not None:
+        note(hint)
+
+
+def _workers(device: torch.device) -> AbstractContextManager[Any]:
+    from hynt.distributed.worker_group import current_workers
+
+    return current_workers(device)
+
+
+def _stopping() -> AbstractContextManager[Any]:
+    from hynt.interruption import stopping_on_signals
+
+    return stopping_on_signals()
+
+
+def _nobody(text: str) -> None:
+    """Nobody hears it."""
+
+
+def _in_processes(
+    graph: AnyGraph,
+    model: str,
+    preset: str | None,
+    out: str | os.PathLike[str] | None,
+    epochs: int | None,
+    seed: int | None,
+    device: str,
+    train_on: str | None,
+    scale_on: str | None,
+    resume: bool,
+    track: Sequence[str],
+    track_to: str | os.PathLike[str] | None,
+    processes: int,
+    changes: Sequence[str],
+) -> Run:
+    """The same by as many processes of the command, which need the graph as a folder."""
+    from hynt.front.processes import in_processes, options
+
+    folder, kept = _folder(out, resume)
+    with tempfile.TemporaryDirectory(prefix="hynt-graph-") as place:
+        if isinstance(graph, KnowledgeGraph):
+            graph.save(Path(place) / "graph")
+        said = options(
+            model=model,
+            preset=preset,
+            out=folder,
+            epochs=epochs,
+            seed=seed,
+            device=device,
+            train_on=train_on,
+            scale_on=scale_on,
+            resume=resume,
+            track=track,
+            track_to=track_to,
+            set=changes,
+            processes=processes,
+        )
+        where = Path(place) / "graph" if isinstance(graph, KnowledgeGraph) else graph
+        advice = "Go on with resume=True."
+        in_processes(["train", str(where), *said], processes, "training stopped; the last checkpoint is kept.", advice)
+    return Run(folder, device, kept=kept)
