@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Hashable
 from typing import ClassVar, NamedTuple
 
@@ -15,7 +14,7 @@ from hynt.batches.masking import mask
 from hynt.batches.question_groups import Grouping, QuestionGroups
 from hynt.batches.questions import Entities, Reader, Tokens
 from hynt.objectives.losses import binary_loss, true_answers
-from hynt.objectives.streams import ItemStream, Loss, LossFunction, PlannedEpoch, Share
+from hynt.objectives.streams import ItemStream, Loss, LossFunction, PlannedEpoch
 
 
 class GroupedShape(NamedTuple):
@@ -36,17 +35,11 @@ class GroupedQuestions(ItemStream):
     can_be_shared: ClassVar[bool] = True
 
     def __init__(self, facts: FactTensors, batch_size: int, grouping: Grouping, smoothing: float) -> None:
-        self.groups, self._share = QuestionGroups.of(facts, grouping), Share()
+        self.groups = QuestionGroups.of(facts, grouping)
         self.smoothing = smoothing
         counts = self.groups.facts.qualifier_counts()[self.groups.row]
         self.planner = EpochPlanner(counts, batch_size, chance=self.groups.chance(grouping))
         self.item_count = round(self.planner.expected)
-
-    def share(self, rank: int, world: int) -> GroupedQuestions:
-        """The stream of one of several processes."""
-        mine = copy.copy(self)
-        mine._share = Share(rank, world)
-        return mine
 
     def epoch(self, seed: int, epoch: int) -> PlannedEpoch:
         """The questions of each step, and their weights."""
@@ -56,11 +49,11 @@ class GroupedQuestions(ItemStream):
             most = int((counts[steps.items] * steps.weights).sum(1).amax())
             return GroupedShape(steps.pieces, 1 << max(most - 1, 0).bit_length())
 
-        return PlannedEpoch(self.planner.plan(seed, epoch), self._share, shape_of)
+        return PlannedEpoch(self.planner.plan(seed, epoch), self.part, shape_of)
 
     def is_common(self, shape: Hashable) -> bool:
         """Steps with rare long facts are few: they are not worth a minute of compiling."""
-        return isinstance(shape, GroupedShape) and shape.pieces == self.planner.regular.share(self._share.world)
+        return isinstance(shape, GroupedShape) and shape.pieces == self.planner.regular.share(self.part.world)
 
     def loss_for(self, shape: Hashable) -> LossFunction:
         """Hides, reads and scores; the mean over the questions of the step."""

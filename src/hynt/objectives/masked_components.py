@@ -6,7 +6,6 @@ a hundred others.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Hashable
 from typing import ClassVar
 
@@ -21,7 +20,7 @@ from hynt.batches.masked_batch import Task
 from hynt.batches.masking import mask
 from hynt.batches.questions import Entities, Reader, Relations, Tokens
 from hynt.objectives.losses import LossSettings, smoothed_cross_entropy
-from hynt.objectives.streams import ItemStream, Loss, LossFunction, PlannedEpoch, Share
+from hynt.objectives.streams import ItemStream, Loss, LossFunction, PlannedEpoch
 
 VALUE, RELATION = 0, 1
 """Kinds of questions: for an entity or a literal, and for a relation."""
@@ -43,7 +42,7 @@ class MaskedComponents(ItemStream):
         instances: int = 64,
     ) -> None:
         """`instances` is how many components of one fact an epoch hides on average, at most."""
-        self.facts, self.losses, self._share = facts, losses or LossSettings(), Share()
+        self.facts, self.losses = facts, losses or LossSettings()
         components = AskableComponents.of(facts, masking)
         chance = (instances / components.counts().double()).clamp(max=1.0)
         learnt = (components.task != Task.NUMBER) | (facts.sizes.literals > 0)  # else a number is no candidate
@@ -52,19 +51,13 @@ class MaskedComponents(ItemStream):
         self.planner = EpochPlanner(facts.qualifier_counts()[self.owner], batch_size, kind, chance[self.owner])
         self.item_count = round(self.planner.expected)
 
-    def share(self, rank: int, world: int) -> MaskedComponents:
-        """The stream of one of several processes."""
-        mine = copy.copy(self)
-        mine._share = Share(rank, world)
-        return mine
-
     def epoch(self, seed: int, epoch: int) -> PlannedEpoch:
         """The components hidden in each step, and their weights."""
-        return PlannedEpoch(self.planner.plan(seed, epoch), self._share, lambda steps: steps.pieces)
+        return PlannedEpoch(self.planner.plan(seed, epoch), self.part, lambda steps: steps.pieces)
 
     def is_common(self, shape: Hashable) -> bool:
         """Steps with rare long facts are few: they are not worth a minute of compiling."""
-        return shape == self.planner.regular.share(self._share.world)
+        return shape == self.planner.regular.share(self.part.world)
 
     def loss_for(self, shape: Hashable) -> LossFunction:
         """Hides, reads and scores each kind among its own candidates."""

@@ -7,7 +7,6 @@ only for rows that ask for one.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, TypeAlias
@@ -25,7 +24,7 @@ from hynt.batches.masking import mask
 from hynt.batches.questions import Reader
 from hynt.errors import UsageError
 from hynt.objectives.losses import EntityLoss, LossSettings, TaskRows, joint_loss, masked_fact_losses
-from hynt.objectives.streams import ItemStream, Loss, LossFunction, Share, StepItems
+from hynt.objectives.streams import ItemStream, Loss, LossFunction, StepItems
 
 EntityLossChoice: TypeAlias = Callable[[FactTensors, AskableComponents, LossSettings], EntityLoss | None]
 """From facts, what may be asked of them and settings to a way to the loss of entities, or none."""
@@ -125,18 +124,11 @@ class MaskedFacts(ItemStream):
         self.entity_loss = None if entity_loss is None else entity_loss(facts, self.components, self.losses)
         self.planner = EpochPlanner(facts.qualifier_counts(), batch_size)
         self.shapes = self._shapes()
-        self._share = Share()
 
     @property
     def regular(self) -> StepShape:
         """The shape of most steps, or all."""
-        return _shared_shape(self.shapes[-1], self._share.world)
-
-    def share(self, rank: int, world: int) -> MaskedFacts:
-        """The stream of one of several processes."""
-        mine = copy.copy(self)
-        mine._share = Share(rank, world)
-        return mine
+        return _shared_shape(self.shapes[-1], self.part.world)
 
     def epoch(self, seed: int, epoch: int) -> MaskedEpoch:
         """Draws a component of each fact and deals the facts to steps. The device is waited for only to see that
@@ -200,14 +192,14 @@ class MaskedFacts(ItemStream):
         """This process's steps with the rows of each task gathered; `asked` and `task` are (n,) by fact."""
         counts = _counts(steps, task)
         shape = _with_places(shape, counts)
-        if self._share.world == 1:
+        if self.part.world == 1:
             return _gathered(steps, shape, asked, task)
         # All processes have steps of one shape, so each has places for as many questions as any of them.
-        parts = [steps.share(rank, self._share.world) for rank in range(self._share.world)]
-        shape = _shared_shape(shape, self._share.world)
+        parts = [steps.share(rank, self.part.world) for rank in range(self.part.world)]
+        shape = _shared_shape(shape, self.part.world)
         for part in parts:
             shape = _with_places(shape, _counts(part, task))
-        return _gathered(parts[self._share.rank], shape, asked, task)._replace(counts=counts.float())
+        return _gathered(parts[self.part.rank], shape, asked, task)._replace(counts=counts.float())
 
 
 def _counts(steps: PlannedSteps, task: Tensor) -> Tensor:

@@ -7,10 +7,11 @@ value: then it can be compiled and captured once and replayed with other tensors
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -50,6 +51,13 @@ class EpochItems(Protocol):
         ...
 
 
+class Share(NamedTuple):
+    """Which part of each step a process does: that of number `rank` of `world` processes."""
+
+    rank: int = 0
+    world: int = 1
+
+
 class ItemStream(ABC):
     """A source of training items and the loss on them. A model of another package may bring one of its own."""
 
@@ -58,6 +66,7 @@ class ItemStream(ABC):
     can_be_shared: ClassVar[bool] = False  # whether processes can divide its steps among them
     can_sample: ClassVar[bool] = False  # whether its loss can do with some of very many entities
     item_count: int  # how many facts or questions an epoch has
+    part: Share = Share()  # what this process does of each step
 
     @abstractmethod
     def epoch(self, seed: int, epoch: int) -> EpochItems:
@@ -71,11 +80,15 @@ class ItemStream(ABC):
         """Whether enough steps have this shape for compiling it to pay."""
         return True
 
-    def share(self, rank: int, world: int) -> ItemStream:
-        """The same stream for one of `world` processes, which gets its part of every step; in steps of the same shape
-        all processes do the same. The steps carry along how many questions the whole step has.
+    def share(self, rank: int, world: int) -> Self:
+        """The same stream for one of `world` processes, whose `part` of every step it gives. All parts of a step have
+        one shape, and carry along how many questions the whole step has.
         """
-        raise NotImplementedError(f"the stream {self.name!r} cannot be shared among processes")
+        if not self.can_be_shared:
+            raise NotImplementedError(f"the stream {self.name!r} cannot be shared among processes")
+        mine = copy.copy(self)
+        mine.part = Share(rank, world)
+        return mine
 
 
 class ShuffledEpoch:
@@ -91,13 +104,6 @@ class ShuffledEpoch:
         """The items of a step; their number is its shape."""
         chosen = self.order[index * self.batch_size : (index + 1) * self.batch_size]
         return StepItems(len(chosen), (chosen,))
-
-
-class Share(NamedTuple):
-    """Which part of each step this process does: that of number `rank` of `world` processes."""
-
-    rank: int = 0
-    world: int = 1
 
 
 class PlannedEpoch:
