@@ -10,7 +10,8 @@ import pytest
 from matplotlib.collections import PathCollection
 
 from hynt.graph.fact import DATE_UNIT
-from hynt.reporting.chart_style import TEAL, axis_text, picture, unit_text
+from hynt.reporting.chart_style import TEAL, picture
+from hynt.reporting.scales import axis_text, unit_text
 from hynt.reporting.trend_chart import trend_figure
 from hynt.reporting.trend_table import trend_csv
 from hynt.trends.trends import COLUMNS, Predicted, Series, Trend

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hynt.reporting.chart_style import GREY, INK, bare, hynt_style, new_figure
+from hynt.reporting.chart_style import GREY, INK, bare, hynt_style, new_figure, set_ticks
+from hynt.reporting.scales import Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,7 +157,6 @@ _COLOURS = (
     "#6c5ce7",
     "#2d3436",
 )
-_ROUND = [digit * 10.0**power for power in range(-1, 6) for digit in (1, 2, 5)]  # seconds
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*", "d")
 
 
@@ -199,11 +199,7 @@ def _panel(
             [max(row["train_seconds"], 0.1)], [reached], mark, color=colour, markersize=7, markeredgecolor="white"
         )
     axes.set_xscale("log")
-    low, high = axes.get_xlim()
-    axes.set_xticks([tick for tick in _ROUND if low <= tick <= high], minor=False)
-    axes.set_xticks([], minor=True)
-    axes.set_xlim(low, high)
-    axes.xaxis.set_major_formatter("{x:g}")
+    set_ticks(axes.xaxis, Scale(*axes.get_xlim(), log=True), 6)
     found = {
         name: value
         for name, row in trivial.items()
@@ -225,6 +221,7 @@ def _panel(
         axes.set_ylim(0, 2 * max(found.values()))  # a model that went astray must not flatten the others
     else:
         axes.set_ylim(bottom=0)
+    set_ticks(axes.yaxis, Scale(*axes.get_ylim()), 6)
 
 
 def _handles(models: Sequence[str]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""How hynt's charts look, and how they become files: one place, so that all of them belong together.
+"""How charts look that matplotlib draws, and how they become files; what they share with pages is in `scales`.
 
 matplotlib is an extra, and imported only where something is drawn.
 """
@@ -6,8 +6,6 @@ matplotlib is an extra, and imported only where something is drawn.
 from __future__ import annotations
 
 import io
-import math
-import unicodedata
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,17 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hynt.errors import UsageError
-from hynt.graph.fact import DATE_UNIT
-from hynt.graph.sentences import format_moment, format_number, format_quantity
-from hynt.graph.units.dates import to_calendar
+from hynt.reporting.scales import COLOURS, Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 
-INK, GREY, FAINT = "#26323d", "#6b7884", "#dfe4e8"
-TEAL, ORANGE, BLUE = "#1f6f6b", "#d9730d", "#3f77ad"
+INK, GREY, FAINT = (COLOURS[name] for name in ("ink", "soft", "line"))
+TEAL, ORANGE, BLUE, RED = (COLOURS[name] for name in ("accent", "number-fill", "entity-line", "bad"))
 SUFFIXES = (".png", ".svg")
 PIXELS_PER_INCH = 160
 
@@ -98,25 +95,18 @@ def picture(figure: Figure, suffix: str) -> bytes:
     return file.getvalue()
 
 
-def fitted(text: str, inches: float, size: float, *, bold: bool = False) -> str:
-    """A line of text, cut where it would be longer than so many inches."""
-    if text_width(text, size, bold=bold) <= inches:
-        return text
-    kept, cut = 0, len(text)
-    while kept < cut:  # the longest start that fits with the mark of a cut behind it
-        middle = (kept + cut + 1) // 2
-        if text_width(text[:middle].rstrip() + "…", size, bold=bold) <= inches:
-            kept = middle
-        else:
-            cut = middle - 1
-    return text[:kept].rstrip() + "…"
-
-
 def bare(axes: Axes, *, grid: str = "y") -> None:
     """Only what carries meaning: no box, faint lines along one direction."""
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.grid(True, axis=grid)  # type: ignore[arg-type]
+
+
+def set_ticks(axis: Axis, scale: Scale, count: int) -> None:
+    """The ticks of a scale, and their texts."""
+    found = scale.ticks(count)
+    axis.set_ticks([], minor=True)
+    axis.set_ticks(found, [scale.text(value) for value in found])
 
 
 def suffix_of(path: Path, known: tuple[str, ...], option: str) -> str:
@@ -127,80 +117,3 @@ def suffix_of(path: Path, known: tuple[str, ...], option: str) -> str:
             f"{path.name} does not say what to write.", where=option, advice=f"Let it end in {', '.join(known)}."
         )
     return suffix
-
-
-# Numbers as they stand on an axis: short, and alike along the axis.
-
-_WORDS = ((1e12, " T"), (1e9, " B"), (1e6, " M"), (1e3, " k"))
-_FEW_YEARS = 3.0
-_LONG_NUMBER = 1e5
-
-
-def axis_text(value: float, unit: str, span: float) -> str:
-    """A tick: `2010`, `2010-06` where the axis spans few years, `1.5 M`, `0.25`."""
-    if unit == DATE_UNIT:
-        return _date(value, span)
-    size = max(abs(value), span)
-    if size < _LONG_NUMBER:
-        return format_number(_rounded(value, span))
-    for factor, word in _WORDS:
-        if size >= factor:
-            return f"{format_number(_rounded(value / factor, span / factor))}{word if value else ''}"
-    return format_number(value)
-
-
-def unit_text(unit: str) -> str:
-    """A unit as it stands behind the name of an axis: `years`, `m²`; nothing for dates and plain numbers."""
-    if unit in ("", "1", DATE_UNIT):
-        return ""
-    return format_quantity(2.0, unit).removeprefix("2").strip()
-
-
-def _date(value: float, span: float) -> str:
-    if span >= _FEW_YEARS or math.isclose(value, round(value), abs_tol=1e-9):
-        return format_moment(float(round(value)))
-    try:
-        year, month, day, _ = to_calendar(value)
-    except OverflowError:
-        return format_number(value)
-    return f"{year}-{month:02d}" if span > 0.25 else f"{year}-{month:02d}-{day:02d}"
-
-
-def _rounded(value: float, span: float) -> float:
-    """Without the noise of arithmetic: to a thousandth of what the axis spans."""
-    if span <= 0:
-        return value
-    return round(value, max(0, 3 - math.floor(math.log10(span))))
-
-
-# How long a line of text is, without a font at hand: pages are drawn by whichever font the reader has.
-
-_CHARACTERS = {
-    0.30: "ijlIJ'",
-    0.34: " ,./:;\\|·’",
-    0.41: "frt!-()[]²³",
-    0.53: 'sz?*_`"°–',
-    0.64: "abcdeghknopquvxyEFLPSTY0123456789${}€",
-    0.70: "ABCKRVXZ",
-    0.79: "DGHNOQU&",
-    0.86: "wM#+<=>^~",
-    1.00: "mW@%…—",
-}
-_WIDTHS = {character: width for width, characters in _CHARACTERS.items() for character in characters}
-"""In parts of the size, rounded up, of DejaVu Sans: the font of pictures, and wider than most fonts of pages."""
-_OTHER, _WIDE, _BOLD = 0.78, 1.15, 1.13
-
-
-def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Inches that a line of text of so many points takes."""
-    return sum(map(_width, text)) * size / 72 * (_BOLD if bold else 1.0)
-
-
-def _width(character: str) -> float:
-    if character in _WIDTHS:
-        return _WIDTHS[character]
-    if unicodedata.combining(character):
-        return 0.0
-    if unicodedata.east_asian_width(character) in "WF":
-        return _WIDE
-    return _WIDTHS.get(unicodedata.normalize("NFD", character)[0], _OTHER)  # é is as wide as e

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING
 
 from hynt.asking.answers import NumberAnswer, RankedAnswer
 from hynt.explanation.explanations import Explanation, Influence
-from hynt.reporting.chart_style import (
-    BLUE,
-    GREY,
-    INK,
-    ORANGE,
-    TEAL,
-    axis_text,
-    bare,
-    fitted,
-    hynt_style,
-    new_figure,
-    unit_text,
-)
+from hynt.reporting.chart_style import BLUE, GREY, INK, ORANGE, TEAL, bare, hynt_style, new_figure
+from hynt.reporting.scales import axis_text, fitted, round_steps, unit_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,15 +60,13 @@ def _bars(axes: Axes, explanation: Explanation, shown: Sequence[Influence]) -> N
 
 
 def _axis(axes: Axes, explanation: Explanation, span: float) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    ticks = round_steps(*axes.get_xlim(), 4)
     if explanation.about is not None:
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _signed(f"{abs(value) * 100:.3g}", value)))
+        axes.set_xticks(ticks, [_signed(f"{abs(value) * 100:.3g}", value) for value in ticks])
         axes.set_xlabel(f"change in the probability of {fitted(explanation.about.name, 1.5, 9)}, in points")
         return
     unit = unit_text(_number(explanation).unit) or ("years" if _number(explanation).unit == "date" else "")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _signed(axis_text(abs(value), "", span), value)))
+    axes.set_xticks(ticks, [_signed(axis_text(abs(value), "", span), value) for value in ticks])
     axes.set_xlabel(f"change in the answer{f', in {unit}' if unit else ''}")
 
 

@@ -18,7 +18,8 @@ from hynt.graph.entity_facts import EntityFact, EntityFacts
 from hynt.graph.fact import Number, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.sentences import Sentences
-from hynt.reporting.chart_style import check_drawable, hynt_style, new_figure, picture, suffix_of, text_width
+from hynt.reporting.chart_style import check_drawable, hynt_style, new_figure, picture, suffix_of
+from hynt.reporting.scales import COLOURS, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 PICTURED_FACTS = 12
 SUFFIXES = (".png", ".svg", ".pdf")
 
-_INK, _GREY = "#26323d", "#7b8894"
-_COLOURS = {  # fill, line
-    "entity": ("#e6f0fa", "#3f77ad"),
-    "number": ("#fdf1dc", "#d08a1d"),
-    "centre": ("#1f6f6b", "#1f6f6b"),
+_INK, _GREY = COLOURS["ink"], COLOURS["soft"]
+_BOXES = {  # fill, line
+    "entity": (COLOURS["entity-fill"], COLOURS["entity-line"]),
+    "number": (COLOURS["number-wash"], COLOURS["number-fill"]),
+    "centre": (COLOURS["accent"], COLOURS["accent"]),
 }
 
 
@@ -128,7 +129,7 @@ def _draw_row(axes: Axes, layout: NeighbourhoodLayout, row: NeighbourhoodRow) ->
 def _draw_box(axes: Axes, box: Box, look: str) -> None:
     from matplotlib.patches import FancyBboxPatch
 
-    fill, line = _COLOURS[look]
+    fill, line = _BOXES[look]
     rounding = 0.02 if look == "number" else box.height / 2 if "\n" not in box.text else 0.2
     axes.add_patch(
         FancyBboxPatch(

@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hynt.graph.arrays import Floats
-from hynt.reporting.chart_style import (
-    GREY,
-    INK,
-    ORANGE,
-    TEAL,
-    axis_text,
-    bare,
-    fitted,
-    hynt_style,
-    new_figure,
-    unit_text,
-)
+from hynt.reporting.chart_style import BLUE, GREY, RED, TEAL, bare, hynt_style, new_figure, set_ticks
+from hynt.reporting.scales import Scale, fitted, unit_text
 from hynt.trends.trends import Series, Trend
 
 if TYPE_CHECKING:
@@ -30,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = 3
+_KNOWN = {"known, trained on": (BLUE, "white"), "known, held out": ("white", RED)}  # fill and edge of the dots
 _PANEL = (3.5, 2.6)  # inches
 _SQUEEZED = 3.0  # the relation's range is drawn as lines only where it is at most so many times what else is drawn
 _MANY_VALUES = 40
@@ -82,19 +73,17 @@ def _draw(axes: Axes, trend: Trend, one: Series, room: float) -> None:
     for part in beyond:  # where training has no value of the relation, of whatever head
         axes.plot(trend.at[part], one.curve.value[part], color=TEAL, linewidth=1.6, linestyle=(0, (3, 2)), zorder=3)
     small = len(one.at) > _MANY_VALUES
-    for chosen, colour, marker, size, above in (
-        (one.trained_on, INK, "o", 9.0 if small else 20.0, 4),
-        (~one.trained_on, ORANGE, "D", 12.0 if small else 26.0, 5),
+    for above, (chosen, (fill, edge)) in enumerate(
+        zip((one.trained_on, ~one.trained_on), _KNOWN.values(), strict=True)
     ):
         axes.scatter(
             one.at[chosen],
             one.known[chosen],
-            s=size,
-            color=colour,
-            marker=marker,
-            edgecolors="white",
-            linewidths=0.4 if small else 0.7,
-            zorder=above,
+            s=10.0 if small else 22.0,
+            color=fill,
+            edgecolors=edge,
+            linewidths=0.7 if small else 1.2,
+            zorder=4 + above,
             clip_on=False,
         )
     axes.margins(x=0.02)
@@ -147,18 +136,8 @@ def _mark_range(axes: Axes, trend: Trend, limits: tuple[float, float]) -> None:
 
 
 def _ticks(axes: Axes, trend: Trend, limits: tuple[float, float], logarithmic: bool) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
-
-    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    along = float(trend.at[-1] - trend.at[0])
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: axis_text(value, trend.over_unit, along)))
-    if logarithmic:
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: axis_text(value, trend.unit, value)))
-        axes.yaxis.set_minor_formatter(NullFormatter())
-    else:
-        up = limits[1] - limits[0]
-        axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: axis_text(value, trend.unit, up)))
+    set_ticks(axes.xaxis, Scale(*axes.get_xlim(), unit=trend.over_unit), 5)
+    set_ticks(axes.yaxis, Scale(*limits, log=logarithmic, unit=trend.unit), 6)
 
 
 def _words(figure: Figure, trend: Trend, width: float, height: float) -> None:
@@ -195,11 +174,13 @@ def _marks(trend: Trend) -> list[object]:
     found: list[object] = [Line2D([], [], color=TEAL, linewidth=2.0, label="prediction")]
     if any(one.curve.low is not None for one in trend.series):
         found.append(Patch(facecolor=TEAL, alpha=0.18, label=f"{trend.level:.0%} interval"))
-    dots = {"linestyle": "none", "markeredgecolor": "white"}
-    if any(one.trained_on.any() for one in trend.series):
-        found.append(Line2D([], [], color=INK, marker="o", markersize=5, label="known, trained on", **dots))  # type: ignore[arg-type]
-    if any((~one.trained_on).any() for one in trend.series):
-        found.append(Line2D([], [], color=ORANGE, marker="D", markersize=5, label="known, held out", **dots))  # type: ignore[arg-type]
+    trained = np.concatenate([one.trained_on for one in trend.series])
+    for is_any, (label, (fill, edge)) in zip((trained.any(), (~trained).any()), _KNOWN.items(), strict=True):
+        if is_any:
+            dot = Line2D(
+                [], [], color=fill, marker="o", linestyle="none", markersize=5, markeredgecolor=edge, label=label
+            )
+            found.append(dot)
     limits = _limits(trend, _needs_logarithm(trend))
     if any(limits[0] <= end <= limits[1] for end in trend.training_range or ()):
         found.append(Line2D([], [], color=GREY, linestyle=(0, (1, 2.5)), label="range in training"))
