@@ -45,7 +45,7 @@ def test_overload_is_refused_within_a_tenth_of_a_second(site):
             assert int(found.headers["retry-after"]) >= 1
         assert percentile(seconds, 0.5) < 0.1
         assert {done.result().status for done in waiting} == {200}
-    assert "\nhynt_queue_refusals_total 20\n" in page.get("/metrics").body.decode()
+    assert "\nhynt_queue_refusals_total 20.0\n" in page.get("/metrics").body.decode()
 
 
 def test_a_batch_that_does_not_fit_is_refused_whole(site):
@@ -101,7 +101,7 @@ def test_a_dead_inference_process_is_told_and_replaced(run, tmp_path):
         found = []
         asking = threading.Thread(target=lambda: found.append(service.predict(**QUESTION)))
         asking.start()
-        wait_until(lambda: b"\nhynt_queue_length 1\n" in service.get("/metrics").body)
+        wait_until(lambda: b"\nhynt_queue_length 1.0\n" in service.get("/metrics").body)
         os.kill(first, signal.SIGKILL)
         asking.join(10)
         assert (found[0].status, found[0].json["detail"]) == (503, "the inference process ended.")

@@ -1,4 +1,6 @@
-"""What answers look like, for the OpenAPI description; most of them are written elsewhere and only passed on."""
+"""What answers look like, for the OpenAPI description: types of the library where there are some, models of what is put
+together as plain values.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +8,17 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from hynt.asking.answers import KnownNumber, RankedAnswer
+from hynt.asking.similar import SimilarEntity
+from hynt.explanation.explanations import Explained, Influence
+from hynt.graph.lookup import EntityPosition
+from hynt.graph.name_search import Match
 from hynt.service.http import described_examples as examples
+from hynt.service.http.problems import Fault
 
 
 def _shown(*found: examples.Example) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": list(found)})
-
-
-class RankedAnswerModel(BaseModel):
-    rank: int
-    id: str
-    name: str
-    probability: float
-    score: float
-    known: list[str]
-
-
-class KnownNumberModel(BaseModel):
-    value: float
-    splits: list[str]
 
 
 class NumberAnswerModel(BaseModel):
@@ -39,7 +33,7 @@ class NumberAnswerModel(BaseModel):
     interval_from: str
     training_low: float | None
     training_high: float | None
-    known: list[KnownNumberModel]
+    known: list[KnownNumber]
 
 
 class AnswersModel(BaseModel):
@@ -53,7 +47,7 @@ class AnswersModel(BaseModel):
     candidates: int
     calibrated: bool
     notes: list[str]
-    answers: list[RankedAnswerModel | NumberAnswerModel]
+    answers: list[RankedAnswer | NumberAnswerModel]
 
 
 class ResultsModel(BaseModel):
@@ -75,7 +69,7 @@ class EntityModel(NamedModel):
 
 
 class FoundEntityModel(EntityModel):
-    match: Literal["exact", "prefix", "word", "similar"]
+    match: Match
 
 
 class EntitiesModel(BaseModel):
@@ -100,7 +94,7 @@ class QualifierModel(BaseModel):
 
 class FactModel(BaseModel):
     split: str
-    position: Literal["head", "tail", "value"]
+    position: EntityPosition
     text: str
     head: NamedModel
     relation: NamedModel
@@ -150,12 +144,6 @@ class RelationNumbersModel(RelationModel):
     numbers: DistributionModel | None
 
 
-class SimilarEntityModel(NamedModel):
-    rank: int
-    type: str
-    similarity: float
-
-
 class DescribedEntityModel(NamedModel):
     type: str
 
@@ -164,30 +152,7 @@ class SimilarModel(BaseModel):
     model_config = _shown(examples.SIMILAR)
 
     entity: DescribedEntityModel
-    similar: list[SimilarEntityModel]
-
-
-class ExplainedModel(NamedModel):
-    probability: float
-    rank: int
-
-
-class InfluenceModel(BaseModel):
-    """What the answer becomes without one part of the question."""
-
-    part: str
-    says: str
-    change: Literal["removed", "hidden"]
-    answer_id: str | None
-    answer: str | None
-    probability: float | None
-    probability_change: float | None
-    rank: int | None
-    value: float | None
-    value_change: float | None
-    change_in_widths: float | None
-    context_attention: float | None
-    prediction_attention: float | None
+    similar: list[SimilarEntity]
 
 
 class AttentionModel(BaseModel):
@@ -202,8 +167,8 @@ class AttentionModel(BaseModel):
 class ExplanationModel(AnswersModel):
     model_config = _shown(examples.EXPLANATION)
 
-    about: ExplainedModel | None
-    influences: list[InfluenceModel]
+    about: Explained | None
+    influences: list[Influence]
     attention: AttentionModel | None
 
 
@@ -255,13 +220,6 @@ class TrendModel(BaseModel):
     rows: list[TrendRowModel]
 
 
-class FaultModel(BaseModel):
-    detail: str
-    pointer: str | None = None
-    parameter: str | None = None
-    advice: str | None = None
-
-
 class ProblemModel(BaseModel):
     """RFC 9457."""
 
@@ -271,7 +229,7 @@ class ProblemModel(BaseModel):
     title: str
     status: int
     detail: str
-    errors: list[FaultModel] = []
+    errors: list[Fault] = []
 
 
 class EndpointModel(BaseModel):

@@ -207,7 +207,7 @@ class Observing:
         finally:
             seconds = time.perf_counter() - began
             path = _pattern(scope)
-            self.front.metrics.requests.add(path, str(status or 499))
+            self.front.metrics.requests.labels(path, str(status or 499)).inc()
             self.front.metrics.seconds.observe(seconds)
             question = f" {bytes(asked[:2000])!r} ?{scope['query_string']!r}" if self.log_questions else ""
             LOG.info("%s %s %d %.1f ms%s", method[:10], path, status or 499, 1000 * seconds, question)

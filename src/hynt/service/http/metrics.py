@@ -1,111 +1,52 @@
-"""Counts and times for Prometheus, in its text format. A few lines of our own: no package, no registry, no threads."""
+"""Counts and times for Prometheus."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 
-MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as MEDIA_TYPE
+from prometheus_client.exposition import generate_latest
+
+__all__ = ["MEDIA_TYPE", "ServiceMetrics"]
+
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 
-
-class Counter:
-    """Goes up, by the values of its labels."""
-
-    def __init__(self, name: str, text: str, labels: Sequence[str] = ()) -> None:
-        self.name, self.text, self.labels = name, text, tuple(labels)
-        self._values: dict[tuple[str, ...], float] = {} if labels else {(): 0.0}
-
-    def add(self, *values: str, by: float = 1.0) -> None:
-        """`values` are those of the labels, in order; every one must come from a short list of ours, never a client."""
-        self._values[values] = self._values.get(values, 0.0) + by
-
-    def lines(self) -> Iterator[str]:
-        yield f"# HELP {self.name} {self.text}"
-        yield f"# TYPE {self.name} counter"
-        for values, number in sorted(self._values.items()):
-            yield f"{self.name}{_labelled(self.labels, values)} {number:g}"
-
-
-class Gauge:
-    """What a function says at the moment of asking."""
-
-    def __init__(self, name: str, text: str, value: Callable[[], float]) -> None:
-        self.name, self.text, self._value = name, text, value
-
-    def lines(self) -> Iterator[str]:
-        yield f"# HELP {self.name} {self.text}"
-        yield f"# TYPE {self.name} gauge"
-        yield f"{self.name} {self._value():g}"
-
-
-class Histogram:
-    """How often a value was at most so much."""
-
-    def __init__(self, name: str, text: str, bounds: Sequence[float]) -> None:
-        self.name, self.text, self.bounds = name, text, tuple(bounds)
-        self._counts, self._sum = [0] * (len(self.bounds) + 1), 0.0
-
-    def observe(self, value: float) -> None:
-        self._counts[bisect_left(self.bounds, value)] += 1
-        self._sum += value
-
-    def lines(self) -> Iterator[str]:
-        yield f"# HELP {self.name} {self.text}"
-        yield f"# TYPE {self.name} histogram"
-        total = 0
-        for bound, count in zip((*map("{:g}".format, self.bounds), "+Inf"), self._counts, strict=True):
-            total += count
-            yield f'{self.name}_bucket{{le="{bound}"}} {total}'
-        yield f"{self.name}_sum {self._sum:.9g}"
-        yield f"{self.name}_count {total}"
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each, of when it began
 
 
 class ServiceMetrics:
-    """All that a service counts."""
+    """All that one service counts. Labels come from short lists of ours, never from a client."""
 
     def __init__(self) -> None:
-        self.requests = Counter("hynt_requests_total", "Requests, by path and status.", ("path", "status"))
-        self.seconds = Histogram("hynt_request_seconds", "From the first byte of a request to its answer.", SECONDS)
-        self.refused = Counter("hynt_queue_refusals_total", "Requests refused because the queue was full.")
-        self.jobs = Counter("hynt_jobs_total", "Questions and other jobs that the model has done.")
-        self.sizes = Histogram("hynt_batch_size", "Questions that the model answered together.", SIZES)
-        self.inference = Histogram("hynt_inference_seconds", "Time of one batch in the model.", SECONDS)
-        self.waited = Histogram("hynt_queue_seconds", "How long a question waited for the model.", SECONDS)
-        self.gauges: list[Gauge] = []
+        self._registry = CollectorRegistry()
+        self.requests = self._counter("hynt_requests", "Requests, by path and status.", "path", "status")
+        self.seconds = self._histogram(
+            "hynt_request_seconds", "From the first byte of a request to its answer.", SECONDS
+        )
+        self.refused = self._counter("hynt_queue_refusals", "Requests refused because the queue was full.")
+        self.jobs = self._counter("hynt_jobs", "Questions and other jobs that the model has done.")
+        self.sizes = self._histogram("hynt_batch_size", "Questions that the model answered together.", SIZES)
+        self.inference = self._histogram("hynt_inference_seconds", "Time of one batch in the model.", SECONDS)
+        self.waited = self._histogram("hynt_queue_seconds", "How long a question waited for the model.", SECONDS)
 
     def batch(self, size: int, seconds: float) -> None:
         """One batch was answered."""
-        self.jobs.add(by=size)
+        self.jobs.inc(size)
         self.sizes.observe(size)
         self.inference.observe(seconds)
 
     def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
         """Adds something to look at whenever it is asked for."""
-        self.gauges.append(Gauge(name, text, value))
+        Gauge(name, text, registry=self._registry).set_function(value)
 
-    def text(self) -> str:
+    def text(self) -> bytes:
         """What Prometheus reads."""
-        parts: tuple[Counter | Gauge | Histogram, ...] = (
-            self.requests,
-            self.seconds,
-            self.refused,
-            self.jobs,
-            self.sizes,
-            self.inference,
-            self.waited,
-            *self.gauges,
-        )
-        return "\n".join(line for part in parts for line in part.lines()) + "\n"
+        return generate_latest(self._registry)
 
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self._registry)
 
-def _labelled(labels: Sequence[str], values: Sequence[str]) -> str:
-    if not labels:
-        return ""
-    pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in zip(labels, values, strict=True))
-    return "{" + pairs + "}"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    def _histogram(self, name: str, text: str, bounds: tuple[float, ...]) -> Histogram:
+        return Histogram(name, text, registry=self._registry, buckets=bounds)

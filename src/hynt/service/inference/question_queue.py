@@ -103,7 +103,7 @@ class QuestionQueue:
             detail = f"{len(contents)} questions are more than the {self.limit} that this service takes at once."
             raise invalid([Fault(detail, "#/questions")])
         if len(self) + len(contents) > self.limit:
-            self.metrics.refused.add()
+            self.metrics.refused.inc()
             raise self._full(len(contents))
         loop, now = asyncio.get_running_loop(), time.perf_counter()
         jobs = [_Job(kind, content, loop.create_future(), now) for content in contents]
