@@ -13,10 +13,12 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 from hynt.service.http import server
+from hynt.service.http.connections import LingeringTransport
 from tests.service.asking_http import raw_post, wait_until
 from tests.service.conftest import in_thread, serving
 from tests.service.inference.fake_engine import FakeEngine
@@ -95,6 +97,26 @@ def test_a_hundred_stops_leave_nobody_without_a_word(graph):
             )
     assert set(counts) <= {200, 503}, counts
     assert counts[200] > 5_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("drain", ["plain", "without lingering"])
+def test_a_simpler_stop_would_cut_somebody_off(drain, graph, monkeypatch):
+    """Why there is more to a stop than to take no connection any more, to answer, and to refuse the rest."""
+    if drain == "plain":
+        monkeypatch.setattr(server, "_LAST_ARRIVALS", 0.0)
+        monkeypatch.setattr(server, "turn_newcomers_away", lambda listener: False)
+        monkeypatch.setattr(server, "waiting_connections", lambda listener: [])
+    else:
+        monkeypatch.setattr(LingeringTransport, "close", lambda self: self._transport.close())
+    counts: Counter[object] = Counter()
+    for number in range(100):
+        with in_thread(graph, FakeEngine(0.01), grace=10.0) as site:
+            stop = partial(site.service.handle_exit, signal.SIGTERM, None)
+            counts += pressed_until_stopped(site, stop, 0.2 + 0.01 * (number % 10))
+        if not set(counts) <= {200, 503}:
+            return
+    raise AssertionError(f"nobody was cut off in a hundred stops, so the simpler way will do: {counts}")
 
 
 def test_nobody_gets_in_between_the_last_look_and_the_close(site, monkeypatch):
