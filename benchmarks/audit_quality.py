@@ -27,14 +27,14 @@ from benchmarks.corrupted_copy import KINDS, SHARE, Change, corrupted
 from benchmarks.trivial_detectors import trivial_scores
 from hynt import __version__
 from hynt.auditing.auditing import Audit, carried_out
-from hynt.auditing.judges import SilentAudit
 from hynt.auditing.plan import AuditPlan, plan_audit
 from hynt.config import with_overrides
+from hynt.files import MANIFEST_NAME
 from hynt.graph.arrays import Floats
 from hynt.graph.storage import load_graph
 from hynt.interruption import Stopper
-from hynt.runs.hashed_files import INDEX_NAME
-from hynt.runs.progress import EpochRecord
+from hynt.progress import SILENT, Progress
+from hynt.runs.progress import EpochRecord, TrainingProgress
 from hynt.training.resolve_settings import SettingsRequest
 from hynt.training.run import chosen_device, start, train
 
@@ -43,20 +43,25 @@ _FOR_TRAINING = 0.8
 """Of the time: the rest is for judging."""
 
 
-class SpokenAudit(SilentAudit):
-    """Says on standard error where the audit stands, and keeps the seconds of each epoch."""
+class SpokenAudit(Progress):
+    """Says on standard error what the audit begins, and when."""
 
     def __init__(self) -> None:
-        self.started, self.epochs = time.monotonic(), [0.0]
+        self.started = time.monotonic()
 
-    def stage(self, text: str) -> None:
+    def say(self, text: str) -> None:
         print(f"{time.monotonic() - self.started:7.0f} s  {text}", file=sys.stderr, flush=True)
 
-    def epoch_done(self, record: EpochRecord) -> None:
-        self.epochs.append(record.seconds)
 
-    def note(self, text: str) -> None:
-        self.stage(f"note: {text}")
+class TimedEpochs(TrainingProgress):
+    """Says nothing, and keeps the seconds of each epoch."""
+
+    def __init__(self) -> None:
+        super().__init__(SILENT)
+        self.each: list[float] = []
+
+    def epoch_done(self, record: EpochRecord) -> None:
+        self.each.append(record.seconds)
 
 
 def roc_auc(score: Floats, wrong: NDArray[np.bool_]) -> float:
@@ -121,17 +126,17 @@ def right_component(audit: Audit, changes: Sequence[Change], share: float) -> fl
 
 def fitting(plan: AuditPlan, seconds: float, device: torch.device, work: Path, compiled: bool) -> AuditPlan:
     """The same plan with as many epochs as fit into the time that is left."""
-    watcher = SpokenAudit()
+    timed = TimedEpochs()
     short = replace(plan.settings, schedule=replace(plan.settings.schedule, epochs=_TIMED_EPOCHS, period=_TIMED_EPOCHS))
     began = time.monotonic()
-    train(start(plan.fold_graph(0), short, work / "timing", device), device, watcher, compiled=compiled)
+    train(start(plan.fold_graph(0), short, work / "timing", device), device, timed, compiled=compiled)
     # On a GPU an epoch is heard of while the next one runs, and the last one comes at once: one fewer is divided by.
-    took, epoch = time.monotonic() - began, sum(watcher.epochs[-_TIMED_EPOCHS + 1 :]) / (_TIMED_EPOCHS - 2)
+    took, epoch = time.monotonic() - began, sum(timed.each[-_TIMED_EPOCHS + 1 :]) / (_TIMED_EPOCHS - 2)
     folds = sum(not part.by_run for part in plan.parts())
     once = max(0.0, took - _TIMED_EPOCHS * epoch)
     left = _FOR_TRAINING * (seconds - took) / folds - once
     epochs = max(1, min(plan.settings.schedule.epochs, int(left / max(epoch, 1e-3))))
-    watcher.stage(f"an epoch takes {epoch:.2f} s and a fold {once:.1f} s besides: {epochs} epochs")
+    SpokenAudit().say(f"an epoch takes {epoch:.2f} s and a fold {once:.1f} s besides: {epochs} epochs")
     changes = [f"schedule.epochs={epochs}", f"schedule.period={epochs}"]
     return replace(plan, settings=with_overrides(plan.settings, changes))
 
@@ -147,7 +152,7 @@ def measured(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
     if arguments.limit_seconds is not None:
         left = arguments.limit_seconds - (time.monotonic() - began)
         plan = fitting(plan, left, device, work, arguments.compile)
-    found_trained = sum((work / "audit" / part.name / INDEX_NAME).is_file() for part in plan.parts())
+    found_trained = sum((work / "audit" / part.name / MANIFEST_NAME).is_file() for part in plan.parts())
     audit = carried_out(plan, work / "audit", device, SpokenAudit(), Stopper(), compiled=arguments.compile)
     rows = {"audit": audit_scores(audit), **trivial_scores(copy)}
     schedule = plan.settings.schedule

@@ -15,38 +15,14 @@ from hynt.interruption import Stopper
 from hynt.runs.progress import Interrupted
 from hynt.training.captured_step import CapturedStep
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
+from tests.heard_progress import HeardProgress
 from tests.training.small_graph import small_graph
 
 CPU = torch.device("cpu")
 
 
-class Listening:
-    """Hears everything, and may ask to stop after some epochs of a model."""
-
-    def __init__(self, stopper=None, model="", after=0) -> None:
-        self.stopper, self.model, self.after = stopper, model, after
-        self.heard, self.current = [], ""
-
-    def begins(self, trial, index, count):
-        self.current = trial.model
-        self.heard.append(("begins", trial.model, index, count))
-
-    def epoch_done(self, record):
-        self.heard.append(("epoch", self.current, record.epoch))
-        if self.stopper is not None and self.current == self.model and record.epoch == self.after:
-            self.stopper.asked = True
-
-    def validated(self, record):
-        self.heard.append(("validated", self.current, record.epoch))
-
-    def asked(self, done, total):
-        pass
-
-    def ends(self, row):
-        self.heard.append(("ends", row["model"]))
-
-    def note(self, text):
-        self.heard.append(("note", text))
+def epochs_of(heard, model):
+    return {update.done for update in heard.updates if update.stage.startswith(f"{model} (") and update.done}
 
 
 def test_the_same_call_goes_on_where_another_was_stopped(tmp_path):
@@ -54,17 +30,21 @@ def test_the_same_call_goes_on_where_another_was_stopped(tmp_path):
     trials = [trial_for(model, graph, CPU, 0, 1.5) for model in ("transea", "ram")]
     compared = Comparison(tmp_path / "compared", TrialPlace(graph, CPU), trials)
     stopper = Stopper()
-    first = Listening(stopper, "ram", after=2)
+
+    def stop(update):
+        if update.stage == "ram (2 of 2)" and update.done == 2:
+            stopper.asked = True
+
+    first = HeardProgress(stop)
     with pytest.raises(Interrupted):
         compared.run(first, stopper)
-    assert ("ends", "transea") in first.heard
-    assert ("ends", "ram") not in first.heard
+    assert [text.split(":")[0] for text in first.said] == ["transea (1 of 2)"]  # done; the other is not
     saved = json.loads((tmp_path / "compared" / "rows" / "transea-0.json").read_text(encoding="utf-8"))
 
-    second = Listening()
+    second = HeardProgress()
     found = compared.run(second, Stopper())
-    assert ("epoch", "transea", 1) not in second.heard  # its row was there
-    assert ("epoch", "ram", 1) not in second.heard  # its first epochs were there
+    assert epochs_of(second, "transea") == set()  # its row was there
+    assert min(epochs_of(second, "ram")) > 1  # its first epochs were there
     assert [row["model"] for row in found["rows"]] == ["transea", "ram"]
     assert found["rows"][0]["test"] == saved["test"]
     assert found["rows"][1]["epochs"] > 2
@@ -93,7 +73,7 @@ def test_every_model_has_the_same_time_however_few_epochs_its_schedule_has(tmp_p
     graph, time, few = small_graph(people=12), iter(range(10**9)), ("schedule.epochs=4", "schedule.period=4")
     place = TrialPlace(graph, CPU, clock=lambda: float(next(time)))  # a clock that every look moves on by a second
     trials = [replace(trial_for(model, graph, CPU, 0, 200.0), changes=few) for model in ("hynt", "mt-kgnn")]
-    heard = Listening()
+    heard = HeardProgress()
     rows = Comparison(tmp_path / "compared", place, trials).run(heard, Stopper())["rows"]
     assert [row["train_seconds"] for row in rows] == pytest.approx([200.0] * 2, rel=0.05)
     for row, trial in zip(rows, trials, strict=True):

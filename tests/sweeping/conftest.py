@@ -10,6 +10,7 @@ import pytest
 
 from hynt.config import to_mapping
 from hynt.graph.storage import save_graph
+from hynt.sweeping.news import Waiting
 from hynt.sweeping.space import space_from
 from hynt.sweeping.study import GRAPH, Plan, settled
 from hynt.sweeping.study_storage import StudyStorage
@@ -67,18 +68,15 @@ class Heard:
         self.outcomes: dict[int, tuple[str, float | None, str]] = {}
         self._at_validation = at_validation
 
-    def begun(self, number, values):
-        self.began[number] = values
-
-    def trained(self, number, epoch, epochs):
-        self.epochs.setdefault(number, []).append((epoch, epochs))
-
-    def validated(self, number, epoch, value):
-        self.values.setdefault(number, []).append((epoch, value))
-        self._at_validation(number, epoch)
-
-    def ended(self, number, outcome, value, problem):
-        self.outcomes[number] = (outcome, value, problem)
-
-    def waiting(self, trials, seconds):
-        self.waited = (trials, seconds)
+    def __call__(self, news):
+        if isinstance(news, Waiting):
+            self.waited = (news.trials, news.seconds)
+        elif news.what == "begun":
+            self.began[news.number] = news.values
+        elif news.what == "trained":
+            self.epochs.setdefault(news.number, []).append((news.epoch, news.epochs))
+        elif news.what == "validated":
+            self.values.setdefault(news.number, []).append((news.epoch, news.value))
+            self._at_validation(news.number, news.epoch)
+        else:
+            self.outcomes[news.number] = (news.outcome, news.value, news.problem)

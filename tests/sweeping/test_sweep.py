@@ -226,8 +226,8 @@ def test_whoever_has_nothing_to_begin_waits_for_the_others(people, tmp_path):
         study._storage.record_heartbeat(study.ask()._trial_id)  # another worker, alive
 
     class Impatient(Heard):
-        def waiting(self, trials, seconds):
-            super().waiting(trials, seconds)
+        def __call__(self, news):
+            super().__call__(news)
             stopper.asked = True
 
     heard = Impatient()

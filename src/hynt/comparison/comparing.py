@@ -10,42 +10,26 @@ A row that is there is not made again, and a run that was stopped goes on: the s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from hynt.comparison.trial import Trial, TrialPlace, run_trial, trivial_rows
 from hynt.config import to_mapping
 from hynt.errors import HyntError, UsageError
+from hynt.files import changes, index_text, read_index, write_whole
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.models.registry import MODELS
+from hynt.progress import Progress, duration
 from hynt.runs.graph_identity import fingerprints, graph_differences
-from hynt.runs.hashed_files import index_text, read_index, write_atomically
-from hynt.runs.progress import Interrupted
+from hynt.runs.progress import EpochRecord, Interrupted, TrainingProgress, ValidationRecord
 from hynt.training.presets import PRESETS
-from hynt.training.run import Watcher
 
 FACTS_VALIDATED = 500
-
-
-class ComparisonListener(Watcher, Protocol):
-    """Who is told how a comparison goes."""
-
-    def begins(self, trial: Trial, index: int, count: int) -> None:
-        """A model's turn has come, counted from 1."""
-        ...
-
-    def asked(self, done: int, total: int) -> None:
-        """So many questions of the test split are asked."""
-        ...
-
-    def ends(self, row: Mapping[str, Any]) -> None:
-        """A model's row is there, new or from before."""
-        ...
 
 
 def model_names(text: str) -> list[str]:
@@ -88,6 +72,27 @@ def _period(preset: str, epochs: int) -> int:
     return epochs if schedule.get("shape", "cosine") == "cosine" else schedule.get("period", 50)
 
 
+class _TrialProgress(TrainingProgress):
+    """Says how far a model's training is by the clock, which is what ends it."""
+
+    def __init__(self, progress: Progress, name: str, limit: float) -> None:
+        super().__init__(progress)
+        self.name, self.limit = name, limit
+
+    def epoch_done(self, record: EpochRecord) -> None:
+        self.seconds += record.seconds
+        self.update(record.epoch, record.loss_text)
+
+    def validated(self, record: ValidationRecord) -> None:
+        self.update(record.epoch, f"validation {record.metric} {record.value:.4f}", always=True)
+
+    def update(self, epoch: int, news: str = "", *, always: bool = False) -> None:
+        share = min(self.seconds / self.limit, 1.0) if self.limit else None
+        time_of = f"{self.seconds:.0f} of {duration(self.limit)}"
+        note = f"{time_of}, {news}" if news else time_of
+        self.progress.update(self.name, epoch, unit="epochs", share=share, note=note, always=always)
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """What is compared, and where it is kept."""
@@ -96,7 +101,7 @@ class Comparison:
     place: TrialPlace
     trials: Sequence[Trial]
 
-    def run(self, listener: ComparisonListener, stopper: Stopper) -> dict[str, Any]:
+    def run(self, progress: Progress, stopper: Stopper) -> dict[str, Any]:
         """All rows. A model that fails is recorded and ends nothing else; an interruption does."""
         (self.folder / "rows").mkdir(parents=True, exist_ok=True)
         self._refuse_another_graph()
@@ -104,39 +109,43 @@ class Comparison:
         trivial = self._trivial()
         rows, failed = [], {}
         for index, trial in enumerate(self.trials, 1):
-            listener.begins(trial, index, len(self.trials))
+            news = _TrialProgress(progress, f"{trial.model} ({index} of {len(self.trials)})", trial.seconds or 0.0)
+            news.update(0, always=True)
             try:
-                row = self._row(trial, listener, stopper)
+                row = self._row(trial, news, stopper)
             except Interrupted:
                 raise
             except (HyntError, RuntimeError, ValueError, MemoryError) as problem:
                 failed[_key(trial)] = str(problem) or type(problem).__name__
-                listener.note(f"{trial.model} failed: {failed[_key(trial)]}")
+                progress.note(f"{trial.model} failed: {failed[_key(trial)]}")
                 continue
             rows.append(row)
-            listener.ends(row)
+            count, planned = row["epochs"], row["schedule_epochs"]
+            epochs = f"{count:,} epoch{'' if count == 1 else 's'} ({planned:,} in its own schedule)"
+            progress.say(f"{news.name}: done, {epochs} in {row['train_seconds']:.0f} s")
             if stopper.asked:
                 raise Interrupted(f"the comparison was stopped after {trial.model}.")
         return {"rows": rows, "trivial": trivial, "failed": failed}
 
-    def _row(self, trial: Trial, listener: ComparisonListener, stopper: Stopper) -> dict[str, Any]:
+    def _row(self, trial: Trial, news: _TrialProgress, stopper: Stopper) -> dict[str, Any]:
         file = self.folder / "rows" / f"{_key(trial)}.json"
         if not file.exists():
-            row = run_trial(self.place, trial, self.folder / "runs" / _key(trial), listener, stopper, listener.asked)
-            write_atomically(file, index_text(row))
+            asked = news.progress.counting(f"{news.name}, testing")
+            row = run_trial(self.place, trial, self.folder / "runs" / _key(trial), news, stopper, asked)
+            write_whole(file, index_text(row))
         return read_index(file)
 
     def _trivial(self) -> dict[str, Any]:
         file = self.folder / "trivial.json"
         if not file.exists():
             settings = Trial("frequency").settings(self.place.graph, self.place.device)
-            write_atomically(file, index_text(trivial_rows(self.place, settings)))
+            write_whole(file, index_text(trivial_rows(self.place, settings)))
         return read_index(file)
 
     def _refuse_another_graph(self) -> None:
         file, mine = self.folder / "graph.json", fingerprints(self.place.graph)
         if not file.exists():
-            write_atomically(file, index_text(mine))
+            write_whole(file, index_text(mine))
             return
         changed = graph_differences(read_index(file), mine)
         if changed:
@@ -153,21 +162,13 @@ class Comparison:
             if not file.exists():
                 continue
             wanted = json.loads(json.dumps(to_mapping(trial.settings(self.place.graph, self.place.device))))
-            changed = sorted(_changes(read_index(file)["settings"], wanted))
+            changed = changes(read_index(file)["settings"], wanted)
             if changed:
                 raise UsageError(
                     f"{self.folder} holds a row of {trial.model} with other settings: {'; '.join(changed)}.",
                     where="--out",
                     advice="Choose another folder, or give the options it was made with.",
                 )
-
-
-def _changes(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in old.keys() | new.keys():
-            yield from _changes(old.get(name), new.get(name), f"{path}.{name}" if path else name)
-    elif old != new:
-        yield f"{path}: {old} → {new}"
 
 
 def _key(trial: Trial) -> str:

@@ -1,4 +1,4 @@
-"""Where training stands: what a checkpoint remembers besides tensors, and what a progress bar shows."""
+"""Where training stands: what a checkpoint remembers besides tensors, and what a person is told."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from hynt.config import from_mapping, to_mapping
 from hynt.errors import DataError, HyntError, UsageError
+from hynt.progress import SILENT, Progress
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,11 @@ class EpochRecord:
     seconds: float  # since the epoch before it was done, validations left out
     time_left: float | None = None  # seconds until `schedule.seconds` are up; None: the clock does not end this phase
 
+    @property
+    def loss_text(self) -> str:
+        """`loss link 5.1, relation 1.2, number 0.03`."""
+        return "loss " + ", ".join(f"{name} {value:.4g}" for name, value in self.losses.items())
+
     def to_mapping(self) -> dict[str, Any]:
         """One line of metrics.jsonl."""
         return {
@@ -97,6 +103,43 @@ class ValidationRecord:
             "seconds": round(self.seconds, 6),
             "trained_seconds": round(self.trained_seconds, 6),
         }
+
+
+class TrainingProgress:
+    """Hears of epochs and validations, and says them in words."""
+
+    def __init__(self, progress: Progress = SILENT) -> None:
+        self.progress = progress
+        self.seconds, self.epochs = 0.0, 0
+
+    def epoch_done(self, record: EpochRecord) -> None:
+        """Losses, speed and the time that is left."""
+        self.seconds += record.seconds
+        self.epochs += 1
+        left, share = (record.epochs - record.epoch) * self.seconds / self.epochs, record.epoch / record.epochs
+        if record.time_left is not None and record.time_left < left:  # the clock ends it before the epochs do
+            left = max(record.time_left, 0.0)
+            share = self.seconds / (self.seconds + left) if self.seconds else share
+        is_last = record.epoch == record.epochs or (record.time_left is not None and record.time_left <= 0)
+        speed = record.items / record.seconds if record.seconds > 0 else 0.0
+        self.progress.update(
+            "epoch",
+            record.epoch,
+            record.epochs,
+            share=share,
+            note=f"{record.loss_text}, {speed:,.0f} facts/s",
+            seconds_left=left,
+            always=self.epochs == 1 or is_last,
+        )
+
+    def validated(self, record: ValidationRecord) -> None:
+        """The metric, and whether it is the best so far."""
+        best = " (best so far)" if record.is_best else ""
+        words = f"validation {record.metric} {record.value:.4f}{best}, {record.seconds:.1f} s"
+        self.progress.say(f"epoch {record.epoch}: {words}")
+
+    def note(self, text: str) -> None:
+        self.progress.note(text)
 
 
 class NotFinite(HyntError):

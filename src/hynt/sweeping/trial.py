@@ -11,17 +11,18 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from hynt.config import from_mapping, to_toml, with_overrides
 from hynt.errors import DataError, HyntError, UsageError
+from hynt.files import write_whole
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
-from hynt.runs.hashed_files import write_atomically
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
+from hynt.sweeping.news import TrialListener, TrialNews
 from hynt.sweeping.study import PROBLEM, SURPLUS, TRIALS, Plan, history, is_surplus
 from hynt.sweeping.study_storage import load_optuna
 from hynt.training.run import chosen_device, start, train
@@ -29,26 +30,6 @@ from hynt.training.run import chosen_device, start, train
 if TYPE_CHECKING:
     from optuna import Trial
     from optuna.trial import FrozenTrial
-
-
-class TrialListener(Protocol):
-    """Who is told how trials go."""
-
-    def begun(self, number: int, values: dict[str, Any]) -> None: ...
-
-    def trained(self, number: int, epoch: int, epochs: int) -> None:
-        """So many epochs of so many are done."""
-        ...
-
-    def validated(self, number: int, epoch: int, value: float) -> None: ...
-
-    def ended(self, number: int, outcome: str, value: float | None, problem: str) -> None:
-        """`outcome` is complete, pruned or failed."""
-        ...
-
-    def waiting(self, trials: int, seconds: float) -> None:
-        """Nothing is left to begin, but other workers are at so many trials; silent for `seconds`, they are lost."""
-        ...
 
 
 class Surplus(Exception):
@@ -66,10 +47,10 @@ class _Judge:
 
     def epoch_done(self, record: EpochRecord) -> None:
         self.first_phase = self.first_phase or record.phase
-        self.listener.trained(self.trial.number, record.epoch, record.epochs)
+        self.listener(TrialNews(self.trial.number, "trained", epoch=record.epoch, epochs=record.epochs))
 
     def validated(self, record: ValidationRecord) -> None:
-        self.listener.validated(self.trial.number, record.epoch, record.value)
+        self.listener(TrialNews(self.trial.number, "validated", epoch=record.epoch, value=record.value))
         # A later phase (a regression on the finished model, say) counts its epochs anew: it is not compared.
         if record.phase != (self.first_phase or record.phase) or math.isnan(record.value):
             return
@@ -97,22 +78,23 @@ class TrialRunner:
             trial.set_user_attr(SURPLUS, True)
             raise Surplus
         values = self.plan.space.suggest(trial)
-        self.listener.begun(trial.number, values)
+        self.listener(TrialNews(trial.number, "begun", values))
         pruned = load_optuna().TrialPruned
         try:
-            value = self._trained(trial, self._settings(values))
+            found = self._trained(trial, self._settings(values))
         except pruned:
             last = self._stored(trial).intermediate_values
-            self.listener.ended(trial.number, "pruned", last[max(last)] if last else None, "")
+            value = last[max(last)] if last else None
+            self.listener(TrialNews(trial.number, "ended", value=value, outcome="pruned"))
             raise
         except Interrupted:
             raise
         except HyntError as problem:
             trial.set_user_attr(PROBLEM, str(problem))
-            self.listener.ended(trial.number, "failed", None, str(problem))
+            self.listener(TrialNews(trial.number, "ended", outcome="failed", problem=str(problem)))
             raise
-        self.listener.ended(trial.number, "complete", value, "")
-        return value
+        self.listener(TrialNews(trial.number, "ended", value=found))
+        return found
 
     def _settings(self, values: dict[str, Any]) -> RunSettings:
         base: RunSettings = from_mapping(settings_class_for(self.plan.model), self.plan.base)
@@ -120,7 +102,7 @@ class TrialRunner:
 
     def _trained(self, trial: Trial, settings: RunSettings) -> float:
         folder = self.plan.out / TRIALS / f"{trial.number:04d}"
-        write_atomically(folder.with_suffix(".toml"), to_toml(settings))
+        write_whole(folder.with_suffix(".toml"), to_toml(settings))
         device = chosen_device(self.plan.device)
         run = self._taken_over(trial, folder, settings) or start(self.graph, settings, folder, device, self.plan.graph)
         judge = _Judge(trial, self.listener, settings.schedule.epochs)
