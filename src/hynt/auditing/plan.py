@@ -159,7 +159,7 @@ def plan_audit(
         )
     described = {
         "graph": graph.name,
-        "fingerprints": fingerprints(graph),
+        "fingerprints": fingerprints(graph) if run is None else run.manifest["graph"]["fingerprints"],
         "splits": list(chosen),
         "folds": folds,
         "fold_by": fold_by,

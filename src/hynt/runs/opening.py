@@ -17,8 +17,8 @@ from hynt.errors import DataError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.contract import Model
 from hynt.runs.checkpoint import WEIGHTS, checkpoint_name, checkpoints, fill_tensors, read_progress, weights_of
-from hynt.runs.hashed_files import remove_partial
 from hynt.runs.model_choice import build_model
+from hynt.runs.place import SavedRun
 from hynt.runs.progress import BestValidation, TrainingState
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
@@ -51,10 +51,14 @@ class LoadedRun:
         }
 
 
-def load_run(path: Path, device: torch.device | str = "cpu") -> LoadedRun:
-    """Opens a run and checks every file before it is used. An unfinished run answers with its best weights so far."""
-    run, device = RunFolder.open(path), torch.device(device)
-    settings, graph = run.settings(), run.graph()
+def load_run(place: Path | SavedRun, device: torch.device | str = "cpu") -> LoadedRun:
+    """Loads a run and checks every file before it is used. An unfinished run answers with its best weights so far.
+
+    The graph of a run that was opened already is not read again.
+    """
+    opened = place if isinstance(place, SavedRun) else SavedRun.open(place)
+    run, path, device = RunFolder(opened.path, opened.manifest), opened.path, torch.device(device)
+    settings, graph = run.settings(), opened.graph()
     scaling = run.scaling(graph)
     data = training_data(graph, settings, scaling, device)
     model = new_model(settings, data, device)
@@ -90,9 +94,6 @@ def best_name(best: BestValidation) -> str:
 
 def last_good(run: RunFolder, note: Callable[[str], None] | None = None) -> tuple[TrainingState, Path | None]:
     """The latest checkpoint that is whole, and what it says; the very start where there is none."""
-    remove_partial(run.path)
-    if run.checkpoints.is_dir():
-        remove_partial(run.checkpoints)
     for folder in reversed(checkpoints(run.checkpoints)):
         try:
             return read_progress(folder), folder

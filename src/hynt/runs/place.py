@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hynt.errors import DataError, UsageError
+from hynt.files import MANIFEST_NAME, RESTORE, read_index
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import BUILT_IN, is_graph
 from hynt.runs.graph_identity import graph_of_run
-from hynt.runs.hashed_files import INDEX_NAME, RESTORE, read_index
 
 
 def check_is_run(path: Path) -> None:
@@ -23,15 +25,49 @@ def check_is_run(path: Path) -> None:
         )
     if path.is_file():
         raise UsageError("this is a file, and a run is a folder.", where=str(path), advice=_MAKE)
-    if not (path / INDEX_NAME).exists():
+    if not (path / MANIFEST_NAME).exists():
         raise UsageError(f"there is no run at {str(path)!r}.", advice=_MAKE)
 
 
 _MAKE = "Make one with: hynt train GRAPH --out RUN."
 
 
-# The graph of a run, found and checked without torch: a name that nobody knows is refused at once, not after seconds
+# A run and its graph, opened and checked without torch: a name that nobody knows is refused at once, not after seconds
 # of loading.
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """A run on disk whose manifest is whole."""
+
+    path: Path
+    manifest: dict[str, Any]
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """A run that is there. Its manifest is checked against its own hash."""
+        check_is_run(path)
+        manifest = read_index(path / MANIFEST_NAME)
+        version, graph = manifest.get("schema_version"), manifest.get("graph")
+        if version != SCHEMA_VERSION:
+            raise DataError(
+                f"the run has schema version {version!r}; this hynt reads version {SCHEMA_VERSION}.",
+                where=str(path / MANIFEST_NAME),
+                advice="Use the hynt that made it, or train again.",
+            )
+        if not isinstance(graph, dict) or not {"path", "fingerprints"} <= set(graph):
+            raise DataError("the manifest is not that of a run.", where=str(path / MANIFEST_NAME), advice=RESTORE)
+        return cls(path, manifest)
+
+    def graph(self) -> KnowledgeGraph:
+        """The graph it was made with, refused when it is another one. It is read and compared once."""
+        return self._graph
+
+    @cached_property
+    def _graph(self) -> KnowledgeGraph:
+        return graph_of_run(self.path, self.manifest["graph"])
 
 
 @contextmanager
@@ -43,17 +79,15 @@ def whole_run() -> Iterator[None]:
     try:
         yield
     except DataError as problem:
-        raise UsageError(problem.what, where=problem.where, advice=problem.advice) from None
+        raise UsageError.of(problem) from None
 
 
-def run_graph(path: Path) -> KnowledgeGraph:
-    """The graph that a run was made with; a `UsageError` where there is no run, or the graph is another."""
-    check_is_run(path)
+def open_run(path: Path) -> SavedRun:
+    """A run with its graph, for whoever asks it; a `UsageError` where there is no run, or the graph is another."""
     with whole_run():
-        entry = read_index(path / INDEX_NAME).get("graph")
-        if not isinstance(entry, dict) or not {"path", "fingerprints"} <= set(entry):
-            raise DataError("the manifest is not that of a run.", where=str(path / INDEX_NAME), advice=RESTORE)
-        return graph_of_run(path, entry)
+        saved = SavedRun.open(path)
+        saved.graph()
+    return saved
 
 
 # The lines of a run's metrics.jsonl: one for each epoch and each validation. It is not hashed, since it grows.

@@ -20,7 +20,6 @@ import os
 import platform
 import shutil
 import tomllib
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -30,13 +29,9 @@ import torch
 from hynt import __version__
 from hynt.batches.number_scaling import NumberScaling
 from hynt.config import from_mapping, to_toml
-from hynt.errors import DataError, UsageError
-from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.storage import save_graph
-from hynt.runs.checkpoint import WEIGHTS
-from hynt.runs.graph_identity import fingerprints, graph_differences, graph_of_run
-from hynt.runs.hashed_files import (
-    INDEX_NAME,
+from hynt.errors import UsageError
+from hynt.files import (
+    MANIFEST_NAME,
     check_hash,
     hashes,
     index_text,
@@ -44,13 +39,17 @@ from hynt.runs.hashed_files import (
     read_index,
     remove_partial,
     sha256_of,
-    write_atomically,
+    whole_file,
+    write_whole,
 )
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.storage import save_graph
+from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs.graph_identity import fingerprints, graph_differences
 from hynt.runs.model_choice import package_of, settings_class_of_run
-from hynt.runs.place import check_is_run
+from hynt.runs.place import SCHEMA_VERSION, SavedRun
 from hynt.runs.settings import RunSettings, differences
 
-SCHEMA_VERSION = 1
 LARGEST_EMBEDDED = 50 * 2**20
 """In bytes: a saved graph up to this size is kept inside the run."""
 
@@ -58,12 +57,8 @@ CONFIG, SCALING, ENVIRONMENT = "config.toml", "scaling.json", "environment.json"
 METRICS, READS, GRAPH, CHECKPOINTS = "metrics.jsonl", "reads.json", "graph", "checkpoints"
 
 
-@dataclass(frozen=True)
-class RunFolder:
-    """A run on disk whose manifest is whole."""
-
-    path: Path
-    manifest: dict[str, Any]
+class RunFolder(SavedRun):
+    """A run on disk, to be trained, loaded and evaluated."""
 
     @classmethod
     def create(
@@ -78,9 +73,9 @@ class RunFolder:
         """A new run, before its first step. `graph_source` is where the graph lies, for one too large to embed."""
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise UsageError(f"{path} exists already.", advice="Go on with it by --resume, or choose another --out.")
+        if path.is_dir():
+            path.rmdir()  # an empty folder was made beforehand
         with new_folder(path) as staging:
-            if path.is_dir():
-                path.rmdir()  # an empty folder was made beforehand
             (staging / CONFIG).write_text(to_toml(settings), encoding="utf-8", newline="\n")
             scales = json.dumps(scaling.to_mapping(graph.vocabulary), indent=2, ensure_ascii=False)
             (staging / SCALING).write_text(scales + "\n", encoding="utf-8", newline="\n")
@@ -98,22 +93,8 @@ class RunFolder:
             }
             package = package_of(settings.model_name)
             manifest |= {} if package is None else {"model_package": package}
-            (staging / INDEX_NAME).write_text(index_text(manifest), encoding="utf-8")
+            (staging / MANIFEST_NAME).write_text(index_text(manifest), encoding="utf-8")
         return cls.open(path)
-
-    @classmethod
-    def open(cls, path: Path) -> RunFolder:
-        """A run that is there. Its manifest is checked against its own hash."""
-        check_is_run(path)
-        manifest = read_index(path / INDEX_NAME)
-        version = manifest.get("schema_version")
-        if version != SCHEMA_VERSION:
-            raise DataError(
-                f"the run has schema version {version!r}; this hynt reads version {SCHEMA_VERSION}.",
-                where=str(path / INDEX_NAME),
-                advice="Use the hynt that made it, or train again.",
-            )
-        return cls(path, manifest)
 
     @property
     def is_finished(self) -> bool:
@@ -140,10 +121,6 @@ class RunFolder:
         settings: RunSettings = from_mapping(settings_class_of_run(name, package, str(self.path)), mapping)
         return settings
 
-    def graph(self) -> KnowledgeGraph:
-        """The graph it was made with, refused when it is another one."""
-        return graph_of_run(self.path, self.manifest["graph"])
-
     def scaling(self, graph: KnowledgeGraph) -> NumberScaling:
         """How this run scales numbers."""
         path = self.checked(SCALING)
@@ -152,15 +129,11 @@ class RunFolder:
     def finish(self, weights: Path, summary: dict[str, Any]) -> RunFolder:
         """Takes the chosen checkpoint's weights as the run's own. Until the manifest lists them, they are not."""
         target = self.path / WEIGHTS
-        staged = self.path / f".partial-{WEIGHTS}"
-        staged.unlink(missing_ok=True)
-        shutil.copyfile(weights, staged)
-        with staged.open("rb+") as file:
-            os.fsync(file.fileno())
-        staged.replace(target)
+        with weights.open("rb") as source, whole_file(target) as file:
+            shutil.copyfileobj(source, file, 2**20)
         files = {**self.manifest["files"], WEIGHTS: sha256_of(target)}
         manifest = {**self.manifest, "files": files, "training": summary}
-        write_atomically(self.path / INDEX_NAME, index_text(manifest))
+        write_whole(self.path / MANIFEST_NAME, index_text(manifest))
         self.tidy()
         return RunFolder.open(self.path)
 
@@ -177,7 +150,7 @@ class RunFolder:
         """Counts one more reading of a split, and says how many there were."""
         counts = read_index(self.path / READS)
         counts[split] = int(counts.get(split, 0)) + 1
-        write_atomically(self.path / READS, index_text(counts))
+        write_whole(self.path / READS, index_text(counts))
         return int(counts[split])
 
 
