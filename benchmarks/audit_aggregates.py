@@ -18,9 +18,8 @@ from benchmarks.corrupted_copy import SHARE, corrupted
 from hynt.auditing.auditing import Audit, carried_out
 from hynt.auditing.judges import SilentAudit
 from hynt.auditing.plan import plan_audit
-from hynt.evaluation.questions import position_group
 from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import NUMBER_KIND
+from hynt.graph.components import NUMBER_KIND, position_group
 from hynt.graph.storage import load_graph
 from hynt.interruption import Stopper
 from hynt.training.resolve_settings import SettingsRequest

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.auditing.relation_scores import place_keys
 from hynt.graph.arrays import Floats
 from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, RELATION_KIND, Components, components
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.seen_values import place_keys
 
 
 def trivial_scores(graph: KnowledgeGraph) -> dict[str, Floats]:
@@ -51,7 +51,7 @@ def rarity(parts: Components, relation_is_number: NDArray[np.bool_]) -> Floats:
     named = np.flatnonzero(parts.kind != NUMBER_KIND)
     chosen = parts.take(named)
     value = np.where(chosen.kind == ENTITY_KIND, chosen.entity, chosen.relation)
-    pairs = np.stack([place_keys(chosen, relation_is_number), value.astype(np.int64)], axis=1)
+    pairs = np.stack([place_keys(chosen.position, chosen.relation, relation_is_number), value.astype(np.int64)], axis=1)
     _, which, count = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
     found[named] = -count[which.reshape(-1)]
     return found

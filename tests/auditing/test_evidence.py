@@ -11,13 +11,14 @@ import torch
 from hynt.auditing.judges import joined_inverse_temperature
 from hynt.auditing.judging import Judge
 from hynt.auditing.plan import wide_relations
-from hynt.auditing.relation_scores import SeenValues
+from hynt.auditing.relation_scores import relation_sorts
 from hynt.auditing.verdicts import evidence, of_facts
 from hynt.evaluation.evaluator import Evaluator
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.components import components
 from hynt.graph.fact_table import concatenate
 from hynt.graph.known_answers import KnownAnswers
+from hynt.graph.seen_values import SeenValues
 
 RANDOM = np.random.default_rng(5)
 
@@ -80,8 +81,8 @@ def test_decoys_are_values_of_the_same_place(towns):
     table, is_number = concatenate(list(towns.splits.values())), towns.vocabulary.relation_is_number
     parts = components(table, is_number)
     named = parts.take(np.flatnonzero(parts.kind != 2))
-    places = SeenValues.of(parts, towns.vocabulary)
-    keys = places.keys(named)
+    places = SeenValues.of([table], is_number, relation_sorts(towns.vocabulary))
+    keys = places.keys(named.position, named.relation)
     value = np.where(named.kind == 0, named.entity, named.relation)
     seen: dict[int, set[int]] = {}
     for key, one in zip(keys.tolist(), value.tolist(), strict=True):
@@ -97,10 +98,9 @@ def test_a_judge_sees_what_the_evaluator_sees(predictor):
     loaded, cpu = predictor.loaded, torch.device("cpu")
     graph = loaded.graph
     table, is_number = graph.split("test"), graph.vocabulary.relation_is_number
-    everything = components(concatenate(list(graph.splits.values())), is_number)
     first = len(graph) - len(table)
     facts = np.arange(first, len(graph))
-    places = SeenValues.of(everything, graph.vocabulary)
+    places = SeenValues.of(graph.splits.values(), is_number, relation_sorts(graph.vocabulary))
     judge = Judge(loaded, KnownAnswers.build(graph.splits, is_number), places, facts, table, cpu)
     evaluated = Evaluator(graph, loaded.scaling, "test", device=cpu, literals=loaded.literals).evaluate(loaded.model)
     for task in ("link", "relation"):
@@ -122,7 +122,7 @@ def test_probabilities_are_those_of_the_predictor(predictor):
     graph, is_number = loaded.graph, loaded.graph.vocabulary.relation_is_number
     table = graph.split("test")
     known = KnownAnswers.build(graph.splits, is_number)
-    places = SeenValues.of(components(concatenate(list(graph.splits.values())), is_number), graph.vocabulary)
+    places = SeenValues.of(graph.splits.values(), is_number, relation_sorts(graph.vocabulary))
     judge = Judge(loaded, known, places, np.arange(len(table)), table, cpu)
     found = judge.ranked("link", predictor.calibration.inverse_temperature("link"))
     fact = next(row for row, one in enumerate(table.facts(graph.vocabulary)) if one.relation == "P108")

@@ -13,12 +13,13 @@ from hynt import number
 from hynt.auditing import relation_scores as placed_candidates
 from hynt.auditing.auditing import audit
 from hynt.auditing.judging import Judge
-from hynt.auditing.relation_scores import RelationScores, SeenValues, relation_sorts
+from hynt.auditing.relation_scores import RelationScores, relation_sorts
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.components import RELATION, components
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import concatenate
 from hynt.graph.known_answers import KnownAnswers
+from hynt.graph.seen_values import SeenValues
 from hynt.runs.opening import load_run
 from hynt.runs.scoring import read_tiles
 from hynt.training.run import start, train
@@ -60,7 +61,7 @@ def judge(tmp_path_factory):
     run = train(start(graph, settings, tmp_path_factory.mktemp("people") / "run", CPU), CPU)
     loaded, table = load_run(run.path, CPU), graph.split("train")
     is_number = graph.vocabulary.relation_is_number
-    places = SeenValues.of(components(table, is_number), graph.vocabulary)
+    places = SeenValues.of([table], is_number, relation_sorts(graph.vocabulary))
     return Judge(loaded, KnownAnswers.build(graph.splits, is_number), places, np.arange(len(table)), table, CPU)
 
 
@@ -169,7 +170,8 @@ def test_sharpness_is_fitted_on_the_same_candidates(judge):
     assert fitted is not None
     assert math.isfinite(fitted)
     plain = people(with_units=False)
-    everything = SeenValues.of(components(plain.split("train"), plain.vocabulary.relation_is_number), plain.vocabulary)
+    sorts = relation_sorts(plain.vocabulary)
+    everything = SeenValues.of([plain.split("train")], plain.vocabulary.relation_is_number, sorts)
     free = Judge(judge.loaded, judge.known, everything, judge.facts, judge.table, CPU)
     assert free.inverse_temperature("relation") != pytest.approx(fitted, rel=1e-3)
 

@@ -182,7 +182,7 @@ def test_a_score_that_is_no_number_stops_and_names_the_question(bad):
     model = ScriptedModel(graph)
     score = model.score
     model.score = lambda question, candidates: score(question, candidates) + bad
-    with pytest.raises(DataError, match=r"test fact 1, head: the model's answer to \(\?, r") as caught:
+    with pytest.raises(DataError, match=r"test fact 1, head: the model's answer to \? · r") as caught:
         asked(model, graph, tasks=["link"])
     assert "is not a finite number" in str(caught.value)
     assert str(caught.value).endswith("Take an earlier checkpoint, or train again with a lower learning rate.")

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.asking.question import AskedFact
-from hynt.errors import UsageError
-from hynt.graph.components import HEAD, NUMBER_KIND, RELATION, RELATION_KIND, TAIL
+from hynt.asking.columns import AskedFact
+from hynt.errors import UsageError, located
+from hynt.graph.components import HEAD, NUMBER_KIND, RELATION_KIND, TAIL
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import EntityPosition, NameLookup
 
@@ -68,20 +68,10 @@ def read_list(path: Path) -> list[str]:
 
 def _of_type(graph: KnowledgeGraph, asked: AskedFact) -> NDArray[np.bool_]:
     """What train holds at the same position, of the same relation where one is visible."""
-    train, is_number = graph.split("train"), graph.vocabulary.relation_is_number
-    if asked.kind == RELATION_KIND:
-        seen = np.zeros(graph.vocabulary.relation_count, dtype=np.bool_)
-        seen[train.relation if asked.position == RELATION else train.qualifier_relation] = True
-        return seen
-    relations = train.relation if asked.position <= TAIL else train.qualifier_relation
-    entities = train.head if asked.position == HEAD else train.tail_entity
-    if asked.position > TAIL:
-        entities = train.qualifier_entity
-    chosen = relations == asked.relation
-    if asked.position != HEAD:
-        chosen &= ~is_number[relations]
-    seen = np.zeros(graph.vocabulary.entity_count, dtype=np.bool_)
-    seen[entities[chosen]] = True
+    vocabulary = graph.vocabulary
+    count = vocabulary.relation_count if asked.kind == RELATION_KIND else vocabulary.entity_count
+    seen = np.zeros(count, dtype=np.bool_)
+    seen[graph.seen_in_training.at(asked.position, asked.relation or 0)] = True
     return seen
 
 
@@ -91,8 +81,6 @@ def _listed(graph: KnowledgeGraph, asked: AskedFact, listed: Iterable[str], name
     allowed = np.zeros(vocabulary.relation_count if of_relations else vocabulary.entity_count, dtype=np.bool_)
     position: EntityPosition = "head" if asked.position == HEAD else "tail" if asked.position == TAIL else "value"
     for number, name in enumerate(listed, 1):
-        try:
+        with located(f"candidate {number}"):
             allowed[names.relation(name) if of_relations else names.entity(name, position, asked.relation)] = True
-        except UsageError as problem:
-            raise UsageError(problem.what, where=f"candidate {number}", advice=problem.advice) from None
     return allowed

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hynt.errors import DataError, UsageError
-from hynt.evaluation.questions import POSITION_GROUPS, position_group
-from hynt.graph.arrays import Ids
-from hynt.graph.components import ENTITY_KIND, KIND_NAMES, position_name
+from hynt.graph.components import ENTITY_KIND, KIND_NAMES, POSITION_GROUPS, position_group, position_name
 from hynt.graph.fact_table import FactTable
 from hynt.runs.opening import LoadedRun
 
 NO_CANDIDATE = "no candidate is left."
-
-
-def answerable(loaded: LoadedRun, position: Ids, kind: Ids) -> NDArray[np.bool_]:
-    """(n,) whether the run's model answers these kinds at these positions."""
-    table = np.zeros((len(KIND_NAMES), len(POSITION_GROUPS)), dtype=np.bool_)
-    for task, place in loaded.model.answers:
-        table[int(task), POSITION_GROUPS.index(place)] = True
-    found: NDArray[np.bool_] = table[kind, position_group(position)]
-    return found
 
 
 def unanswerable(loaded: LoadedRun, position: int, kind: int) -> UsageError:

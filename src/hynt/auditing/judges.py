@@ -9,62 +9,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 import torch
 
 from hynt.auditing.judging import RANKED, Judge
 from hynt.auditing.plan import AuditPart, AuditPlan
-from hynt.auditing.relation_scores import SeenValues
+from hynt.auditing.relation_scores import relation_sorts
 from hynt.auditing.work import AuditFolder, Judged
 from hynt.batches.seeds import derived_seed
 from hynt.evaluation.questions import TaskName
-from hynt.graph.components import components
+from hynt.files import MANIFEST_NAME
 from hynt.graph.known_answers import KnownAnswers
+from hynt.graph.seen_values import SeenValues
 from hynt.interruption import Stopper
-from hynt.runs.hashed_files import INDEX_NAME
+from hynt.progress import Progress
 from hynt.runs.opening import LoadedRun, load_run
 from hynt.runs.place import whole_run
-from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord
+from hynt.runs.progress import Interrupted, TrainingProgress
 from hynt.runs.run_folder import RunFolder
 from hynt.training.run import start, train
-
-
-class AuditWatcher(Protocol):
-    """Who is told how an audit goes; it hears of each fold's training as well."""
-
-    def stage(self, text: str) -> None:
-        """Something new begins."""
-        ...
-
-    def asked(self, done: int, total: int) -> None:
-        """So many of the questions about a part's facts are answered."""
-        ...
-
-    def epoch_done(self, record: EpochRecord) -> None: ...
-
-    def validated(self, record: ValidationRecord) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-
-class SilentAudit:
-    """A watcher that says nothing."""
-
-    def stage(self, text: str) -> None:
-        """Nothing."""
-
-    def asked(self, done: int, total: int) -> None:
-        """Nothing."""
-
-    def epoch_done(self, record: EpochRecord) -> None:
-        """Nothing."""
-
-    def validated(self, record: ValidationRecord) -> None:
-        """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
 
 
 @dataclass(eq=False)
@@ -74,7 +37,7 @@ class Judges:
     plan: AuditPlan
     work: AuditFolder
     device: torch.device
-    watcher: AuditWatcher
+    progress: Progress
     stopper: Stopper
     compiled: bool = True  # for a GPU: compiled steps are faster, but compiling takes its time
     given: LoadedRun | None = None  # the run that judges what it was not trained on
@@ -87,15 +50,17 @@ class Judges:
         for number, part in enumerate(trained, 1):
             self._train(part, f"fold {number} of {len(trained)}")
         found = {part.name: self._inverse_temperature(part) for part in parts}
+        judged = []
         for number, part in enumerate(parts, 1):
-            if not self.work.is_judged(part.name):
-                others = [found[one.name] for one in parts if one is not part and one.by_run == part.by_run]
-                self._judge(part, joined_inverse_temperature(others), f"{number} of {len(parts)}")
-        return [(part, self.work.judged(part.name)) for part in parts]
+            others = [found[one.name] for one in parts if one is not part and one.by_run == part.by_run]
+            kept = self.work.judged(part.name)
+            kept = kept or self._judge(part, joined_inverse_temperature(others), f"{number} of {len(parts)}")
+            judged.append((part, kept))
+        return judged
 
     def _train(self, part: AuditPart, counted: str) -> None:
         path = self.work.run(part.name)
-        graph = None if (path / INDEX_NAME).exists() else self.plan.fold_graph(part.fold)
+        graph = None if (path / MANIFEST_NAME).exists() else self.plan.fold_graph(part.fold)
         run = RunFolder.open(path) if graph is None else start(graph, self.plan.settings, path, self.device)
         if run.is_finished:
             return
@@ -103,9 +68,9 @@ class Judges:
         learned = int(self.plan.in_training.sum()) - held
         if self.device.type == "cuda":
             torch.compiler.reset()  # it gives up on a function that it has compiled anew too often
-        self.watcher.stage(f"{counted}: training on {learned:,} facts, {held:,} held out")
+        self.progress.say(f"{counted}: training on {learned:,} facts, {held:,} held out")
         try:
-            train(run, self.device, self.watcher, self.stopper, compiled=self.compiled)
+            train(run, self.device, TrainingProgress(self.progress), self.stopper, compiled=self.compiled)
         except Interrupted as stopped:
             raise self._interrupted(f"{counted}: {stopped.what}") from None
 
@@ -120,19 +85,21 @@ class Judges:
         self.work.keep_inverse_temperature(part.name, found)
         return found
 
-    def _judge(self, part: AuditPart, inverse_temperature: dict[TaskName, float], counted: str) -> None:
+    def _judge(self, part: AuditPart, inverse_temperature: dict[TaskName, float], counted: str) -> Judged:
         judge = self._judge_of(part)
         total, done = judge.questions(), 0
-        self.watcher.stage(f"judging {counted}: {total:,} questions about {len(part.facts):,} facts")
+        self.progress.say(f"judging {counted}: {total:,} questions about {len(part.facts):,} facts")
 
         def tick(questions: int) -> None:
             nonlocal done
             done += questions
-            self.watcher.asked(done, total)
+            self.progress.update("judging", done, total, "questions")
             self._stop_if_asked()
 
         link, relation = (judge.ranked(task, inverse_temperature[task], tick) for task in RANKED)
-        self.work.keep_judged(part.name, Judged(link, relation, judge.numbers(tick)))
+        judged = Judged(link, relation, judge.numbers(tick))
+        self.work.keep_judged(part.name, judged)
+        return judged
 
     def _judge_of(self, part: AuditPart) -> Judge:
         if part.by_run:
@@ -154,7 +121,7 @@ class Judges:
     @cached_property
     def _places(self) -> SeenValues:
         vocabulary = self.plan.graph.vocabulary
-        return SeenValues.of(components(self.plan.table, vocabulary.relation_is_number), vocabulary)
+        return SeenValues.of([self.plan.table], vocabulary.relation_is_number, relation_sorts(vocabulary))
 
     def _stop_if_asked(self) -> None:
         if self.stopper.asked:

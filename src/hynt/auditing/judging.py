@@ -1,6 +1,6 @@
 """A model judges facts that it has not seen: every component is hidden in turn, and the stored value is found among the
 answers. Other known answers of the same question are no candidates: that they are right says nothing about this one.
-Nor are relations that could not stand beside the value (placed_candidates.py).
+Nor are relations that could not stand beside the value (relation_scores.py).
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hynt.auditing.relation_scores import RelationScores, SeenValues
-from hynt.calibration.calibration import HeldOut, answerable_components
+from hynt.auditing.relation_scores import RelationScores
+from hynt.calibration.calibration import HeldOut
 from hynt.calibration.temperature import first_answers, fit_inverse_temperature
 from hynt.errors import DataError
-from hynt.evaluation.questions import KIND_OF_TASK, TaskName
+from hynt.evaluation.questions import KIND_OF_TASK, TaskName, answerable_components
 from hynt.evaluation.ranks import KnownSlots
 from hynt.graph.arrays import Floats, Ids
 from hynt.graph.components import Components, components
 from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import FactTable
 from hynt.graph.known_answers import KnownAnswers
+from hynt.graph.seen_values import SeenValues
 from hynt.runs.opening import LoadedRun
 from hynt.runs.scoring import ReadTile, read_tiles
 
@@ -121,7 +122,7 @@ class Judge:
         chosen = answerable_components(self.loaded.model, self._parts, task)
         taken, count = self._parts.take(chosen), len(chosen)
         others, answer = self._others(task, self._keys[chosen]), _answers(taken, task)
-        keys = self.places.keys(taken)
+        keys = self.places.keys(taken.position, taken.relation)
         decoy, values = self.places.draw(keys, self.seed), self.places.sizes(keys)
         logs, place, best = np.zeros((count, 3)), np.zeros(count), np.zeros(count, dtype=np.int64)
 

@@ -16,63 +16,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hynt.asking.number_relations import REACH
-from hynt.evaluation.questions import position_group
+from hynt.asking.number_relations import in_reach
 from hynt.graph.arrays import Flags, Ids
-from hynt.graph.components import ENTITY_KIND, FIRST_QUALIFIER, RELATION, RELATION_KIND, Components
+from hynt.graph.components import RELATION, Components, qualifier_of
 from hynt.graph.fact_table import FactTable
+from hynt.graph.seen_values import SeenValues
 from hynt.graph.vocabulary import Vocabulary
 from hynt.runs.opening import LoadedRun
 from hynt.runs.scoring import ReadTile, read_tiles
-
-# Decoys: for each stored value another one that could stand in its place, drawn at random.
-#
-# How a model scores decoys beside stored values says what its scores are worth at each place: where it cannot tell the
-# two apart, a low score means little.
-
-
-@dataclass(frozen=True, eq=False)
-class SeenValues:
-    """The different values seen in each place of a graph. A place is a position and, for values, its relation; for
-    relations, the sort of value beside them.
-    """
-
-    sort: Ids  # (relations,) of the values that each relation carries
-    key: Ids  # (p,) ascending
-    start: Ids  # (p,) where its values begin
-    size: Ids  # (p,) how many they are
-    value: Ids  # (v,) entity or relation ids
-
-    @classmethod
-    def of(cls, parts: Components, vocabulary: Vocabulary) -> SeenValues:
-        """Of all entities and relations among these components."""
-        sort = relation_sorts(vocabulary)
-        named = (parts.kind == ENTITY_KIND) | (parts.kind == RELATION_KIND)
-        chosen = parts.take(np.flatnonzero(named).astype(np.int64))
-        pairs = np.unique(np.stack([place_keys(chosen, sort), _values(chosen)], axis=1), axis=0)
-        key, start, size = np.unique(pairs[:, 0], return_index=True, return_counts=True)
-        return cls(sort, key, start.astype(np.int64), size.astype(np.int64), pairs[:, 1])
-
-    def keys(self, parts: Components) -> Ids:
-        """(n,) a number for the place of each component."""
-        return place_keys(parts, self.sort)
-
-    def sizes(self, keys: Ids) -> Ids:
-        """(n,) how many different values each place has."""
-        return self.size[np.searchsorted(self.key, keys)]
-
-    def seen(self, keys: Ids, count: int) -> Flags:
-        """(n, count) which of the ids 0 … count − 1 are seen in each place."""
-        found = np.zeros((len(keys), count), dtype=np.bool_)
-        for row, at in enumerate(np.searchsorted(self.key, keys).tolist()):
-            found[row, self.value[self.start[at] : self.start[at] + self.size[at]]] = True
-        return found
-
-    def draw(self, keys: Ids, seed: int) -> Ids:
-        """(n,) one of the values of each place; it may be the stored one."""
-        at = np.searchsorted(self.key, keys)
-        place = (np.random.default_rng(seed).random(len(keys)) * self.size[at]).astype(np.int64)
-        return self.value[self.start[at] + np.minimum(place, self.size[at] - 1)]
 
 
 def relation_sorts(vocabulary: Vocabulary) -> Ids:
@@ -83,16 +34,6 @@ def relation_sorts(vocabulary: Vocabulary) -> Ids:
     return np.array(
         [sorts.setdefault((one.kind, one.unit), len(sorts)) for one in vocabulary.relations], dtype=np.int64
     )
-
-
-def place_keys(parts: Components, sort: Ids | Flags) -> Ids:
-    """(n,) a number for the place of each component, with the sort of each relation (relations,)."""
-    beside = np.where(parts.kind == RELATION_KIND, sort[parts.relation], parts.relation)
-    return position_group(parts.position) + 5 * beside.astype(np.int64)
-
-
-def _values(parts: Components) -> Ids:
-    return np.where(parts.kind == ENTITY_KIND, parts.entity, parts.relation).astype(np.int64)
 
 
 MOST_TRIED = 64
@@ -118,7 +59,7 @@ class RelationScores:
         """Calls `work` with some of the questions (k,), by their numbers in `asked`, and their (k, relations) scores,
         −∞ for what is no candidate, until all questions have had their turn.
         """
-        keys = self.places.keys(asked)
+        keys = self.places.keys(asked.position, asked.relation)
         size, is_number = self.places.sizes(keys), self.loaded.graph.vocabulary.relation_is_number[asked.relation]
         alike = is_number & (size > 1) & (size <= MOST_TRIED)
         others, tried = (np.flatnonzero(rows).astype(np.int64) for rows in (~alike, alike))
@@ -136,7 +77,7 @@ class RelationScores:
 
     def _seen(self, keys: Ids) -> Flags:
         different, which = np.unique(keys, return_inverse=True)
-        return self.places.seen(different, self.loaded.graph.vocabulary.relation_count)[which.reshape(-1)]
+        return self.places.mask(different, self.loaded.graph.vocabulary.relation_count)[which.reshape(-1)]
 
     def _on_own_scales(self, asked: Components, seen: Flags) -> Tensor:
         """(k, relations) scores, each from a row with the number on that relation's scale. Far outside of it the model
@@ -144,9 +85,7 @@ class RelationScores:
         """
         question, relation = (index.astype(np.int64) for index in np.nonzero(seen))
         value = _numbers(self.table, asked)[question]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            scaled = self.loaded.scaling.scale(relation, value)
-        within = ((scaled >= -REACH) & (scaled <= 1 + REACH)) | (relation == asked.relation[question])
+        within = in_reach(self.loaded.scaling, relation, value) | (relation == asked.relation[question])
         question, relation = question[within], relation[within]
         found = torch.full(seen.shape, -torch.inf, device=self.device)
         rows = _with_relations(self.table, asked.row[question], asked.position[question], relation)
@@ -163,7 +102,7 @@ class RelationScores:
 
 def _slots(table: FactTable, row: Ids, position: Ids) -> Ids:
     """(n,) where in the table's qualifiers the ones asked for are."""
-    return np.asarray(table.offsets[row] + (position - FIRST_QUALIFIER) // 2, dtype=np.int64)
+    return np.asarray(table.offsets[row] + qualifier_of(position), dtype=np.int64)
 
 
 def _numbers(table: FactTable, asked: Components) -> NDArray[np.float64]:

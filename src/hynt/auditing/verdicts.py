@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.auditing.plan import AuditPart, AuditPlan
-from hynt.auditing.relation_scores import place_keys, relation_sorts
+from hynt.auditing.relation_scores import relation_sorts
 from hynt.auditing.work import Judged
 from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.seeds import derived_seed
 from hynt.calibration.intervals import LEVELS, cut_at_zero, fit_radii, never_negative, training_spread
-from hynt.evaluation.questions import POSITION_GROUPS, position_group
 from hynt.graph.arrays import Flags, Floats, Ids
-from hynt.graph.components import Components, component_starts, components
+from hynt.graph.components import POSITION_GROUPS, Components, component_starts, components, position_group
+from hynt.graph.seen_values import place_keys
 
 LEVEL = 0.9
 """Of the intervals around predicted numbers."""
@@ -81,7 +81,7 @@ def verdicts(plan: AuditPlan, judged: Sequence[tuple[AuditPart, Judged]]) -> Ver
         np.zeros(size, np.bool_),
     )
     decoys = column("decoy_log_probability")
-    keys = place_keys(stored, relation_sorts(vocabulary))
+    keys = place_keys(stored.position, stored.relation, relation_sorts(vocabulary))
     by_run = np.array([one.by_run for one, _ in judged], dtype=np.bool_)
     for sort in (False, True):
         rows = np.flatnonzero(by_run[part] == sort)

@@ -19,16 +19,15 @@ from hynt.calibration.intervals import Radii, fit_radii, never_negative, trainin
 from hynt.calibration.temperature import FirstAnswers, first_answers_of_chunks, fit_inverse_temperature
 from hynt.errors import DataError
 from hynt.evaluation.evaluator import Evaluator
-from hynt.evaluation.questions import KIND_OF_TASK, POSITION_GROUPS, TaskName, of_task, position_group
+from hynt.evaluation.questions import KIND_OF_TASK, TaskName, answerable_components
 from hynt.evaluation.results import NumberQuestions
-from hynt.graph.arrays import Ids
-from hynt.graph.components import Components, components
+from hynt.files import RESTORE, index_text, read_index, write_whole
+from hynt.graph.arrays import Ids, spread
+from hynt.graph.components import components
 from hynt.graph.content_hash import question_keys
 from hynt.graph.known_answers import AnswerLists, KnownAnswers
 from hynt.graph.vocabulary import Vocabulary
-from hynt.models.contract import Model
 from hynt.runs.checkpoint import WEIGHTS
-from hynt.runs.hashed_files import RESTORE, index_text, read_index, write_atomically
 from hynt.runs.opening import LoadedRun
 from hynt.runs.scoring import ReadTile, read_tiles
 from hynt.runs.training_data import training_splits
@@ -102,9 +101,9 @@ def calibration_of(
     if weights is not None:
         content = {"schema_version": SCHEMA_VERSION, "weights": weights, **made.to_mapping(vocabulary)}
         try:
-            write_atomically(path, index_text(content))
-        except OSError as problem:
-            note(f"the calibration cannot be kept in the run ({problem.strerror}); it is made anew each time.")
+            write_whole(path, index_text(content))
+        except DataError as problem:
+            note(f"the calibration cannot be kept in the run: {problem.what} It is made anew each time.")
     return made
 
 
@@ -204,9 +203,7 @@ class HeldOut:
 
     def _known_in(self, which: Ids) -> tuple[Ids, Ids]:
         starts, ends = self.others.offsets[which], self.others.offsets[which + 1]
-        count = ends - starts
-        row = np.repeat(np.arange(len(which), dtype=np.int64), count)
-        slot = np.repeat(starts - (np.cumsum(count) - count), count) + np.arange(int(count.sum()), dtype=np.int64)
+        row, slot = spread(starts, ends - starts)
         return row, self.others.answers[slot].astype(np.int64)
 
 
@@ -224,11 +221,3 @@ def held_out(loaded: LoadedRun, split: str, task: TaskName, device: torch.device
     read_tiles(loaded, table, taken.row, taken.position, device, tiles.append)
     answer = (taken.entity if task == "link" else taken.relation).astype(np.int64)
     return HeldOut(task, tiles, answer, index.lookup(question_keys(table, is_number)[few]), len(chosen))
-
-
-def answerable_components(model: Model, parts: Components, task: TaskName) -> Ids:
-    """(n,) the components of a task at positions that the model answers."""
-    chosen = of_task(parts, task)
-    kind = KIND_OF_TASK[task]
-    places = [POSITION_GROUPS.index(position) for answer, position in model.answers if int(answer) == kind]
-    return chosen[np.isin(position_group(parts.position[chosen]), places)]

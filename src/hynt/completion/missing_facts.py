@@ -5,7 +5,6 @@ propose(hynt.load("runs/first"), ProposalOptions(budget=100))
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +19,12 @@ from hynt.completion.missing_proposals import ProposedFacts, confirmed
 from hynt.completion.missing_questions import MissingBatch, MissingQuestions, Peers
 from hynt.errors import UsageError
 from hynt.graph.arrays import Ids
-from hynt.graph.components import ENTITY_KIND, NUMBER_KIND
+from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, TAIL
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
+from hynt.graph.seen_values import SeenValues
+from hynt.progress import SILENT, Progress
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,7 @@ class Proposals:
         return self.proposals.rows(graph).append_column("confirmed", agrees)
 
 
-def propose(
-    predictor: Predictor,
-    options: ProposalOptions,
-    progress: Callable[[str, int, float], None] = lambda step, questions, share: None,
-) -> Proposals:
+def propose(predictor: Predictor, options: ProposalOptions, progress: Progress = SILENT) -> Proposals:
     """The most likely facts that the graph lacks.
 
     `progress` hears how many questions were asked so far, and which share of the relations was looked at.
@@ -104,7 +101,7 @@ def propose(
         if options.per_relation is not None:
             found = found.at_most(options.per_relation)
         found = found.first(options.budget)
-        progress("looking for missing facts", asked, questions.done())
+        progress.update("looking for missing facts", asked, unit="questions", share=questions.done())
     counts = (questions.lacked, asked, questions.unasked, without, made - passed, passed - len(found))
     return Proposals(found.first(options.budget), *counts, *confirmed(found, graph, options.without))
 
@@ -140,7 +137,8 @@ class FittingTails:
     def __init__(self, graph: KnowledgeGraph, facts: FactTable) -> None:
         _, self._type = np.unique(np.array([entity.type for entity in graph.entities], dtype=str), return_inverse=True)
         self._is_typed = np.array([bool(entity.type) for entity in graph.entities], dtype=np.bool_)
-        self._facts = facts
+        self._seen = SeenValues.of([facts], graph.vocabulary.relation_is_number)
+        self._with_own_tail = np.unique(facts.relation[facts.head == facts.tail_entity])
 
     def fits(self, relation: Ids, head: NDArray[np.int32], tail: Ids) -> NDArray[np.bool_]:
         """(n,) whether an entity has the type of a known tail, or, where it has no type, is one; a head is its own tail
@@ -153,14 +151,13 @@ class FittingTails:
         return found
 
     def _fits(self, relation: int, head: NDArray[np.int32], tail: Ids) -> NDArray[np.bool_]:
-        own = self._facts.relation == relation
-        tails = self._facts.tail_entity[own]
+        tails = self._seen.at(TAIL, relation)
         is_tail = np.zeros(len(self._type), dtype=np.bool_)
         is_tail[tails] = True
         met = np.zeros(int(self._type.max()) + 1, dtype=np.bool_)
         met[self._type[tails[self._is_typed[tails]]]] = True
         found: NDArray[np.bool_] = np.where(self._is_typed[tail], met[self._type[tail]], is_tail[tail])
-        if not (self._facts.head[own] == tails).any():
+        if relation not in self._with_own_tail:
             found &= tail != head
         return found
 

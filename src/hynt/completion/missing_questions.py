@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import Predictor
-from hynt.asking.refusals import answerable, off_scale
+from hynt.asking.refusals import off_scale
+from hynt.evaluation.questions import answerable
 from hynt.graph.arrays import Ids
 from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, TAIL, component_starts
 from hynt.graph.content_hash import question_keys
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.seen_values import SeenValues
 
 AT_ONCE = 16_384
 """Questions that are scored together."""
@@ -75,7 +77,7 @@ class MissingQuestions:
         if graph.vocabulary.relation_is_number[relation]:  # the tail is a filler that nobody reads
             kind = NUMBER_KIND
             usual = replace(usual, tail_number=np.ones(1), tail_literal=pa.array(["1.0"], type=pa.string()))
-        can = answerable(loaded, np.array([TAIL]), np.array([kind]))[0]
+        can = answerable(loaded.model, np.array([TAIL]), np.array([kind]))[0]
         return usual if can and not off_scale(loaded, usual) else None
 
     def _asked(self, usual: FactTable, lacking: Lacking) -> MissingBatch:
@@ -214,7 +216,9 @@ class Peers:
         names = [entity.type for entity in graph.entities]
         typed = np.array([bool(name) for name in names], dtype=np.bool_)
         types, group_of = np.unique(np.array(names, dtype=object)[typed].astype(str), return_inverse=True)
-        entity, place = _places(graph, facts)
+        seen = SeenValues.of([facts], graph.vocabulary.relation_is_number)
+        which, entity = seen.pairs(seen.of_entities())
+        place = seen.of_entities()[which]
         untyped = ~typed[entity]
         members = np.concatenate([np.flatnonzero(typed), entity[untyped]]).astype(np.int64)
         groups = np.concatenate([group_of, place[untyped] + len(types)]).astype(np.int64)
@@ -239,15 +243,3 @@ class Peers:
     def relations(self) -> Ids:
         """The relations that some fact has, ascending."""
         return np.unique(self.facts.relation).astype(np.int64)
-
-
-def _places(graph: KnowledgeGraph, facts: FactTable) -> tuple[Ids, Ids]:
-    """(p,) entities and (p,) the places they are seen at, each pair once."""
-    is_number = graph.vocabulary.relation_is_number
-    tails, values = ~is_number[facts.relation], ~is_number[facts.qualifier_relation]
-    entity = np.concatenate([facts.head, facts.tail_entity[tails], facts.qualifier_entity[values]]).astype(np.int64)
-    places = [facts.relation, facts.relation[tails], facts.qualifier_relation[values]]
-    place = np.concatenate([3 * relation.astype(np.int64) + kind for kind, relation in enumerate(places)])
-    width = 3 * graph.vocabulary.relation_count
-    pairs = np.unique(entity * width + place)
-    return pairs // width, pairs % width

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,15 +11,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hynt.batches.masking import mask
 from hynt.evaluation.non_finite import refuse_non_finite
 from hynt.evaluation.questions import KIND_OF_TASK, TaskName
 from hynt.evaluation.ranks import KnownSlots, Tally, tally
 from hynt.evaluation.results import NumberQuestions, RankedQuestions
-from hynt.evaluation.tiles import Tile, Tiling, for_each_tile
-from hynt.evaluation.type_constraints import place_numbers
+from hynt.evaluation.tiles import Tile, Tiling, read_each_tile
 from hynt.graph.arrays import Ids
 from hynt.graph.components import Components
+from hynt.graph.seen_values import SeenValues
 from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, ScaledNumber
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class EvaluationPass:
         answers = self._tensor(index.known.answers)
         starts, targets = self._tensor(start[tiling.question]), self._tensor(answer[tiling.question])
         counts = self._tensor(known_count)
-        place = place_numbers(parts.relation, parts.position)[tiling.question] if constrained else None
+        seen = evaluator.graph.seen_in_training if constrained else None
+        place = None if seen is None else seen.keys(parts.position, parts.relation)[tiling.question]
         size = len(tiling.question)
         results = [[torch.zeros(size, dtype=torch.int64, device=evaluator.device) for _ in range(3)] for _ in range(2)]
         finite = torch.ones(size, dtype=torch.bool, device=evaluator.device)
@@ -70,7 +71,7 @@ class EvaluationPass:
         def work(tile: Tile, question: EncodedQuestion) -> None:
             at = tile.places
             known = KnownSlots(answers, starts[at], counts[at].cumsum(0), int(known_count[at].sum()))
-            allowed = None if place is None else evaluator.constraints.allowed(place[at], evaluator.device)
+            allowed = None if seen is None or place is None else _seen_mask(seen, place[at], count, evaluator.device)
             chunk = max(1, SCORES_AT_ONCE // tiling.tiles[0].layout.rows)
             found = tally(scored(question), count, targets[at], known, chunk, allowed)
             for kept, one in zip(results, found, strict=True):
@@ -123,19 +124,23 @@ class EvaluationPass:
 
     def _ask(self, tiling: Tiling, parts: Components, work: Callable[[Tile, EncodedQuestion], None]) -> None:
         """Hide, read and `work` on every tile, in smaller ones where memory runs out."""
-        rows = self._tensor(parts.row[tiling.question])
-        asked = self._tensor(parts.position[tiling.question])
         workers = self.evaluator.workers
 
-        def on_tile(tile: Tile) -> None:
-            batch, _ = mask(self.evaluator.facts, rows[tile.places], asked[tile.places], tile.layout)
-            work(tile, self.model.read(batch))
+        def on_tile(tile: Tile, question: EncodedQuestion) -> None:
+            work(tile, question)
             self.done = min(self.total, self.done + tile.real * workers.world)
             if self.progress is not None:
                 self.progress(self.done, self.total)
 
-        own = tiling.tiles[workers.rank :: workers.world]
-        for_each_tile(own, on_tile, lambda rows, size: self.smaller.append({"rows": rows, "capacity": size}))
+        read_each_tile(
+            self.model,
+            self.evaluator.facts,
+            replace(tiling, tiles=tiling.tiles[workers.rank :: workers.world]),
+            parts.row,
+            parts.position,
+            on_tile,
+            note=lambda rows, size: self.smaller.append({"rows": rows, "capacity": size}),
+        )
 
     def _tiling(self, parts: Components) -> Tiling:
         return Tiling.of(self._qualifiers(parts), self.evaluator.device, self.evaluator.rows)
@@ -145,6 +150,19 @@ class EvaluationPass:
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.evaluator.device)
+
+
+def _seen_mask(seen: SeenValues, place: Ids, count: int, device: torch.device) -> Tensor:
+    """(rows, count) bool: the entities that train holds at each question's place (rows,).
+
+    Ranking among them is a milder question, "which of the plausible ones?", and is shown beside the plain ranking,
+    never instead of it.
+    """
+    distinct, inverse = np.unique(place, return_inverse=True)
+    owner, value, row = (torch.from_numpy(one).to(device) for one in (*seen.pairs(distinct), inverse.astype(np.int64)))
+    found = torch.zeros(len(distinct), count, dtype=torch.bool, device=device)
+    found[owner, value] = True
+    return found[row]
 
 
 def _keep(kept: list[Tensor], at: slice, found: Tally) -> None:

@@ -22,17 +22,8 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import UsageError
 from hynt.evaluation.evaluation_pass import EvaluationPass
 from hynt.evaluation.metrics import TIES, Ties
-from hynt.evaluation.questions import (
-    KIND_OF_TASK,
-    POSITION_GROUPS,
-    TASKS,
-    TaskName,
-    checked_tasks,
-    of_task,
-    position_group,
-)
+from hynt.evaluation.questions import TASKS, TaskName, answerable_components, checked_tasks, of_task
 from hynt.evaluation.results import Evaluation, RankedQuestions, TaskQuestions, by_scope
-from hynt.evaluation.type_constraints import TypeConstraints
 from hynt.graph.arrays import Ids
 from hynt.graph.components import Components, components
 from hynt.graph.content_hash import question_keys
@@ -155,18 +146,9 @@ class Evaluator:
         table = self.graph.split(self.split)
         return FactTensors.from_table(table, self.graph.vocabulary, self.scaling, self.device, self.literals)
 
-    @cached_property
-    def constraints(self) -> TypeConstraints:
-        """What train holds at each place."""
-        train = components(self.graph.split("train"), self.graph.vocabulary.relation_is_number)
-        return TypeConstraints.build(train, self.graph.vocabulary.entity_count)
-
     def _answerable(self, model: Model, task: TaskName) -> Ids:
         """(n,) the questions of a task at positions that the model says it answers."""
-        chosen = of_task(self.questions, task)
-        kind = KIND_OF_TASK[task]
-        answered = [POSITION_GROUPS.index(position) for answer, position in model.answers if int(answer) == kind]
-        return chosen[np.isin(position_group(self.questions.position[chosen]), answered)]
+        return answerable_components(model, self.questions, task)
 
 
 @contextmanager

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hynt.errors import UsageError
-from hynt.graph.components import ENTITY_KIND, FIRST_QUALIFIER, NUMBER_KIND, RELATION_KIND, Components
+from hynt.graph.components import (
+    ENTITY_KIND,
+    FIRST_QUALIFIER,
+    KIND_NAMES,
+    NUMBER_KIND,
+    POSITION_GROUPS,
+    RELATION_KIND,
+    Components,
+    position_group,
+)
 from hynt.names import advice_on
+
+if TYPE_CHECKING:
+    from hynt.models.contract import Model
 
 TaskName: TypeAlias = Literal["link", "relation", "number"]
 TASKS: tuple[TaskName, ...] = get_args(TaskName)
@@ -41,9 +53,16 @@ def in_scope(position: NDArray[np.int64], scope: AccountScope) -> NDArray[np.boo
     return position < FIRST_QUALIFIER if scope == "triplet" else np.ones(len(position), dtype=np.bool_)
 
 
-def position_group(position: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n,) the place of a component whatever the qualifier's number: an index into POSITION_GROUPS."""
-    return np.where(position < FIRST_QUALIFIER, position, FIRST_QUALIFIER + (position - FIRST_QUALIFIER) % 2)
+def answerable(model: Model, position: NDArray[np.int64], kind: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """(n,) whether a model answers these kinds at these positions."""
+    table = np.zeros((len(KIND_NAMES), len(POSITION_GROUPS)), dtype=np.bool_)
+    for task, place in model.answers:
+        table[int(task), POSITION_GROUPS.index(place)] = True
+    found: NDArray[np.bool_] = table[kind, position_group(position)]
+    return found
 
 
-POSITION_GROUPS: Sequence[str] = ("head", "relation", "tail", "qualifier relation", "qualifier value")
+def answerable_components(model: Model, components: Components, task: TaskName) -> NDArray[np.int64]:
+    """(n,) the numbers of the components of a task that a model answers."""
+    chosen = of_task(components, task)
+    return chosen[answerable(model, components.position[chosen], components.kind[chosen])]

@@ -14,10 +14,10 @@ import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from hynt.evaluation.metrics import Metrics, Ties, number_metrics, ranking_metrics, ranks
-from hynt.evaluation.questions import POSITION_GROUPS, SCOPES, TaskName, in_scope, position_group
+from hynt.evaluation.questions import SCOPES, TaskName, in_scope
 from hynt.files import whole_file
 from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import ENTITY_KIND, components
+from hynt.graph.components import ENTITY_KIND, POSITION_GROUPS, components, position_group
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Vocabulary
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from hynt.batches.buckets import BatchLayout, bucket_capacity, layout_of
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.batches.masking import mask
 from hynt.errors import UsageError
+from hynt.models.contract import EncodedQuestion, Model
 
 ROWS_ON_CUDA = 1024
 ROWS_ON_CPU = 64
@@ -80,6 +84,33 @@ class Tiling:
         found = np.empty(int(self.is_real.sum()), dtype=results.dtype)
         found[self.question[self.is_real]] = results[self.is_real]
         return found
+
+
+def read_each_tile(
+    model: Model,
+    facts: FactTensors,
+    tiling: Tiling,
+    row: NDArray[np.int64],
+    position: NDArray[np.int64],
+    work: Callable[[Tile, EncodedQuestion], None],
+    *,
+    change: Callable[[MaskedBatch, Tile], MaskedBatch] | None = None,
+    note: Callable[[int, int], None] = lambda rows, capacity: None,
+) -> None:
+    """Lets a model read the questions that hide component `position` (n,) of the facts `row` (n,), tile by tile.
+
+    `change` may hide more of a tile's facts. Where memory runs out, tiles get smaller; `note` hears of it.
+    """
+    rows, asked = (torch.from_numpy(one[tiling.question]).to(facts.head.device) for one in (row, position))
+
+    def on_tile(tile: Tile) -> None:
+        batch, _ = mask(facts, rows[tile.places], asked[tile.places], tile.layout)
+        if change is None:
+            work(tile, model.read(batch))
+        else:  # a number is answered on the scale of its relation, hidden or not
+            work(tile, replace(model.read(change(batch, tile)), relation=batch.asked_relation()))
+
+    for_each_tile(tiling.tiles, on_tile, note)
 
 
 # Going on with smaller pieces when memory runs out.

@@ -8,7 +8,7 @@ an answer to rely on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,21 +17,27 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hynt.asking.question import AskedFact
-from hynt.batches.fact_tensors import FactTensors
+from hynt.asking.columns import AskedFact
+from hynt.batches.buckets import bucket_capacity
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.masking import mask
-from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
-from hynt.evaluation.evaluator import scoring_conditions
-from hynt.evaluation.tiles import Tile, Tiling, for_each_tile, tile_rows
-from hynt.graph.components import ENTITY_KIND, FIRST_QUALIFIER, HEAD, NUMBER_KIND, RELATION, RELATION_KIND, TAIL
+from hynt.graph.arrays import Ids
+from hynt.graph.components import (
+    ENTITY_KIND,
+    FIRST_QUALIFIER,
+    HEAD,
+    NUMBER_KIND,
+    RELATION,
+    RELATION_KIND,
+    TAIL,
+    qualifier_of,
+)
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.models.contract import Model
 from hynt.models.gran import Gran
 from hynt.models.hynt import Hynt
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import whole_run
-from hynt.runs.scoring import ReadTile, with_stored_literals
+from hynt.runs.scoring import ReadTile, read_tiles, with_stored_literals
 
 Scores = NDArray[np.float64]
 
@@ -56,7 +62,7 @@ def without_qualifiers(asked: AskedFact, removed: frozenset[int]) -> AskedFact:
     slots = np.flatnonzero(kept)
     position = asked.position
     if position >= FIRST_QUALIFIER:
-        own = (position - FIRST_QUALIFIER) // 2
+        own = qualifier_of(position)
         position -= 2 * sum(number < own for number in removed)
     fewer = FactTable(
         table.head,
@@ -109,41 +115,15 @@ def changed_scores(loaded: LoadedRun, device: torch.device, changed: Sequence[Ch
         for row, scores in zip(tile.which.tolist(), made.cpu().numpy(), strict=True):
             found[row] = scores
 
+    longest = FIRST_QUALIFIER + 2 * bucket_capacity(int(table.qualifier_counts().max()))
+    flags = np.zeros((len(table), longest), dtype=np.bool_)
+    for row, one in enumerate(owner.tolist()):
+        flags[row, list(changed[one].hidden)] = True
+
+    def hide(batch: MaskedBatch, numbers: Ids) -> MaskedBatch:
+        return also_mask(batch, torch.from_numpy(flags[numbers]).to(device)) if flags[numbers].any() else batch
+
     with whole_run():
-        _read(loaded, device, table, position, [changed[one].hidden for one in owner.tolist()], work)
+        read_tiles(loaded, table, np.arange(len(table), dtype=np.int64), position, device, work, hide)
     ends = np.cumsum(count)
     return [np.stack(found[end - size : end]).astype(np.float64) for size, end in zip(count, ends, strict=True)]  # type: ignore[arg-type]
-
-
-def _read(
-    loaded: LoadedRun,
-    device: torch.device,
-    table: FactTable,
-    position: NDArray[np.int64],
-    hidden: Sequence[frozenset[int]],
-    work: Callable[[ReadTile], None],
-) -> None:
-    """`read_tiles`, with more than one component hidden."""
-    model = loaded.model
-    facts = FactTensors.from_table(table, loaded.graph.vocabulary, loaded.scaling, device, loaded.literals)
-    tiling = Tiling.of(table.qualifier_counts(), device)
-    rows = torch.from_numpy(tiling.question).to(device)
-    asked = torch.from_numpy(position[tiling.question]).to(device)
-    longest = FIRST_QUALIFIER + 2 * max(capacity for tile in tiling.tiles for _, capacity in tile.layout.segments)
-    flags = np.zeros((len(table), longest), dtype=np.bool_)
-    for row, places in enumerate(hidden):
-        flags[row, list(places)] = True
-    chunk = max(1, SCORES_AT_ONCE // tile_rows(0, device))
-
-    def on_tile(tile: Tile) -> None:
-        batch, _ = mask(facts, rows[tile.places], asked[tile.places], tile.layout)
-        numbers = tiling.question[tile.places]
-        # A number is answered on the scale of its relation, hidden or not.
-        relation = batch.asked_relation()
-        if flags[numbers].any():
-            batch = also_mask(batch, torch.from_numpy(flags[numbers]).to(device))
-        question = replace(model.read(batch), relation=relation)
-        work(ReadTile(model, question, numbers[: tile.real], numbers, chunk))
-
-    with scoring_conditions(model):
-        for_each_tile(tiling.tiles, on_tile, lambda rows, capacity: None)

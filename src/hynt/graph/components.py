@@ -7,6 +7,7 @@ relation of qualifier i and 4 + 2i its value. Components of a table are numbered
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,37 @@ from hynt.graph.fact_table import FactTable
 HEAD, RELATION, TAIL = 0, 1, 2
 FIRST_QUALIFIER = 3
 
+
+class _Whole(Protocol):
+    """A whole number, an array of them or a tensor."""
+
+    def __sub__(self, other: int, /) -> Any: ...
+    def __mul__(self, other: int, /) -> Any: ...
+
+
+W = TypeVar("W", bound=_Whole)
+
+
+def qualifier_of(position: W) -> W:
+    """The number, from 0, of the qualifier that a position past the tail belongs to."""
+    found: W = (position - FIRST_QUALIFIER) // 2
+    return found
+
+
+def relation_position(qualifier: W) -> W:
+    """Where the relation of a qualifier stands; its value comes right after it."""
+    found: W = qualifier * 2 + FIRST_QUALIFIER
+    return found
+
+
+def component_count(qualifiers: W) -> W:
+    """How many components a fact with so many qualifiers has."""
+    return relation_position(qualifiers)  # where the next qualifier would begin
+
+
 ENTITY_KIND, RELATION_KIND, NUMBER_KIND = 0, 1, 2
 KIND_NAMES = ("entity", "relation", "number")
+POSITION_GROUPS = ("head", "relation", "tail", "qualifier relation", "qualifier value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +78,7 @@ class Components:
 
 def component_starts(table: FactTable) -> NDArray[np.int64]:
     """(n + 1,) the first component of each fact: component (row, position) has the number starts[row] + position."""
-    return 3 * np.arange(len(table) + 1, dtype=np.int64) + 2 * table.offsets
+    return FIRST_QUALIFIER * np.arange(len(table) + 1, dtype=np.int64) + 2 * table.offsets
 
 
 def components(table: FactTable, relation_is_number: NDArray[np.bool_]) -> Components:
@@ -88,9 +118,13 @@ def qualifier_components(table: FactTable) -> NDArray[np.int64]:
     return FIRST_QUALIFIER * (table.qualifier_owner() + 1) + 2 * np.arange(table.qualifier_total, dtype=np.int64)
 
 
+def position_group(position: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n,) the place of a component whatever the qualifier's number: an index into POSITION_GROUPS."""
+    return np.where(position < FIRST_QUALIFIER, position, FIRST_QUALIFIER + (position - FIRST_QUALIFIER) % 2)
+
+
 def position_name(position: int) -> str:
     """A position in words: head, relation, tail, relation of qualifier 1, value of qualifier 1, …"""
     if position < FIRST_QUALIFIER:
         return ("head", "relation", "tail")[position]
-    number, is_value = divmod(position - FIRST_QUALIFIER, 2)
-    return f"{'value' if is_value else 'relation'} of qualifier {number + 1}"
+    return f"{'relation' if position % 2 else 'value'} of qualifier {qualifier_of(position) + 1}"

@@ -48,10 +48,7 @@ class NameLookup:
         Where a name is shared, only entities seen at `position` count (under `relation`, if one is given: the fact's
         relation for a head or tail, the qualifier's for a value).
         """
-        known = self._graph.vocabulary.entity_ids.get(name)
-        if known is not None:
-            return known
-        found = self._entities.carrying(name)
+        found = self.entities_called(name)
         if not found:
             _refuse_unknown("entity", name, self._nearest_entities(name))
         if len(found) > 1 and position is not None:
@@ -63,14 +60,21 @@ class NameLookup:
 
     def has_entity(self, name: str) -> bool:
         """Whether at least one entity has this id or name."""
-        return name in self._graph.vocabulary.entity_ids or bool(self._entities.carrying(name))
+        return bool(self.entities_called(name))
+
+    def entities_called(self, name: str) -> list[int]:
+        """The entity with this id, else all that carry the name, else all that carry it in another case."""
+        known = self._graph.vocabulary.entity_ids.get(name)
+        return self._entities.carrying(name) if known is None else [known]
+
+    def relations_called(self, name: str) -> list[int]:
+        """The same for relations."""
+        known = self._graph.vocabulary.relation_ids.get(name)
+        return self._relations.carrying(name) if known is None else [known]
 
     def relation(self, name: str) -> int:
         """The id of a relation, by its id as written or its name."""
-        known = self._graph.vocabulary.relation_ids.get(name)
-        if known is not None:
-            return known
-        found = self._relations.carrying(name)
+        found = self.relations_called(name)
         if not found:
             ids = [relation.name for relation in self._graph.relations]
             _refuse_unknown("relation", name, self._relations.nearest(name) or nearest_names(name, ids))

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import MaskedBatch
 from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
 from hynt.evaluation.evaluator import scoring_conditions
 from hynt.evaluation.ranks import in_one_shape
-from hynt.evaluation.tiles import Tile, Tiling, for_each_tile, tile_rows
+from hynt.evaluation.tiles import Tile, Tiling, read_each_tile, tile_rows
 from hynt.graph.arrays import Ids
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, ScaledNumber
@@ -63,25 +63,33 @@ class ReadTile:
 
 
 def read_tiles(
-    loaded: LoadedRun, table: FactTable, row: Ids, position: Ids, device: torch.device, work: Callable[[ReadTile], None]
+    loaded: LoadedRun,
+    table: FactTable,
+    row: Ids,
+    position: Ids,
+    device: torch.device,
+    work: Callable[[ReadTile], None],
+    change: Callable[[MaskedBatch, Ids], MaskedBatch] | None = None,
 ) -> None:
     """Lets the model read the questions that hide component `position` (n,) of the facts `row` (n,), tile by tile.
 
     `work` is called within the same conditions that scores are made in by the evaluator: full float32, no gradients.
+    `change` may hide more in a tile, given the numbers of its questions.
     """
     facts = FactTensors.from_table(table, loaded.graph.vocabulary, loaded.scaling, device, loaded.literals)
     tiling = Tiling.of(table.qualifier_counts()[row], device)
-    rows = torch.from_numpy(row[tiling.question]).to(device)
-    asked = torch.from_numpy(position[tiling.question]).to(device)
     chunk = max(1, SCORES_AT_ONCE // tile_rows(0, device))
 
-    def on_tile(tile: Tile) -> None:
-        batch, _ = mask(facts, rows[tile.places], asked[tile.places], tile.layout)
+    def on_tile(tile: Tile, question: EncodedQuestion) -> None:
         numbers = tiling.question[tile.places]
-        work(ReadTile(loaded.model, loaded.model.read(batch), numbers[: tile.real], numbers, chunk))
+        work(ReadTile(loaded.model, question, numbers[: tile.real], numbers, chunk))
+
+    def hide_more(batch: MaskedBatch, tile: Tile) -> MaskedBatch:
+        return batch if change is None else change(batch, tiling.question[tile.places])
 
     with scoring_conditions(loaded.model):
-        for_each_tile(tiling.tiles, on_tile, lambda rows, capacity: None)
+        more = None if change is None else hide_more
+        read_each_tile(loaded.model, facts, tiling, row, position, on_tile, change=more)
 
 
 # Numbers as the graph spells them, for models that take each literal for a token of its own.

@@ -1,0 +1,104 @@
+"""Which values are seen at each place of some facts: one index for all who ask what could stand there. No torch here.
+
+A place is a position (head, tail, value of a qualifier) of a relation. For relations themselves it is a position and
+the sort of relation; unless sorts are told, all relations are of one sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hynt.graph.arrays import Flags, Ids, spread
+from hynt.graph.components import FIRST_QUALIFIER, HEAD, POSITION_GROUPS, RELATION, TAIL, position_group
+from hynt.graph.fact_table import FactTable
+
+
+@dataclass(frozen=True, eq=False)
+class SeenValues:
+    """The different values of `p` places, end to end."""
+
+    sort: Ids  # (relations,)
+    key: Ids  # (p,) the places, ascending
+    offsets: Ids  # (p + 1,) the values of place i are offsets[i] … offsets[i + 1]
+    value: Ids  # (v,) entity or relation ids, ascending within a place
+
+    @classmethod
+    def of(cls, tables: Iterable[FactTable], relation_is_number: Flags, sort: Ids | None = None) -> SeenValues:
+        """All that these facts hold, but for numbers."""
+        sort = np.zeros(len(relation_is_number), dtype=np.int64) if sort is None else sort
+        found = []
+        for table in tables:
+            tail, pair = ~relation_is_number[table.relation], ~relation_is_number[table.qualifier_relation]
+            found += [
+                (HEAD, table.relation, table.head),
+                (RELATION, table.relation, table.relation),
+                (TAIL, table.relation[tail], table.tail_entity[tail]),
+                (FIRST_QUALIFIER, table.qualifier_relation, table.qualifier_relation),
+                (FIRST_QUALIFIER + 1, table.qualifier_relation[pair], table.qualifier_entity[pair]),
+            ]
+        width = max((int(value.max()) + 1 for _, _, value in found if len(value)), default=1)
+        pairs = [
+            place_keys(np.full(len(value), position, dtype=np.int64), relation, sort) * width + value
+            for position, relation, value in found
+        ]
+        place, values = np.divmod(np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *pairs])), width)
+        key, first = np.unique(place, return_index=True)
+        return cls(sort, key, np.append(first, len(values)).astype(np.int64), values)
+
+    def keys(self, position: Ids, relation: NDArray[np.integer]) -> Ids:
+        """(n,) the places of components at these positions of these relations."""
+        return place_keys(position, relation, self.sort)
+
+    def spans(self, keys: Ids) -> tuple[Ids, Ids]:
+        """(n,) where the values of each place start, and (n,) how many they are."""
+        if not len(self.key):
+            return np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=np.int64)
+        at = np.minimum(np.searchsorted(self.key, keys), len(self.key) - 1)
+        size = np.where(self.key[at] == keys, np.diff(self.offsets)[at], 0)
+        return self.offsets[at], size
+
+    def sizes(self, keys: Ids) -> Ids:
+        """(n,) how many different values each place has."""
+        return self.spans(keys)[1]
+
+    def pairs(self, keys: Ids) -> tuple[Ids, Ids]:
+        """(k,) which of the places, and (k,) a value seen there."""
+        owner, slot = spread(*self.spans(keys))
+        return owner, self.value[slot]
+
+    def mask(self, keys: Ids, count: int) -> Flags:
+        """(n, count) which of the ids 0 … count − 1 are seen in each place."""
+        found = np.zeros((len(keys), count), dtype=np.bool_)
+        found[self.pairs(keys)] = True
+        return found
+
+    def at(self, position: int, relation: int = 0) -> Ids:
+        """The values of one place."""
+        return self.pairs(self.keys(np.array([position]), np.array([relation])))[1]
+
+    def of_entities(self) -> Ids:
+        """The places that hold entities."""
+        found: Ids = self.key[self.key % len(POSITION_GROUPS) % 2 == 0]
+        return found
+
+    def under_any_relation(self, position: int) -> Ids:
+        """The values seen at a position, some of them several times."""
+        group = position_group(np.array([position], dtype=np.int64))[0]
+        return self.pairs(self.key[self.key % len(POSITION_GROUPS) == group])[1]
+
+    def draw(self, keys: Ids, seed: int) -> Ids:
+        """(n,) one of the values of each place, at random."""
+        start, size = self.spans(keys)
+        place = (np.random.default_rng(seed).random(len(keys)) * size).astype(np.int64)
+        return self.value[start + np.minimum(place, size - 1)]
+
+
+def place_keys(position: Ids, relation: NDArray[np.integer], sort: NDArray[np.generic]) -> Ids:
+    """(n,) a number for the place of each component, given the sort of each relation (relations,)."""
+    group = position_group(position)
+    beside = np.where(group % 2 == 1, sort[relation], relation)
+    return group + len(POSITION_GROUPS) * beside.astype(np.int64)
