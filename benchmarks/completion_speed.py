@@ -109,7 +109,7 @@ def one_by_one(predictor: Predictor, given: argparse.Namespace) -> dict[str, Any
     """As a loop in Python would ask."""
     count = min(200, given.questions)
     (batch,) = open_questions(_few(predictor, count)).batches(count)
-    asked = [batch.parts(row) for row in range(count)]
+    asked = [batch.questions.parts(row) for row in range(count)]
     predictor.predict(asked[0], top=given.top)
     clock = _Clock(predictor)
     rows = sum(len(predictor.predict(one, top=given.top)) for one in asked)

@@ -9,7 +9,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
@@ -20,6 +19,8 @@ from hynt.completion.completing import ahead, complete
 from hynt.completion.question_files import open_questions
 from hynt.errors import UsageError
 from hynt.training.run import start, train
+from tests.completion.question_rows import as_parquet
+from tests.heard_progress import HeardProgress
 from tests.town_graph import PEOPLE, town_graph
 from tests.town_run import CPU
 from tests.training.small_graph import tiny_settings
@@ -74,7 +75,7 @@ def test_answers_are_those_of_predict_in_order(predictor, tmp_path, wishes):
     assert (done.questions, done.rows, done.refused, done.resumed_from) == (len(GOOD), len(table), 0, 0)
     assert table.schema.remove_metadata().equals(ANSWER_SCHEMA)
     (batch,) = open_questions(path).batches(1000)
-    asked = [batch.parts(row) for row in range(len(GOOD))]
+    asked = [batch.questions.parts(row) for row in range(len(GOOD))]
     alone = predictor.predict_many(asked, top=3, level=0.8, candidates=list(wishes))
     assert table.to_pylist() == [row for number, one in enumerate(alone, 1) for row in rows_of(one, number)]
     assert not list(tmp_path.glob(".*"))
@@ -83,7 +84,7 @@ def test_answers_are_those_of_predict_in_order(predictor, tmp_path, wishes):
 @pytest.mark.usefixtures("small_batches")
 def test_parquet_questions_get_the_same_answers(predictor, tmp_path):
     (batch,) = open_questions(jsonl(tmp_path / "q.jsonl")).batches(1000)
-    parquet.write_table(pa.Table.from_batches([batch.columns]), tmp_path / "q.parquet")
+    as_parquet(batch, tmp_path / "q.parquet")
     for name in ("jsonl", "parquet"):
         complete(predictor, tmp_path / f"q.{name}", tmp_path / f"{name}.answers", CompletionOptions(2))
     first, second = (parquet.read_table(tmp_path / f"{name}.answers") for name in ("jsonl", "parquet"))
@@ -231,11 +232,11 @@ def test_another_job_is_not_gone_on_with(predictor, tmp_path, monkeypatch):
     stop(predictor, path, out, 3, monkeypatch)
     with pytest.raises(UsageError) as problem:
         complete(predictor, path, out, CompletionOptions(3, 0.5), resume=True)
-    assert problem.value.what == "the stopped job is not this one: top was 2 and is 3; level was 0.9 and is 0.5."
-    with pytest.raises(UsageError, match=r"candidates was \[\] and is \['type'\]"):
+    assert problem.value.what == "the work begun here is that of another job: level: 0.9 → 0.5; top: 2 → 3."
+    with pytest.raises(UsageError, match=r"candidates: \[\] → \['type'\]"):
         complete(predictor, path, out, CompletionOptions(2, 0.9, ("type",)), resume=True)
     jsonl(path, GOOD[:-1])
-    with pytest.raises(UsageError, match="the file of questions changed") as problem:
+    with pytest.raises(UsageError, match="another job: questions changed") as problem:
         complete(predictor, path, out, CompletionOptions(2), resume=True)
     assert "remove this folder" in problem.value.advice
     assert not out.exists()
@@ -249,8 +250,8 @@ def test_damaged_states_are_told(predictor, tmp_path, monkeypatch):
     (work / "part-000000.parquet").write_bytes(b"nothing")
     with pytest.raises(UsageError, match="a finished part is missing or damaged"):
         complete(predictor, path, out, CompletionOptions(2), resume=True)
-    (work / "job.json").write_text("[")
-    with pytest.raises(UsageError, match="the state of the stopped job cannot be read"):
+    (work / "plan.json").write_text("[")
+    with pytest.raises(UsageError, match="the file is damaged"):
         complete(predictor, path, out, CompletionOptions(2), resume=True)
     assert not out.exists()
 
@@ -259,16 +260,18 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from hynt.completion import completing
-from hynt.completion.batches import Wanted
+from hynt.completion.batches import CompletionOptions
+from hynt.progress import Progress
 from hynt.asking.predictor import load
 completing.BATCH, completing.PART = 32, 2
 
-def progress(step, done, share):
-    if step == "answering" and done >= 160:
-        os.kill(os.getpid(), signal.SIGKILL)
+class Deadly(Progress):
+    def update(self, stage, done, *rest, **details):
+        if stage == "answering" and done >= 160:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 run, questions, out = map(Path, sys.argv[1:])
-completing.complete(load(run, "cpu"), questions, out, Wanted(2), progress=progress)
+completing.complete(load(run, "cpu"), questions, out, CompletionOptions(2), progress=Deadly())
 """
 
 
@@ -319,18 +322,19 @@ def test_what_goes_wrong_ahead_is_raised_in_its_place():
 def test_progress_is_of_what_is_answered_not_of_what_was_read_ahead(predictor, tmp_path, monkeypatch, on_error):
     monkeypatch.setattr(completing, "BATCH", 30)
     (batch,) = open_questions(jsonl(tmp_path / "q.jsonl")).batches(1000)
-    parquet.write_table(pa.Table.from_batches([batch.columns]), tmp_path / "q.parquet")
-    told = []
+    as_parquet(batch, tmp_path / "q.parquet")
+    heard = HeardProgress()
     complete(
         predictor,
         tmp_path / "q.parquet",
         tmp_path / "a.parquet",
         CompletionOptions(1),
         on_error=on_error,
-        progress=lambda step, done, share: told.append((step, done, round(share, 3))),
+        progress=heard,
     )
     steps = [("answering", done, round(done / 300, 3)) for done in range(0, 301, 30)]
     checks = [("checking", done, round(done / 300, 3)) for done in range(30, 301, 30)]
+    told = [(update.stage, update.done, round(update.share, 3)) for update in heard.updates]
     assert told == (checks + steps if on_error == "stop" else steps)
 
 

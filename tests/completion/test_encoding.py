@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from hynt.asking.columns import AskedFacts
+from hynt.asking.encoding import QuestionEncoder
 from hynt.asking.number_relations import within_reach
 from hynt.asking.question import ask
-from hynt.completion.encoding import QuestionEncoder
+from hynt.asking.written import WrittenParts
 from hynt.completion.question_files import open_questions
 from hynt.errors import UsageError
 from hynt.graph.lookup import NameLookup
@@ -39,6 +40,10 @@ pairs = some.lists(some.tuples(relations, values).map(list), max_size=3)
 drawn = some.fixed_dictionaries({"head": entities, "relation": relations, "tail": values, "qualifiers": pairs})
 
 
+def _texts(problems):
+    return {row: str(problem) for row, problem in problems.items()}
+
+
 def written(lines, path):
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     return list(open_questions(path).batches(10_000))
@@ -51,6 +56,7 @@ def written(lines, path):
 def test_columns_mean_what_ask_means(towns, tmp_path, lines, explain):
     names = NameLookup(towns)
     (batch,) = written(lines, tmp_path / "questions.jsonl")
+    batch = batch.questions
     found = QuestionEncoder(towns, names).encode(batch, explain=explain)
     expected, refused = [], {}
     for row in range(len(batch)):
@@ -60,9 +66,9 @@ def test_columns_mean_what_ask_means(towns, tmp_path, lines, explain):
             refused[row] = problem
     order = np.argsort(found.row, kind="stable")
     assert found.row[order].tolist() == [row for row, _ in expected]
-    assert sorted(row for row, _ in found.refused) == sorted(refused)
+    assert sorted(found.refused) == sorted(refused)
     if explain:
-        assert {row: str(problem) for row, problem in found.refused} == {row: str(one) for row, one in refused.items()}
+        assert _texts(found.refused) == _texts(refused)
     if expected:
         taken, alone = found.asked.take(order.astype(np.int64)), AskedFacts.joined([one for _, one in expected])
         assert taken.table == alone.table
@@ -70,7 +76,7 @@ def test_columns_mean_what_ask_means(towns, tmp_path, lines, explain):
             assert np.array_equal(getattr(taken, name), getattr(alone, name)), name
 
 
-def test_every_set_of_holes_is_counted(towns, tmp_path):
+def test_every_set_of_blanks_is_counted(towns, tmp_path):
     """Of all 128 sets of components that a fact with two qualifiers can hide, those with one blank are questions."""
     parts = ["p1", "P26", "p2", "place", "t1", "date", {"date": "1995"}]
     lines = []
@@ -78,10 +84,11 @@ def test_every_set_of_holes_is_counted(towns, tmp_path):
         one = ["?" if blanks >> place & 1 else part for place, part in enumerate(parts)]
         lines.append({"head": one[0], "relation": one[1], "tail": one[2], "qualifiers": [one[3:5], one[5:7]]})
     (batch,) = written(lines, tmp_path / "questions.jsonl")
+    batch = batch.questions
     found = QuestionEncoder(towns, NameLookup(towns)).encode(batch, explain=False)
     assert sorted(found.row.tolist()) == [1 << place for place in range(len(parts))]
     assert len(found.refused) == 128 - len(parts)
-    assert {problem.what[:19] for _, problem in found.refused} == {
+    assert {problem.what[:19] for problem in found.refused.values()} == {
         "the question has no",
         *(f"the question has {count} " for count in range(2, 8)),
     }
@@ -104,11 +111,13 @@ def test_most_questions_are_resolved_together(towns, tmp_path, monkeypatch):
         {"head": "p3", "relation": "spouse", "tail": "p10", "qualifiers": {"date": "?", "place": "t1"}},
     ]
     (batch,) = written(lines, tmp_path / "questions.jsonl")
-    monkeypatch.setattr("hynt.completion.encoding.ask", None)  # nobody asks
-    found = QuestionEncoder(towns, NameLookup(towns)).encode(batch, explain=False)
-    assert found.row.tolist() == [0, 1, 2, 5, 6, 3, 4]
-    assert found.asked.position.tolist() == [2, 0, 1, 6, 4, 1, 5]
-    assert found.asked.kind.tolist() == [0, 0, 1, 0, 2, 1, 1]
+    batch = batch.questions
+    monkeypatch.setattr(WrittenParts, "cell", None)  # nobody looks at one
+    encoder = QuestionEncoder(towns, NameLookup(towns))
+    found = encoder.encode(batch, explain=False)
+    assert found.row.tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert found.asked.position.tolist() == [2, 0, 1, 1, 5, 6, 4]
+    assert found.asked.kind.tolist() == [0, 0, 1, 1, 1, 0, 2]
 
 
 NUMBERS = [1.7, 200, 1e9, -3.5, {"number": 1.7, "unit": "m"}, {"number": 170, "unit": "cm"}, {"date": "1995"}]
@@ -121,15 +130,16 @@ def test_hidden_relations_beside_numbers_are_tried_as_alone(predictor, tmp_path)
         {"head": "p1", "relation": "P26", "tail": "p2", "qualifiers": [["place", "t1"], ["?", one]]} for one in NUMBERS
     ]
     (batch,) = written(lines, tmp_path / "questions.jsonl")
+    batch = batch.questions
     scaling, graph = predictor.loaded.scaling, predictor.graph
-    found = QuestionEncoder(graph, predictor.names, scaling).encode(batch, explain=True)
+    found = QuestionEncoder(graph, predictor.names).encode(batch, scaling, explain=True)
     expected, refused = {}, {}
     for row in range(len(batch)):
         try:
             expected[row] = within_reach(ask(graph, *batch.parts(row), predictor.names), scaling)
         except UsageError as problem:
             refused[row] = str(problem)
-    assert {row: str(problem) for row, problem in found.refused} == refused
+    assert {row: str(problem) for row, problem in found.refused.items()} == refused
     assert len(refused) >= 4
     order = np.argsort(found.row)
     alone = AskedFacts.joined([expected[row] for row in sorted(expected)])
@@ -143,6 +153,6 @@ def test_hidden_relations_beside_numbers_are_tried_as_alone(predictor, tmp_path)
 @pytest.mark.parametrize("explain", [True, False])
 def test_unknown_names_are_explained_only_where_it_is_wanted(towns, tmp_path, explain):
     (batch,) = written([{"head": "Persn 2", "relation": "born in", "tail": "?"}], tmp_path / "questions.jsonl")
-    ((_, problem),) = QuestionEncoder(towns, NameLookup(towns)).encode(batch, explain=explain).refused
+    (problem,) = QuestionEncoder(towns, NameLookup(towns)).encode(batch.questions, explain=explain).refused.values()
     assert (problem.where, problem.what) == ("head", "the graph has no entity called 'Persn 2'.")
     assert ("Person 2" in problem.advice) == explain

@@ -12,6 +12,7 @@ import pytest
 from hynt.completion.question_files import QUESTION_SCHEMA, open_questions
 from hynt.errors import UsageError
 from hynt.graph.fact import Number
+from tests.completion.question_rows import as_parquet
 
 LINES = [
     {"head": "Person 2", "relation": "born in", "tail": "?"},
@@ -27,17 +28,16 @@ def jsonl(path, lines=LINES):
 
 
 def told(batches):
-    return [batch.parts(row) for batch in batches for row in range(len(batch.numbers))]
+    return [batch.questions.parts(row) for batch in batches for row in range(len(batch.numbers))]
 
 
 def test_json_lines_and_parquet_say_the_same(tmp_path):
     (batch,) = open_questions(jsonl(tmp_path / "q.jsonl")).batches(100)
-    parquet.write_table(pa.Table.from_batches([batch.columns]), tmp_path / "q.parquet")
+    as_parquet(batch, tmp_path / "q.parquet")
     (same,) = open_questions(tmp_path / "q.parquet").batches(100)
-    assert same.columns.equals(batch.columns)
     assert told([same]) == told([batch])
     assert told([batch])[1] == ("?", "height", Number(170.0, "170", "cm"), [])
-    assert batch.numbers.to_pylist() == same.numbers.to_pylist() == [1, 2, 3, 4]
+    assert batch.numbers.tolist() == same.numbers.tolist() == [1, 2, 3, 4]
 
 
 def test_the_plain_shape_with_few_columns(tmp_path):
@@ -97,7 +97,7 @@ def test_batches_are_all_questions_in_order(tmp_path, kind, size, skip):
     file = open_questions(path)
     batches = list(file.batches(size, skip))
     assert [parts[0] for parts in told(batches)] == [f"e{number}" for number in range(skip + 1, count + 1)]
-    assert [number.as_py() for batch in batches for number in batch.numbers] == list(range(skip + 1, count + 1))
+    assert [number for batch in batches for number in batch.numbers.tolist()] == list(range(skip + 1, count + 1))
     assert all(len(batch) == size for batch in batches[:-1])
     assert file.done() == 1.0
 
@@ -106,7 +106,7 @@ def test_bad_lines_are_kept_in_their_places(tmp_path):
     lines = [LINES[0], "nonsense\n", LINES[1], '{"head": "p1"}\n', '{"head": "p1", "relation": "r", "tail": [1]}\n']
     path = jsonl(tmp_path / "q.jsonl", lines)
     (batch,) = open_questions(path).batches(100)
-    assert batch.numbers.to_pylist() == [1, 3]
+    assert batch.numbers.tolist() == [1, 3]
     assert [(bad.number, bad.line) for bad in batch.bad] == [(2, 2), (4, 4), (5, 5)]
     assert [bad.problem.what for bad in batch.bad] == [
         "no valid JSON at character 1: Expecting value.",
@@ -114,7 +114,7 @@ def test_bad_lines_are_kept_in_their_places(tmp_path):
         "the tail is a list.",
     ]
     few = list(open_questions(path).batches(2, 1))
-    assert [(one.numbers.to_pylist(), [bad.number for bad in one.bad]) for one in few] == [([3], [2]), ([], [4, 5])]
+    assert [(one.numbers.tolist(), [bad.number for bad in one.bad]) for one in few] == [([3], [2]), ([], [4, 5])]
 
 
 def test_an_entity_and_a_number_is_too_much(tmp_path):
@@ -122,7 +122,7 @@ def test_an_entity_and_a_number_is_too_much(tmp_path):
     parquet.write_table(pa.Table.from_pylist([row], schema=QUESTION_SCHEMA), tmp_path / "q.parquet")
     (batch,) = open_questions(tmp_path / "q.parquet").batches(1)
     with pytest.raises(UsageError, match="the tail has an entity and a number"):
-        batch.parts(0)
+        batch.questions.parts(0)
 
 
 def test_files_that_are_none_are_refused(tmp_path):

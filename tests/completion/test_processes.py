@@ -10,6 +10,7 @@ from hynt.completion.batches import CompletionOptions, assist
 from hynt.completion.completing import complete
 from tests.completion.test_completing import GOOD, jsonl
 from tests.distributed.processes import together
+from tests.heard_progress import HeardProgress
 
 WANTED = CompletionOptions(top=3)
 
@@ -51,11 +52,11 @@ def stopped(workers, run, questions, out) -> None:
         assist(predictor, questions, WANTED, completing.BATCH, workers)
         return
 
-    def leave(step, done, share) -> None:
-        if done > 3 * completing.BATCH:
+    def leave(update) -> None:
+        if update.done > 3 * completing.BATCH:
             raise SystemExit(9)
 
-    complete(predictor, questions, out, WANTED, on_error="record", progress=leave, workers=workers)
+    complete(predictor, questions, out, WANTED, on_error="record", progress=HeardProgress(leave), workers=workers)
 
 
 def test_a_job_of_two_processes_goes_on_in_one(run, tmp_path):

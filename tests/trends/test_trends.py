@@ -150,7 +150,7 @@ def test_differences_in_words():
         (["t0"], "temperature", {"points": 1}, "a curve cannot have 1 points."),
         (["t0"], "temperature", {"level": 0.7}, "there are no intervals of 0.7."),
         (["t0"], "temperature", {"qualifiers": [("point in time", 2000)]}, "is the axis, and was given as a qualifier"),
-        (["t0"], "temperature", {"qualifiers": [("time of day", "?")]}, "the question has 2 holes"),
+        (["t0"], "temperature", {"qualifiers": [("time of day", "?")]}, "the question has 2 blanks"),
         (["x"] * 65, "temperature", {}, "65 heads are too many."),
     ],
 )

@@ -1,4 +1,4 @@
-"""Many questions about one graph, in columns: what is scored together. No torch here."""
+"""Questions about one graph, one by itself or many in columns: what is scored together. No torch here."""
 
 from __future__ import annotations
 
@@ -9,11 +9,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.asking.question import AskedFact
-from hynt.graph.arrays import Flags, Floats, Ids
-from hynt.graph.components import FIRST_QUALIFIER, RELATION, TAIL
+from hynt.graph.arrays import Flags, Floats, Ids, spread
+from hynt.graph.components import RELATION, RELATION_KIND, TAIL, position_name, qualifier_of
 from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import AnswerIndex, AnswerLists
+from hynt.graph.sentences import BLANK, Sentences, sentence
+
+
+@dataclass(frozen=True, eq=False)
+class AskedFact:
+    """A question about one graph, with a filler in its blank.
+
+    Where a relation is hidden beside a number there is a row for each relation the number can belong to, because the
+    number means something only on that relation's scale. Every other question is one row.
+    """
+
+    table: FactTable  # (rows,)
+    position: int  # of the blank
+    kind: int  # of the answer: ENTITY_KIND, RELATION_KIND or NUMBER_KIND
+    relation: int | None  # the relation beside the blank; None where the blank is a relation
+    tried: Ids | None  # (rows,) the relation of each row, where one is hidden beside a number
+    words: tuple[str, ...]  # what stands at each position, with ? for the blank
+
+    @property
+    def text(self) -> str:
+        """The question on one line: Japan · population · ? (point in time 1995-06-01)"""
+        return sentence(self.words)
+
+    @property
+    def place(self) -> str:
+        """Where the blank is, in words."""
+        return position_name(self.position)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +100,19 @@ class AskedFacts:
             self.is_tried[chosen],
         )
 
+    def one(self, number: int, graph: KnowledgeGraph) -> AskedFact:
+        """One of these questions by itself."""
+        rows, position, kind = self.rows_of(np.array([number])), int(self.position[number]), int(self.kind[number])
+        table = self.table if len(self) == 1 else self.table.take(rows)
+        words = Sentences(graph).words(next(table.facts(graph.vocabulary)))
+        words[position] = BLANK
+        relation = None if kind == RELATION_KIND else int(self.relation[number])
+        tried = self.relation_in_blank(rows, np.full(len(rows), position)) if self.is_tried[number] else None
+        return AskedFact(table, position, kind, relation, tried, tuple(words))
+
     def rows_of(self, chosen: Ids) -> Ids:
         """The rows of these questions, question by question."""
-        first, count = self.rows[:-1][chosen], np.diff(self.rows)[chosen]
-        shift = np.repeat(first - (np.cumsum(count) - count), count)
-        return shift + np.arange(int(count.sum()), dtype=np.int64)
+        return spread(self.rows[:-1][chosen], np.diff(self.rows)[chosen])[1]
 
     def owners(self) -> Ids:
         """(rows,) the question that each row belongs to."""
@@ -88,7 +123,7 @@ class AskedFacts:
         own, of_qualifier = position == RELATION, position > TAIL
         found = np.zeros(len(rows), dtype=np.int64)
         found[own] = self.table.relation[rows[own]]
-        slot = self.table.offsets[rows[of_qualifier]] + (position[of_qualifier] - FIRST_QUALIFIER) // 2
+        slot = self.table.offsets[rows[of_qualifier]] + qualifier_of(position[of_qualifier])
         found[of_qualifier] = self.table.qualifier_relation[slot]
         return found
 

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from hynt.asking.answers import Answers
 from hynt.asking.candidate_rules import CandidateMask, candidate_mask
-from hynt.asking.columns import AskedFacts
-from hynt.asking.question import AskedFact, ask
-from hynt.asking.question_forms import asked_parts, parts_of, rules_of
+from hynt.asking.columns import AskedFact, AskedFacts
+from hynt.asking.question import ask, ask_each, asked_parts, parts_of, rules_of
 from hynt.calibration.intervals import check_level
-from hynt.errors import UsageError
+from hynt.errors import UsageError, located
 from hynt.graph.components import NUMBER_KIND
 from hynt.graph.fact import Fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -101,7 +100,7 @@ class Predictor:
         >>> run.described()
         {'model': 'hynt', 'graph': 'world'}
         """
-        return {"model": self.loaded.settings.model_name, "graph": self.graph.name}
+        return {"model": self.saved.manifest["model_name"], "graph": self.saved.manifest["graph"]["name"]}
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -168,10 +167,16 @@ class Predictor:
         >>> [answers.question for answers in found]
         ['Japan · capital · ?', 'Brazil · capital · ?']
         """
-        asked, allowed, rules = [], [], rules_of(candidates)
+        asked, allowed, given, rules = [], [], [], rules_of(candidates)
         for number, question in enumerate(questions, 1):
             try:
-                one = ask(self.graph, *parts_of(question), self.names)
+                given.append(parts_of(question))
+            except UsageError as problem:
+                raise _of_question(problem, number) from None
+        for number, one in enumerate(ask_each(self.graph, given, self.names), 1):
+            try:
+                if isinstance(one, UsageError):
+                    raise one
                 allowed.append(candidate_mask(self.graph, one, () if one.kind == NUMBER_KIND else rules, self.names))
             except UsageError as problem:
                 raise _of_question(problem, number) from None
@@ -241,7 +246,9 @@ class Predictor:
         >>> [other.rank for other in run.similar("Japan", top=2)]
         [1, 2]
         """
-        identity = self.names.entity(entity)
+        names = self.names
+        with located("entity"):
+            identity = names.entity(entity)
         from hynt.asking.embeddings import similar_entities
 
         return similar_entities(self.loaded, identity, top)

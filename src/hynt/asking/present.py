@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hynt.asking.answers import Answer, Answers, KnownNumber, NumberAnswer, RankedAnswer
-from hynt.asking.columns import NumberColumns, RankedColumns
-from hynt.asking.question import AskedFact
+from hynt.asking.columns import AskedFact, NumberColumns, RankedColumns
 from hynt.calibration.calibration import Calibration
 from hynt.graph.components import ENTITY_KIND, KIND_NAMES, RELATION_KIND
 from hynt.graph.fact_table import concatenate

@@ -72,7 +72,7 @@ def _date(written: str, where: str) -> Number:
     try:
         return Number(parse_iso_date(written.strip())[0], written.strip(), DATE_UNIT)
     except UnreadableDate as problem:
-        raise UsageError(problem.what, where=where, advice=problem.advice) from None
+        raise UsageError.of(problem, where) from None
 
 
 def _quantity(relation: Relation, written: str, where: str) -> Number:
@@ -85,7 +85,7 @@ def _quantity(relation: Relation, written: str, where: str) -> Number:
     try:
         value = parse_number(found[1])
     except RecordProblem as problem:
-        raise UsageError(problem.what, where=where, advice=problem.advice) from None
+        raise UsageError.of(problem, where) from None
     return _converted(relation, value, found[1], (found[2] or "").strip(), where)
 
 
@@ -105,7 +105,7 @@ def _converted(relation: Relation, value: float, literal: str, unit: str, where:
         converted = convert(value, unit, relation.unit or "1")
         return Number(converted, repr(converted), relation.unit)
     except DataError as problem:
-        raise UsageError(problem.what, where=where, advice=problem.advice) from None
+        raise UsageError.of(problem, where) from None
 
 
 def _advice(relation: Relation) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.candidate_rules import TYPE, UNKNOWN
 from hynt.asking.columns import AskedFacts, NumberColumns, RankedColumns
+from hynt.asking.encoding import QuestionEncoder
 from hynt.asking.predictor import Predictor
-from hynt.asking.refusals import NO_CANDIDATE, answerable, non_finite, off_scale, unanswerable
-from hynt.completion.encoding import QuestionEncoder
-from hynt.completion.question_files import QuestionFile, WrittenQuestions, open_questions
+from hynt.asking.refusals import NO_CANDIDATE, non_finite, off_scale, unanswerable
+from hynt.completion.question_files import FileBatch, QuestionFile, open_questions
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
-from hynt.evaluation.type_constraints import TypeConstraints, place_numbers
+from hynt.evaluation.questions import answerable
 from hynt.graph.arrays import Ids
-from hynt.graph.components import KIND_NAMES, NUMBER_KIND, RELATION, RELATION_KIND, components
+from hynt.graph.components import KIND_NAMES, NUMBER_KIND, RELATION_KIND
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import AnswerLists, KnownAnswers
 from hynt.graph.sentences import format_quantity
@@ -62,17 +62,15 @@ class BatchAnswers:
     def __init__(self, predictor: Predictor, options: CompletionOptions) -> None:
         self._predictor, self._options = predictor, options
         loaded = predictor.loaded
-        self._encoder = QuestionEncoder(loaded.graph, predictor.names, loaded.scaling)
+        self._encoder = QuestionEncoder(loaded.graph, predictor.names)
         self._rows = AnswerRows(loaded.graph, predictor.known)
 
-    def checked(self, written: WrittenQuestions, *, explain: bool) -> CheckedBatch:
+    def checked(self, batch: FileBatch, *, explain: bool) -> CheckedBatch:
         """Resolves names and numbers. With `explain` a name that nobody knows is refused with the nearest ones."""
         loaded = self._predictor.loaded
-        encoded = self._encoder.encode(written, explain=explain)
-        numbers, lines = written.numbers.to_numpy(), written.lines.to_numpy()
-        problems = dict(encoded.refused)
-        asked = encoded.asked
-        cannot = ~answerable(loaded, asked.position, asked.kind)
+        encoded = self._encoder.encode(batch.questions, loaded.scaling, explain=explain)
+        problems, asked = encoded.refused, encoded.asked
+        cannot = ~answerable(loaded.model, asked.position, asked.kind)
         for at in np.flatnonzero(cannot).tolist():
             problems[int(encoded.row[at])] = unanswerable(loaded, int(asked.position[at]), int(asked.kind[at]))
         owner = asked.owners()
@@ -80,11 +78,14 @@ class BatchAnswers:
             cannot[owner[row]] = True
             problems.setdefault(int(encoded.row[owner[row]]), problem)
         fine = np.flatnonzero(~cannot).astype(np.int64)
-        refused = [RefusedQuestion(bad.number, bad.line, bad.problem) for bad in written.bad]
-        refused += [RefusedQuestion(int(numbers[row]), int(lines[row]), problem) for row, problem in problems.items()]
+        refused = [RefusedQuestion(bad.number, bad.line, bad.problem) for bad in batch.bad]
+        refused += [
+            RefusedQuestion(int(batch.numbers[row]), int(batch.lines[row]), problem)
+            for row, problem in problems.items()
+        ]
         refused.sort(key=lambda one: one.number)
         kept = asked if len(fine) == len(asked) else asked.take(fine)
-        return CheckedBatch(kept, numbers[encoded.row[fine]], refused)
+        return CheckedBatch(kept, batch.numbers[encoded.row[fine]], refused)
 
     def answered(self, batch: CheckedBatch) -> pa.Table:
         """The rows of a batch, in the order of its questions; a refused question is a row that says why."""
@@ -117,24 +118,11 @@ class BatchAnswers:
         only_unknown = np.full(count, UNKNOWN in rules, dtype=np.bool_)
         if TYPE not in rules:
             return CandidateMasks((), np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.bool_), only_unknown)
-        seen, constraints = self._seen
-        place = place_numbers(asked.relation, asked.position)
-        at = np.minimum(np.searchsorted(constraints.place, place), len(constraints.place) - 1)
-        list_of = np.where(constraints.place[at] == place, at, len(seen) - 1)  # the last list is empty
-        of_relations = len(seen) - 3 + (asked.position != RELATION)
-        list_of = np.where(asked.kind == RELATION_KIND, of_relations, list_of)
-        return CandidateMasks(seen, list_of, np.ones(count, dtype=np.bool_), only_unknown)
-
-    @cached_property
-    def _seen(self) -> tuple[list[Ids], TypeConstraints]:
-        """What train holds: entities at each place, relations of triplets, of qualifiers; and an empty list."""
-        graph = self._predictor.graph
-        train, vocabulary = graph.split("train"), graph.vocabulary
-        found = TypeConstraints.build(components(train, vocabulary.relation_is_number), vocabulary.entity_count)
-        ends = found.offsets.tolist()
-        lists = [found.entities[first:end] for first, end in pairwise(ends)]
-        lists += [np.unique(train.relation).astype(np.int64), np.unique(train.qualifier_relation).astype(np.int64)]
-        return [*lists, np.zeros(0, dtype=np.int64)], found
+        seen = self._predictor.graph.seen_in_training
+        places, list_of = np.unique(seen.keys(asked.position, asked.relation), return_inverse=True)
+        start, size = seen.spans(places)
+        lists = [seen.value[first : first + length] for first, length in zip(start, size, strict=True)]
+        return CandidateMasks(lists, list_of.astype(np.int64), np.ones(count, dtype=np.bool_), only_unknown)
 
 
 # Answers in columns to rows of a Parquet file: one row an answer, question by question, best first.

@@ -9,7 +9,7 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -33,10 +33,10 @@ from hynt.completion.parts import CompletionFolder
 from hynt.completion.question_files import QuestionFile, open_questions
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
+from hynt.files import sha256_of
+from hynt.progress import SILENT, Progress
 from hynt.runs.checkpoint import WEIGHTS
-from hynt.runs.hashed_files import sha256_of
 
-CompletionListener: TypeAlias = Callable[[str, int, float], None]
 """(what is done, how many questions of this sitting, how much of the whole from 0 to 1)"""
 
 BATCH = 16_384
@@ -44,6 +44,8 @@ BATCH = 16_384
 
 PART = 8
 """Batches in a part: what a kill may cost."""
+
+_COUNTED = "questions"
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def complete(
     *,
     on_error: OnBadQuestion = "stop",
     resume: bool = False,
-    progress: CompletionListener = lambda step, done, share: None,
+    progress: Progress = SILENT,
     workers: SingleProcess | None = None,
 ) -> Completion:
     """Answers every question of a file into a Parquet file of `ANSWER_SCHEMA`, in the order of the questions.
@@ -91,11 +93,19 @@ def complete(
         workers.broadcast_text(FINISHED)
         return Completion(done, rows_in(out), refused_in(out), done, 0.0, True)
     answers = BatchAnswers(predictor, options)
-    total = begun(work, job, resume=resume)
-    if total is None:
-        total = _checked(file, answers, progress) if on_error == "stop" else 0
-        work.begin({"job": job, "questions": total})
-    before = sum(count for _, count in work.parts())
+    is_begun = work.is_begun(job)
+    if is_begun and not resume:
+        raise UsageError(
+            "a job was stopped before it was done with this output.",
+            where=str(work.path),
+            advice="Say --resume to go on with it, or remove this folder to begin anew.",
+        )
+    counted = work.kept(_COUNTED) if is_begun else None
+    if counted is None:
+        counted = {"questions": _checked(file, answers, progress) if on_error == "stop" else 0}
+    work.open(job)
+    work.keep(_COUNTED, counted)
+    total, before = int(counted["questions"]), work.answered()
     state = _State(before, total, progress)
     if total or not before:  # else nobody knows yet which share of the file was answered before
         state.add(0, 0.0)
@@ -114,11 +124,12 @@ def complete(
 class _State:
     done: int
     total: int  # 0 where nobody has counted
-    progress: CompletionListener
+    progress: Progress
 
     def add(self, count: int, share_read: float) -> None:
         self.done += count
-        self.progress("answering", self.done, self.done / self.total if self.total else share_read)
+        share = None if self.total else share_read
+        self.progress.update("answering", self.done, self.total or None, "questions", share=share)
 
 
 def _tables(answered: Iterator[tuple[pa.Table, int, float]], state: _State) -> Iterator[tuple[pa.Table, int]]:
@@ -132,7 +143,7 @@ def _tables(answered: Iterator[tuple[pa.Table, int, float]], state: _State) -> I
         state.add(count, share)
 
 
-def _checked(file: QuestionFile, answers: BatchAnswers, progress: CompletionListener) -> int:
+def _checked(file: QuestionFile, answers: BatchAnswers, progress: Progress) -> int:
     """How many questions there are, all of which can be asked; else the first bad one is told, and how many are."""
     count = bad = 0
     first: RefusedQuestion | None = None
@@ -141,7 +152,7 @@ def _checked(file: QuestionFile, answers: BatchAnswers, progress: CompletionList
         if refused and first is None:
             first = answers.checked(written, explain=True).refused[0]
         count, bad = count + len(written), bad + len(refused)
-        progress("checking", count, file.done())
+        progress.update("checking", count, unit="questions", share=file.done())
     if first is not None:
         raise _refusal(file.path, first, bad, count)
     if not count:
@@ -236,36 +247,6 @@ def job_of(
         "on_error": on_error,
         "hynt": __version__,
     }
-
-
-def begun(work: CompletionFolder, job: dict[str, Any], *, resume: bool) -> int | None:
-    """How many questions the job that was begun has (0: not counted); None where none was."""
-    state = work.state()
-    if state is None:
-        return None
-    if not resume:
-        raise UsageError(
-            "a job was stopped before it was done with this output.",
-            where=str(work.path),
-            advice="Say --resume to go on with it, or remove this folder to begin anew.",
-        )
-    found = state.get("job")
-    changed = [name for name in job if not isinstance(found, dict) or found.get(name) != job[name]]
-    if changed:
-        told = "; ".join(_difference(name, found, job) for name in changed)
-        raise UsageError(
-            f"the stopped job is not this one: {told}.",
-            where=str(work.path),
-            advice="Ask as before, or remove this folder to begin anew.",
-        )
-    return int(state.get("questions") or 0)
-
-
-def _difference(name: str, before: Any, now: dict[str, Any]) -> str:
-    words = {"run": "the run's weights", "calibration": "the run's calibration", "questions": "the file of questions"}
-    if name in words or not isinstance(before, dict):
-        return f"{words.get(name, name)} changed"
-    return f"{name} was {before.get(name)!r} and is {now[name]!r}"
 
 
 def metadata(job: dict[str, Any], predictor: Predictor, questions: int) -> dict[bytes, bytes]:

@@ -6,21 +6,23 @@ batch of facts with names, and its columns are those of the `parquet` format.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
+from hynt.asking.written import WrittenParts, WrittenQuestions
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats import jsonl
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.parquet import RowReader
-from hynt.graph.fact import Fact, Number
+from hynt.graph.arrays import Ids
+from hynt.graph.fact import Fact
 
 _VALUE = [("entity", pa.string()), ("number", pa.float64()), ("literal", pa.string()), ("unit", pa.string())]
 PAIR = pa.struct([("relation", pa.string()), *_VALUE])
@@ -44,26 +46,16 @@ class BadQuestion:
 
 
 @dataclass(frozen=True, eq=False)
-class WrittenQuestions:
+class FileBatch:
     """Some questions of a file as they were written."""
 
-    columns: pa.RecordBatch  # of QUESTION_SCHEMA, (n,) questions
-    numbers: pa.Array  # (n,) int64 which question of the file each is, from 1
-    lines: pa.Array  # (n,) int64 its line, or row, from 1
+    questions: WrittenQuestions  # (n,)
+    numbers: Ids  # (n,) which question of the file each is, from 1
+    lines: Ids  # (n,) its line, or row, from 1
     bad: tuple[BadQuestion, ...]  # what stood between them and could not be read
 
     def __len__(self) -> int:
         return len(self.numbers) + len(self.bad)
-
-    def parts(self, row: int) -> tuple[Any, Any, Any, list[tuple[Any, Any]]]:
-        """A question as `ask` takes it."""
-        one: dict[str, Any] = {name: self.columns.column(name)[row].as_py() for name in QUESTION_SCHEMA.names}
-        tail = _value({name: one[f"tail_{name}"] for name, _ in _VALUE}, "tail")
-        pairs = [pair or {} for pair in one["qualifiers"] or ()]
-        written = [
-            (pair.get("relation"), _value(pair, f"value of qualifier {number}")) for number, pair in enumerate(pairs, 1)
-        ]
-        return one["head"], one["relation"], tail, written
 
 
 class QuestionFile(Protocol):
@@ -71,7 +63,7 @@ class QuestionFile(Protocol):
 
     path: Path
 
-    def batches(self, size: int, skip: int = 0) -> Iterator[WrittenQuestions]:
+    def batches(self, size: int, skip: int = 0) -> Iterator[FileBatch]:
         """The questions after the first `skip`, at most `size` at a time; together they are all, in order."""
         ...
 
@@ -82,8 +74,6 @@ class QuestionFile(Protocol):
 
 def open_questions(path: Path) -> QuestionFile:
     """The file as its name says: `.parquet`, or `.jsonl` (also `.ndjson`, `.json`), which may be compressed."""
-    from hynt.completion.question_files import JsonLines, ParquetQuestions
-
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise UsageError(f"the file of questions {what}.", where=str(path), advice="Give a .jsonl or .parquet file.")
@@ -99,21 +89,6 @@ def open_questions(path: Path) -> QuestionFile:
         where=str(path),
         advice="Questions are read from .jsonl (also .jsonl.gz, .jsonl.zst) and .parquet files.",
     )
-
-
-def _value(given: dict[str, Any], what: str) -> Any:
-    """An entity's name, a `Number`, or None where there is nothing."""
-    entity, number = given.get("entity"), given.get("number")
-    if number is None:
-        return entity
-    if entity is not None:
-        raise UsageError(
-            f"the {what} has an entity and a number.",
-            where=what,
-            advice="Give one of the two, and leave the other null.",
-        )
-    literal = given.get("literal")
-    return Number(number, repr(number) if literal is None else literal, given.get("unit") or "")
 
 
 # Questions as JSON lines, in the project's own form: {"head": "Japan", "relation": "capital", "tail": "?"}.
@@ -142,7 +117,7 @@ class JsonLines:
         """By the bytes taken from the file."""
         return min(1.0, self._report.bytes_read / self._size)
 
-    def batches(self, size: int, skip: int = 0) -> Iterator[WrittenQuestions]:
+    def batches(self, size: int, skip: int = 0) -> Iterator[FileBatch]:
         """Memory holds one batch. Lines that are skipped are parsed, and nothing more."""
         self._report = _Lines()
         facts: list[Fact] = []
@@ -151,9 +126,12 @@ class JsonLines:
         bad: list[BadQuestion] = []
         count = 0
 
-        def batch() -> WrittenQuestions:
-            made = WrittenQuestions(
-                _columns_of_facts(facts), pa.array(numbers, pa.int64()), pa.array(lines, pa.int64()), tuple(bad)
+        def batch() -> FileBatch:
+            made = FileBatch(
+                WrittenQuestions.of(facts),
+                np.array(numbers, dtype=np.int64),
+                np.array(lines, dtype=np.int64),
+                tuple(bad),
             )
             for each in (facts, numbers, lines, bad):
                 each.clear()
@@ -164,7 +142,7 @@ class JsonLines:
             for line, problem in rejected:  # they stand before the fact
                 count += 1
                 if count > skip:
-                    bad.append(BadQuestion(count, line, UsageError(problem.what, advice=problem.advice)))
+                    bad.append(BadQuestion(count, line, UsageError.of(problem)))
                     if len(facts) + len(bad) == size:
                         yield batch()
             if fact is None:
@@ -184,37 +162,8 @@ class JsonLines:
         try:
             yield from jsonl.read_facts(self.path, ReadOptions(), self._report)
         except DataError as problem:  # a file that breaks off, a line without end: wrong input, as a bad question is
-            raise UsageError(problem.what, where=problem.where, advice=problem.advice) from None
+            raise UsageError.of(problem) from None
         yield None
-
-
-def _columns_of_facts(facts: Sequence[Fact]) -> pa.RecordBatch:
-    """Facts as a batch of QUESTION_SCHEMA."""
-    pairs = [pair for fact in facts for pair in fact.qualifiers]
-    offsets = np.zeros(len(facts) + 1, dtype=np.int32)
-    np.cumsum([len(fact.qualifiers) for fact in facts], out=offsets[1:])
-    relations = pa.array([pair.relation for pair in pairs], pa.string())
-    values = pa.StructArray.from_arrays([relations, *_values([pair.value for pair in pairs])], fields=list(PAIR))
-    return pa.record_batch(
-        [
-            pa.array([fact.head for fact in facts], pa.string()),
-            pa.array([fact.relation for fact in facts], pa.string()),
-            *_values([fact.tail for fact in facts]),
-            pa.ListArray.from_arrays(pa.array(offsets), values),
-        ],
-        schema=QUESTION_SCHEMA,
-    )
-
-
-def _values(values: Sequence[Any]) -> list[pa.Array]:
-    """Entities, numbers, literals and units."""
-    numbers = [value if value.__class__ is Number else None for value in values]
-    return [
-        pa.array([None if value.__class__ is Number else value for value in values], pa.string()),
-        pa.array([None if one is None else one.value for one in numbers], pa.float64()),
-        pa.array([None if one is None else one.literal for one in numbers], pa.string()),
-        pa.array([None if one is None else one.unit for one in numbers], pa.string()),
-    ]
 
 
 # Questions as Parquet, in the shapes that facts have: whole columns, no Python for each question.
@@ -233,7 +182,7 @@ class ParquetQuestions:
                 self._rows = RowReader(file.schema_arrow, str(path), {})  # refuses what is no table of facts
                 self._total = file.metadata.num_rows
         except DataError as problem:
-            raise UsageError(problem.what, where=problem.where, advice=problem.advice) from None
+            raise UsageError.of(problem) from None
         except (pa.ArrowException, OSError) as problem:
             raise _broken(path, problem) from None
 
@@ -241,7 +190,7 @@ class ParquetQuestions:
         """By rows."""
         return self._read / max(1, self._total)
 
-    def batches(self, size: int, skip: int = 0) -> Iterator[WrittenQuestions]:
+    def batches(self, size: int, skip: int = 0) -> Iterator[FileBatch]:
         """Memory holds one batch, and the row group that it is cut from."""
         self._read = 0
         waiting: list[pa.RecordBatch] = []
@@ -263,13 +212,12 @@ class ParquetQuestions:
         if left is not None and len(left):
             yield self._written(left, self._read - len(left))
 
-    def _written(self, table: pa.Table, before: int) -> WrittenQuestions:
-        number = pa.array(range(before + 1, before + len(table) + 1), pa.int64())
-        return WrittenQuestions(_columns_of_table(table, self._rows.is_plain), number, number, ())
+    def _written(self, table: pa.Table, before: int) -> FileBatch:
+        number = np.arange(before + 1, before + len(table) + 1, dtype=np.int64)
+        return FileBatch(_written(table, self._rows.is_plain), number, number, ())
 
 
-def _columns_of_table(table: pa.Table, is_plain: bool) -> pa.RecordBatch:
-    """A batch of QUESTION_SCHEMA."""
+def _written(table: pa.Table, is_plain: bool) -> WrittenQuestions:
     nothing = pa.nulls(len(table))
 
     def column(name: str, kind: pa.DataType) -> pa.Array:
@@ -283,18 +231,21 @@ def _columns_of_table(table: pa.Table, is_plain: bool) -> pa.RecordBatch:
         entity = _as(nothing if is_number else tail, pa.string())
         number = _as(tail if is_number else nothing, pa.float64())
     unit = column("tail_unit" if "tail_unit" in table.schema.names else "unit", pa.string())
-    return pa.record_batch(
-        [
-            column("head", pa.string()),
-            column("relation", pa.string()),
-            entity,
-            number,
-            column("tail_literal", pa.string()),
-            unit,
-            _qualifiers(table),
-        ],
-        schema=QUESTION_SCHEMA,
+    lists = _qualifiers(table)
+    relations, *values = lists.flatten().flatten()
+    tails = (entity, number, column("tail_literal", pa.string()), unit)
+    names = pa.concat_arrays([column("relation", pa.string()), relations])
+    return WrittenQuestions(
+        _names(column("head", pa.string())),
+        _names(names),
+        WrittenParts.of_columns(*(pa.concat_arrays(both) for both in zip(tails, values, strict=True))),
+        lists.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64),
     )
+
+
+def _names(column: pa.Array) -> WrittenParts:
+    nothing = pa.nulls(len(column), pa.string())
+    return WrittenParts.of_columns(column, pa.nulls(len(column), pa.float64()), nothing, nothing)
 
 
 def _qualifiers(table: pa.Table) -> pa.ListArray:

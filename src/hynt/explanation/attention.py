@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
-from hynt.asking.question import AskedFact
+from hynt.asking.columns import AskedFact
 from hynt.batches.buckets import bucket_capacity, layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch

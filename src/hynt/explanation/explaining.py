@@ -14,10 +14,10 @@ import numpy as np
 from hynt.asking.answering import task_of
 from hynt.asking.answers import Answers, NumberAnswer
 from hynt.asking.candidate_rules import CandidateMask, candidate_mask
+from hynt.asking.columns import AskedFact
 from hynt.asking.number_relations import within_reach
 from hynt.asking.predictor import LEVEL, Predictor
-from hynt.asking.question import AskedFact, ask
-from hynt.asking.question_forms import answer_id, parts_of, qualifier_texts, rules_of, said
+from hynt.asking.question import answer_id, ask, parts_of, rules_of
 from hynt.asking.refusals import non_finite
 from hynt.errors import UsageError
 from hynt.explanation.attention import attention_of
@@ -36,6 +36,7 @@ from hynt.graph.components import (
     qualifier_of,
     relation_position,
 )
+from hynt.graph.sentences import pair_texts
 from hynt.models.contract import Part
 
 TOP = 5
@@ -102,15 +103,15 @@ def explain_asked(
         for one, outcome in zip(taken, outcomes, strict=True)
     ]
     influences.sort(key=lambda one: -one.size)
-    tokens = () if attention is None else ("triplet", *qualifier_texts(predictor.graph, asked))
+    tokens = () if attention is None else ("triplet", *pair_texts(asked.words))
     return Explanation(answers, explained, tuple(influences), attention, tokens, tuple(notes))
 
 
 def taken_away(predictor: Predictor, asked: AskedFact) -> list[_Taken]:
     """All that can be taken away from a question, in the order of the fact."""
-    graph, model = predictor.graph, predictor.loaded.model
+    model = predictor.loaded.model
     own = qualifier_of(asked.position) if asked.position >= FIRST_QUALIFIER else None
-    texts, count = qualifier_texts(graph, asked), int(asked.table.offsets[1])
+    texts, count = pair_texts(asked.words), int(asked.table.offsets[1])
     others = [number for number in range(count) if number != own]
     found = []
     if Part.QUALIFIERS in model.reads:
@@ -131,7 +132,7 @@ def taken_away(predictor: Predictor, asked: AskedFact) -> list[_Taken]:
         for place in places:
             if place != asked.position and not (asked.tried is not None and place == asked.position + 1):
                 hidden = ChangedQuestion(asked, frozenset([place]))
-                found.append(_Taken(position_name(place), said(graph, asked, place), "hidden", hidden, None, place))
+                found.append(_Taken(position_name(place), asked.words[place], "hidden", hidden, None, place))
     return found
 
 

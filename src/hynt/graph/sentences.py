@@ -6,10 +6,15 @@ Japan · life expectancy · 88.2 years (point in time 2024; sex female)
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from hynt.graph.components import FIRST_QUALIFIER
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.units.dates import format_date, to_calendar
+
+BLANK = "?"
+"""What stands where the answer goes."""
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _COUNTED = {"year": "years", "degree": "degrees", "byte": "bytes", "day": "days", "month": "months"}
@@ -24,11 +29,20 @@ class Sentences:
 
     def fact(self, fact: Fact) -> str:
         """A whole fact on one line."""
-        line = f"{self.entity(fact.head)} · {self.relation(fact.relation)} · {self.value(fact.tail)}"
-        if not fact.qualifiers:
-            return line
-        pairs = "; ".join(f"{self.relation(relation)} {self.value(value)}" for relation, value in fact.qualifiers)
-        return f"{line} ({pairs})"
+        return sentence(self.words(fact))
+
+    def question(self, fact: Fact, position: int) -> str:
+        """A fact on one line, with a question mark for the component at a position."""
+        words = self.words(fact)
+        words[position] = BLANK
+        return sentence(words)
+
+    def words(self, fact: Fact) -> list[str]:
+        """What stands at each position of a fact."""
+        found = [self.entity(fact.head), self.relation(fact.relation), self.value(fact.tail)]
+        for relation, value in fact.qualifiers:
+            found += [self.relation(relation), self.value(value)]
+        return found
 
     def entity(self, name: str) -> str:
         """The name of an entity, for its id as written."""
@@ -41,6 +55,18 @@ class Sentences:
     def value(self, value: Value) -> str:
         """An entity's name, or a number with its unit."""
         return format_quantity(value.value, value.unit) if isinstance(value, Number) else self.entity(value)
+
+
+def sentence(words: Sequence[str]) -> str:
+    """A fact, or a question, on one line, from what stands at each of its positions."""
+    line = " · ".join(words[:FIRST_QUALIFIER])
+    pairs = pair_texts(words)
+    return f"{line} ({'; '.join(pairs)})" if pairs else line
+
+
+def pair_texts(words: Sequence[str]) -> list[str]:
+    """Each qualifier in words, from what stands at each position."""
+    return [" ".join(words[at : at + 2]) for at in range(FIRST_QUALIFIER, len(words), 2)]
 
 
 def format_quantity(value: float, unit: str = "") -> str:

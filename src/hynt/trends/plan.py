@@ -17,14 +17,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hynt.asking.question import BLANK, AskedFact, ask
+from hynt.asking.columns import AskedFact
+from hynt.asking.question import ask
 from hynt.asking.written_numbers import number_for
-from hynt.errors import UsageError
+from hynt.errors import UsageError, located
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import NameLookup
-from hynt.graph.sentences import format_quantity
+from hynt.graph.sentences import BLANK, format_quantity, pair_texts
 from hynt.trends.known import KnownValues, known_values, other_qualifiers, usual_series
 
 POINTS = 100
@@ -109,19 +110,16 @@ class _Planning:
             self._series(head, one, one.of_series(*kind), question.table, at, over_identity)
             for head, one, question in zip(ids, known, first, strict=True)
         )
-        return TrendPlan(identity, over_identity, at, first[0], self._condition(first[0].table), series, tuple(notes))
+        condition = ", ".join(pair_texts(first[0].words)[1:])  # the first qualifier is the axis
+        return TrendPlan(identity, over_identity, at, first[0], condition, series, tuple(notes))
 
     def _head(self, head: str, relation: int) -> int:
-        try:
+        with located("head"):
             return self.names.entity(head, "head", relation)
-        except UsageError as problem:
-            raise UsageError(problem.what, where="head", advice=problem.advice) from None
 
     def _number_relation(self, relation: str) -> int:
-        try:
+        with located("relation"):
             found = self.names.relation(relation)
-        except UsageError as problem:
-            raise UsageError(problem.what, where="relation", advice=problem.advice) from None
         if not self.graph.vocabulary.relation_is_number[found]:
             raise UsageError(
                 f"{self.graph.relation_labels[found]!r} holds entities, and a trend is one of numbers.",
@@ -135,10 +133,8 @@ class _Planning:
         carried = self._carried(relation)
         label, labels = self.graph.relation_labels[relation], self.graph.relation_labels
         if over is not None:
-            try:
+            with located("over"):
                 found = self.names.relation(over)
-            except UsageError as problem:
-                raise UsageError(problem.what, where="over", advice=problem.advice) from None
             if not self.graph.vocabulary.relation_is_number[found]:
                 raise UsageError(
                     f"{labels[found]!r} holds entities, and an axis needs numbers.",
@@ -239,18 +235,6 @@ class _Planning:
             count = sum(map(bool, free))
             notes.append(f"{count} of {len(free)} known values carry {listed} as well: the curve is asked without")
         return PlannedSeries(head, _repeated(question, at), mine, tuple(notes))
-
-    def _condition(self, question: FactTable) -> str:
-        words = []
-        for slot, one in enumerate(question.qualifier_relation.tolist()[1:], 1):
-            relation = self.graph.relations[one]
-            value = (
-                format_quantity(float(question.qualifier_number[slot]), relation.unit)
-                if relation.kind == "number"
-                else self.graph.entity_labels[int(question.qualifier_entity[slot])]
-            )
-            words.append(f"{self.graph.relation_labels[one]} {value}")
-        return ", ".join(words)
 
 
 def _repeated(question: FactTable, at: NDArray[np.float64]) -> FactTable:

@@ -6,6 +6,7 @@ found.to_pandas()
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,8 @@ from hynt.asking.answers import NumberAnswer
 from hynt.asking.candidate_rules import CandidateMask
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import LEVEL, Predictor
-from hynt.asking.question_forms import as_pairs
+from hynt.asking.question import as_pairs
+from hynt.errors import UsageError
 from hynt.graph.arrays import Floats
 from hynt.graph.components import NUMBER_KIND, TAIL
 from hynt.graph.fact import DATE_UNIT
@@ -283,7 +285,11 @@ def trend(
     """
     named = [heads] if isinstance(heads, str) else heads
     pairs = as_pairs(qualifiers)
-    plan = plan_trend(predictor.graph, named, relation, over, pairs, start, end, points, predictor.names)
+    try:
+        plan = plan_trend(predictor.graph, named, relation, over, pairs, start, end, points, predictor.names)
+    except UsageError as problem:  # the axis is the first qualifier of each question, and the caller gave the others
+        given = re.sub(r"qualifier (\d+)$", lambda found: f"qualifier {max(1, int(found[1]) - 1)}", problem.where)
+        raise problem.at(given) from None
     return trend_of(predictor, plan, level)
 
 

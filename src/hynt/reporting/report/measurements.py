@@ -17,24 +17,23 @@ from numpy.typing import NDArray
 
 from hynt.asking.predictor import Predictor
 from hynt.batches.fact_tensors import FactTensors
-from hynt.calibration.calibration import MOST_QUESTIONS, RANKED, answerable_components
+from hynt.calibration.calibration import MOST_QUESTIONS, RANKED
 from hynt.calibration.measuring import coverage
 from hynt.calibration.temperature import expected_calibration_error, first_answers
 from hynt.errors import DataError, UsageError
 from hynt.evaluation import results as breakdowns
 from hynt.evaluation.bootstrap import intervals
 from hynt.evaluation.evaluator import Evaluator, reference_rows
-from hynt.evaluation.questions import KIND_OF_TASK, SCOPES, TASKS, TaskName
+from hynt.evaluation.questions import KIND_OF_TASK, SCOPES, TASKS, TaskName, answerable_components
 from hynt.evaluation.results import Evaluation, NumberQuestions
+from hynt.files import index_text, write_whole
 from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import FIRST_QUALIFIER, HEAD, RELATION, TAIL, Components, components
+from hynt.graph.components import FIRST_QUALIFIER, Components, components
 from hynt.graph.content_hash import question_keys
-from hynt.graph.fact import Fact
 from hynt.graph.known_answers import AnswerLists
 from hynt.graph.sentences import Sentences
 from hynt.reporting.report.trust import SCHEMA_VERSION, Measurements, kept_measurements, measurements_path
 from hynt.runs.checkpoint import WEIGHTS
-from hynt.runs.hashed_files import index_text, write_atomically
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import whole_run
 from hynt.runs.scoring import ReadTile, read_tiles
@@ -70,9 +69,9 @@ def measured(
     }
     if weights is not None:
         try:
-            write_atomically(measurements_path(loaded.run.path, split), index_text(found))
-        except OSError as problem:
-            note(f"the measurements cannot be kept in the run ({problem.strerror}); the next report reads again.")
+            write_whole(measurements_path(loaded.run.path, split), index_text(found))
+        except DataError as problem:
+            note(f"the measurements cannot be kept in the run: {problem.what} The next report reads again.")
     return found, False
 
 
@@ -279,7 +278,7 @@ def _answer_rows(predictor: Predictor, split: str, found: FirstOnes, order: Ids)
         truth = parts.entity[index] if found.task == "link" else parts.relation[index]
         told.append(
             {
-                "question": question_text(words, fact, position),
+                "question": words.question(fact, position),
                 "answer": labels[int(found.first[index])],
                 "truth": labels[int(truth)],
                 "correct": bool(found.correct[index]),
@@ -289,18 +288,3 @@ def _answer_rows(predictor: Predictor, split: str, found: FirstOnes, order: Ids)
         if len(told) == SHOWN:
             break
     return told
-
-
-def question_text(words: Sentences, fact: Fact, position: int) -> str:
-    """A fact on one line with ? for one of its components."""
-    parts = [words.entity(fact.head), words.relation(fact.relation), words.value(fact.tail)]
-    if position in (HEAD, RELATION, TAIL):
-        parts[position] = "?"
-    pairs = []
-    for number, (relation, value) in enumerate(fact.qualifiers):
-        pair = [words.relation(relation), words.value(value)]
-        if position >= FIRST_QUALIFIER and (position - FIRST_QUALIFIER) // 2 == number:
-            pair[(position - FIRST_QUALIFIER) % 2] = "?"
-        pairs.append(" ".join(pair))
-    line = " · ".join(parts)
-    return f"{line} ({'; '.join(pairs)})" if pairs else line

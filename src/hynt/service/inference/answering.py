@@ -22,8 +22,8 @@ from hynt.service.http.problems import Fault, code_place, fault_of
 
 if TYPE_CHECKING:
     from hynt.asking.answers import Answers
+    from hynt.asking.columns import AskedFact
     from hynt.asking.predictor import Predictor
-    from hynt.asking.question import AskedFact
 
 
 _STEPS_OF_TOP = (10, 100, 1_000)
@@ -82,9 +82,9 @@ class RunJobs:
     def _predict(self, questions: Sequence[Mapping[str, Any]]) -> list[Reply]:
         replies: dict[int, Reply] = {}
         groups: dict[tuple[float, int], list[_AskedJob]] = {}
-        for index, question in enumerate(questions):
+        for index, (question, fact) in enumerate(zip(questions, self._resolved(questions), strict=True)):
             try:
-                asked = self._asked(index, question)
+                asked = self._asked(index, question, fact)
             except HyntError as error:
                 replies[index] = _refusal(error)
                 continue
@@ -94,16 +94,29 @@ class RunJobs:
             replies.update(self._answered(group, top, level))
         return [replies[index] for index in range(len(questions))]
 
-    def _asked(self, index: int, question: Mapping[str, Any]) -> _AskedJob:
-        """The question as the library's own `predict` reads it."""
-        from hynt.asking.question import ask
+    def _resolved(self, questions: Sequence[Mapping[str, Any]]) -> list[AskedFact | UsageError]:
+        """The questions as the library's own `predict` reads them, all at once."""
+        from hynt.asking.question import ask_each
+
+        parts = [
+            (
+                question["head"],
+                question["relation"],
+                question["tail"],
+                [(pair["relation"], pair["value"]) for pair in question.get("qualifiers", ())],
+            )
+            for question in questions
+        ]
+        return ask_each(self.predictor.graph, parts, self.names)
+
+    def _asked(self, index: int, question: Mapping[str, Any], fact: AskedFact | UsageError) -> _AskedJob:
         from hynt.calibration.intervals import check_level
 
         predictor = self.predictor
         level = float(question.get("level", 0.9))
         check_level(level)
-        pairs = [(pair["relation"], pair["value"]) for pair in question.get("qualifiers", ())]
-        fact = ask(predictor.graph, question["head"], question["relation"], question["tail"], pairs, self.names)
+        if isinstance(fact, UsageError):
+            raise fact
         rules: list[Any] = list(question.get("candidates", ()))
         if question.get("only"):
             rules.append(question["only"])
@@ -125,10 +138,10 @@ class RunJobs:
     # ------------------------------------------------------------------ other jobs
 
     def _explain(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        from hynt.asking.question_forms import answer_id
+        from hynt.asking.question import answer_id
         from hynt.explanation.explaining import explain_asked
 
-        asked, answer = self._asked(0, job), job.get("answer")
+        asked, answer = self._asked(0, job, *self._resolved([job])), job.get("answer")
         about = None if answer is None else answer_id(asked.fact, answer, self.names)
         return explain_asked(self.predictor, asked.fact, asked.candidates, about, asked.level).to_dict()
 

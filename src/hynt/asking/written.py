@@ -1,0 +1,165 @@
+"""Questions as they were written, in columns: names, numbers with units, or whatever a program gave. No torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hynt.errors import UsageError
+from hynt.graph.arrays import Flags, Floats, Ids
+from hynt.graph.components import RELATION, position_name, relation_position
+from hynt.graph.fact import Number
+from hynt.graph.sentences import BLANK
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenParts:
+    """`n` parts of questions. Each is a text, a number, something else that a program gave, or missing."""
+
+    texts: Sequence[str | None]  # the different texts, and None
+    text: Ids  # (n,) which of them each part is; None for what is no text
+    number: Floats  # (n,) filler 0 where there is none
+    has_number: Flags  # (n,)
+    literal: pa.Array  # (n,) as the number was written; null where there is none
+    units: Sequence[str]  # the different units; "" for none
+    unit: Ids  # (n,) which of them each number has
+    other: Mapping[int, Any]  # what is neither text nor number
+
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> WrittenParts:
+        """From Python values; None is missing."""
+        numbers = [(at, one) for at, one in enumerate(values) if isinstance(one, Number)]
+        texts, text = _coded([one if isinstance(one, str) else None for one in values])
+        number, has_number = np.zeros(len(values)), np.zeros(len(values), dtype=np.bool_)
+        units, unit, literals = [""], np.zeros(len(values), dtype=np.int64), pa.nulls(len(values), pa.string())
+        if numbers:
+            places = [at for at, _ in numbers]
+            number[places], has_number[places] = [one.value for _, one in numbers], True
+            units, unit = _coded([one.unit if isinstance(one, Number) else "" for one in values])
+            literals = pa.array([one.literal if isinstance(one, Number) else None for one in values], pa.string())
+        other = {at: one for at, one in enumerate(values) if one is not None and not isinstance(one, str | Number)}
+        return cls(texts, text, number, has_number, literals, units, unit, other)
+
+    @classmethod
+    def of_columns(cls, text: pa.Array, number: pa.Array, literal: pa.Array, unit: pa.Array) -> WrittenParts:
+        """From columns of a file, with null for what is not there."""
+        texts, names = text.dictionary_encode(), pc.fill_null(unit, "").dictionary_encode()
+        known = texts.dictionary.to_pylist()
+        return cls(
+            [*known, None],
+            texts.indices.fill_null(len(known)).to_numpy(zero_copy_only=False).astype(np.int64),
+            number.fill_null(0.0).to_numpy(zero_copy_only=False),
+            number.is_valid().to_numpy(zero_copy_only=False),
+            pc.coalesce(literal, number.cast(pa.string())),
+            names.dictionary.to_pylist(),
+            names.indices.to_numpy(zero_copy_only=False).astype(np.int64),
+            {},
+        )
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    @cached_property
+    def is_blank(self) -> Flags:
+        """(n,)"""
+        return self.of_text([text == BLANK for text in self.texts])
+
+    @cached_property
+    def is_other(self) -> Flags:
+        """(n,)"""
+        found = np.zeros(len(self), dtype=np.bool_)
+        found[list(self.other)] = True
+        return found
+
+    @cached_property
+    def is_missing(self) -> Flags:
+        """(n,) whether nothing is written, or only spaces are."""
+        empty = self.of_text([text is None or not text.strip() for text in self.texts])
+        return empty & ~self.has_number & ~self.is_other
+
+    @cached_property
+    def has_both(self) -> Flags:
+        """(n,) whether there is a text and a number."""
+        return self.has_number & self.of_text([text is not None for text in self.texts])
+
+    def of_text(self, flags: Sequence[bool]) -> Flags:
+        """(n,) what is said of each different text, for each part."""
+        found: Flags = np.array(flags, dtype=np.bool_)[self.text]
+        return found
+
+    def cell(self, at: int) -> Any:
+        """One part as a program would give it."""
+        if not self.has_number[at]:
+            return self.other.get(at, self.texts[int(self.text[at])])
+        value, literal = float(self.number[at]), self.literal[at].as_py()
+        return Number(value, repr(value) if literal is None else literal, self.units[int(self.unit[at])])
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenQuestions:
+    """`n` questions. Their pairs are the relation and tail of each, and then all qualifiers, question by question."""
+
+    head: WrittenParts  # (n,)
+    relation: WrittenParts  # (p,) of the pairs
+    value: WrittenParts  # (p,)
+    count: Ids  # (n,) how many qualifiers each has
+
+    @classmethod
+    def of(cls, questions: Sequence[tuple[Any, Any, Any, Sequence[tuple[Any, Any]]]]) -> WrittenQuestions:
+        """From facts, or the parts of each question, with pairs for qualifiers."""
+        pairs = [pair for question in questions for pair in question[3]]
+        return cls(
+            WrittenParts.of([question[0] for question in questions]),
+            WrittenParts.of([*(question[1] for question in questions), *(pair[0] for pair in pairs)]),
+            WrittenParts.of([*(question[2] for question in questions), *(pair[1] for pair in pairs)]),
+            np.array([len(question[3]) for question in questions], dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    @cached_property
+    def offsets(self) -> Ids:
+        """(n + 1,) where the qualifiers of each question start among the pairs."""
+        return np.concatenate([[0], np.cumsum(self.count)]).astype(np.int64) + len(self)
+
+    @cached_property
+    def owner(self) -> Ids:
+        """(p,) the question of each pair."""
+        questions = np.arange(len(self), dtype=np.int64)
+        return np.concatenate([questions, np.repeat(questions, self.count)])
+
+    @cached_property
+    def place(self) -> Ids:
+        """(p,) the position of each pair's relation; its value stands right after it."""
+        found = np.full(len(self.owner), RELATION, dtype=np.int64)
+        pairs = np.arange(len(self), len(found), dtype=np.int64)
+        found[pairs] = relation_position(pairs - self.offsets[self.owner[pairs]])
+        return found
+
+    def parts(self, question: int) -> tuple[Any, Any, Any, list[tuple[Any, Any]]]:
+        """One question as a program would give it."""
+        slots = [question, *range(int(self.offsets[question]), int(self.offsets[question + 1]))]
+        for slot in slots:
+            if self.value.has_both[slot]:
+                what = position_name(int(self.place[slot]) + 1)
+                raise UsageError(
+                    f"the {what} has an entity and a number.",
+                    where=what,
+                    advice="Give one of the two, and leave the other null.",
+                )
+        (relation, tail), *pairs = [(self.relation.cell(slot), self.value.cell(slot)) for slot in slots]
+        return self.head.cell(question), relation, tail, pairs
+
+
+def _coded(values: Sequence[Any]) -> tuple[list[Any], Ids]:
+    """The different values, and (n,) which of them each one is."""
+    known: dict[Any, int] = {}
+    codes = np.fromiter((known.setdefault(one, len(known)) for one in values), np.int64, len(values))
+    return list(known), codes
