@@ -43,7 +43,7 @@ GROUPS = {
         "fact",
         "number",
     ),
-    "Runs": ("train", "estimate", "load", "Run", "Answers"),
+    "Runs": ("train", "estimate", "load", "Run", "Answers", "draw"),
     "Many runs": ("compare", "sweep", "audit", "push", "pull"),
     "A served run": ("Client",),
     "What there is": ("list_graphs", "list_formats", "list_models", "check_model"),

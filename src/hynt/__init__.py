@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hynt.front.auditing import audit
     from hynt.front.comparing import compare
     from hynt.front.creating import create
+    from hynt.front.drawing import draw
     from hynt.front.graphs import export_graph, import_graph, list_formats, list_graphs, list_models, read_graph
     from hynt.front.run import Run, load
     from hynt.front.sharing import pull, push
@@ -47,6 +48,7 @@ __all__ = [
     "check_model",
     "compare",
     "create",
+    "draw",
     "estimate",
     "export_graph",
     "fact",
@@ -81,6 +83,7 @@ _HOMES = {
     "check_model": "hynt.models.checking",
     "compare": "hynt.front.comparing",
     "create": "hynt.front.creating",
+    "draw": "hynt.front.drawing",
     "estimate": "hynt.front.training",
     "export_graph": "hynt.front.graphs",
     "fact": "hynt.graph.fact",

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from hynt.cli.output import check_parquet, visible
 from hynt.errors import UsageError
+from hynt.files import check_parquet
+from hynt.progress import visible
 
 
 def test_parquet_is_not_written_under_the_name_of_another_format(tmp_path):
-    check_parquet(tmp_path / "vectors.parquet")
-    check_parquet(tmp_path / "vectors")
+    check_parquet(tmp_path / "vectors.parquet", "out")
+    check_parquet(tmp_path / "vectors", "out")
     with pytest.raises(UsageError) as refused:
-        check_parquet(tmp_path / "vectors.CSV")
+        check_parquet(tmp_path / "vectors.CSV", "out")
     assert "vectors.CSV would hold Parquet under the name of another format" in str(refused.value)
     assert "Name it vectors.parquet; pandas, polars and DuckDB read it." in str(refused.value)
 

@@ -1,7 +1,7 @@
 """The `hynt` command: finds the verb, runs it, and turns every failure into a clear word and a documented exit code.
 
-The codes stand in `docs/reference/exit-codes.md`. Verbs live in their own files and are imported when asked for; they keep
-heavy imports inside their functions, so that `hynt --help` answers at once.
+The codes stand in `docs/reference/exit-codes.md`. Verbs live in their own files and are imported when asked for; they
+keep heavy imports inside their functions, so that `hynt --help` answers at once.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typer.core import TyperGroup
 
 from hynt import __version__
 from hynt.cli.options import naming_options
-from hynt.cli.output import visible
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.names import advice_on
+from hynt.progress import visible
 
 VERBS = (
     "demo",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.options import Device
-from hynt.cli.output import JsonFlag, check_parquet, deliver, visible
-from hynt.cli.progress import AuditProgress, duration
+from hynt.cli.output import JsonFlag, deliver
+from hynt.progress import duration, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,34 +54,26 @@ def audit(
 
     An audit that was stopped goes on when the same command is said again.
     """
-    check_parquet(out)
+    from hynt.front.auditing import audit as audited
 
-    from hynt.auditing.auditing import audit as audited
-    from hynt.interruption import stopping_on_signals
-
-    folder = work or out.with_name(f"{out.name}.work")
     started = time.monotonic()
-    with AuditProgress() as progress, stopping_on_signals() as stopper:
-        found = audited(
-            source,
-            splits=[part.strip() for part in split.split(",")],
-            folds=folds,
-            fold_by=fold_by,
-            model=model,
-            preset=preset,
-            epochs=epochs,
-            seed=seed,
-            changes=tuple(changes or ()),
-            device=device.value,
-            work=folder,
-            watcher=progress,
-            stopper=stopper,
-        )
-        rows = found.write(out, components=components)
-    if work is None:
-        from shutil import rmtree
-
-        rmtree(folder, ignore_errors=True)
+    found = audited(
+        source,
+        out,
+        splits=[part.strip() for part in split.split(",")],
+        folds=folds,
+        fold_by=fold_by,
+        model=model,
+        preset=preset,
+        epochs=epochs,
+        seed=seed,
+        changes=changes or (),
+        device=device.value,
+        work=work,
+        components=components,
+        progress=True,
+    )
+    rows = (len(found.found.score) if components else len(found)) + len(found.not_judged)
     result = _summary(found, out, rows, top, time.monotonic() - started)
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
 

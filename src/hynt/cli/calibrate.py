@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hynt.cli.options import Device, RunArgument, ScoringDevice
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
-from hynt.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from hynt.front.calibrating import CalibrationReport
 
 
 def calibrate(
@@ -24,54 +25,24 @@ def calibrate(
     save: SaveFile = None,
 ) -> None:
     """Fit RUN's probabilities and intervals on the validation split, once, and say how well they fit."""
-    from hynt.asking.predictor import load
+    from hynt.front.run import Run
 
     check_save(save)
-    predictor = load(run, device.value, note_to_person)
-    calibration, graph = predictor.calibration, predictor.graph
-    result: dict[str, Any] = {
-        "run": str(run),
-        **predictor.described(),
-        "calibration": calibration.to_mapping(graph.vocabulary),
-    }
-    if split is not None:
-        result["measured"] = _measured(predictor, split)
-    deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, result))
+    found = Run(run, device.value, note_to_person).calibrate(split)
+    result = {"run": str(run), **found.to_dict()}
+    deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, found))
 
 
-def _measured(predictor: Any, split: str) -> dict[str, Any]:
-    from hynt.calibration.measuring import measure
-    from hynt.runs.place import whole_run
-
-    predictor.graph.split(split)  # refuses an unknown split before it is counted
-    if predictor.calibration.missing:
-        raise UsageError(
-            f"the run is not calibrated: {predictor.calibration.missing}.",
-            where="--split",
-            advice="Leave it out, or train on train alone.",
-        )
-    if split == "train":
-        raise UsageError("the run was trained on train, so its answers there say nothing.", where="--split")
-    with whole_run():
-        reads = predictor.loaded.run.count_read(split)
-    found = measure(predictor.loaded, predictor.calibration, split, predictor.device)
-    return {"split": split, "reads_of_split": reads, **found}
-
-
-def _print(console: Console, result: dict[str, Any]) -> None:
+def _print(console: Console, report: CalibrationReport) -> None:
     from rich.table import Table
 
-    found, measured = result["calibration"], result.get("measured")
-    if not found["calibrated"]:
+    found, measured = report["calibration"], report.to_dict().get("measured")
+    if not report.calibrated:
         console.print(f"not calibrated: {found['reason']}")
         return
     table = Table("task", "split", "temperature", "calibration error before", "after", "questions")
-    for task in ("link", "relation"):
-        for split, part in (("valid", found), (measured["split"] if measured else "", measured or {})):
-            if task in part:
-                temperature = f"{found[task]['temperature']:.3f}" if part is found else ""
-                errors = (f"{part[task][f'calibration_error_{when}']:.4f}" for when in ("before", "after"))
-                table.add_row(task, split, temperature, *errors, f"{part[task]['questions']:,}")
+    for row in report.rows():
+        table.add_row(*row)
     console.print(table)
     if "number" in found:
         own = sum("0.9" in entry["own"] for entry in found["number"].values())

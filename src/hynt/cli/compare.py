@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import Device, TrainingDevice, said_with
-from hynt.cli.output import JsonFlag, deliver, visible
-from hynt.cli.progress import CompareProgress
+from hynt.cli.options import Device, TrainingDevice
+from hynt.cli.output import JsonFlag, deliver, note_to_person
 from hynt.errors import DataError, UsageError
-from hynt.files import check_new_folder, write_whole
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-MINUTES_WORTH_COMPILING = 5.0
-"""On a GPU, compiling a model's steps takes half a minute or more."""
 
 
 def compare(
@@ -47,58 +42,29 @@ def compare(
 
     The same command goes on with what was stopped; rows that are there are not made again.
     """
-    from hynt.cli.number_hint import hint_at_numbers
-    from hynt.comparison.comparing import Comparison, model_names, trial_for
-    from hynt.comparison.trial import TrialPlace, training_clock
-    from hynt.evaluation.questions import checked_tasks
-    from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
-    from hynt.interruption import stopping_on_signals
-    from hynt.runs.progress import Interrupted
-    from hynt.runs.run_folder import describe_environment
-    from hynt.training.run import chosen_device
+    from hynt.front.comparing import compare as compared
 
     if graph is not None and graph_option not in (None, graph):
         raise UsageError(
             f"two graphs were given: {graph} and {graph_option}.", where="--graph", advice="Leave one out."
         )
-    graph = graph or graph_option or "world"
-    with said_with("--models"):
-        names = model_names(models)
-    numbers, tasks = _seeds(seeds), checked_tasks(task.split(","))
-    target, loaded = chosen_device(device.value), load_graph(graph)
-    _check_splits(loaded)
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file.", where="--out", advice="Give a folder.")
-    check_new_folder(out / "rows", "--out")
-    hint_at_numbers(loaded)
-    clock = time.process_time if by_processor else training_clock
-    place = TrialPlace(
-        loaded,
-        target,
-        None if graph in BUILT_IN else graph_folder(graph),
-        tasks,
-        compiled=minutes >= MINUTES_WORTH_COMPILING,
-        clock=clock,
+    found = compared(
+        graph or graph_option or "world",
+        models,
+        out,
+        minutes_per_model=minutes,
+        seeds=_seeds(seeds),
+        tasks=task,
+        device=device.value,
+        processor_time=by_processor,
+        progress=True,
+        note=note_to_person,
     )
-    trials = [trial_for(name, loaded, target, seed, 60 * minutes) for name in names for seed in numbers]
-    with CompareProgress() as progress, stopping_on_signals() as stopper:
-        try:
-            found = Comparison(out, place, trials).run(progress, stopper)
-        except Interrupted as stopped:
-            raise Interrupted(stopped.what, advice="Go on with the same command.") from None
-    result = {
-        "graph": loaded.name,
-        "minutes_per_model": minutes,
-        "clock": "processor" if by_processor else "wall",
-        "environment": describe_environment(target),
-        **found,
-    }
-    files = _write(out, result)
-    told = result | {"files": files}
-    deliver(told, as_json=as_json, save=None, text=lambda console: _print(console, told))
-    if found["failed"]:
+    result = found.to_dict()
+    deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
+    if found.failed:
         raise DataError(
-            f"{', '.join(found['failed'])} failed; the others are in the table.",
+            f"{', '.join(found.failed)} failed; the others are in the table.",
             where=str(out),
             advice="The same command tries them again.",
         )
@@ -109,39 +75,6 @@ def _seeds(text: str) -> list[int]:
     if not parts or not all(part.isdecimal() for part in parts):
         raise UsageError(f"{text!r} is no list of seeds.", where="--seeds", advice="Say, for example, --seeds 0,1,2.")
     return list(dict.fromkeys(int(part) for part in parts))
-
-
-def _check_splits(graph: Any) -> None:
-    for split in ("train", "valid", "test"):
-        if not len(graph.splits.get(split, ())):
-            raise UsageError(
-                f"the graph has no {split} split, and a comparison needs train, valid and test.",
-                where="GRAPH",
-                advice="Import it with --split 8:1:1, or with files for all three.",
-            )
-
-
-def _write(out: Path, result: dict[str, Any]) -> list[str]:
-    """The whole comparison, its tables as a page, and the picture where it can be drawn."""
-    import json
-    from importlib.util import find_spec
-
-    from hynt.comparison.table import cost_table, markdown, quality_table
-
-    write_whole(out / "comparison.json", (json.dumps(result, ensure_ascii=False, indent=1) + "\n").encode())
-    page = f"{markdown(quality_table(result))}\n{markdown(cost_table(result))}"
-    write_whole(out / "comparison.md", page.encode())
-    files = ["comparison.json", "comparison.md"]
-    if find_spec("matplotlib") is not None and result["rows"]:
-        from hynt.comparison.table import compare_figure, minutes_text
-        from hynt.reporting.chart_style import picture
-
-        time_of = "processor time" if result["clock"] == "processor" else "training"
-        title = f"{result['graph'] or 'the graph'}: {minutes_text(result['minutes_per_model'])} of {time_of} each"
-        for suffix in (".png", ".svg"):
-            write_whole(out / f"comparison{suffix}", picture(compare_figure(result, title), suffix))
-            files.append(f"comparison{suffix}")
-    return [str(out / name) for name in files]
 
 
 def _print(console: Console, result: dict[str, Any]) -> None:

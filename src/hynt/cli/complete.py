@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import Device, LevelOption, RunArgument, ScoringDevice, said_with
-from hynt.cli.output import JsonFlag, check_parquet, deliver, note_to_person, visible
-from hynt.cli.progress import CompletionProgress
+from hynt.cli.options import Device, LevelOption, RunArgument, ScoringDevice
+from hynt.cli.output import JsonFlag, deliver, note_to_person
 from hynt.errors import UsageError
-from hynt.files import whole_file
-from hynt.interruption import interruptible
+from hynt.files import check_parquet
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from hynt.front.proposing import ProposalReport
 
 _SHOWN = 10
 
@@ -86,20 +87,24 @@ def complete(
         several = processes if processes > 1 else None
         refused = {"QUESTIONS": questions, "--resume": resume, "--candidates": candidates, "--processes": several}
         _refuse(refused, "with --missing")
-        from hynt.completion.missing_facts import ProposalOptions
+        from hynt.front.run import Run
 
-        wanted = ProposalOptions(
-            tuple(relations or ()),
-            budget,
-            threshold,
-            widest,
-            per_relation,
-            share,
-            level,
-            top or 1,
-            tuple(without or ()),
+        opened = Run(run, device.value, note_to_person)
+        found = opened.propose(
+            relations or (),
+            out=out,
+            budget=budget,
+            threshold=threshold,
+            widest=widest,
+            per_relation=per_relation,
+            share=share,
+            level=level,
+            top=top or 1,
+            without=without or (),
+            progress=True,
         )
-        _propose(run, out, wanted, device, as_json=as_json)
+        counts: dict[str, Any] = {"run": str(run), **opened.described(), "out": str(out), **found.counts()}
+        deliver(counts, as_json=as_json, save=None, text=lambda console: _tell_proposals(console, counts, found))
         return
     _refuse({"--relations": relations, "--per-relation": per_relation, "--without": without}, "without --missing")
     if questions is None:
@@ -115,62 +120,30 @@ def complete(
         if code:
             raise typer.Exit(code)
         return
-    _answer(run, questions, out, top or 10, level, candidates or [], on_error, device, resume=resume, as_json=as_json)
+    from hynt.front.run import Run
+    from hynt.front.training import is_first_process
 
-
-def _answer(
-    run: Path,
-    questions: Path,
-    out: Path,
-    top: int,
-    level: float,
-    candidates: list[CandidateChoice],
-    on_error: BadQuestionChoice,
-    device: Device,
-    *,
-    resume: bool,
-    as_json: bool,
-) -> None:
-    from hynt.calibration.intervals import check_level
-    from hynt.completion.question_files import open_questions
-    from hynt.runs.place import run_graph
-
-    # What can be refused without the model is refused before torch is loaded.
-    check_level(level)
-    open_questions(questions)
-    run_graph(run)
-
-    from hynt.asking.predictor import load
-    from hynt.completion.batches import CompletionOptions, assist
-    from hynt.completion.completing import BATCH
-    from hynt.completion.completing import complete as complete_file
-    from hynt.distributed.worker_group import current_workers
-    from hynt.training.run import chosen_device
-
-    wanted = CompletionOptions(top, level, tuple(dict.fromkeys(kind.value for kind in candidates)))
-    with current_workers(chosen_device(device.value)) as workers:
-        predictor = load(run, device.value, note_to_person)
-        if workers.rank:
-            assist(predictor, questions, wanted, BATCH, workers)
-            return
-        with interruptible(), CompletionProgress() as progress:
-            try:
-                done = complete_file(
-                    predictor,
-                    questions,
-                    out,
-                    wanted,
-                    on_error=on_error.value,
-                    resume=resume,
-                    progress=progress,
-                    workers=workers,
-                )
-            except KeyboardInterrupt:
-                note_to_person("what is done so far is kept; say --resume to go on")
-                raise
+    opened = Run(run, device.value, note_to_person)
+    kinds: list[Any] = [kind.value for kind in candidates or ()]
+    try:
+        done = opened.complete(
+            questions,
+            out,
+            top=top or 10,
+            level=level,
+            candidates=kinds,
+            on_error=on_error.value,
+            resume=resume,
+            progress=True,
+        )
+    except KeyboardInterrupt:
+        note_to_person("what is done so far is kept; say --resume to go on")
+        raise
+    if not is_first_process():
+        return
     result: dict[str, Any] = {
         "run": str(run),
-        **predictor.described(),
+        **opened.described(),
         "questions_file": str(questions),
         "out": str(out),
         "questions": done.questions,
@@ -195,58 +168,13 @@ def _tell_answers(console: Console, result: dict[str, Any], was_finished: bool) 
         console.print(f"{result['without_answer']:,} have no answer; the column `error` says why", soft_wrap=True)
 
 
-def _propose(run: Path, out: Path, wanted: Any, device: Device, *, as_json: bool) -> None:
-    from hynt.graph.lookup import NameLookup
-    from hynt.runs.place import run_graph
-
-    wanted.check()
-    graph = run_graph(run)
-    names = NameLookup(graph)
-    with said_with("--relations"):
-        for name in wanted.relations:
-            names.relation(name)
-    with said_with("--without"):
-        for name in wanted.without:
-            graph.split(name)
-
-    import pyarrow.parquet as parquet
-
-    from hynt.asking.predictor import load
-    from hynt.completion.missing_facts import propose
-
-    predictor = load(run, device.value, note_to_person)
-    with interruptible(), CompletionProgress() as progress:
-        found = propose(predictor, wanted, progress)
-    table = found.rows(predictor.graph)
-    with whole_file(out) as file:
-        parquet.write_table(table, file, compression="zstd")
-    checked = int(found.is_checked.sum())
-    result = {
-        "run": str(run),
-        **predictor.described(),
-        "out": str(out),
-        "proposals": len(table),
-        "of_entities": int((~found.proposals.is_number).sum()),
-        "of_numbers": int(found.proposals.is_number.sum()),
-        "relations_lacked": found.relations,
-        "questions": found.questions,
-        "not_answerable": found.unasked,
-        "without_interval": found.without_interval,
-        "below_threshold": found.below,
-        "beyond_budget": found.left_out,
-        "checked": checked,
-        "confirmed": int(found.is_confirmed.sum()),
-    }
-    deliver(result, as_json=as_json, save=None, text=lambda console: _tell_proposals(console, result, table))
-
-
-def _tell_proposals(console: Console, result: dict[str, Any], table: Any) -> None:
+def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalReport) -> None:
     from rich.table import Table
 
     from hynt.graph.sentences import format_quantity
 
     shown = Table("rank", "proposed fact", "probability", "interval", "peers that have it")
-    for row in table.slice(0, _SHOWN).to_pylist():
+    for row in found.table.slice(0, _SHOWN).to_pylist():
         told = [end for end in (row["low"], row["high"]) if end is not None]
         ends = [format_quantity(end, row["tail_unit"] or "") for end in told]
         shown.add_row(
@@ -284,7 +212,7 @@ def _checked_out(out: Path | None, questions: Path | None) -> Path:
         raise UsageError("there is no place for the answers.", where="--out", advice="Say --out FILE.parquet.")
     if questions is not None and out.resolve() == questions.resolve():
         raise UsageError("the answers would replace the questions.", where="--out", advice="Give another name.")
-    check_parquet(out)
+    check_parquet(out, "--out")
     return out
 
 

@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.options import with_option_groups
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
-from hynt.cli.progress import ReadingProgress
-from hynt.errors import UsageError
-from hynt.files import check_new_folder
-from hynt.interruption import interruptible
-from hynt.names import advice_on
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hynt.creation.building import CreationResult
-    from hynt.creation.options import CreationOptions
+if TYPE_CHECKING:
+    pass
 
 
 # The options of `hynt create`, by what they are about.
@@ -30,14 +26,6 @@ _WHAT: dict[str, Any] = {"rich_help_panel": "Which facts"}
 _NUMBERS: dict[str, Any] = {"rich_help_panel": "Numbers"}
 _AFTER: dict[str, Any] = {"rich_help_panel": "Cleaning and splitting"}
 _ENGINE: dict[str, Any] = {"rich_help_panel": "Engine"}
-_ONLY = {
-    "preferred_only": "wikidata",
-    "subclasses": "wikidata",
-    "redirects": "wikidata",
-    "mediators": "freebase",
-    "primaries": "freebase",
-}
-"""Options that mean something for one kind of dump alone."""
 
 
 @dataclass(frozen=True)
@@ -132,74 +120,28 @@ class DumpOptions:
     licence: Annotated[str, typer.Option("--licence", help="The licence of the dump, for the manifest.")] = ""
     # fmt: on
 
-    def refuse_foreign(self, source: str) -> None:
-        """An option that a source does not know is wrong use, not something to ignore."""
-        for field, owner in _ONLY.items():
-            if getattr(self, field) and source != owner:
-                option = f"--{field.replace('_', '-')}"
-                raise UsageError(f"{option} means nothing for {source}.", where=option, advice=f"It is for {owner}.")
 
-    def creation(self) -> CreationOptions:
-        """The same, checked, as the creation room takes them."""
-        from hynt.creation.options import CreationOptions, EngineOptions, memory_bytes
-        from hynt.graph.assembly import AssemblyPolicy
-        from hynt.graph.outlier_rules import read_outlier_rules
-        from hynt.graph.splitting import SplitRule, parse_shares
+@with_option_groups
+def create(
+    source: Annotated[str, typer.Argument(metavar="wikidata|yago|freebase", help="The kind of dump.")],
+    dump: Annotated[
+        Path, typer.Argument(metavar="DUMP", help="A file (plain, .gz, .bz2, .zst), or the folder of its parts.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="GRAPH", help="The folder to write the graph to.")],
+    options: DumpOptions,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graph at --out.")] = False,
+    as_json: JsonFlag = False,
+    save: SaveFile = None,
+) -> None:
+    """Make a graph from a dump of Wikidata, YAGO3 or Freebase.
 
-        engine: dict[str, Any] = {"name": self.engine, "master": self.master, "memory_bytes": memory_bytes(self.memory)}
-        if self.workers is not None:
-            engine["workers"] = self.workers
-        mixed = _one_of(self.mixed_relations, "--mixed-relations", "split", "drop")
-        return CreationOptions(
-            entities=self.entities,
-            types=tuple(self.instance_of or ()),
-            subclasses=self.subclasses,
-            everything=self.everything,
-            mappings=tuple(self.mapping or ()),
-            redirects=self.redirects,
-            language=self.language,
-            text=_one_of(self.text, "--text", "drop", "keep"),
-            preferred_only=self.preferred_only,
-            mediators=self.mediators,
-            primaries=self.primaries,
-            units=_one_of(self.units, "--units", "si", "keep"),
-            unknown_units=_one_of(self.unknown_units, "--unknown-units", "drop", "keep"),
-            other_units=_one_of(self.other_units, "--other-units", "drop", "keep", "split"),
-            max_qualifiers=self.max_qualifiers,
-            long_facts=_one_of(self.long_facts, "--long-facts", "shorten", "drop"),
-            mixed_relations="split" if mixed == "split" else "error",
-            max_bad_lines=self.max_bad_lines,
-            assembly=AssemblyPolicy(
-                split=SplitRule(parse_shares(self.split), self.seed),
-                remove_leakage=not self.keep_leakage,
-                outlier_rules=None if self.outlier_rules is None else read_outlier_rules(self.outlier_rules),
-            ),
-            engine=EngineOptions(**engine),
-            work=self.work,
-            keep_work=self.keep_work,
-            rejects=self.rejects,
-            name=self.name,
-            licence=self.licence,
-        )
+    Stopped builds go on where they were when the same command is given again.
+    """
+    from hynt.front.creating import create as created
 
-
-def _one_of(value: str, where: str, *known: str) -> Any:
-    if value not in known:
-        raise UsageError(f"{value!r} is not a choice here.", where=where, advice=advice_on(value, known))
-    return value
-
-
-# What `hynt create` says when a graph is made.
-
-
-def result_mapping(result: CreationResult, out: Path) -> dict[str, Any]:
-    return {
-        "graph": str(out),
-        "counts": dict(result.manifest.counts),
-        **result.manifest.importing,
-        "rejected_lines": result.rejected,
-        "rejects": None if result.rejects is None else str(result.rejects),
-    }
+    check_save(save)
+    made = created(source, dump, out, overwrite=overwrite, progress=True, **vars(options)).to_dict()
+    deliver(made, as_json=as_json, save=save, text=lambda console: print_result(made, console))
 
 
 def print_result(told: dict[str, Any], console: Console) -> None:
@@ -232,35 +174,3 @@ def print_result(told: dict[str, Any], console: Console) -> None:
         )
     else:
         console.print(f"statistics: hynt data stats {visible(told['graph'])}")
-
-
-@with_option_groups
-def create(
-    source: Annotated[str, typer.Argument(metavar="wikidata|yago|freebase", help="The kind of dump.")],
-    dump: Annotated[
-        Path, typer.Argument(metavar="DUMP", help="A file (plain, .gz, .bz2, .zst), or the folder of its parts.")
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="GRAPH", help="The folder to write the graph to.")],
-    options: DumpOptions,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graph at --out.")] = False,
-    as_json: JsonFlag = False,
-    save: SaveFile = None,
-) -> None:
-    """Make a graph from a dump of Wikidata, YAGO3 or Freebase.
-
-    Stopped builds go on where they were when the same command is given again.
-    """
-    from hynt.creation.sources.source import SOURCES
-
-    if source not in SOURCES:
-        raise UsageError(f"there is no source {source!r}.", advice=advice_on(source, SOURCES))
-    options.refuse_foreign(source)
-    check_save(save)
-    check_new_folder(out, "--out")
-
-    from hynt.creation.building import create_graph
-
-    with interruptible(), ReadingProgress() as progress:
-        result = create_graph(source, dump, out, options.creation(), overwrite=overwrite, progress=progress)
-    told = result_mapping(result, out)
-    deliver(told, as_json=as_json, save=save, text=lambda console: print_result(told, console))

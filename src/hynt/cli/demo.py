@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.evaluate import print_evaluation, references_of
+from hynt.cli.evaluate import print_evaluation
 from hynt.cli.output import console as standard_output
-from hynt.cli.progress import QuestionProgress, TrainingProgress, duration
 from hynt.errors import UsageError
-from hynt.files import check_new_folder
+from hynt.files import MANIFEST_NAME
+from hynt.progress import duration
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from hynt.front.run import Run
 
 # Facts of the test split, which the model has not seen, with one part left out and the answer that the graph holds.
 QUESTIONS: tuple[tuple[tuple[Any, ...], str], ...] = (
@@ -36,63 +37,37 @@ def demo(
 ) -> None:
     """Train HyNT on the embedded graph `world`, evaluate it beside trivial models, and ask it three questions."""
     console = standard_output()
-    with tempfile.TemporaryDirectory(prefix="hynt-demo-") as folder:
-        path = Path(folder) / "run" if out is None else out
-        _train(console, path, epochs)
-        _evaluate(console, path)
-        _ask(console, path)
-        if out is not None:
-            console.print(f"\nThe run is kept in {out}. Ask it yourself:")
-            console.print(
-                f"  hynt predict {out} --head Brazil --relation 'total fertility rate' --tail '?' "
-                "--qualifier 'point in time=1995'"
-            )
+    run = _run(console, out, epochs)
+    console.print()
+    print_evaluation(console, run.evaluate(progress=True).to_dict())
+    for question, truth in QUESTIONS:
+        console.print(f"\n{run.predict(question, top=3)}")
+        console.print(f"  the graph says: {truth}", style="dim")
+    if out is not None:
+        console.print(f"\nThe run is kept in {out}. Ask it yourself:")
+        console.print(
+            f"  hynt predict {out} --head Brazil --relation 'total fertility rate' --tail '?' "
+            "--qualifier 'point in time=1995'"
+        )
 
 
-def _train(console: Console, path: Path, epochs: int | None) -> None:
+def _run(console: Console, out: Path | None, epochs: int | None) -> Run:
+    """The run that is there, or a new one."""
+    from hynt.front.run import Run
+    from hynt.front.training import train
     from hynt.graph.storage import load_graph
-    from hynt.interruption import stopping_on_signals
-    from hynt.runs.hashed_files import INDEX_NAME
-    from hynt.runs.run_folder import RunFolder
-    from hynt.training.resolve_settings import SettingsRequest, resolve_settings
-    from hynt.training.run import chosen_device, start, train
 
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        if not (path / INDEX_NAME).exists():
-            raise UsageError(f"{path} is there and is no run.", where="--out", advice="Choose another folder.")
-        if not RunFolder.open(path).is_finished:
-            raise UsageError(f"{path} holds an unfinished run.", where="--out", advice="Choose another folder.")
-        console.print(f"Using the run in {path}.")
-        return
-    check_new_folder(path, "--out")
-    graph, device = load_graph("world"), chosen_device("cpu")
+    if out is not None and out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        if not (out / MANIFEST_NAME).exists():
+            raise UsageError(f"{out} is there and is no run.", where="--out", advice="Choose another folder.")
+        run = Run(out, "cpu")
+        if "training" not in run.manifest:
+            raise UsageError(f"{out} holds an unfinished run.", where="--out", advice="Choose another folder.")
+        console.print(f"Using the run in {out}.")
+        return run
+    graph = load_graph("world")
     facts = ", ".join(f"{len(table):,} {name}" for name, table in graph.splits.items())
     console.print(f"world: {facts} facts about {graph.vocabulary.entity_count:,} entities. Training HyNT on them.")
-    settings = resolve_settings(SettingsRequest("hynt", "world", epochs), graph, on_gpu=False)
-    with TrainingProgress() as progress, stopping_on_signals() as stopper:
-        run = train(start(graph, settings, path, device, None), device, progress, stopper)
+    run = train(graph, "hynt", "world", out, epochs=epochs, device="cpu", progress=True)
     console.print(f"Trained in {duration(run.manifest['training']['seconds'])}.")
-
-
-def _evaluate(console: Console, path: Path) -> None:
-    from hynt.evaluation.evaluator import Evaluator
-    from hynt.runs.opening import load_run
-
-    loaded = load_run(path)
-    described = loaded.described() | {"reads_of_split": loaded.run.count_read("test")}
-    evaluator = Evaluator(loaded.graph, loaded.scaling, described=described)
-    with QuestionProgress("evaluating") as progress:
-        result = evaluator.evaluate(loaded.model, progress).to_mapping()
-    result["references"] = references_of(evaluator, loaded)
-    console.print()
-    print_evaluation(console, result)
-
-
-def _ask(console: Console, path: Path) -> None:
-    from hynt.asking.predictor import load
-
-    predictor = load(path, "cpu")
-    for question, truth in QUESTIONS:
-        answers = predictor.predict(question, top=3)
-        console.print(f"\n{answers}")
-        console.print(f"  the graph says: {truth}", style="dim")
+    return run

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hynt.cli.options import RunArgument
-from hynt.cli.output import JsonFlag, check_parquet, deliver
+from hynt.cli.output import JsonFlag, deliver
 
 
 def embeddings(
@@ -17,13 +17,9 @@ def embeddings(
     as_json: JsonFlag = False,
 ) -> None:
     """Write id, name, type and vector of every entity of RUN's graph."""
-    check_parquet(out)
+    from hynt.front.run import Run
 
-    from hynt.asking.embeddings import write_embeddings
-    from hynt.asking.predictor import load
-
-    predictor = load(run, "cpu")
-    width = write_embeddings(predictor.loaded, out)
-    result = {"run": str(run), "out": str(out), "entities": len(predictor.graph.entities), "width": width}
-    told = f"{result['entities']:,} vectors of {width} numbers in {out}"
+    entities, width = Run(run, "cpu").embeddings(out).shape
+    result = {"run": str(run), "out": str(out), "entities": entities, "width": width}
+    told = f"{entities:,} vectors of {width} numbers in {out}"
     deliver(result, as_json=as_json, save=None, text=lambda console: console.print(told, soft_wrap=True))

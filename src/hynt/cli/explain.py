@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hynt.cli.options import Device, QuestionOptions, RunArgument, ScoringDevice, with_option_groups
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, visible
-from hynt.files import check_place, write_whole
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,40 +30,17 @@ def explain(
     save: SaveFile = None,
 ) -> None:
     """Ask RUN as predict does, and say which qualifiers and components the answer depends on."""
-    from hynt.asking.question_forms import answer_id
-    from hynt.graph.lookup import NameLookup
-    from hynt.runs.place import run_graph
+    from hynt.front.drawing import check_drawing, draw
+    from hynt.front.run import Run
 
-    # All that can be refused without the model is refused before torch is loaded.
     check_save(save)
-    _check_picture(out)
-    graph = run_graph(run)
-    names = NameLookup(graph)
-    asked, allowed = question.ask(graph, names)
-    about = None if answer is None else answer_id(asked, answer, names)
-
-    from hynt.asking.predictor import load
-    from hynt.explanation.explaining import explain_asked
-
-    predictor = load(run, device.value, note_to_person)
-    found = explain_asked(predictor, asked, allowed, about, question.level)
-    if out is not None:
-        from hynt.reporting.chart_style import picture
-        from hynt.reporting.explanation_chart import explanation_figure
-
-        write_whole(out, picture(explanation_figure(found), out.suffix.lower()))
-    result = {"run": str(run), **predictor.described(), "out": None if out is None else str(out), **found.to_dict()}
+    pictures = [] if out is None else [out]
+    check_drawing(pictures)
+    opened = Run(run, device.value, note_to_person)
+    found = opened.explain(**question.arguments(opened.names), answer=answer)
+    draw(found, *pictures)
+    result = {"run": str(run), **opened.described(), "out": None if out is None else str(out), **found.to_dict()}
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, found, out))
-
-
-def _check_picture(out: Path | None) -> None:
-    from hynt.reporting.chart_style import SUFFIXES, check_drawable, suffix_of
-
-    if out is None:
-        return
-    suffix_of(out, SUFFIXES, "--out")
-    check_drawable("--out")
-    check_place(out, "--out")
 
 
 def _print(console: Console, found: Explanation, out: Path | None) -> None:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.output import JsonFlag, deliver, visible
-from hynt.errors import UsageError
-from hynt.files import check_place
+from hynt.cli.output import JsonFlag, deliver
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +22,7 @@ class ExportFormat(StrEnum):
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write, such as model.onnx.")],
-    format: Annotated[ExportFormat, typer.Option("--format", help="Which form.")] = ExportFormat.ONNX,  # noqa: ARG001 - the only one
+    format: Annotated[ExportFormat, typer.Option("--format", help="Which form.")] = ExportFormat.ONNX,
     qualifiers: Annotated[
         int | None, typer.Option("--qualifiers", min=1, max=256, help="The most a fact may have; else as the graph.")
     ] = None,
@@ -31,19 +30,9 @@ def export(
     as_json: JsonFlag = False,
 ) -> None:
     """Write the scoring model of RUN to FILE, after comparing its answers with torch's."""
-    from hynt.exporting.onnx_file import export_onnx
-    from hynt.runs.opening import load_run
-    from hynt.runs.place import whole_run
+    from hynt.front.run import Run
 
-    check_place(out, "--out")
-    if out.exists() and not overwrite:
-        raise UsageError(f"{out} exists already.", where="--out", advice="Say --overwrite to replace it.")
-    with whole_run():
-        loaded = load_run(run)
-    if not loaded.run.is_finished:
-        advice = f"Go on: hynt train GRAPH --out {run} --resume."
-        raise UsageError("the run is not finished.", where=str(run), advice=advice)
-    result = {"run": str(run), **export_onnx(loaded, out, qualifiers)}
+    result = Run(run, "cpu").export(out, format.value, qualifiers=qualifiers, overwrite=overwrite)
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
 
 

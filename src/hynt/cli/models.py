@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
-from hynt.cli.output import JsonFlag, deliver
+from hynt.cli.output import JsonFlag, deliver, note_to_person
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,24 +12,12 @@ if TYPE_CHECKING:
 
 def models(as_json: JsonFlag = False) -> None:
     """List the models: what each reads, what it is trained on, and what it can be asked."""
-    from hynt.models.registry import MODELS
+    from hynt.front.graphs import models_and_problems
 
-    listed = MODELS.listed()
-    found = {
-        name: {
-            "summary": entry.summary,
-            "trained_on": entry.trained_on,
-            "reads": ["head", "relation", "tail", *sorted(part.value for part in entry.reads)],
-            "answers": {
-                task: sorted(position.value for asked, position in entry.answers if asked.name.lower() == task)
-                for task in ("link", "relation", "number")
-            },
-        }
-        for name, entry in listed.entries.items()
-    }
-    for problem in listed.problems.values():
-        print(f"note: {problem}", file=sys.stderr)
-    result = {"models": found, "problems": listed.problems}
+    found, problems = models_and_problems()
+    for problem in problems.values():
+        note_to_person(problem)
+    result = {"models": found, "problems": problems}
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, found))
 
 

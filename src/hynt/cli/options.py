@@ -17,11 +17,6 @@ import typer
 from hynt.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from hynt.asking.candidate_rules import CandidateMask
-    from hynt.asking.question import AskedFact
-    from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.graph.lookup import NameLookup
 
 
@@ -98,19 +93,15 @@ class QuestionOptions:
     level: LevelOption = 0.9
     # fmt: on
 
-    def ask(self, graph: KnowledgeGraph, names: NameLookup) -> tuple[AskedFact, CandidateMask]:
-        """The question and what may answer it; whatever cannot be asked is refused here, without a model."""
-        from hynt.asking.candidate_rules import candidate_mask, read_list
-        from hynt.asking.question import ask, pair_from_text
-        from hynt.calibration.intervals import check_level
+    def arguments(self, names: NameLookup) -> dict[str, Any]:
+        """The same as `Run.predict` and `Run.explain` take it."""
+        from hynt.asking.candidate_rules import read_list
+        from hynt.asking.question import pair_from_text
 
-        check_level(self.level)
-        wishes: list[str | Iterable[str]] = [
-            wish if wish in ("type", "unknown") else read_list(Path(wish)) for wish in self.candidates or ()
-        ]
+        rules = [rule if rule in ("type", "unknown") else read_list(Path(rule)) for rule in self.candidates or ()]
         pairs = [pair_from_text(text, names) for text in self.qualifiers or ()]
-        asked = ask(graph, self.head, self.relation, self.tail, pairs, names)
-        return asked, candidate_mask(graph, asked, wishes, names)
+        triplet = {"head": self.head, "relation": self.relation, "tail": self.tail}
+        return {**triplet, "qualifiers": pairs, "candidates": rules, "level": self.level}
 
 
 # An error names the option as it was typed. The library, which Python and the service use too, names its own
@@ -127,15 +118,6 @@ def naming_options(command: Any) -> Any:
     if command.callback is not None and not takes_settings:  # there a bare word is the path of a setting
         command.callback = _renaming(command.callback, _words(command.params))
     return command
-
-
-@contextmanager
-def said_with(option: str) -> Iterator[None]:
-    """Within the block everything that is wrong was said with this option."""
-    try:
-        yield
-    except UsageError as problem:
-        raise UsageError(problem.what, where=option, advice=problem.advice) from None
 
 
 @contextmanager

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
-import unicodedata
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from hynt.errors import UsageError
 from hynt.files import check_place, write_whole
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +27,6 @@ SaveFile: TypeAlias = Annotated[
 ]
 
 _WIDTH_OF_FILES = 160  # columns where standard output is no terminal
-_OTHER_ENDINGS = frozenset({".csv", ".tsv", ".txt", ".json", ".jsonl", ".xlsx"})
 
 
 def deliver(result: Mapping[str, Any], *, as_json: bool, save: Path | None, text: Callable[[Console], None]) -> None:
@@ -49,17 +47,6 @@ def check_save(save: Path | None) -> None:
         check_place(save, "--save")
 
 
-def check_parquet(out: Path, option: str = "--out") -> None:
-    """Refuse a place where no Parquet file can be written, or a name that promises another format."""
-    check_place(out, option)
-    if out.suffix.lower() in _OTHER_ENDINGS:
-        raise UsageError(
-            f"{out} would hold Parquet under the name of another format.",
-            where=option,
-            advice=f"Name it {out.with_suffix('.parquet').name}; pandas, polars and DuckDB read it.",
-        )
-
-
 def note_to_person(text: str) -> None:
     """On standard error, so that output stays what it is."""
     print(f"note: {visible(text)}", file=sys.stderr, flush=True)
@@ -71,19 +58,6 @@ def console() -> Console:
 
     width = None if sys.stdout.isatty() else _WIDTH_OF_FILES
     return Console(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)
-
-
-def visible(text: str) -> str:
-    """Text from data, with control and direction-changing characters written as escapes."""
-    if text.isprintable():
-        return text
-    return "".join(
-        character.encode("unicode_escape").decode() if unicodedata.category(character) in _UNSAFE else character
-        for character in text
-    )
-
-
-_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def _encoded(result: Mapping[str, Any], indent: int | None = None) -> bytes:

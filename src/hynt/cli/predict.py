@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.options import Device, QuestionOptions, RunArgument, ScoringDevice, with_option_groups
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, visible
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,20 +26,12 @@ def predict(
     save: SaveFile = None,
 ) -> None:
     """Ask RUN for the one component of a fact that is written as ?."""
-    from hynt.graph.lookup import NameLookup
-    from hynt.runs.place import run_graph
+    from hynt.front.run import Run
 
-    # All that can be refused without the model is refused before torch is loaded.
     check_save(save)
-    graph = run_graph(run)
-    names = NameLookup(graph)
-    asked, allowed = question.ask(graph, names)
-
-    from hynt.asking.predictor import load
-
-    predictor = load(run, device.value, note_to_person)
-    answers = predictor.answer(asked, allowed, top, question.level)
-    result = {"run": str(run), **predictor.described(), **answers.to_dict()}
+    opened = Run(run, device.value, note_to_person)
+    answers = opened.predict(**question.arguments(opened.names), top=top)
+    result = {"run": str(run), **opened.described(), **answers.to_dict()}
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, answers))
 
 

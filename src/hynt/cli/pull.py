@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.output import JsonFlag, deliver, visible
-from hynt.files import check_new_folder
+from hynt.cli.output import JsonFlag, deliver
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,10 +20,9 @@ def pull(
     as_json: JsonFlag = False,
 ) -> None:
     """Take the run in SOURCE. Each file is checked by its hash first; files that no run has are passed over."""
-    from hynt.sharing.push_and_pull import pull as take
+    from hynt.front.sharing import pulled
 
-    check_new_folder(out, "OUT")
-    result = take(source, out)
+    result = pulled(source, out)
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.output import JsonFlag, deliver, visible
+from hynt.cli.output import JsonFlag, deliver
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,11 +26,9 @@ def push(
     as_json: JsonFlag = False,
 ) -> None:
     """Give RUN away with a model card made from it. Weights are safetensors; nothing is a pickle."""
-    from hynt.runs.place import whole_run
-    from hynt.sharing.push_and_pull import push as give
+    from hynt.front.sharing import push as give
 
-    with whole_run():
-        result = give(run, destination, evaluation=evaluation, licence=licence, overwrite=overwrite, private=not public)
+    result = give(run, destination, evaluation=evaluation, licence=licence, overwrite=overwrite, public=public)
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
 
 

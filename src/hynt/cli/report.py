@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import Device, RunArgument, ScoringDevice, said_with
+from hynt.cli.options import Device, RunArgument, ScoringDevice
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
-from hynt.cli.progress import QuestionProgress
-from hynt.errors import UsageError
-from hynt.files import check_place, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,44 +31,22 @@ def report(
     save: SaveFile = None,
 ) -> None:
     """Write one self-contained page about RUN: metrics, breakdowns, calibration, coverage, surest answers, settings."""
-    _refuse(out, split)
+    from hynt.front.run import Run
+
     check_save(save)
-    from hynt.graph.lookup import NameLookup
-    from hynt.runs.place import run_graph, whole_run
-
-    graph = run_graph(run)
-    graph.split(split)
-    with said_with("--entity"):
-        drawn = None if entity is None else NameLookup(graph).entity(entity)
-
-    from hynt.asking.predictor import load
-    from hynt.reporting.report.page import make_report
-
-    predictor = load(run, device.value, note_to_person)
-    with whole_run(), QuestionProgress("evaluating") as progress:
-        made = make_report(predictor, split, entity=drawn, again=again, asking=progress, note=note_to_person)
-    content = made.page.encode("utf-8", "backslashreplace")
-    write_whole(out, content)
+    opened = Run(run, device.value, note_to_person)
+    made = opened.report(out, split, entity=entity, again=again, progress=True)
     result: dict[str, Any] = {
         "run": str(run),
         "out": str(out),
-        "bytes": len(content),
-        **predictor.described(),
+        "bytes": out.stat().st_size,
+        **opened.described(),
         "split": split,
         "reads_of_split": made.measurements["reads_now"],
         "reused": made.reused,
         "sections": list(made.sections),
     }
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, result))
-
-
-def _refuse(out: Path, split: str) -> None:
-    """Refuses a place that cannot be written to, or a split that no report is made of, before any work."""
-    if split not in SPLITS:
-        raise UsageError(f"no report is made of {split!r}.", where="--split", advice=f"Choose {' or '.join(SPLITS)}.")
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{out.name} is no page.", where="--out", advice="Give a file that ends in .html.")
-    check_place(out, "--out")
 
 
 def _print(console: Console, result: dict[str, Any]) -> None:

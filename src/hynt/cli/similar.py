@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import RunArgument, said_with
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
+from hynt.cli.options import RunArgument
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,19 +22,14 @@ def similar(
     save: SaveFile = None,
 ) -> None:
     """List the entities whose vectors point most nearly the same way as ENTITY's (cosine)."""
-    from hynt.graph.lookup import NameLookup
-    from hynt.runs.place import run_graph
+    from hynt.front.run import Run
 
     check_save(save)
-    graph = run_graph(run)
-    with said_with("ENTITY"):
-        identity = NameLookup(graph).entity(entity)  # an unknown name is refused before torch is loaded
-
-    from hynt.asking.predictor import load
-
-    one = graph.entities[identity]
-    found = [other.to_dict() for other in load(run, "cpu").similar(one.name, top)]
-    named = {"id": one.name, "name": graph.entity_labels[identity], "type": one.type}
+    opened = Run(run, "cpu")
+    found = [other.to_dict() for other in opened.similar(entity, top)]
+    identity = opened.names.entity(entity)
+    one = opened.graph.entities[identity]
+    named = {"id": one.name, "name": opened.graph.entity_labels[identity], "type": one.type}
     result = {"run": str(run), "entity": named, "similar": found}
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, result))
 

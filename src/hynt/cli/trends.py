@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hynt.cli.options import Device, LevelOption, RunArgument, ScoringDevice
-from hynt.cli.output import JsonFlag, deliver, note_to_person, visible
-from hynt.errors import UsageError
-from hynt.files import check_place, write_whole
+from hynt.cli.output import JsonFlag, deliver, note_to_person
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from hynt.trends.trends import Series, Trend
-
-TABLE = ".csv"
 
 
 def trends(
@@ -47,68 +43,24 @@ def trends(
 ) -> None:
     """Draw what RUN says of a number over time, beside what the graph knows."""
     from hynt.asking.question import pair_from_text
-    from hynt.calibration.intervals import check_level
-    from hynt.graph.lookup import NameLookup
-    from hynt.runs.place import run_graph
-    from hynt.trends.plan import plan_trend
+    from hynt.front.drawing import check_drawing, draw
+    from hynt.front.run import Run
 
-    # All that can be refused without the model is refused before torch is loaded.
-    _check_files(out)
-    check_level(level)
-    graph = run_graph(run)
-    names = NameLookup(graph)
-    pairs = [pair_from_text(text, names) for text in qualifiers or ()]
-    try:
-        plan = plan_trend(graph, heads, relation, over, pairs, start, end, points, names)
-    except UsageError as problem:
-        raise UsageError(problem.what, where=_as_given(problem.where), advice=problem.advice) from None
-
-    from hynt.asking.predictor import load
-    from hynt.trends.trends import trend_of
-
-    predictor = load(run, device.value, note_to_person)
-    found = trend_of(predictor, plan, level)
-    files = [(path, _content(found, path.suffix.lower())) for path in out]  # all are made before one is written
-    for path, content in files:
-        write_whole(path, content)
-    result = {"run": str(run), **predictor.described(), "out": [str(path) for path in out], **found.to_dict()}
+    check_drawing(out, with_table=True)
+    opened = Run(run, device.value, note_to_person)
+    pairs = [pair_from_text(text, opened.names) for text in qualifiers or ()]
+    found = opened.trends(
+        heads, relation, over=over, qualifiers=pairs, start=start, end=end, points=points, level=level
+    )
+    draw(found, *out)
+    result = {"run": str(run), **opened.described(), "out": [str(path) for path in out], **found.to_dict()}
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, found, out))
-
-
-def _as_given(where: str) -> str:
-    """The qualifiers of a trend's questions start with the axis; on the command line it is not one of them."""
-    return re.sub(r"qualifier (\d+)$", lambda found: f"qualifier {max(1, int(found[1]) - 1)}", where)
-
-
-def _check_files(out: list[Path]) -> None:
-    from hynt.reporting.chart_style import SUFFIXES, check_drawable, suffix_of
-
-    for path in out:
-        suffix = suffix_of(path, (*SUFFIXES, TABLE), "--out")
-        if suffix in SUFFIXES:
-            check_drawable("--out")
-        check_place(path, "--out")
-
-
-def _content(found: Trend, suffix: str) -> bytes:
-    if suffix == TABLE:
-        from hynt.reporting.trend_table import trend_csv
-
-        return trend_csv(found)
-    from hynt.reporting.chart_style import picture
-    from hynt.reporting.trend_chart import trend_figure
-
-    return picture(trend_figure(found), suffix)
 
 
 def _print(console: Console, found: Trend, out: list[Path]) -> None:
     from rich.table import Table
 
-    asked = f", asked with {visible(found.condition)}" if found.condition else ""
-    span = f"{found.at_text(float(found.at[0]))} to {found.at_text(float(found.at[-1]))}"
-    console.print(
-        f"{visible(found.relation_name)} over {visible(found.over_name)}, {span}{asked}", style="bold", soft_wrap=True
-    )
+    console.print(visible(found.title), style="bold", soft_wrap=True)
     table = Table("head", "trained on", "mean error", "held out", "mean error", f"inside {found.level:.0%} interval")
     for one in found.series:
         covered = f"{one.covered[0]} of {one.covered[1]}" if one.covered and one.covered[1] else "-"

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hynt.asking.question_forms import parts_of
+from hynt.asking.question import parts_of
 from hynt.errors import UsageError
 from hynt.files import check_parquet
 from hynt.graph.fact import DATE_UNIT, Number
@@ -115,6 +115,7 @@ def _answered(
     from hynt.completion.completing import BATCH, complete
     from hynt.distributed.worker_group import current_workers
     from hynt.front.watching import watched
+    from hynt.interruption import interruptible
 
     wanted = CompletionOptions(*options)
     with current_workers(run.device) as workers:
@@ -124,7 +125,7 @@ def _answered(
             return dict.fromkeys(("questions", "rows", "refused", "resumed_from", "seconds"), 0) | {
                 "was_finished": True
             }
-        with watched(progress) as shown:
+        with interruptible(), watched(progress) as shown:
             done = complete(run, file, out, wanted, on_error=on_error, resume=resume, progress=shown, workers=workers)
     return asdict(done)
 

@@ -91,8 +91,9 @@ def create(
 
     from hynt.creation.building import create_graph
     from hynt.front.watching import watched
+    from hynt.interruption import interruptible
 
-    with watched(progress) as shown:
+    with interruptible(), watched(progress) as shown:
         made = create_graph(source, Path(dump), folder, wanted, overwrite=overwrite, progress=shown)
     return CreatedGraph(folder, made)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -60,10 +60,11 @@ def import_graph(
     from hynt.formats.importing import import_graph as import_to
     from hynt.formats.importing import read_graph as read_source
     from hynt.front.watching import watched
+    from hynt.interruption import interruptible
 
     path, chosen = Path(source), format or format_of(Path(source))
     wanted = import_options(**options)
-    with watched(progress) as shown:
+    with interruptible(), watched(progress) as shown:
         if out is None:
             return read_source(path, chosen, wanted, progress=shown)
         import_to(path, chosen, Path(out), wanted, overwrite=overwrite, progress=shown)
@@ -169,6 +170,7 @@ def export_graph(
     """
     from hynt.files import check_new_folder
     from hynt.formats.registry import FORMATS, get_format
+    from hynt.interruption import interruptible
 
     target = Path(out)
     chosen = get_format(format or "", target.name)
@@ -180,7 +182,8 @@ def export_graph(
         raise UsageError(f"{target} exists already.", where="out", advice="Choose a new name, or remove it first.")
     check_new_folder(target, "out")
     loaded = graph if isinstance(graph, KnowledgeGraph) else read_graph(graph)
-    return list(chosen.write(loaded, target))
+    with interruptible():
+        return list(chosen.write(loaded, target))
 
 
 def list_graphs() -> list[dict[str, Any]]:
@@ -226,19 +229,21 @@ def list_formats() -> list[dict[str, Any]]:
     ]
 
 
-def list_models(note: Callable[[str], None] = lambda text: None) -> dict[str, dict[str, Any]]:
-    """The models by name: what each reads, what it is trained on, and what it can be asked. `note` hears of installed
-    models that cannot be loaded.
+def list_models() -> dict[str, dict[str, Any]]:
+    """The models by name: what each reads, what it is trained on, and what it can be asked.
 
     >>> hynt.list_models()["hynt"]["reads"]
     ['head', 'relation', 'tail', 'numbers', 'qualifiers']
     """
+    return models_and_problems()[0]
+
+
+def models_and_problems() -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """The same, and what is wrong with installed models that cannot be loaded."""
     from hynt.models.registry import MODELS
 
     listed = MODELS.listed()
-    for problem in listed.problems.values():
-        note(problem)
-    return {
+    found = {
         name: {
             "summary": entry.summary,
             "trained_on": entry.trained_on,
@@ -250,3 +255,4 @@ def list_models(note: Callable[[str], None] = lambda text: None) -> dict[str, di
         }
         for name, entry in listed.entries.items()
     }
+    return found, listed.problems

@@ -82,19 +82,21 @@ def proposed(
         raise UsageError("relations are a list of names.", where="relations", advice="Give a list.")
     if out is not None:
         check_parquet(Path(out), "out")
+    graph = run.graph
     with located("relations"):
         for name in relations:
-            run.names.relation(name)
+            graph.names.relation(name)
     with located("without"):
         for name in without:
-            run.graph.split(name)
+            graph.split(name)
     from hynt.completion.missing_facts import ProposalOptions, propose
     from hynt.front.watching import watched
+    from hynt.interruption import interruptible
 
     wanted = ProposalOptions(relations, *limits, without)
     wanted.check()
     _ = run.loaded
-    with watched(progress) as shown:
+    with interruptible(), watched(progress) as shown:
         found = propose(run, wanted, shown)
     made: Any = found.rows(run.graph)
     if out is not None:

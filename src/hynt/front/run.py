@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.asking.predictor import LEVEL, Predictor
-from hynt.asking.question_forms import asked_parts, rules_of
+from hynt.asking.question import asked_parts, rules_of
 from hynt.graph.fact import Fact
 from hynt.markup import shown
 from hynt.notebook import box, pairs
@@ -123,8 +123,7 @@ class Run(Predictor):
         ['all qualifiers', 'head', 'qualifier 1']
         """
         from hynt.asking.candidate_rules import candidate_mask
-        from hynt.asking.question import ask
-        from hynt.asking.question_forms import answer_id
+        from hynt.asking.question import answer_id, ask
         from hynt.calibration.intervals import check_level
 
         check_level(level)

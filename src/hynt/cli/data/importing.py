@@ -10,11 +10,10 @@ import typer
 
 from hynt.cli.data.options import BadRecordChoice, FormatOption, SourceArgument, SourceOptions
 from hynt.cli.options import GraphArgument, about, with_option_groups
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, visible
-from hynt.cli.progress import ReadingProgress
-from hynt.errors import UsageError
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
 from hynt.files import check_new_folder
 from hynt.interruption import interruptible
+from hynt.progress import ShownProgress, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,8 +47,8 @@ def import_source(
 
     check_save(save)
     check_new_folder(out, "--out")
-    wanted = options.importing(on_error=on_error.value, name=name, licence=licence, source=source_words)
-    with about(source), interruptible(), ReadingProgress() as progress:
+    wanted = options.importing(on_error=on_error.value, name=name, licence=licence, source_words=source_words)
+    with about(source), interruptible(), ShownProgress() as progress:
         done = import_graph(source, format, out, wanted, overwrite=overwrite, progress=progress)
     manifest = done.manifest
     result: dict[str, Any] = {
@@ -88,7 +87,7 @@ def check(
     from hynt.formats.importing import check_source
 
     check_save(save)
-    with about(source), interruptible(), ReadingProgress() as progress:
+    with about(source), interruptible(), ShownProgress() as progress:
         report, outcome = check_source(source, format, options.importing(), progress=progress)
     result: dict[str, Any] = {
         "ok": not report.rejected,
@@ -230,20 +229,11 @@ def export(
     save: SaveFile = None,
 ) -> None:
     """Write a graph in another format."""
-    from hynt.formats.registry import FORMATS, get_format
-    from hynt.graph.storage import load_graph
+    from hynt.front.graphs import export_graph, read_graph
 
     check_save(save)
-    chosen = get_format(format, out.name)
-    if chosen.write is None:
-        writers = ", ".join(name for name, known in FORMATS.items() if known.write is not None)
-        raise UsageError(f"the format {format} is only read, not written.", where="--format", advice=f"Use {writers}.")
-    if out.exists() or out.is_symlink():
-        raise UsageError(f"{out} exists already.", where="--out", advice="Choose a new name, or remove it first.")
-    check_new_folder(out, "--out")
-    loaded = load_graph(graph)
-    with interruptible():
-        files = [str(path) for path in chosen.write(loaded, out)]
+    loaded = read_graph(graph)
+    files = [str(path) for path in export_graph(loaded, out, format)]
     result: dict[str, Any] = {
         "graph": graph,
         "format": format,

@@ -12,50 +12,11 @@ if TYPE_CHECKING:
 
 def list_known(json: JsonFlag = False, save: SaveFile = None) -> None:
     """List the built-in graphs and the formats."""
+    from hynt.front.graphs import list_formats, list_graphs
+
     check_save(save)
-    result = {"graphs": _graphs(), "formats": _formats()}
+    result = {"graphs": list_graphs(), "formats": list_formats()}
     deliver(result, as_json=json, save=save, text=lambda out: _tell(result, out))
-
-
-def _graphs() -> list[dict[str, Any]]:
-    from hynt.graph.knowledge_graph import read_manifest
-    from hynt.graph.splitting import SPLITS
-    from hynt.graph.storage import BUILT_IN, graph_folder
-
-    found = []
-    for name in BUILT_IN:
-        manifest = read_manifest(graph_folder(name))
-        splits = {split: manifest.counts[split] for split in SPLITS if split in manifest.counts}
-        counts = {key: manifest.counts[key] for key in ("entities", "relations", "number_relations")}
-        found.append(
-            {
-                "name": name,
-                "facts": sum(splits.values()),
-                "splits": splits,
-                **counts,
-                "licence": manifest.licence,
-                "source": manifest.source,
-            }
-        )
-    return found
-
-
-def _formats() -> list[dict[str, Any]]:
-    from hynt.formats.registry import FORMATS
-
-    return [
-        {
-            "name": known.name,
-            "summary": known.summary,
-            "suffixes": list(known.suffixes),
-            "reads": True,
-            "writes": known.write is not None,
-            "units": known.units,
-            "options": sorted(option.replace("_", "-") for option in known.options),
-            "extra": known.extra,
-        }
-        for known in FORMATS.values()
-    ]
 
 
 def _tell(result: dict[str, Any], out: Console) -> None:

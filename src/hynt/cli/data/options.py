@@ -13,9 +13,7 @@ import typer
 from hynt.errors import UsageError
 
 if TYPE_CHECKING:
-    from hynt.formats.format import ReadOptions
     from hynt.formats.importing import ImportOptions
-    from hynt.graph.assembly import AssemblyPolicy
 
 
 class AcrossSplitsChoice(StrEnum):
@@ -128,54 +126,15 @@ class SourceOptions:
 
     def importing(self, **more: Any) -> ImportOptions:
         """The options of an import; `more` are those that only it has."""
-        from hynt.formats.importing import ImportOptions
+        from hynt.front.graphs import import_options
 
-        return ImportOptions(
-            self._reading(),
-            self._assembly(),
-            self.units.value if self.units else None,
-            self.mixed_relations.value,
-            entity_labels=self.entity_labels,
-            relation_labels=self.relation_labels,
-            **more,
-        )
-
-    def _reading(self) -> ReadOptions:
-        from hynt.formats.format import ReadOptions
-
-        return ReadOptions(
-            strict=self.strict,
-            numeric=tuple(name for text in self.numeric or () for name in names_in(text, "--numeric")),
-            dates=tuple(name for text in self.dates or () for name in names_in(text, "--dates")),
-            head=self.head,
-            relation=self.relation,
-            tail=self.tail,
-            delimiter=self.delimiter,
-            string_literals=self.string_literals.value,
-            label_language=self.label_language,
-        )
-
-    def _assembly(self) -> AssemblyPolicy:
-        from hynt.graph.assembly import AssemblyPolicy
-        from hynt.graph.outlier_rules import read_outlier_rules
-        from hynt.graph.splitting import SplitRule, parse_shares
-
-        rule = None
-        if self.split or self.split_by:
-            shares = parse_shares(self.split) if self.split else SplitRule().shares
-            rule = SplitRule(shares, self.seed or 0, tuple(names_in(self.split_by, "--split-by")))
-        elif self.seed is not None:
-            raise UsageError(
-                "a seed alone makes no splits.",
-                where="--seed",
-                advice="Say which ones to make: --split 8:1:1 --seed N.",
-            )
-        return AssemblyPolicy(
-            split=rule,
-            across_splits=self.across_splits.value,
-            remove_leakage=self.remove_leakage,
-            outlier_rules=read_outlier_rules(self.outlier_rules) if self.outlier_rules else None,
-        )
+        listed = {
+            "numeric": [name for text in self.numeric or () for name in names_in(text, "--numeric")],
+            "dates": [name for text in self.dates or () for name in names_in(text, "--dates")],
+            "split_by": names_in(self.split_by, "--split-by"),
+        }
+        chosen = {name: getattr(value, "value", value) for name, value in vars(self).items()}
+        return import_options(**{**chosen, **listed, **more})
 
 
 def names_in(text: str, option: str) -> list[str]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import GraphArgument, said_with
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
+from hynt.cli.options import GraphArgument
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
+from hynt.errors import located
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,19 +44,17 @@ def show(
     save: SaveFile = None,
 ) -> None:
     """Show the facts of an entity, with names, units and dates."""
+    from hynt.front.drawing import check_drawing, draw
     from hynt.graph.entity_facts import facts_of
-    from hynt.graph.lookup import POSITIONS, NameLookup
+    from hynt.graph.lookup import POSITIONS
     from hynt.graph.storage import load_graph
 
     check_save(save)
-    if picture is not None:
-        from hynt.reporting.neighbourhood import check_picture
-
-        check_picture(picture)
+    check_drawing(pictures := [] if picture is None else [picture], of_facts=True, argument="--picture")
     loaded = load_graph(graph)
     positions = tuple(name for name in POSITIONS if position is None or name == position.value)
-    with said_with("ENTITY"):
-        identity = NameLookup(loaded).entity(entity, positions[0] if position else None)
+    with located("ENTITY"):
+        identity = loaded.names.entity(entity, positions[0] if position else None)
     found = facts_of(loaded, identity, limit=limit, positions=positions)
     one = loaded.entities[identity]
     result: dict[str, Any] = {
@@ -67,11 +67,7 @@ def show(
         ],
         "picture": str(picture) if picture else None,
     }
-    if picture is not None:
-        from hynt.reporting.neighbourhood import PICTURED_FACTS, draw_neighbourhood
-
-        few = facts_of(loaded, identity, limit=PICTURED_FACTS, positions=positions)
-        draw_neighbourhood(loaded, few, picture)
+    draw(found, *pictures)
     deliver(result, as_json=json, save=save, text=lambda out: _tell(result, out))
 
 

@@ -8,7 +8,8 @@ import typer
 
 from hynt.cli.data.showing import fact_as_json
 from hynt.cli.options import GraphArgument
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, visible
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
