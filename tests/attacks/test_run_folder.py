@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from hynt.errors import DataError, HyntError, UsageError
+from hynt.files import index_text
 from hynt.interruption import Stopper
-from hynt.runs.hashed_files import index_text
 from hynt.runs.opening import load_run
 from hynt.runs.progress import Interrupted
 from hynt.training.run import Silence, start, train

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from hynt.auditing.auditing import audit
-from hynt.auditing.judges import SilentAudit
 from hynt.auditing.rows import SCHEMA
 from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
@@ -18,6 +17,7 @@ from hynt.graph.storage import save_graph
 from hynt.interruption import Stopper
 from hynt.runs.progress import Interrupted
 from hynt.training.run import start, train
+from tests.heard_progress import HeardProgress
 from tests.training.small_graph import tiny_settings
 from tests.trends.series_graph import PLANTED, SERIES, series_facts, series_graph
 
@@ -128,20 +128,19 @@ def test_facts_that_cannot_be_judged_are_listed_with_the_reason(tmp_path):
     assert pq.read_table(tmp_path / "out.parquet")["rank"].null_count == 1
 
 
-class _Stopping(SilentAudit):
+class _Stopping(HeardProgress):
     """Asks to stop at the n-th epoch, or when the first questions are answered."""
 
     def __init__(self, stopper: Stopper, epoch: int | None) -> None:
-        self.stopper, self.left, self.epochs = stopper, epoch, 0
+        def stop(update) -> None:
+            if (update.stage == "judging" and epoch is None) or (update.stage == "epoch" and self.epochs == epoch):
+                stopper.asked = True
 
-    def epoch_done(self, record) -> None:
-        self.epochs += 1
-        if self.epochs == self.left:
-            self.stopper.asked = True
+        super().__init__(stop)
 
-    def asked(self, done: int, total: int) -> None:
-        if self.left is None:
-            self.stopper.asked = True
+    @property
+    def epochs(self) -> int:
+        return sum(update.stage == "epoch" for update in self.updates)
 
 
 @pytest.fixture(scope="module")
@@ -154,9 +153,9 @@ def test_an_interrupted_audit_goes_on_to_the_same_end(graph, uninterrupted, tmp_
     stopper = Stopper()
     watcher = _Stopping(stopper, epoch)
     with pytest.raises(Interrupted, match="Say the same command again"):
-        tiny_audit(graph, tmp_path / "work", watcher=watcher, stopper=stopper)
+        tiny_audit(graph, tmp_path / "work", progress=watcher, stopper=stopper)
     counting = _Stopping(Stopper(), -1)
-    again = tiny_audit(graph, tmp_path / "work", watcher=counting)
+    again = tiny_audit(graph, tmp_path / "work", progress=counting)
     assert watcher.epochs + counting.epochs == 3 * 4
     assert np.array_equal(again.fact, uninterrupted.fact)
     assert np.array_equal(again.score, uninterrupted.score)
@@ -164,13 +163,13 @@ def test_an_interrupted_audit_goes_on_to_the_same_end(graph, uninterrupted, tmp_
 
 def test_another_audit_does_not_take_over_the_work(graph, tmp_path):
     tiny_audit(graph, tmp_path / "work", epochs=1, folds=2)
-    with pytest.raises(UsageError, match=r"belongs to another audit: settings\.schedule\.epochs, .*differ"):
+    with pytest.raises(UsageError, match=r"that of another job: settings\.schedule\.epochs: 1 → 2"):
         tiny_audit(graph, tmp_path / "work", epochs=2, folds=2)
-    with pytest.raises(UsageError, match="folds differ"):
+    with pytest.raises(UsageError, match="folds: 2 → 3"):
         tiny_audit(graph, tmp_path / "work", epochs=1, folds=3)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("mine")
-    with pytest.raises(UsageError, match="holds something else"):
+    with pytest.raises(UsageError, match="holds something other than the work of a job"):
         tiny_audit(graph, tmp_path / "other", epochs=1, folds=2)
 
 
@@ -184,7 +183,7 @@ class TestRun:
     def test_a_run_judges_what_it_has_not_seen_without_any_training(self, series_run, tmp_path):
         watcher = _Stopping(Stopper(), -1)
         found = audit(
-            series_run, splits=["valid", "test"], folds=3, device="cpu", work=tmp_path / "work", watcher=watcher
+            series_run, splits=["valid", "test"], folds=3, device="cpu", work=tmp_path / "work", progress=watcher
         )
         assert watcher.epochs == 0
         assert {part.name for part in found.parts} == {"run-1", "run-2", "run-3"}

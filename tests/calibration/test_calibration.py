@@ -14,9 +14,9 @@ from benchmarks import interval_coverage
 from hynt.asking.predictor import load
 from hynt.calibration.calibration import number_questions
 from hynt.calibration.measuring import coverage, measure
-from hynt.errors import UsageError
+from hynt.errors import DataError, UsageError
+from hynt.files import index_text
 from hynt.runs import scoring
-from hynt.runs.hashed_files import index_text
 from hynt.training.run import start, train
 from tests.conftest import ROOT
 from tests.town_graph import town_graph
@@ -115,12 +115,15 @@ def test_a_graph_without_valid_is_said_so(tmp_path):
 
 def test_a_folder_that_cannot_be_written_to_is_noted(run, monkeypatch):
     def refuse(path, text):
-        raise PermissionError(13, "Permission denied")
+        raise DataError("the file cannot be written: Permission denied.")
 
-    monkeypatch.setattr("hynt.calibration.calibration.write_atomically", refuse)
+    monkeypatch.setattr("hynt.calibration.calibration.write_whole", refuse)
     said = []
     assert load(run, "cpu", said.append).predict(QUESTION).calibrated
-    assert said[-1] == "the calibration cannot be kept in the run (Permission denied); it is made anew each time."
+    assert said[-1] == (
+        "the calibration cannot be kept in the run: the file cannot be written: Permission denied. "
+        "It is made anew each time."
+    )
     assert not (run / "calibration.json").exists()
 
 

@@ -58,7 +58,7 @@ def test_an_interrupt_while_writing_leaves_nothing(hynt, source, tmp_path, monke
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hynt.graph.storage._publish", interrupted)
+    monkeypatch.setattr("hynt.files._publish", interrupted)
     done = hynt("data", "import", source, "--format", "jsonl", "--out", tmp_path / "g")
     assert done.code == 130
     assert not (tmp_path / "g").exists()

@@ -16,7 +16,9 @@ from hynt.creation import reading as blocks
 from hynt.creation.building import create_graph
 from hynt.creation.options import CreationOptions, EngineOptions
 from hynt.errors import DataError, UsageError
+from hynt.progress import SILENT
 from tests.creation.sources.wikidata_lines import dump, entity, item_value, quantity_value, snak, statement, time_value
+from tests.heard_progress import HeardProgress
 
 PART_BYTES = 20_000
 
@@ -48,7 +50,7 @@ def path(tmp_path, monkeypatch):
     return path
 
 
-def build(path, out, progress=lambda state: None, **options):
+def build(path, out, progress=SILENT, **options):
     settings = {
         "everything": True,
         "part_bytes": PART_BYTES,
@@ -72,11 +74,11 @@ class Stopped(Exception):
 
 
 def stop_after(parts, work):
-    def progress(state):
+    def stop(update):
         if len(parts_of(work)) >= parts:
             raise Stopped
 
-    return progress
+    return HeardProgress(stop)
 
 
 def test_a_stopped_build_goes_on(path, tmp_path):
@@ -103,7 +105,7 @@ def test_a_damaged_part_is_made_again(path, tmp_path):
     victims[0].write_bytes(victims[0].read_bytes()[:-10])
     victims[1].unlink()
     tmp_path.joinpath("graph.work", "parts", "part-000000000002.json").write_text("{", encoding="utf-8")
-    tmp_path.joinpath("graph.work", "parts", ".part-000000000009.json.1.partial").write_text("{", encoding="utf-8")
+    tmp_path.joinpath("graph.work", "parts", ".partial-part-000000000009.json-1").write_text("{", encoding="utf-8")
     build(path, out)
     assert contents(out) == contents(whole)
 
@@ -121,14 +123,14 @@ def test_a_work_folder_serves_one_build(change, path, tmp_path):
         build(path, tmp_path / "graph", stop_after(1, tmp_path / "graph.work"))
     with pytest.raises(UsageError) as caught:
         build(path, tmp_path / "graph", **change)
-    assert "this work folder was begun for another build" in str(caught.value)
+    assert "the work begun here is that of another job" in str(caught.value)
 
 
 def test_another_dump_is_not_mixed_in(path, tmp_path):
     with pytest.raises(Stopped):
         build(path, tmp_path / "graph", stop_after(1, tmp_path / "graph.work"))
     path.write_bytes(many_entities(401))
-    with pytest.raises(UsageError, match="another dump, other entities or options"):
+    with pytest.raises(UsageError, match="another job: files changed"):
         build(path, tmp_path / "graph")
 
 
@@ -136,7 +138,7 @@ def test_a_folder_with_other_things_is_not_used(path, tmp_path):
     work = tmp_path / "mine"
     work.mkdir()
     (work / "letter.txt").write_text("dear", encoding="utf-8")
-    with pytest.raises(UsageError, match="is not empty and no work folder"):
+    with pytest.raises(UsageError, match="holds something other than the work of a job"):
         build(path, tmp_path / "graph", work=work)
     assert [found.name for found in work.iterdir()] == ["letter.txt"]
 
@@ -217,5 +219,5 @@ def _die(part):
 def test_a_place_that_cannot_be_written_is_told(path, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("", encoding="utf-8")
-    with pytest.raises(DataError, match="the work folder cannot be used"):
+    with pytest.raises(DataError, match="the work folder cannot be written"):
         build(path, Path(blocked / "graph"))

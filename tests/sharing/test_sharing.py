@@ -13,7 +13,7 @@ import yaml
 
 from hynt.asking.predictor import load
 from hynt.errors import DataError, UsageError
-from hynt.runs.hashed_files import index_text
+from hynt.files import index_text
 from hynt.runs.run_folder import RunFolder
 from hynt.sharing.bundle import CARD, LIST
 from hynt.sharing.model_card import plain

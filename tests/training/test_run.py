@@ -101,9 +101,13 @@ def test_stopped_and_resumed_equals_uninterrupted_byte_for_byte(finished, tmp_pa
         train(run, CPU, StopAfter(epoch, stopper), stopper)
     progress, _ = last_good(run)
     assert (progress.epoch, progress.step) == (epoch, 1)
+    half = run.checkpoints / ".partial-0-000009-000000-x"
+    half.mkdir()
     unfinished = load_run(run.path)
     assert not unfinished.is_finished
+    assert half.exists()  # whoever asks a run leaves alone what its training may be writing
     again = train(RunFolder.open(run.path), CPU)
+    assert not list(again.path.rglob(".partial-*"))
     for name in ("weights.safetensors", "config.toml", "scaling.json"):
         assert (again.path / name).read_bytes() == (finished.path / name).read_bytes(), name
     assert lines(again) == lines(finished)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hynt.creation.work_folder import PartSummary, write_atomically
+from hynt.creation.work_folder import PartSummary
 from hynt.errors import DataError
+from hynt.files import write_whole
 
 ALWAYS_BORNE = 10
 """Bad lines that stop no build, however short it is."""
@@ -72,10 +73,7 @@ class RejectGuard:
             return
         ordered = sorted(self.examples, key=lambda found: (found["file"], found["offset"]))
         text = "".join(json.dumps(found, ensure_ascii=False) + "\n" for found in ordered)
-        try:
-            write_atomically(self.path, text.encode("utf-8", "backslashreplace"))
-        except OSError as problem:
-            raise DataError(f"bad lines cannot be written: {problem.strerror}.", where=str(self.path)) from None
+        write_whole(self.path, text.encode("utf-8", "backslashreplace"))
 
 
 @dataclass

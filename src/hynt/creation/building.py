@@ -6,7 +6,6 @@ No graph is written unless all went well.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,21 +18,23 @@ from hynt.creation.accounts import Books, RejectGuard
 from hynt.creation.engines.duckdb import DuckDBEngine, rows_of
 from hynt.creation.engines.engine import QueryEngine, pairs_table, settings_table, steps
 from hynt.creation.options import CreationOptions
-from hynt.creation.parsing import ParseJob, ParseProgress
+from hynt.creation.parsing import ParseJob
 from hynt.creation.reading import Scan
 from hynt.creation.selection import Selection, read_ids, read_pairs, read_redirects, select
 from hynt.creation.sources.source import PRIMARIES, REDIRECTS, DumpSource, ParseSettings, get_source, prelude_of
 from hynt.creation.tasks import find_files, identity_of, plan_tasks, size_of
 from hynt.creation.unit_rows import unit_rows
-from hynt.creation.work_folder import BuildFolder, PartSummary, write_atomically
+from hynt.creation.work_folder import BuildFolder, PartSummary
 from hynt.errors import RecordProblem
-from hynt.formats.importing import ImportListener, ImportProgress
+from hynt.files import write_whole
+from hynt.formats.importing import report_bytes
 from hynt.graph.assembly import Assembler, Assembly
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import Manifest
 from hynt.graph.statistics import graph_statistics
 from hynt.graph.storage import check_target, save_assembly
 from hynt.graph.vocabulary import Entity
+from hynt.progress import SILENT, Progress
 
 _SMALLEST_PART, _LARGEST_PART = 4 << 20, 64 << 20
 _STATISTICS_FACTS = 2_000_000
@@ -57,13 +58,13 @@ def create_graph(
     options: CreationOptions | None = None,
     *,
     overwrite: bool = False,
-    progress: ImportListener = lambda state: None,
+    progress: Progress = SILENT,
 ) -> CreationResult:
     """Make a graph from a dump and save it as a folder."""
     options = options or CreationOptions()
     check_target(out, overwrite=overwrite)
     build = _Build(source, dump, out, options, progress)
-    with _engine(options, build.work.folder) as engine:
+    with _engine(options, build.work.path) as engine:
         try:
             build.parse(engine)
         finally:
@@ -71,7 +72,7 @@ def create_graph(
         tables = build.run_recipe(engine)
     manifest = build.assemble(tables, overwrite=overwrite)
     if not options.keep_work:
-        shutil.rmtree(build.work.folder, ignore_errors=True)
+        build.work.remove()
     return CreationResult(manifest, build.guard.rejected, build.guard.path if build.guard.rejected else None)
 
 
@@ -87,7 +88,7 @@ def _engine(options: CreationOptions, work: Path) -> QueryEngine:
 class _Build:
     """One run."""
 
-    def __init__(self, source: str, dump: Path, out: Path, options: CreationOptions, progress: ImportListener) -> None:
+    def __init__(self, source: str, dump: Path, out: Path, options: CreationOptions, progress: Progress) -> None:
         self.source, self.dump, self.out, self.options = source, dump, out, options
         self.kind = get_source(source)
         self.progress = progress
@@ -105,7 +106,7 @@ class _Build:
         self.facts = self.bytes_done = self.mediator_types = 0
 
     def tell(self, step: str) -> None:
-        self.progress(ImportProgress(step, self.bytes_done, self.bytes_total, self.facts))
+        report_bytes(self.progress, step, self.facts, self.bytes_done, self.bytes_total)
 
     def parse(self, engine: QueryEngine) -> None:
         """Make the parts that are not there yet."""
@@ -140,14 +141,14 @@ class _Build:
         self.mediator_types = len(settings.mediator_types)
         job = ParseJob(self.source, self.selection, settings, size, options.longest_line)
 
-        def tell(state: ParseProgress) -> None:
-            self.facts, self.bytes_done = state.facts, state.bytes_read
-            self.progress(ImportProgress("reading", state.bytes_read, state.bytes_total, state.facts))
+        def tell(taken: int, facts: int) -> None:
+            self.facts, self.bytes_done = facts, taken
+            self.tell("reading")
 
         self.summaries = engine.parse(self.tasks, job, self.work, self.guard, tell)
 
     def _scanned(self, taken: int) -> None:
-        self.progress(ImportProgress("looking through", min(taken, self.bytes_total), self.bytes_total, 0))
+        report_bytes(self.progress, "looking through", 0, min(taken, self.bytes_total), self.bytes_total)
 
     def run_recipe(self, engine: QueryEngine) -> dict[str, list[Path]]:
         """Give the engine its tables and run every step; the files of each."""
@@ -298,31 +299,26 @@ def _value(kind: str, value: str, number: float | None, unit: str) -> Value:
 
 # What a source looks up in the whole dump before parsing, kept in the work folder so that it is looked up once.
 
-_PREPARED_FILE = "prepared.json"
-
 
 def prepared(
     kind: DumpSource, dump: Scan, selection: Selection, settings: ParseSettings, work: BuildFolder
 ) -> tuple[Selection, ParseSettings]:
     """The selection and settings to parse with."""
-    path = work.folder / _PREPARED_FILE
-    if path.exists():
-        held = json.loads(path.read_bytes())
-        entities = None if held["entities"] is None else frozenset(held["entities"])
-        return (
-            replace(selection, entities=entities, types=frozenset(held["types"])),
-            replace(
-                settings,
-                mediator_types=frozenset(held["mediator_types"]),
-                number_properties=frozenset(held["number_properties"]),
-            ),
-        )
-    found, filled = kind.prepare(dump, selection, settings)
-    content = {
-        "entities": None if found.entities is None else sorted(found.entities),
-        "types": sorted(found.types),
-        "mediator_types": sorted(filled.mediator_types),
-        "number_properties": sorted(filled.number_properties),
-    }
-    write_atomically(path, json.dumps(content, ensure_ascii=False).encode())
-    return replace(selection, entities=found.entities, types=found.types), filled
+    path = work.file("prepared", "lists.json")
+    if work.kept("prepared") is None:
+        found, filled = kind.prepare(dump, selection, settings)
+        lists = {
+            "entities": None if found.entities is None else sorted(found.entities),
+            "types": sorted(found.types),
+            "mediator_types": sorted(filled.mediator_types),
+            "number_properties": sorted(filled.number_properties),
+        }
+        write_whole(path, json.dumps(lists))
+        work.keep("prepared", {}, ["lists.json"])
+    held = json.loads(path.read_bytes())
+    entities = None if held["entities"] is None else frozenset(held["entities"])
+    mediators, numbers = frozenset(held["mediator_types"]), frozenset(held["number_properties"])
+    return (
+        replace(selection, entities=entities, types=frozenset(held["types"])),
+        replace(settings, mediator_types=mediators, number_properties=numbers),
+    )

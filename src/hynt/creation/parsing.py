@@ -41,16 +41,9 @@ class ParseJob:
     longest_line: int
 
 
-@dataclass(frozen=True)
-class ParseProgress:
-    """Where the parsing stands."""
+ParseListener = Callable[[int, int], None]
+"""Hears how many bytes of the dump are taken, and how many facts they held."""
 
-    bytes_read: int
-    bytes_total: int
-    facts: int
-
-
-ParseListener = Callable[[ParseProgress], None]
 Checker = Callable[[PartSummary], None]
 """Hears of every part; raises DataError where too much of the dump is bad."""
 
@@ -79,7 +72,7 @@ def parse_locally(
         for task in tasks:
 
             def tell(taken: int, first: int = before[task.path]) -> None:
-                progress(ParseProgress(min(first + taken, total), total, facts))
+                progress(min(first + taken, total), facts)
 
             for part in cut(task, kind, select, job.part_bytes, longest=job.longest_line, threads=workers, tell=tell):
                 finished = work.finished(part.number, part.file, part.start, part.end)
@@ -92,7 +85,7 @@ def parse_locally(
         parse = kind.parser(job.selection, job.settings)
         with closing(jobs()) as parts:
             for part in parts:
-                take(build(part, parse, work.parts, units=job.settings.units, longest=job.longest_line))
+                take(build(part, parse, work, units=job.settings.units, longest=job.longest_line))
     else:
         with closing(jobs()) as parts:  # the threads that decompress must end before this process does
             _in_processes(parts, job, work, workers, take)
@@ -104,7 +97,7 @@ def _in_processes(
 ) -> None:
     # Fresh processes, not forks: this one has threads (decompression, Arrow), and forking them can lock up.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_prepare, initargs=(job, str(work.parts)))
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_prepare, initargs=(job, work))
     waiting: set[Future[PartSummary]] = set()
     try:
         for part in jobs:
@@ -118,23 +111,23 @@ def _in_processes(
     except BrokenProcessPool:
         raise DataError(
             "a process that parses was ended from outside, perhaps for want of memory.",
-            where=str(work.folder),
+            where=str(work.path),
             advice="Run the command again: it goes on with the parts that are done. Fewer --workers need less memory.",
         ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-_prepared: tuple[Parser, Path, UnitRule, int] | None = None
+_prepared: tuple[Parser, BuildFolder, UnitRule, int] | None = None
 
 
-def _prepare(job: ParseJob, parts: str) -> None:
+def _prepare(job: ParseJob, work: BuildFolder) -> None:
     """Runs once in each process that parses."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
     threading.Thread(target=_end_with_parent, daemon=True).start()
     global _prepared
     parse = get_source(job.source).parser(job.selection, job.settings)
-    _prepared = parse, Path(parts), job.settings.units, job.longest_line
+    _prepared = parse, work, job.settings.units, job.longest_line
 
 
 def _end_with_parent() -> None:
@@ -147,5 +140,5 @@ def _end_with_parent() -> None:
 
 def _build(part: PartJob) -> PartSummary:
     assert _prepared is not None
-    parse, parts, units, longest = _prepared
-    return build(part, parse, parts, units=units, longest=longest)
+    parse, work, units, longest = _prepared
+    return build(part, parse, work, units=units, longest=longest)

@@ -27,7 +27,7 @@ from hynt.creation.sources.source import (
 )
 from hynt.creation.tasks import FileRange
 from hynt.creation.unit_rows import MetUnits
-from hynt.creation.work_folder import PartSummary, write_part
+from hynt.creation.work_folder import BuildFolder, PartSummary
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import UnitRule
 
@@ -93,7 +93,7 @@ def cut(
 
 
 def build(
-    job: PartJob, parse: Parser, parts: Path, *, units: UnitRule = "si", longest: int = LONGEST_LINE
+    job: PartJob, parse: Parser, work: BuildFolder, *, units: UnitRule = "si", longest: int = LONGEST_LINE
 ) -> PartSummary:
     """Parse a part's lines and write what they say, with numbers converted as the rule for units says."""
     table = _PartColumns(job.number * ROWS_PER_PART, units)
@@ -131,7 +131,7 @@ def build(
         rejects,
         sorted(table.units),
     )
-    return write_part(parts, summary, table.tables())
+    return work.add(summary, table.tables())
 
 
 def _blocks(stream: DumpStream, task: FileRange, longest: int) -> Iterator[LineBlock]:

@@ -11,7 +11,6 @@ import io
 import json
 import logging
 import os
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,8 +29,9 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.masking import mask
 from hynt.errors import DataError, UsageError
+from hynt.files import whole_file
+from hynt.graph.components import component_count
 from hynt.models.contract import Candidates, Entities, Model, Position, Relations, ScaledNumber, position_of
-from hynt.runs.hashed_files import flush
 from hynt.runs.opening import LoadedRun
 
 INSTALL = "Install it with: pip install 'hynt[onnx]'."
@@ -66,19 +66,12 @@ def export_onnx(loaded: LoadedRun, out: Path, capacity: int | None = None) -> di
     questions = trial_questions(loaded, capacity)
     model = _traced(scoring, name, questions)
     about = metadata(loaded, capacity)
-    handle, partial = tempfile.mkstemp(prefix=f".{out.name}.partial-", dir=out.parent)
-    os.close(handle)
-    staged = Path(partial)
-    try:
-        onnx.helper.set_model_props(model, about)
-        onnx.checker.check_model(model)
-        onnx.save_model(model, str(staged))
-        far = _compared(runtime, staged, scoring, questions)
-        flush(staged)
-        staged.chmod(0o644)
-        staged.replace(out)
-    finally:
-        staged.unlink(missing_ok=True)
+    onnx.helper.set_model_props(model, about)
+    onnx.checker.check_model(model)
+    with whole_file(out) as file:
+        onnx.save_model(model, file)
+        file.flush()
+        far = _compared(runtime, Path(file.name), scoring, questions)
     return {
         "file": str(out),
         "bytes": out.stat().st_size,
@@ -221,7 +214,7 @@ def trial_questions(loaded: LoadedRun, capacity: int) -> TrialQuestions:
         raise UsageError(f"no fact has {capacity} qualifiers or fewer.", where="--qualifiers", advice="Say more.")
     longest = fitting[counts[fitting].argsort(descending=True, stable=True)][: FACTS // 2]
     chosen = torch.cat([longest, fitting[: FACTS // 2]])
-    length = 3 + 2 * counts[chosen]
+    length = component_count(counts[chosen])
     rows = torch.repeat_interleave(chosen, length)
     asked = torch.cat([torch.arange(int(n)) for n in length])
     batch, answers = mask(facts, rows, asked, layout_of([(len(rows), capacity)]))
@@ -278,13 +271,9 @@ class Inputs(NamedTuple):
     def of(cls, batch: MaskedBatch) -> Inputs:
         """From a batch whose layout is one segment."""
         ((rows, capacity),) = batch.layout.segments
-        found = batch.tensors()
-        return cls(
-            *(
-                found[name].view(rows, capacity) if name.startswith("qualifier_") else found[name]
-                for name in cls._fields
-            )
-        )
+        found = [getattr(batch, name.replace("_hidden", "_masked")) for name in cls._fields]
+        slots = [name.startswith("qualifier_") for name in cls._fields]
+        return cls(*(one.view(rows, capacity) if slot else one for one, slot in zip(found, slots, strict=True)))
 
 
 class _Rectangle:

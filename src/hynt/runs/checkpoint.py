@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from hynt.errors import DataError
-from hynt.runs.hashed_files import INDEX_NAME, check_hash, hashes, index_text, new_folder, read_index
+from hynt.files import MANIFEST_NAME, check_hash, hashes, index_text, new_folder, read_index
 from hynt.runs.progress import TrainingState
 
 WEIGHTS, OPTIMISER, PROGRESS = "weights.safetensors", "optimiser.safetensors", "progress.json"
@@ -42,7 +42,7 @@ def save_checkpoint(
         save_tensors(optimiser, staging / OPTIMISER)
         (staging / PROGRESS).write_text(json.dumps(progress.to_mapping()), encoding="utf-8")
         text = index_text({"files": hashes(staging, [WEIGHTS, OPTIMISER, PROGRESS])})
-        (staging / INDEX_NAME).write_text(text, encoding="utf-8")
+        (staging / MANIFEST_NAME).write_text(text, encoding="utf-8")
     return folder
 
 
@@ -61,9 +61,9 @@ def prune(root: Path, keep: set[str]) -> None:
 
 def read_progress(folder: Path) -> TrainingState:
     """The progress of a checkpoint, once its files are known to be the ones that were written."""
-    files = read_index(folder / INDEX_NAME).get("files")
+    files = read_index(folder / MANIFEST_NAME).get("files")
     if not isinstance(files, dict):
-        raise DataError("the manifest lists no files.", where=str(folder / INDEX_NAME))
+        raise DataError("the manifest lists no files.", where=str(folder / MANIFEST_NAME))
     for name in (WEIGHTS, OPTIMISER, PROGRESS):
         check_hash(folder, name, files)
     path = folder / PROGRESS

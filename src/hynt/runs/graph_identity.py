@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from hynt.errors import DataError
+from hynt.files import RESTORE
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import load_graph
-from hynt.runs.hashed_files import RESTORE
 
 
 def fingerprints(graph: KnowledgeGraph) -> dict[str, str]:

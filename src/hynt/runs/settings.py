@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from hynt.batches.components import Masking
 from hynt.config import Range, to_mapping
+from hynt.files import changes
 from hynt.objectives.losses import LossSettings
 from hynt.objectives.streams import PhaseSettings
 
@@ -145,18 +146,5 @@ def _made(model_name: str, model_settings: type) -> type[RunSettings]:
 
 
 def differences(old: RunSettings, new: RunSettings) -> list[str]:
-    """One line a setting that differs, `schedule.epochs: 350 → 700`; empty when they agree."""
-    before, after = _flat(to_mapping(old)), _flat(to_mapping(new))
-    return [
-        f"{path}: {before.get(path, 'none')} → {after.get(path, 'none')}"
-        for path in sorted(before.keys() | after.keys())
-        if before.get(path) != after.get(path)
-    ]
-
-
-def _flat(mapping: dict[str, Any], path: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in mapping.items():
-        place = f"{path}.{name}" if path else name
-        found |= _flat(value, place) if isinstance(value, dict) else {place: value}
-    return found
+    """One line per setting that differs, `schedule.epochs: 350 → 700`; empty when they agree."""
+    return changes(to_mapping(old), to_mapping(new))

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from hynt import __version__
 from hynt.errors import DataError
+from hynt.files import MANIFEST_NAME
 from hynt.graph.storage import graph_folder
-from hynt.runs.hashed_files import INDEX_NAME
 from hynt.training.presets import PRESETS
 
 WORLD = "world"
@@ -32,7 +32,7 @@ def cache_folder() -> Path:
 
 def world_run_folder() -> Path:
     """Where the run of this version, graph and settings lies, or will lie."""
-    parts = (__version__, (graph_folder(WORLD) / INDEX_NAME).read_text(encoding="utf-8"), repr(PRESETS.get(WORLD)))
+    parts = (__version__, (graph_folder(WORLD) / MANIFEST_NAME).read_text(encoding="utf-8"), repr(PRESETS.get(WORLD)))
     key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
     return cache_folder() / "runs" / f"{WORLD}-{__version__}-{key}"
 
@@ -46,7 +46,7 @@ def world_run(epochs: int | None = None) -> Path:
     folder = world_run_folder()
     if epochs is not None:
         folder = folder.with_name(f"{folder.name}-{epochs}")
-    if (folder / INDEX_NAME).exists():
+    if (folder / MANIFEST_NAME).exists():
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def world_run(epochs: int | None = None) -> Path:
         ) from None
     try:
         _train(staging / "run", epochs)
-        if not (folder / INDEX_NAME).exists():  # another process may have been quicker
+        if not (folder / MANIFEST_NAME).exists():  # another process may have been quicker
             (staging / "run").replace(folder)
     finally:
         shutil.rmtree(staging, ignore_errors=True)

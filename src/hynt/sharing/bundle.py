@@ -13,14 +13,13 @@ from typing import Any
 
 from hynt.calibration.calibration import CALIBRATION
 from hynt.errors import DataError
-from hynt.graph.knowledge_graph import MANIFEST_NAME
+from hynt.files import MANIFEST_NAME, hashes, index_text, read_index
 from hynt.graph.splitting import SPLITS
 from hynt.runs.checkpoint import WEIGHTS
-from hynt.runs.hashed_files import INDEX_NAME, index_text, read_index, sha256_of
 from hynt.runs.run_folder import CONFIG, ENVIRONMENT, GRAPH, METRICS, READS, SCALING
 
 LIST, CARD = "hynt-run.json", "README.md"
-NEEDED = (INDEX_NAME, CONFIG, SCALING, ENVIRONMENT, WEIGHTS)
+NEEDED = (MANIFEST_NAME, CONFIG, SCALING, ENVIRONMENT, WEIGHTS)
 NAMES = (
     *NEEDED,
     METRICS,
@@ -55,7 +54,7 @@ def _paths(folder: Path) -> Iterator[str]:
 
 def list_text(run: Path, names: list[str]) -> str:
     """The list of files, which carries its own hash."""
-    return index_text({"kind": "hynt run", "files": {name: sha256_of(run / name) for name in names}})
+    return index_text({"kind": "hynt run", "files": hashes(run, names)})
 
 
 def read_list(folder: Path) -> dict[str, str]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hynt.errors import DataError, HyntError, UsageError
+from hynt.files import new_folder, sha256_of, write_whole, writing
 from hynt.runs.checkpoint import WEIGHTS
-from hynt.runs.hashed_files import new_folder, sha256_of, write_atomically
 from hynt.runs.opening import load_run
 from hynt.runs.run_folder import RunFolder
 from hynt.sharing.bundle import AGAIN, CARD, LIST, list_text, packed_names, read_list, surplus
@@ -32,7 +32,7 @@ def push(
         raise UsageError(
             "the run is not finished.", where=str(path), advice=f"Go on: hynt train GRAPH --out {path} --resume."
         )
-    load_run(path)  # refuses a run with a changed file, or whose graph is another
+    load_run(run)  # refuses a run with a changed file, or whose graph is another
     facts, names = card_facts(run, evaluation, licence), packed_names(path)
     if destination.startswith(HUB):
         repository = Repository.of(destination)
@@ -57,18 +57,16 @@ def _to_folder(folder: Path, run: RunFolder, names: list[str], facts: CardFacts,
     if run.path.resolve() == folder.resolve() or run.path.resolve() in folder.resolve().parents:
         raise UsageError("the destination lies in the run itself.", where="DEST", advice="Name another folder.")
     empty = not folder.exists() or not any(folder.iterdir())
-    try:
+    if not empty and not overwrite and not _is_bare_clone(folder):
+        raise UsageError(f"{folder} is not empty.", where="DEST", advice="Say --overwrite, or name another folder.")
+    with writing(folder, "the folder"):
         if empty:
             if folder.is_dir():
                 folder.rmdir()
             with new_folder(folder) as staging:
                 _fill(staging, run, names, facts)
-            return
-        if not overwrite and not _is_bare_clone(folder):
-            raise UsageError(f"{folder} is not empty.", where="DEST", advice="Say --overwrite, or name another folder.")
-        _refill(folder, run, names, facts)
-    except OSError as problem:
-        raise DataError(f"the folder cannot be written: {problem.strerror}.", where=str(folder)) from None
+        else:
+            _refill(folder, run, names, facts)
 
 
 def _is_bare_clone(folder: Path) -> bool:
@@ -94,8 +92,8 @@ def _fill(folder: Path, run: RunFolder, names: list[str], facts: CardFacts) -> N
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(run.path / name, folder / name)
-    write_atomically(folder / CARD, card_text(facts))
-    write_atomically(folder / LIST, list_text(folder, names))
+    write_whole(folder / CARD, card_text(facts))
+    write_whole(folder / LIST, list_text(folder, names))
 
 
 # From a given-away run back to a run folder, equal to the byte, once every file is known to be the one listed.

@@ -19,6 +19,7 @@ from torch import nn
 
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import DataError, UsageError
+from hynt.files import remove_partial
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.runs.checkpoint import WEIGHTS, checkpoints, prune, read_progress, save_checkpoint, weights_of
@@ -139,6 +140,7 @@ def train(
         return run
     settings, graph = run.settings(), run.graph()
     check_tables(settings)  # a run that several processes began may be gone on with in one
+    remove_partial(run.path)
     progress, checkpoint = last_good(run, watcher.note)
     _cut_metrics(run, progress)
     begin = Start(settings, progress, resumed=checkpoint is not None)

@@ -61,13 +61,13 @@ class DuckDBEngine:
         self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}])")
 
     def run(self, step: QueryStep, work: BuildFolder) -> list[Path]:
-        path = work.folder / f"{step.name}.parquet"
+        path = work.path / f"{step.name}.parquet"
         try:
             self._connection.execute(f"COPY ({step.query}) TO {_quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)")
         except self._error as problem:
             raise DataError(
                 f"the step {step.name} failed: {str(problem).splitlines()[0]}",
-                where=str(work.folder),
+                where=str(work.path),
                 advice="Give more --memory, or a --work folder on a larger disk, and run the command again.",
             ) from None
         self.give(step.name, [path])

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from hynt.creation.engines.engine import QueryStep
-from hynt.creation.parsing import Checker, ParseJob, ParseListener, ParseProgress
+from hynt.creation.parsing import Checker, ParseJob, ParseListener
 from hynt.creation.parts import build, cut
 from hynt.creation.sources.source import get_source
 from hynt.creation.tasks import FileRange, size_of
@@ -79,20 +79,20 @@ class SparkEngine:
         self, tasks: list[FileRange], job: ParseJob, work: BuildFolder, check: Checker, progress: ParseListener
     ) -> list[PartSummary]:
         sizes = [_bytes_of(task) for task in tasks]
-        total, done, facts = sum(sizes), 0, 0
-        parts = str(work.parts.resolve())
+        done, facts = 0, 0
+        folder = str(work.path.resolve())
         summaries: list[PartSummary] = []
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for text in batch.column("task").to_pylist():
                     made = [
-                        json.dumps(summary.__dict__) for summary in run_task(FileRange(**json.loads(text)), job, parts)
+                        json.dumps(summary.__dict__) for summary in run_task(FileRange(**json.loads(text)), job, folder)
                     ]
                     yield pa.record_batch({"summary": pa.array(made, pa.string())})
 
         for first in range(0, len(tasks), _TASKS_A_ROUND):
-            progress(ParseProgress(done, total, facts))
+            progress(done, facts)
             round_of = [
                 (json.dumps({**task._asdict(), "path": str(Path(task.path).resolve())}),)
                 for task in tasks[first : first + _TASKS_A_ROUND]
@@ -109,7 +109,7 @@ class SparkEngine:
                 check(summary)
             summaries += found
             done += sum(sizes[first : first + _TASKS_A_ROUND])
-            progress(ParseProgress(done, total, facts))
+            progress(done, facts)
         return sorted(summaries, key=lambda summary: summary.number)
 
     def give(self, name: str, source: list[Path] | pa.Table) -> None:
@@ -121,14 +121,14 @@ class SparkEngine:
         frame.createOrReplaceTempView(name)
 
     def run(self, step: QueryStep, work: BuildFolder) -> list[Path]:
-        folder = work.folder / f"{step.name}.spark"
+        folder = work.path / f"{step.name}.spark"
         try:
             frame = self._session.sql(step.query)
             frame.write.mode("overwrite").option("compression", "zstd").parquet(str(folder.resolve()))
         except Exception as problem:  # noqa: BLE001 - whatever Java throws
             raise DataError(
                 f"the step {step.name} failed: {_first_line(problem)}",
-                where=str(work.folder),
+                where=str(work.path),
                 advice="Give Spark more memory, and run the command again.",
             ) from None
         # Spark numbers the files of a sorted result in order.
@@ -137,15 +137,15 @@ class SparkEngine:
         return paths
 
 
-def run_task(task: FileRange, job: ParseJob, parts: str) -> Iterator[PartSummary]:
+def run_task(task: FileRange, job: ParseJob, folder: str) -> Iterator[PartSummary]:
     """Read and parse one task, on whatever machine this is."""
     kind = get_source(job.source)
     select = kind.selector(job.selection, job.settings)
     parse = kind.parser(job.selection, job.settings)
-    work = BuildFolder(Path(parts).parent)
+    work = BuildFolder(Path(folder))
     for part in cut(task, kind, select, job.part_bytes, longest=job.longest_line, threads=1):
         finished = work.finished(part.number, part.file, part.start, part.end)
-        yield finished or build(part, parse, Path(parts), units=job.settings.units, longest=job.longest_line)
+        yield finished or build(part, parse, work, units=job.settings.units, longest=job.longest_line)
 
 
 @contextmanager
@@ -171,6 +171,6 @@ def _failure(problem: BaseException, work: BuildFolder) -> DataError:
     ours = [line.partition(": ")[2] for line in lines if line.startswith("hynt.errors.")]
     return DataError(
         f"a worker failed: {ours[-1] if ours else _first_line(problem)}",
-        where=str(work.folder),
+        where=str(work.path),
         advice="Mend what it says and run the command again: it goes on with the parts that are done.",
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from hynt.errors import DataError, RecordProblem
+from hynt.files import new_folder
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.names import check_name, check_writable
 from hynt.formats.rdf.blocks import LEFT_OUT, BlockReader
@@ -30,7 +31,6 @@ from hynt.formats.rdf.terms import (
     settled_name,
 )
 from hynt.formats.rdf.wikidata import is_statement, is_value_node, trimmed_value_node
-from hynt.formats.writing import new_folder
 from hynt.graph.fact import Fact, Number, Value
 
 if TYPE_CHECKING:
