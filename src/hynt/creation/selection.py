@@ -126,4 +126,4 @@ def _checked(name: str, where: str) -> str:
     try:
         return check_name(name, "id")
     except RecordProblem as problem:
-        raise DataError(problem.what, where=where, advice=problem.advice) from None
+        raise DataError.of(problem, where) from None

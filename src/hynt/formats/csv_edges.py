@@ -46,7 +46,7 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
     records = csv_records(_chained(header, lines), delimiter, options.max_line_bytes, report)
     first = next(records)
     if first.problem is not None:
-        raise DataError(first.problem.what, where=f"{path}:1", advice=first.problem.advice)
+        raise DataError.of(first.problem, f"{path}:1")
     layout = read_header(first.fields, options, path)
     rows = _EdgeRows(layout, options, report, array_delimiter="" if delimiter == ";" else ";")
     for record in records:

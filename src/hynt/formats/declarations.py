@@ -163,7 +163,7 @@ def read_rows(path: Path, columns: tuple[str, ...], ignored: Collection[str]) ->
                 if text:
                     check_name(text, "text")
         except RecordProblem as problem:
-            raise DataError(problem.what, where=where, advice=problem.advice) from None
+            raise DataError.of(problem, where) from None
         if row["id"] in seen:
             raise _twice(row["id"], where)
         seen.add(row["id"])
@@ -218,7 +218,7 @@ def _json_rows(path: Path) -> Iterator[tuple[dict[str, str], str]]:
         try:
             record = read_object(line)
         except RecordProblem as problem:
-            raise DataError(problem.what, where=where, advice=problem.advice) from None
+            raise DataError.of(problem, where) from None
         for key, value in record.items():
             if not isinstance(value, str):
                 raise DataError(

@@ -164,8 +164,7 @@ class Space:
         except UsageError as problem:
             if isinstance(problem.__cause__, ValueError):
                 return  # a check across settings: what the others will be is not known yet
-            where = f"{self.source}: space.{path}"
-            raise UsageError(problem.what, where=where, advice=problem.advice) from None
+            raise problem.at(f"{self.source}: space.{path}") from None
 
 
 def _takes(settings: RunSettings, path: str, value: Any) -> bool:

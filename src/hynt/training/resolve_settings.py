@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hynt.config import from_mapping, read_toml, with_overrides
+from hynt.config import from_mapping, load_toml, read_toml, with_overrides
 from hynt.errors import UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.runs.model_choice import settings_class_for
@@ -51,7 +51,7 @@ def resolve_settings(request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu:
     if "metric" not in mapping.get("validation", {}):
         settings = with_overrides(settings, [f"validation.metric={metric_for(request.model, graph)}"])
     if preset is None and request.model == "hynt" and with_overrides(settings, request.overrides()).tables == "spread":
-        settings = with_overrides(settings, ["model.tied_output=false"])  # spread tables are for untied outputs
+        settings = with_overrides(settings, ["model.tied_output=false"])  # sharded tables are for untied outputs
     settings = with_overrides(settings, request.overrides())
     schedule = settings.schedule
     if request.epochs is not None and schedule.epochs < schedule.period:
@@ -69,11 +69,7 @@ def _preset_file(path: Path, model: str) -> dict[str, Any]:
             where=str(path),
             advice=f"Say --model {of_model}.",
         )
-    try:
-        from_mapping(settings_class_for(model), mapping)
-    except UsageError as problem:
-        where = f"{path}: {problem.where}" if problem.where else str(path)
-        raise UsageError(problem.what, where=where, advice=problem.advice) from None
+    load_toml(path, settings_class_for(model))  # refuses settings that this model does not have
     return mapping
 
 
