@@ -13,6 +13,7 @@ from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
+from hynt.graph.components import FIRST_QUALIFIER, TAIL, component_count
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,12 @@ class AskableComponents:
         """
         masking = masking or Masking()
         count, device = facts.qualifier_counts(), facts.device
-        owner = torch.repeat_interleave(torch.arange(len(facts), device=device), 3 + 2 * count)
-        first = 3 * torch.arange(len(facts), device=device) + 2 * facts.offsets[:-1]
+        owner = torch.repeat_interleave(torch.arange(len(facts), device=device), component_count(count))
+        first = FIRST_QUALIFIER * torch.arange(len(facts), device=device) + 2 * facts.offsets[:-1]
         position = torch.arange(len(owner), device=device) - first[owner]
-        slot = torch.where(position > 2, facts.offsets[:-1][owner] + (position - 3) // 2, facts.qualifier_total)
+        slot = facts.qualifier_at(owner, position)
         number = torch.where(
-            position > 2, facts.qualifier_is_number[slot], facts.tail_is_number[owner] & (position == 2)
+            position > TAIL, facts.qualifier_is_number[slot], facts.tail_is_number[owner] & (position == TAIL)
         )
         task = torch.where(number, int(Task.NUMBER), int(Task.LINK))
         task = torch.where(position % 2 == 1, int(Task.RELATION), task)
@@ -54,7 +55,7 @@ class AskableComponents:
         if not masking.relations:
             allowed &= task != Task.RELATION
         if not masking.qualifiers:
-            allowed &= position <= 2
+            allowed &= position <= TAIL
         counts = torch.zeros(len(facts), dtype=torch.int64, device=device).index_add_(0, owner, allowed.long())
         offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         return cls(offsets, position[allowed], task[allowed])

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import HEAD, RELATION, TAIL
 from hynt.config.declarations import Range
+from hynt.graph.components import HEAD, RELATION, TAIL
 
 # Which facts are true, as 64-bit keys: a fact with one component exchanged is looked up without being written down.
 #
@@ -68,7 +68,7 @@ class KnownFacts:
             torch.where(asked == TAIL, exchange.entity, tail),
         )
         in_qualifier = asked > TAIL
-        slot = torch.where(in_qualifier, facts.offsets[rows] + (asked - 3) // 2, facts.qualifier_total)
+        slot = facts.qualifier_at(rows, asked)
         qualifier, value = facts.qualifier_relation[slot].long(), facts.qualifier_entity[slot].long()
         is_relation = asked % 2 == 1
         new_pair = _pair(
@@ -205,17 +205,13 @@ class Corrupter:
 def value_at(facts: FactTensors, rows: Tensor, asked: Tensor) -> Tensor:
     """(n,) int64 the entity or literal beside each position `asked` (n,); a primary relation's is the tail."""
     of_triplet = torch.where(asked == HEAD, facts.head[rows], facts.tail_entity[rows])
-    return torch.where(asked > TAIL, facts.qualifier_entity[_slot(facts, rows, asked)], of_triplet).long()
+    return torch.where(asked > TAIL, facts.qualifier_entity[facts.qualifier_at(rows, asked)], of_triplet).long()
 
 
 def relation_at(facts: FactTensors, rows: Tensor, asked: Tensor) -> Tensor:
     """(n,) int64 the relation at or beside each position `asked` (n,)."""
-    return torch.where(asked > TAIL, facts.qualifier_relation[_slot(facts, rows, asked)], facts.relation[rows]).long()
-
-
-def _slot(facts: FactTensors, rows: Tensor, asked: Tensor) -> Tensor:
-    """(n,) int64 where a position's qualifier lies among all; the empty one at the end for those of triplets."""
-    return torch.where(asked > TAIL, facts.offsets[rows] + (asked - 3) // 2, facts.qualifier_total)
+    of_qualifier = facts.qualifier_relation[facts.qualifier_at(rows, asked)]
+    return torch.where(asked > TAIL, of_qualifier, facts.relation[rows]).long()
 
 
 def _pools(facts: FactTensors) -> tuple[Tensor, Tensor]:

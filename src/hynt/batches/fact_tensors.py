@@ -21,6 +21,7 @@ from torch import Tensor
 
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import DataError
+from hynt.graph.components import TAIL, qualifier_of
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Vocabulary
 
@@ -79,6 +80,12 @@ class FactTensors:
     def qualifier_counts(self) -> Tensor:
         """(n,) int64: how many qualifiers each fact has."""
         return self.offsets[1:] - self.offsets[:-1]
+
+    def qualifier_at(self, rows: Tensor, position: Tensor) -> Tensor:
+        """(k,) int64: where among all qualifiers lies the one that holds `position` (k,) of the facts `rows` (k,); the
+        filler's place where the triplet does.
+        """
+        return torch.where(position > TAIL, self.offsets[rows] + qualifier_of(position), self.qualifier_total)
 
     def to(self, device: torch.device | str) -> FactTensors:
         """The same on another device."""

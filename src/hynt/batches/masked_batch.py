@@ -12,9 +12,7 @@ from torch import Tensor
 
 from hynt.batches.buckets import BatchLayout, LayoutIndex
 from hynt.batches.fact_tensors import Sizes
-
-HEAD, RELATION, TAIL = 0, 1, 2
-"""Positions of the triplet's components; qualifier i has its relation at 3 + 2i and its value at 4 + 2i."""
+from hynt.graph.components import TAIL, qualifier_of, relation_position
 
 
 class Task(IntEnum):
@@ -71,7 +69,7 @@ class MaskedBatch:
     @property
     def asked_slot(self) -> Tensor:
         """(rows,) int64: which of its row's slots the asked qualifier is, from 0; 0 where the triplet is asked."""
-        return ((self.asked - 3) // 2).clamp(min=0)
+        return qualifier_of(self.asked).clamp(min=0)
 
     @property
     def slot_of_asked(self) -> Tensor:
@@ -104,6 +102,12 @@ class MaskedBatch:
         """All tensor fields by name."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in found.items() if isinstance(value, Tensor)}
+
+
+def asked_slots(asked: Tensor, places: LayoutIndex) -> tuple[Tensor, Tensor]:
+    """(slots,) bool each: whether the relation, and whether the value, of this very qualifier is asked for."""
+    first, asked = relation_position(places.slot_within), asked[places.slot_row]
+    return asked == first, asked == first + 1
 
 
 @dataclass(frozen=True, eq=False)

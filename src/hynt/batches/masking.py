@@ -9,7 +9,8 @@ from torch import Tensor
 
 from hynt.batches.buckets import BatchLayout, LayoutIndex, layout_index
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import HEAD, RELATION, TAIL, MaskedAnswers, MaskedBatch, Task
+from hynt.batches.masked_batch import MaskedAnswers, MaskedBatch, Task, asked_slots
+from hynt.graph.components import HEAD, RELATION, TAIL, component_count
 
 
 def mask(
@@ -29,9 +30,8 @@ def mask(
 
     present = at.slot_within < count[at.slot_row]
     slot = torch.where(present, start[at.slot_row] + at.slot_within, nowhere)
-    slot_asked = asked[at.slot_row] - 2 * at.slot_within  # 3 or 4 where this very qualifier is asked
+    relation_masked, value_masked = asked_slots(asked, at)
     slot_is_number = facts.qualifier_is_number[slot]
-    value_masked = slot_asked == 4
     tail_is_number = facts.tail_is_number[rows]
     tail_masked = asked == TAIL
 
@@ -45,7 +45,7 @@ def mask(
         tail_number=torch.where(tail_masked, 0.0, facts.tail_number[rows]),
         tail_is_number=tail_is_number,
         tail_number_masked=tail_masked & tail_is_number,
-        qualifier_relation=torch.where(slot_asked == 3, sizes.mask_relation, facts.qualifier_relation[slot].long()),
+        qualifier_relation=torch.where(relation_masked, sizes.mask_relation, facts.qualifier_relation[slot].long()),
         qualifier_entity=torch.where(value_masked, sizes.mask_entity, facts.qualifier_entity[slot].long()),
         qualifier_number=torch.where(value_masked, 0.0, facts.qualifier_number[slot]),
         qualifier_is_number=slot_is_number,
@@ -53,12 +53,11 @@ def mask(
         qualifier_present=present,
         asked=asked,
     )
-    return batch, _answers(facts, rows, asked, start, tail_is_number)
+    return batch, _answers(facts, rows, asked, tail_is_number)
 
 
-def _answers(facts: FactTensors, rows: Tensor, asked: Tensor, start: Tensor, tail_is_number: Tensor) -> MaskedAnswers:
-    in_qualifier = asked > TAIL
-    slot = torch.where(in_qualifier, start + (asked - 3) // 2, facts.qualifier_total)
+def _answers(facts: FactTensors, rows: Tensor, asked: Tensor, tail_is_number: Tensor) -> MaskedAnswers:
+    in_qualifier, slot = asked > TAIL, facts.qualifier_at(rows, asked)
     number = torch.where(in_qualifier, facts.qualifier_is_number[slot], tail_is_number & (asked == TAIL))
     task = torch.where(asked % 2 == 1, int(Task.RELATION), torch.where(number, int(Task.NUMBER), int(Task.LINK)))
     of_triplet = torch.where(asked == HEAD, facts.head[rows], facts.tail_entity[rows])
@@ -82,7 +81,7 @@ def check_fit(facts: FactTensors, rows: Tensor, asked: Tensor, layout: BatchLayo
     for span in layout.spans():
         if bool((count[span.rows] > span.capacity).any()):
             raise ValueError(f"a fact has more qualifiers than the {span.capacity} its segment has places for")
-    if bool(((asked < 0) | (asked >= 3 + 2 * count)).any()):
+    if bool(((asked < 0) | (asked >= component_count(count))).any()):
         raise ValueError("a position was asked for that its fact does not have")
 
 
@@ -96,14 +95,14 @@ def fill(batch: MaskedBatch, entity: Tensor, relation: Tensor) -> MaskedBatch:
     Meant for models to which a number is a literal with an id: numbers themselves are not filled in.
     """
     asked = batch.asked
-    slot_asked = asked[batch.places.slot_row] - 2 * batch.places.slot_within
+    asks_relation, asks_value = asked_slots(asked, batch.places)
     of_slot = batch.places.slot_row
     return batch.with_tensors(
         head=torch.where(asked == HEAD, entity, batch.head),
         relation=torch.where(asked == RELATION, relation, batch.relation),
         tail_entity=torch.where(asked == TAIL, entity, batch.tail_entity),
         tail_number_masked=torch.zeros_like(batch.tail_number_masked),
-        qualifier_relation=torch.where(slot_asked == 3, relation[of_slot], batch.qualifier_relation),
-        qualifier_entity=torch.where(slot_asked == 4, entity[of_slot], batch.qualifier_entity),
+        qualifier_relation=torch.where(asks_relation, relation[of_slot], batch.qualifier_relation),
+        qualifier_entity=torch.where(asks_value, entity[of_slot], batch.qualifier_entity),
         qualifier_number_masked=torch.zeros_like(batch.qualifier_number_masked),
     )

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from hynt.batches.fact_tensors import Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
+from hynt.graph.components import FIRST_QUALIFIER, TAIL
 
 
 class Position(StrEnum):
@@ -109,4 +110,4 @@ class Reader(Protocol):
 
 def position_of(asked: Tensor) -> Tensor:
     """(rows,) int64 indices into `list(Position)` from asked positions: all qualifiers are alike."""
-    return torch.where(asked <= 2, asked, 3 + (asked - 3) % 2)
+    return torch.where(asked <= TAIL, asked, FIRST_QUALIFIER + (asked - FIRST_QUALIFIER) % 2)

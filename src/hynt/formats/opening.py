@@ -182,10 +182,11 @@ def wrong_shape(cells: Sequence[str], separator: str) -> RecordProblem:
 
 def place(index: int) -> str:
     """A column in words: "head", "qualifier 2's value" …"""
-    if index < 3:
+    from hynt.graph.components import FIRST_QUALIFIER, qualifier_of  # not before there is a problem: it needs NumPy
+
+    if index < FIRST_QUALIFIER:
         return _MAIN[index]
-    number, is_value = divmod(index - 3, 2)
-    return f"qualifier {number + 1}'s {'value' if is_value else 'relation'}"
+    return f"qualifier {qualifier_of(index) + 1}'s {'relation' if index % 2 else 'value'}"
 
 
 def number_as_head(text: str) -> RecordProblem:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.errors import DataError, UsageError
+from hynt.graph.arrays import Flags
 from hynt.graph.chunk_store import ChunkStore
 from hynt.graph.content_hash import Fingerprints, Hashes, repeats
 from hynt.graph.encoding import FactEncoder
@@ -25,8 +26,6 @@ from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest
 from hynt.graph.outlier_rules import OutlierFilter, OutlierRules
 from hynt.graph.splitting import SPLITS, AcrossSplits, SplitRule, bring_into_train, draw, find_leakage
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
-
-DROPPED = np.int8(-2)  # the row's place in the split column when it is not part of the graph
 
 
 @dataclass(frozen=True)
@@ -49,15 +48,16 @@ class Assembly:
     split_names: tuple[str, ...]
     report: Mapping[str, Any]
     _chunks: ChunkStore
-    _split: NDArray[np.int8]  # (n,) index into SPLITS, or DROPPED
+    _split: NDArray[np.int8]  # (n,) index into SPLITS
+    _kept: Flags  # (n,) whether the fact is part of the graph
     _entity_ids: NDArray[np.int32]  # (entities met,) new id of each
     _relation_ids: NDArray[np.int32]  # (relations met,) new id of each
 
     def tables(self, split: str) -> Iterator[FactTable]:
         """The facts of a split in chunks, with the final ids."""
-        wanted, start = SPLITS.index(split), 0
+        wanted, start = self._kept & (self._split == SPLITS.index(split)), 0
         for chunk in self._chunks:
-            table = chunk.where(self._split[start : start + len(chunk)] == wanted)
+            table = chunk.where(wanted[start : start + len(chunk)])
             start += len(chunk)
             if len(table):
                 yield self._renumbered(table)
@@ -104,7 +104,7 @@ class Assembler:
 
     def add(self, fact: Fact, split: str | None = None) -> None:
         """One more fact; raises RecordProblem, and adds nothing, when it does not fit the others."""
-        self.encoder.add(fact, -1 if split is None else SPLITS.index(split))
+        self.encoder.add(fact, None if split is None else SPLITS.index(split))
 
     def finish(self, progress: Callable[[str], None] = lambda step: None) -> Assembly:
         """Settle duplicates and splits. The assembly reads from this assembler: use it before leaving the context."""
@@ -116,11 +116,12 @@ class Assembler:
         is_number = np.array([relation.kind == "number" for relation in relations], dtype=np.bool_)
         report: dict[str, Any] = {}
         progress("finding duplicates")
-        given = bool((split >= 0).all())
-        if not given and bool((split >= 0).any()):
+        kept = np.ones(len(split), dtype=np.bool_)
+        given = self.encoder.facts_with_split == len(split)
+        if not given and self.encoder.facts_with_split:
             raise UsageError("some files belong to a split and others do not.", advice="Name all or none of them.")
         if self.policy.outlier_rules is not None:
-            report["outliers"] = self._drop_outliers(self.policy.outlier_rules, relations, split)
+            report["outliers"] = self._drop_outliers(self.policy.outlier_rules, relations, kept)
         if self.policy.remove_leakage:
             leaks = find_leakage(self.store, is_number, len(entities), threshold=self.policy.leakage_threshold)
             removed = np.isin(self._column("relation"), [leak.removed for leak in leaks])
@@ -128,21 +129,18 @@ class Assembler:
                 "removed_facts": int(removed.sum()),
                 "relations": [leak.to_mapping([relation.name for relation in relations]) for leak in leaks],
             }
-            split[removed] = DROPPED
+            kept[removed] = False
         fingerprints = Fingerprints(entities, [relation.name for relation in relations], is_number)
         remake = self.policy.split is not None or not given
         rule = self.policy.split or SplitRule()
         hashes, groups = self._hashes(fingerprints, rule.group_by if remake else ())
-        if remake:
-            split = np.where(split == DROPPED, DROPPED, np.int8(0))
-        twice = repeats(split, hashes) & (split != DROPPED)
-        split[twice] = DROPPED
+        twice = repeats(np.zeros_like(split) if remake else split, hashes) & kept
+        kept &= ~twice
         report["duplicates"] = int(twice.sum())
         progress("splitting")
         if remake:
-            split = np.where(split == DROPPED, DROPPED, draw(rule, groups)).astype(np.int8)
             split, moved = bring_into_train(
-                split, groups, lambda: iter(self.store), len(entities), len(relations), is_number
+                draw(rule, groups), groups, lambda: iter(self.store), len(entities), len(relations), is_number, kept
             )
             report["split"] = {
                 "rule": "made by content",
@@ -153,8 +151,8 @@ class Assembler:
             }
         else:
             report["split"] = {"rule": "given"}
-            report["across_splits"] = self._across(split, hashes)
-        return self._settled(split, entities, relations, report)
+            report["across_splits"] = self._across(split, kept, hashes)
+        return self._settled(split, kept, entities, relations, report)
 
     def _hashes(self, fingerprints: Fingerprints, group_by: tuple[str, ...]) -> tuple[Hashes, Hashes]:
         """(n, 2) of each fact and (n, 2) of the group it is split with; the same array without grouping."""
@@ -169,27 +167,25 @@ class Assembler:
             start += len(chunk)
         return hashes, groups
 
-    def _drop_outliers(
-        self, rules: OutlierRules, relations: tuple[Relation, ...], split: NDArray[np.int8]
-    ) -> dict[str, Any]:
-        """Take facts that break a rule out of `split`; what went, by rule."""
+    def _drop_outliers(self, rules: OutlierRules, relations: tuple[Relation, ...], kept: Flags) -> dict[str, Any]:
+        """Take facts that break a rule out of `kept`; what went, by rule."""
         labels = ((entity.name, entity.label) for entity in self.details.values())
         outliers = OutlierFilter(rules, relations, self.encoder.entity_ids, labels)
         start = 0
         for chunk in self.store:
-            split[start : start + len(chunk)][outliers.breaking(chunk)] = DROPPED
+            kept[start : start + len(chunk)][outliers.breaking(chunk)] = False
             start += len(chunk)
         return outliers.to_mapping()
 
     def _column(self, name: str) -> NDArray[np.int32]:
         return np.concatenate([getattr(chunk, name) for chunk in self.store])
 
-    def _across(self, split: NDArray[np.int8], hashes: Hashes) -> dict[str, Any]:
+    def _across(self, split: NDArray[np.int8], kept: Flags, hashes: Hashes) -> dict[str, Any]:
         """Facts that stand in two given splits: counted, and by policy kept, dropped from the later one, or refused."""
         counts: dict[str, Any] = {}
         later_twin = np.zeros(len(split), dtype=np.bool_)
         for first, second in ((0, 1), (0, 2), (1, 2)):
-            rows = np.flatnonzero((split == first) | (split == second))
+            rows = np.flatnonzero(kept & ((split == first) | (split == second)))
             rows = rows[np.argsort(split[rows], kind="stable")]
             twin = repeats(np.zeros(len(rows), dtype=np.int8), hashes[rows])
             counts[f"{SPLITS[first]}_and_{SPLITS[second]}"] = int(twin.sum())
@@ -200,31 +196,33 @@ class Assembler:
                 advice="Keep them with --across-splits keep, or drop the later ones with --across-splits drop.",
             )
         if self.policy.across_splits == "drop":
-            split[later_twin] = DROPPED
+            kept[later_twin] = False
             counts["dropped"] = int(later_twin.sum())
         return {"rule": self.policy.across_splits, **counts}
 
     def _settled(
         self,
         split: NDArray[np.int8],
+        kept: Flags,
         entities: tuple[str, ...],
         relations: tuple[Relation, ...],
         report: dict[str, Any],
     ) -> Assembly:
         """Give final ids to the names that are still used, and count those that train lacks."""
-        if not bool((split >= 0).any()):
+        if not kept.any():
             raise DataError("no fact is left: every one was removed.", advice="Loosen the rules that remove facts.")
         entities_of = np.zeros((len(SPLITS), len(entities)), dtype=np.bool_)  # by split, whether a name is used there
         relations_of = np.zeros((len(SPLITS), len(relations)), dtype=np.bool_)
         is_number = np.array([relation.kind == "number" for relation in relations], dtype=np.bool_)
         start = 0
         for chunk in self.store:
-            place = split[start : start + len(chunk)]
+            rows = slice(start, start + len(chunk))
             start += len(chunk)
-            owner = place[chunk.qualifier_owner()]
+            owner = chunk.qualifier_owner()
             tails, values = ~is_number[chunk.relation], ~is_number[chunk.qualifier_relation]
             for index in range(len(SPLITS)):
-                here, there = place == index, owner == index
+                here = kept[rows] & (split[rows] == index)
+                there = here[owner]
                 relations_of[index, chunk.relation[here]] = True
                 relations_of[index, chunk.qualifier_relation[there]] = True
                 entities_of[index, chunk.head[here]] = True
@@ -238,15 +236,16 @@ class Assembler:
         report["unused_entities"] = int((~used_entities).sum())
         report["unused_relations"] = int((~used_relations).sum())
         names = tuple(name for name, used in zip(entities, used_entities.tolist(), strict=True) if used)
-        kept = tuple(relation for relation, used in zip(relations, used_relations.tolist(), strict=True) if used)
-        present = [name for index, name in enumerate(SPLITS) if bool((split == index).any())]
+        left = tuple(relation for relation, used in zip(relations, used_relations.tolist(), strict=True) if used)
+        present = [name for index, name in enumerate(SPLITS) if bool((kept & (split == index)).any())]
         return Assembly(
-            Vocabulary(names, kept),
+            Vocabulary(names, left),
             tuple(self.details.get(name, Entity(name)) for name in names),
             tuple(present),
             report,
             self.store,
             split,
+            kept,
             (np.cumsum(used_entities) - 1).astype(np.int32),
             (np.cumsum(used_relations) - 1).astype(np.int32),
         )

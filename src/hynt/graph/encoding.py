@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from hynt.errors import RecordProblem
 from hynt.graph.chunk_store import ChunkStore
@@ -54,7 +55,8 @@ class FactEncoder:
         self._place = place
         self._note = note
         self.entity_ids = _Ids()
-        self.split_of: list[np.ndarray[tuple[int], np.dtype[np.int8]]] = []
+        self.split_of: list[NDArray[np.int8]] = []  # by chunk, an index into SPLITS; filler 0 where none was given
+        self.facts_with_split = 0
         self._relations: list[Relation] = []
         self._by_kind: dict[bool, dict[str, int]] = {False: {}, True: {}}  # kind (is number) → name → id
         self._declared: dict[str, tuple[RelationKind | None, str, Scale, str]] = {}
@@ -83,10 +85,10 @@ class FactEncoder:
             if name in ids and not self._relations[ids[name]].label:
                 self._relations[ids[name]] = self._relations[ids[name]]._replace(label=label)
 
-    def add(self, fact: Fact, split: int = -1) -> None:
+    def add(self, fact: Fact, split: int | None = None) -> None:
         """Encode one fact; raises RecordProblem, and adds nothing, when it does not fit.
 
-        `split` is an index into SPLITS, or −1 where the source gives none.
+        `split` is an index into SPLITS, None where the source gives none.
         """
         known = len(self._relations)
         try:
@@ -103,7 +105,8 @@ class FactEncoder:
             self._qualifier_relation.append(qualifier_id)
             self._append(pair_value, self._values)
         self._ends.append(len(self._qualifier_relation))
-        self._splits.append(split)
+        self._splits.append(split or 0)
+        self.facts_with_split += split is not None
         if len(self._head) == CHUNK_FACTS:
             self._flush()
 

@@ -71,22 +71,26 @@ def bring_into_train(
     entity_count: int,
     relation_count: int,
     relation_is_number: NDArray[np.bool_],
+    kept: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.int8], int]:
     """Move groups to train until every entity and relation is there; the new splits and how many facts moved.
 
-    A row with a negative split is one that was dropped.
+    `kept`, (n,), says which rows count; None stands for all.
     """
+    in_train, outside_train = split == 0, split > 0
+    if kept is not None:
+        in_train, outside_train = in_train & kept, outside_train & kept
     present = np.zeros(entity_count + relation_count, dtype=np.bool_)
     for rows, chunk in _with_rows(chunks()):
-        present[_names_used(chunk.where(split[rows] == 0), entity_count, relation_is_number)[1]] = True
+        present[_names_used(chunk.where(in_train[rows]), entity_count, relation_is_number)[1]] = True
     best = np.full(entity_count + relation_count, np.iinfo(np.uint64).max, dtype=np.uint64)
     for rows, chunk in _with_rows(chunks()):
-        outside = np.flatnonzero(split[rows] > 0)
+        outside = np.flatnonzero(outside_train[rows])
         owners, names = _names_used(chunk.take(outside), entity_count, relation_is_number)
         wanted = ~present[names]
         np.minimum.at(best, names[wanted], groups[rows][outside][owners[wanted], 0])
     chosen = np.unique(best[~present])
-    move = np.isin(groups[:, 0], chosen) & (split > 0)
+    move = np.isin(groups[:, 0], chosen) & outside_train
     return np.where(move, np.int8(0), split).astype(np.int8), int(move.sum())
 
 

@@ -18,8 +18,9 @@ import torch
 from torch import Tensor
 
 from hynt.batches.buckets import rows_by_key
-from hynt.batches.masked_batch import HEAD, RELATION, TAIL, MaskedBatch
+from hynt.batches.masked_batch import MaskedBatch, asked_slots
 from hynt.batches.questions import EncodedQuestion
+from hynt.graph.components import HEAD, RELATION, TAIL
 from hynt.kernels.slot_minimum import NOTHING, slot_minimum
 
 HELD_ON_GPU, HELD_ON_CPU = 1 << 28, 1 << 24
@@ -95,8 +96,8 @@ def score_whole(channels: Sequence[Channel], batch: MaskedBatch, real: Tensor) -
 def read_pairs(channels: Sequence[Channel], batch: MaskedBatch) -> PairQuestion:
     """All visible pairs, once. The relation of a triplet is in two pairs: neither is visible where it is asked."""
     asked = batch.asked
-    slot_asked = asked[batch.places.slot_row] - 2 * batch.places.slot_within
-    slots = batch.qualifier_present & (slot_asked != 3) & (slot_asked != 4)
+    asks_relation, asks_value = asked_slots(asked, batch.places)
+    slots = batch.qualifier_present & ~asks_relation & ~asks_value
     shown = torch.cat([(asked != HEAD) & (asked != RELATION), (asked != TAIL) & (asked != RELATION), slots])
     value = batch.qualifier_entity[batch.slot_of_asked] if batch.layout.slots else batch.head
     lowest = lowest_features(channels, batch, None, shown)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors, distinct_literals
 from hynt.batches.number_scaling import NumberScaling
+from hynt.graph.components import HEAD, RELATION, TAIL, qualifier_of
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Relation, Vocabulary
 
@@ -53,14 +54,14 @@ def example_facts(seed: int = 0, *, literals: bool = False) -> FactTensors:
 
 def exchanged(facts: FactTensors, position: int) -> FactTensors:
     """The same facts with whatever stands at `position` exchanged, its kind kept."""
-    if position == 0:
+    if position == HEAD:
         return replace(facts, head=next_id(facts.head, facts.sizes.entities))
-    if position == 1:
+    if position == RELATION:
         return replace(facts, relation=next_id(facts.relation, facts.sizes.relations))
-    if position == 2:
+    if position == TAIL:
         entity = next_id(next_literal(facts, facts.tail_entity), facts.sizes.entities)
         return replace(facts, tail_entity=entity, tail_number=facts.tail_number + 0.5)
-    slot = (position - 3) // 2
+    slot = qualifier_of(position)
     here = facts.offsets[:-1][facts.qualifier_counts() > slot] + slot
     if position % 2 == 1:
         return replace(facts, qualifier_relation=_at(facts.qualifier_relation, here, facts.sizes.relations))

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
+from hynt.graph.components import HEAD, RELATION, TAIL, component_count, qualifier_of
 from hynt.models.contract import (
     EVERYWHERE,
     Candidates,
@@ -130,13 +131,16 @@ class Gran(nn.Module):
             present = batch.qualifier_present[span.slots].view(size, capacity)
             there = torch.cat([present.new_ones(size, 3), present, present], 1) if capacity else None
             position = batch.asked[span.rows]
-            slot, is_value = (position - 3) // 2, (position % 2 == 0).long()
+            slot, is_value = qualifier_of(position), (position % 2 == 0).long()
             # Positions are head, relation, tail; nodes are relation, head, tail.
-            place = torch.where(position > 2, 3 + slot + is_value * capacity, position - (position == 1).long())
-            place = torch.where(position == 0, 1, place)
-            facts.append(FactNodes(size, 3 + 2 * capacity, there, self._edges(capacity, place.device), place))
-            asked.append(first + torch.arange(size, device=place.device) * (3 + 2 * capacity) + place)
-            first += size * (3 + 2 * capacity)
+            place = torch.where(
+                position > TAIL, 3 + slot + is_value * capacity, position - (position == RELATION).long()
+            )
+            place = torch.where(position == HEAD, 1, place)
+            length = component_count(capacity)
+            facts.append(FactNodes(size, length, there, self._edges(capacity, place.device), place))
+            asked.append(first + torch.arange(size, device=place.device) * length + place)
+            first += size * length
         return torch.cat(nodes), facts, torch.cat(asked)
 
     def _edges(self, capacity: int, device: torch.device) -> Edges | None:
@@ -186,7 +190,7 @@ class FactNodes(NamedTuple):
 
 def edge_labels(capacity: int, device: torch.device) -> Tensor:
     """(n, n) int64 for the n = 3 + 2·capacity nodes relation, head, tail, qualifier relations, qualifier values."""
-    node = torch.arange(3 + 2 * capacity, device=device)
+    node = torch.arange(component_count(capacity), device=device)
     role = torch.where(node < 3, node, torch.where(node < 3 + capacity, 3, 4))
     pair = torch.where(role == 4, node - capacity, node)  # a qualifier's two nodes share a number
     low = torch.minimum(role.unsqueeze(1), role)

@@ -15,9 +15,10 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import HEAD, TAIL, MaskedBatch, Task
+from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
+from hynt.graph.components import HEAD, TAIL, component_count
 from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, Position, ScaledNumber, Tokens
 from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, token_rows, token_scores
 from hynt.models.layers.transformer import TokenGroup, Transformer
@@ -120,7 +121,7 @@ class HyTransformer(nn.Module):
         pair = torch.stack([relations[rows:], entities[2 * rows :]], 1) + self.role[3:]
         tokens, groups = [], []
         for span in batch.layout.spans():
-            size, length = span.size, 3 + 2 * span.capacity
+            size, length = span.size, component_count(span.capacity)
             pairs = pair[span.slots].reshape(size, 2 * span.capacity, pair.shape[-1])
             tokens.append(torch.cat([triplet[span.rows], pairs], 1).flatten(0, 1))
             present = batch.qualifier_present[span.slots].view(size, span.capacity).repeat_interleave(2, 1)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
+from hynt.graph.components import FIRST_QUALIFIER
 from hynt.models.contract import (
     EVERYWHERE,
     Candidates,
@@ -208,7 +209,7 @@ class Hynt(nn.Module):
             ends = self.project_triplet(sequence.flatten(1)), self.project_qualifier(sequence[:, :3].flatten(1))
             return torch.where(asks.unsqueeze(1), ends[1], ends[0])
         present = torch.arange(4, device=asks.device) < torch.where(asks, 3, 4).unsqueeze(1)
-        hidden = torch.where(asks, 1 + (batch.asked - 3) % 2, 1 + batch.asked)
+        hidden = torch.where(asks, 1 + (batch.asked - FIRST_QUALIFIER) % 2, 1 + batch.asked)
         asked_token = 4 * torch.arange(len(batch), device=asks.device) + hidden
         return self.prediction(sequence.flatten(0, 1), [TokenGroup(len(batch), 4, present)], asked_token)  # type: ignore[no-any-return]
 

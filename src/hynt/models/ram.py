@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from hynt.batches.buckets import Span
 from hynt.batches.corruption import mixed
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import HEAD, TAIL, MaskedBatch
+from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
+from hynt.graph.components import HEAD, TAIL, qualifier_of
 from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, ScaledNumber, Task, Tokens
 from hynt.models.layers.tokens import LiteralValues, NumberReading, token_rows, token_scores
 from hynt.objectives.masked_components import MaskedComponents
@@ -103,7 +104,7 @@ class Ram(nn.Module):
         # Positions: head, tail, then qualifiers by relation and, among equal ones, by value; absent ones last.
         ids = self.sizes.entities + 1 + self.sizes.literals
         order = torch.where(present, qualifier * ids + value, torch.iinfo(torch.int64).max).argsort(dim=1, stable=True)
-        slot_asked = (order == ((asked - 3) // 2).unsqueeze(1)).long() * (
+        slot_asked = (order == qualifier_of(asked).unsqueeze(1)).long() * (
             2 + torch.arange(span.capacity, device=order.device)
         )
         position = torch.where(asked == HEAD, 0, torch.where(asked == TAIL, 1, slot_asked.sum(1)))

@@ -17,9 +17,10 @@ from torch import Tensor, nn
 
 from hynt.batches.buckets import Span
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import HEAD, MaskedBatch
+from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
+from hynt.graph.components import HEAD
 from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, ScaledNumber, Tokens
 from hynt.models.hy_transformer import OF_TRIPLETS, Count, Rate
 from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, token_rows, token_scores

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import HEAD, MaskedBatch, Task
+from hynt.batches.masked_batch import MaskedBatch, Task
+from hynt.graph.components import HEAD
 from hynt.models.contract import (
     EVERYWHERE,
     Candidates,

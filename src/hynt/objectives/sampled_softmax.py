@@ -32,8 +32,9 @@ from torch import Tensor
 
 from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import HEAD, TAIL, Task
+from hynt.batches.masked_batch import Task
 from hynt.batches.questions import EncodedQuestion
+from hynt.graph.components import HEAD, TAIL
 from hynt.objectives.losses import AffineOutput, LossSettings, NegativeSource
 
 FULL_UP_TO = 200_000
@@ -128,7 +129,7 @@ def answer_shares(facts: FactTensors, components: AskableComponents) -> Tensor:
     """(entities,) float64: how likely each entity is the answer of a question that asks for one, over an epoch."""
     linked = components.task == Task.LINK
     owner, position = components.owner()[linked], components.position[linked]
-    slot = torch.where(position > TAIL, facts.offsets[owner] + (position - 3) // 2, facts.qualifier_total)
+    slot = facts.qualifier_at(owner, position)
     of_triplet = torch.where(position == HEAD, facts.head[owner], facts.tail_entity[owner])
     entity = torch.where(position > TAIL, facts.qualifier_entity[slot], of_triplet)
     chance = 1 / components.counts()[owner].double()

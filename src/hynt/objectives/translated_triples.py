@@ -15,11 +15,11 @@ from torch import Tensor
 
 from hynt.batches.buckets import layout_index, layout_of
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import HEAD, TAIL
 from hynt.batches.masking import mask
 from hynt.batches.question_groups import without_qualifiers
 from hynt.batches.questions import EntityIds, Reader, ScaledNumber
 from hynt.batches.seeds import generator_for
+from hynt.graph.components import HEAD, TAIL
 from hynt.objectives.streams import ItemStream, Loss, LossFunction, StepItems
 
 DRAWS = 50

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 from hynt.errors import RecordProblem
 from hynt.formats import numbers as xml_schema
 from hynt.formats.names import check_name
-from hynt.formats.numbers import XSD, parse_number
+from hynt.formats.numbers import XSD, parse_number, read_date
 from hynt.graph.fact import DATE_UNIT, Number, Value
 from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date
 
@@ -171,14 +171,6 @@ def coordinates(latitude: str, longitude: str) -> list[ReadValue]:
         ReadValue("-latitude", Number(parse_number(latitude), latitude, "degree")),
         ReadValue("-longitude", Number(parse_number(longitude), longitude, "degree")),
     ]
-
-
-def read_date(text: str) -> Number:
-    """A date as written; RecordProblem "bad-date" where it is none."""
-    try:
-        return Number(parse_iso_date(text)[0], text, DATE_UNIT)
-    except UnreadableDate as problem:
-        raise RecordProblem("bad-date", problem.what, problem.advice) from None
 
 
 def text_entity(text: str, language: str | None) -> str:

@@ -11,9 +11,10 @@ from torch.nn.functional import embedding
 
 from hynt.batches.attribute_triples import AttributeTriples
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import HEAD, MaskedBatch, Task
+from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.question_groups import Grouping
 from hynt.errors import UsageError
+from hynt.graph.components import HEAD
 from hynt.models.contract import (
     Candidates,
     Capability,
