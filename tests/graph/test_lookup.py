@@ -13,7 +13,7 @@ from hynt.errors import UsageError
 from hynt.graph.assembly import Assembler
 from hynt.graph.fact import fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import _SCANS, NameLookup, _Names, nearest_names
+from hynt.graph.lookup import _SCANS, LabelIndex, NameLookup, nearest_names
 from hynt.graph.vocabulary import Entity
 
 ENTITIES = [
@@ -102,6 +102,6 @@ def test_a_longer_or_shorter_form_of_a_name_is_near():
 @given(st.lists(st.sampled_from(["Rome", "rome", "ROME", "Oslo", "Łódź", "łódź", "a b"]), min_size=1, max_size=12))
 def test_scanning_and_dictionaries_find_the_same(names):
     for wanted in ("Rome", "rOME", "oslo", "ŁÓDŹ", "a b", "nobody"):
-        found = _Names(names)
+        found = LabelIndex(names)
         answers = [found.carrying(wanted) for _ in range(_SCANS + 2)]
         assert all(answer == answers[0] for answer in answers)
