@@ -14,17 +14,13 @@ from hynt.graph.fact import DATE_UNIT
 from hynt.markup import Markup, element, html, joined, shown
 from hynt.reporting.charts_svg import plot_area, share_bar
 from hynt.reporting.charts_svg_plots import (
-    KnownPoint,
     Marked,
-    TrendDrawing,
-    TrendPoint,
     coverage_chart,
     curve_chart,
     distribution,
     interval_chart,
     reliability_chart,
     spread_chart,
-    trend_chart,
 )
 from hynt.reporting.scales import Scale, round_steps
 
@@ -152,24 +148,6 @@ def test_other_charts_are_described():
     rows = [("run", 0.5, [0.4, 0.6], "own"), ("trivial", 0.1, None, "trivial")]
     assert described(interval_chart("i", "t", rows, "MRR"))[2] == "run 0.5000 (0.4000 to 0.6000); trivial 0.1000."
     assert described(interval_chart("i", "t", [("run", 0.0, None, "own")], "MRR"))[2] == "run 0.0000."
-
-
-def test_trend_draws_band_curve_and_known_values():
-    drawn = TrendDrawing(
-        "Person <1>: height",
-        "cm",
-        "year",
-        DATE_UNIT,
-        [TrendPoint(2000.0, 1.0, 0.5, 1.5), TrendPoint(2010.0, 3.0, 2.5, 3.5)],
-        [KnownPoint(2001.0, 1.1, True), KnownPoint(2005.0, 2.2, False)],
-        (0.6, 99.0),
-    )
-    root, title, told = described(trend_chart("t", drawn))
-    assert title == "Person <1>: height"
-    assert told == ("The predicted curve runs from 1 cm (2000) to 3 cm (2010). Known values: 1 trained on, 1 held out.")
-    looks = [one.get("class") for one in root.iter()]
-    assert (looks.count("band"), looks.count("trained"), looks.count("held"), looks.count("limit")) == (1, 1, 1, 1)
-    assert "2005: 2.2 cm, held out" in [one.text for one in root.iter(f"{SVG}title")]
 
 
 def test_share_bar_is_as_wide_as_its_share():

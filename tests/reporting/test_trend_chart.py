@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,9 +14,11 @@ from matplotlib.collections import PathCollection
 from hynt.graph.fact import DATE_UNIT
 from hynt.reporting.chart_style import TEAL, picture
 from hynt.reporting.scales import axis_text, unit_text
-from hynt.reporting.trend_chart import trend_figure
+from hynt.reporting.trend_chart import series_chart, trend_figure
 from hynt.reporting.trend_table import trend_csv
 from hynt.trends.trends import COLUMNS, Predicted, Series, Trend
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def made(
@@ -117,6 +121,18 @@ def test_the_curve_is_dashed_where_training_has_no_value(span, solid, dashed):
     ]
     assert len(lines[0].get_xdata()) == solid
     assert [len(line.get_xdata()) for line in lines[1 : 1 + len(dashed)]] == dashed
+
+
+def test_a_page_shows_the_same():
+    trend = made(2, training_range=(1.6, 99.0), span=(1995.0, 2006.0))
+    root = ElementTree.fromstring(series_chart("t", trend, trend.series[1]))
+    title, told = (root.find(f"{SVG}{name}").text for name in ("title", "desc"))
+    assert title == "Head, number 1 $x$: total fertility rate (sex female)"
+    assert told == "The predicted curve runs from 2 (1990) to 6 (2020). Known values: 2 trained on, 1 held out."
+    looks = Counter(one.get("class") for one in root.iter())
+    assert (looks["band"], looks["trained"], looks["held"], looks["limit"]) == (1, 2, 1, 1)
+    assert (looks["line after"], looks["line after beyond"]) == (1, 2), "dashed where training has no value"
+    assert "2000: 3, held out" in [one.text for one in root.iter(f"{SVG}title")]
 
 
 @pytest.mark.parametrize("trend", [made(), made(3), made(3, long="W" * 200), made(long="W" * 200)], ids=range(4))

@@ -76,7 +76,7 @@ def plot_area(
     return Plot(x_axis, Scale(*y, size[1] - bottom, top, log_y, units[1]))
 
 
-def axes(plot: Plot, x_name: str, y_name: str, text: Callable[[float], str] | None = None) -> Markup:
+def axes_of(plot: Plot, x_name: str, y_name: str, text: Callable[[float], str] | None = None) -> Markup:
     """Grid lines, ticks and the names of both axes; `text` says a tick otherwise than its axis does."""
     x_text, y_text = text or plot.x.text, text or plot.y.text
     parts = []

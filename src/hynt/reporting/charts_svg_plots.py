@@ -11,7 +11,7 @@ from typing import Any
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_number, format_quantity
 from hynt.markup import Markup, element, joined
-from hynt.reporting.charts_svg import HEIGHT, WIDTH, Plot, axes, drawing, plot_area
+from hynt.reporting.charts_svg import WIDTH, Plot, axes_of, drawing, plot_area
 from hynt.reporting.scales import Scale, round_steps
 
 ORDERS = 3000.0
@@ -29,7 +29,7 @@ def reliability_chart(identity: str, title: str, found: Mapping[str, Any]) -> Ma
     Dots are larger the more answers they stand for.
     """
     plot = plot_area((0.0, 1.0), (0.0, 1.0))
-    parts: list[Markup] = [axes(plot, "probability given", "share that was right", percent)]
+    parts: list[Markup] = [axes_of(plot, "probability given", "share that was right", percent)]
     parts.append(plot.line([(0, 0), (1, 1)], "ideal"))
     for name, look in (("bins_before", "before"), ("bins_after", "after")):
         bins = found[name]
@@ -56,7 +56,7 @@ def coverage_chart(identity: str, title: str, levels: Mapping[str, Any]) -> Mark
     """The share of truths inside their interval against the share promised."""
     plot = plot_area((0.4, 1.0), (0.4, 1.0))
     found = [(float(level), one["coverage"]) for level, one in levels.items() if one["coverage"] is not None]
-    parts = [axes(plot, "promised", "truths inside the interval", percent)]
+    parts = [axes_of(plot, "promised", "truths inside the interval", percent)]
     parts.append(plot.line([(0.4, 0.4), (1, 1)], "ideal"))
     parts.append(plot.line([(level, max(share, 0.4)) for level, share in found], "line after"))
     parts += [
@@ -77,7 +77,7 @@ def curve_chart(
     ends = (low, high) if log else (low - room if low - room > 0 or low <= 0 else 0.0, high + room)
     first, last = points[0][0], points[-1][0]
     plot = plot_area((first, last if last > first else first + 1), ends, log_y=log)
-    parts = [axes(plot, "epoch", y_name)]
+    parts = [axes_of(plot, "epoch", y_name)]
     if mark is not None and first <= mark <= last:
         parts.append(plot.rule(mark, None, "mark"))
     parts.append(plot.line(points, "line after"))
@@ -217,80 +217,3 @@ def histogram_chart(identity: str, title: str, rows: Sequence[tuple[str, int]], 
     parts.append(element("text", x_name, x=middle, y=plot.y.start + 31, class_="name", text_anchor="middle"))
     told = "; ".join(f"{name}: {count:,}" for name, count in rows)
     return drawing(identity, title, f"{told}.", joined(parts), size)
-
-
-# A number over time as inline SVG: the curve of a run with its interval as a band, and the values that are known.
-
-
-@dataclass(frozen=True)
-class TrendPoint:
-    """One place of the curve."""
-
-    at: float
-    value: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class KnownPoint:
-    """One value that the graph knows."""
-
-    at: float
-    value: float
-    trained_on: bool
-
-
-@dataclass(frozen=True)
-class TrendDrawing:
-    """What is drawn of one head."""
-
-    title: str
-    unit: str
-    over_name: str
-    over_unit: str
-    curve: Sequence[TrendPoint]
-    known: Sequence[KnownPoint]
-    limits: tuple[float, float] | None  # the relation's least and greatest training number
-
-
-def trend_plot(found: TrendDrawing, size: tuple[float, float] = (WIDTH, HEIGHT)) -> Plot:
-    """Where values stand on the drawing."""
-    values = [value for one in found.curve for value in (one.value, one.low, one.high) if value is not None]
-    values += [one.value for one in found.known]
-    low, high = min(values), max(values)
-    room = (high - low) * 0.08 or abs(high) * 0.05 or 1.0
-    spots = [one.at for one in found.curve] + [one.at for one in found.known]
-    units = (found.over_unit, found.unit)
-    return plot_area((min(spots), max(spots)), (low - room, high + room), units=units, size=size)
-
-
-def trend_chart(identity: str, found: TrendDrawing, size: tuple[float, float] = (WIDTH, HEIGHT)) -> Markup:
-    """The paper's figure. The relation's limits are drawn where the curve comes near them."""
-    plot = trend_plot(found, size)
-    parts: list[Markup] = [axes(plot, found.over_name, "")]
-    parts += [plot.rule(None, end, "limit") for end in found.limits or () if plot.y.low <= end <= plot.y.high]
-    band = [(one.at, one.low, one.high) for one in found.curve if one.low is not None and one.high is not None]
-    if len(band) > 1:
-        parts.append(plot.band(band, "band"))
-    parts.append(plot.line([(one.at, one.value) for one in found.curve], "line after"))
-    for one in sorted(found.known, key=lambda known: not known.trained_on):
-        when, value = format_quantity(one.at, found.over_unit), format_quantity(one.value, found.unit)
-        where = "trained on" if one.trained_on else "held out"
-        parts.append(
-            plot.dot(one.at, one.value, "trained" if one.trained_on else "held", 3.2, f"{when}: {value}, {where}")
-        )
-    return drawing(identity, found.title, _summary(found), joined([*parts, element("g", class_="pointer")]), size)
-
-
-def _summary(found: TrendDrawing) -> str:
-    first, last = found.curve[0], found.curve[-1]
-    spans = f"from {_pair(found, first)} to {_pair(found, last)}"
-    held = sum(not one.trained_on for one in found.known)
-    known = f"Known values: {len(found.known) - held} trained on, {held} held out"
-    return f"The predicted curve runs {spans}. {known}."
-
-
-def _pair(found: TrendDrawing, point: TrendPoint) -> str:
-    value, at = format_quantity(float(f"{point.value:.4g}"), found.unit), format_quantity(point.at, found.over_unit)
-    return f"{value} ({at})"

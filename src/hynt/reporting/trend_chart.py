@@ -1,4 +1,5 @@
-"""The picture of a trend: the prediction as a line in its interval, known values as dots, a panel for each head.
+"""The picture of a trend: the prediction as a line in its interval, known values as dots. By matplotlib with a panel
+for each head, or of one head as SVG.
 
 As the paper's figures of fertility rates and rankings, which have the prediction, the truth and the relation's least
 and greatest value. Here values that the run was trained on and values it never saw are told apart.
@@ -6,12 +7,15 @@ and greatest value. Here values that the run was trained on and values it never 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hynt.graph.arrays import Floats
+from hynt.markup import Markup, element, joined
 from hynt.reporting.chart_style import BLUE, GREY, RED, TEAL, bare, hynt_style, new_figure, set_ticks
+from hynt.reporting.charts_svg import HEIGHT, WIDTH, Plot, Point, axes_of, drawing, plot_area
 from hynt.reporting.scales import Scale, fitted, unit_text
 from hynt.trends.trends import Series, Trend
 
@@ -101,9 +105,9 @@ def _parts(trend: Trend) -> tuple[slice, list[slice]]:
     return slice(first, end), [part for part in outside if part.stop - part.start > 1]
 
 
-def _drawn(trend: Trend) -> Floats:
+def _drawn(series: Sequence[Series]) -> Floats:
     """Every value that a panel must show."""
-    parts = [part for one in trend.series for part in (one.known, one.curve.value, one.curve.low, one.curve.high)]
+    parts = [part for one in series for part in (one.known, one.curve.value, one.curve.low, one.curve.high)]
     return np.concatenate([part for part in parts if part is not None])
 
 
@@ -115,7 +119,7 @@ def _needs_logarithm(trend: Trend) -> bool:
 
 
 def _limits(trend: Trend, logarithmic: bool) -> tuple[float, float]:
-    drawn = _drawn(trend)
+    drawn = _drawn(trend.series)
     if logarithmic:
         drawn = drawn[drawn > 0]
         return float(drawn.min() / 1.5), float(drawn.max() * 1.5)
@@ -185,3 +189,52 @@ def _marks(trend: Trend) -> list[object]:
     if any(limits[0] <= end <= limits[1] for end in trend.training_range or ()):
         found.append(Line2D([], [], color=GREY, linestyle=(0, (1, 2.5)), label="range in training"))
     return found
+
+
+# One head as inline SVG, for pages.
+
+
+def series_title(trend: Trend, one: Series) -> str:
+    """`Brazil: total fertility rate (sex female)`."""
+    return f"{one.name}: {trend.relation_name}{f' ({trend.condition})' if trend.condition else ''}"
+
+
+def series_plot(trend: Trend, one: Series, size: Point = (WIDTH, HEIGHT)) -> Plot:
+    """Where values stand on the drawing."""
+    drawn = _drawn([one])
+    low, high = float(drawn.min()), float(drawn.max())
+    room = (high - low) * 0.08 or abs(high) * 0.05 or 1.0
+    spots = np.concatenate([trend.at, one.at])
+    ends = (float(spots.min()), float(spots.max()))
+    return plot_area(ends, (low - room, high + room), units=(trend.over_unit, trend.unit), size=size)
+
+
+def series_chart(identity: str, trend: Trend, one: Series, size: Point = (WIDTH, HEIGHT)) -> Markup:
+    """The paper's figure. The relation's limits are drawn where the curve comes near them."""
+    plot = series_plot(trend, one, size)
+    parts: list[Markup] = [axes_of(plot, trend.over_name, "")]
+    parts += [plot.rule(None, end, "limit") for end in trend.training_range or () if plot.y.low <= end <= plot.y.high]
+    if one.curve.low is not None and one.curve.high is not None and len(trend.at) > 1:
+        ends = (trend.at.tolist(), one.curve.low.tolist(), one.curve.high.tolist())
+        parts.append(plot.band(list(zip(*ends, strict=True)), "band"))
+    known, beyond = _parts(trend)
+    for part, look in [(known, "line after"), *((part, "line after beyond") for part in beyond)]:
+        points = list(zip(trend.at[part].tolist(), one.curve.value[part].tolist(), strict=True))
+        if points:
+            parts.append(plot.line(points, look))
+    for place in np.argsort(~one.trained_on, kind="stable").tolist():  # held-out values lie on top
+        at, value, trained = float(one.at[place]), float(one.known[place]), bool(one.trained_on[place])
+        told = f"{trend.at_text(at)}: {trend.text(value)}, {'trained on' if trained else 'held out'}"
+        parts.append(plot.dot(at, value, "trained" if trained else "held", 3.2, told))
+    content = joined([*parts, element("g", class_="pointer")])
+    return drawing(identity, series_title(trend, one), _summary(trend, one), content, size)
+
+
+def _summary(trend: Trend, one: Series) -> str:
+    first, last = (
+        f"{trend.text(float(f'{one.curve.value[place]:.4g}'))} ({trend.at_text(float(trend.at[place]))})"
+        for place in (0, -1)
+    )
+    held = int((~one.trained_on).sum())
+    known = f"Known values: {len(one.at) - held} trained on, {held} held out"
+    return f"The predicted curve runs from {first} to {last}. {known}."

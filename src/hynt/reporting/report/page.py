@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,12 @@ from hynt.errors import DataError, UsageError
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.markup import Content, Markup, definitions, element, figure, folded, joined, legend, section
-from hynt.reporting.charts_svg_plots import KnownPoint, TrendDrawing, TrendPoint, curve_chart, trend_chart
+from hynt.reporting.charts_svg_plots import curve_chart
 from hynt.reporting.report.graph import entity_to_draw, graph_section, neighbourhood_section
 from hynt.reporting.report.measurements import Asking, measured
 from hynt.reporting.report.metrics import breakdown_section, headlines, metrics_section
 from hynt.reporting.report.trust import Measurements, answers_section, protocol_section, trust_section
+from hynt.reporting.trend_chart import series_chart, series_title
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import read_record, whole_run
 from hynt.runs.run_folder import ENVIRONMENT
@@ -323,27 +324,13 @@ def _dated(graph: KnowledgeGraph, split: str) -> NDArray[np.int64]:
 
 def trend_figure(identity: str, found: Trend, one: Series, split: str) -> Markup:
     """One head's panel, with what it says in words."""
-    shown = [place for place in range(len(one.at)) if one.trained_on[place] or one.split[place] == split]
-    title = f"{one.name}: {found.relation_name}{f' ({found.condition})' if found.condition else ''}"
-    ends = [(None, None)] * len(found.at)
-    if one.curve.low is not None and one.curve.high is not None:
-        ends = list(zip(one.curve.low.tolist(), one.curve.high.tolist(), strict=True))
-    drawn = TrendDrawing(
-        title,
-        found.unit,
-        found.over_name,
-        found.over_unit,
-        [
-            TrendPoint(at, value, low, high)
-            for at, value, (low, high) in zip(found.at.tolist(), one.curve.value.tolist(), ends, strict=True)
-        ],
-        [KnownPoint(float(one.at[at]), float(one.known[at]), bool(one.trained_on[at])) for at in shown],
-        found.training_range,
-    )
-    held = [place for place in shown if not one.trained_on[place]]
-    error = float(np.abs(one.known - one.predicted.value)[held].mean()) if held else None
+    is_held = ~one.trained_on & (np.array(one.split, dtype=np.str_) == split)
+    shown = one.trained_on | is_held
+    drawn = replace(one, at=one.at[shown], known=one.known[shown], trained_on=one.trained_on[shown])
+    held = int(is_held.sum())
     caption = "No value of this series was held out."
-    if error is not None:
-        count = "one held-out value" if len(held) == 1 else f"{len(held)} held-out values"
+    if held:
+        error = float(np.abs(one.known - one.predicted.value)[is_held].mean())
+        count = "one held-out value" if held == 1 else f"{held} held-out values"
         caption = f"Mean error of {count}: {difference_text(error, found.unit)}."
-    return figure(trend_chart(identity, drawn), joined([element("b", title), caption]))
+    return figure(series_chart(identity, found, drawn), joined([element("b", series_title(found, one)), caption]))

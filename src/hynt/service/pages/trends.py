@@ -7,11 +7,12 @@ from typing import Any
 
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_quantity
-from hynt.reporting.charts_svg_plots import KnownPoint, TrendDrawing, TrendPoint, trend_chart, trend_plot
+from hynt.reporting.trend_chart import series_chart, series_plot, series_title
 from hynt.service.front import Front
 from hynt.service.http.problems import Fault
 from hynt.service.pages.answers import field_of, names_like
 from hynt.service.pages.questions import address
+from hynt.trends.trends import Series, Trend
 
 POINTS = 80
 MOST_HEADS = 6
@@ -76,50 +77,52 @@ def _with(asked: Mapping[str, Any], place: str, value: str) -> str:
 def panels(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What is drawn and told of each head."""
     size = SIZE if len(found["heads"]) == 1 else SMALL
-    return [_panel(found, head, number, size) for number, head in enumerate(found["heads"])]
+    trend = Trend.from_dict(found)
+    return [
+        _panel(trend, one, number, size) | {"told": _fit_sentence(found, head)}
+        for number, (one, head) in enumerate(zip(trend.series, found["heads"], strict=True))
+    ]
 
 
-def _panel(found: Mapping[str, Any], head: Mapping[str, Any], number: int, size: tuple[float, float]) -> dict[str, Any]:
-    rows = [row for row in found["rows"] if row["head_id"] == head["id"]]
-    curve = [TrendPoint(row["at"], row["predicted"], row["low"], row["high"]) for row in rows if row["kind"] == "curve"]
-    known = [KnownPoint(row["at"], row["value"], bool(row["trained_on"])) for row in rows if row["kind"] == "known"]
-    limits = None if found["training_low"] is None else (found["training_low"], found["training_high"])
-    condition = f" ({found['condition']})" if found["condition"] else ""
-    title = f"{head['name']}: {found['relation_name']}{condition}"
-    drawn = TrendDrawing(title, found["unit"], found["over_name"], found["over_unit"], curve, known, limits)
-    plot = trend_plot(drawn, size)
-    unit, over_unit = found["unit"], found["over_unit"]
+def _panel(trend: Trend, one: Series, number: int, size: tuple[float, float]) -> dict[str, Any]:
+    plot = series_plot(trend, one, size)
+    low, high = (end if end is not None else [None] * len(trend.at) for end in (one.curve.low, one.curve.high))
     return {
         "identity": f"trend-{number}",
-        "title": title,
-        "name": head["name"],
-        "id": head["id"],
-        "chart": trend_chart(f"trend-{number}", drawn, size),
-        "notes": head["notes"],
-        "told": _fit_sentence(found, head),
+        "title": series_title(trend, one),
+        "name": one.name,
+        "id": one.id,
+        "chart": series_chart(f"trend-{number}", trend, one, size),
+        "notes": one.notes,
         "curve": [
             {
-                "at": format_quantity(one.at, over_unit),
-                "value": _rounded(one.value, unit),
-                "low": None if one.low is None else _rounded(one.low, unit),
-                "high": None if one.high is None else _rounded(one.high, unit),
-                "x": f"{plot.x.at(one.at):.2f}",
-                "y": f"{plot.y.at(one.value):.2f}",
+                "at": trend.at_text(at),
+                "value": _rounded(value, trend.unit),
+                "low": None if least is None else _rounded(least, trend.unit),
+                "high": None if most is None else _rounded(most, trend.unit),
+                "x": f"{plot.x.at(at):.2f}",
+                "y": f"{plot.y.at(value):.2f}",
             }
-            for one in curve
+            for at, value, least, most in zip(trend.at.tolist(), one.curve.value.tolist(), low, high, strict=True)
         ],
         "top": f"{plot.y.end:.2f}",
         "bottom": f"{plot.y.start:.2f}",
         "known": [
             {
-                "at": row["at_text"],
-                "value": format_quantity(row["value"], unit),
-                "split": row["split"],
-                "trained_on": row["trained_on"],
-                "predicted": _rounded(row["predicted"], unit),
+                "at": trend.at_text(at),
+                "value": trend.text(value),
+                "split": split,
+                "trained_on": trained_on,
+                "predicted": _rounded(predicted, trend.unit),
             }
-            for row in rows
-            if row["kind"] == "known"
+            for at, value, split, trained_on, predicted in zip(
+                one.at.tolist(),
+                one.known.tolist(),
+                one.split,
+                one.trained_on.tolist(),
+                one.predicted.value.tolist(),
+                strict=True,
+            )
         ],
     }
 

@@ -1,0 +1,26 @@
+"""The page of trends shows what the run answered: a chart that is described, and the values as tables."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_charts_and_tables_hold_the_answer(service):
+    asked = {"heads": ["town/0", "town/1"], "relation": "population", "points": 80}
+    answer = service.post("/v1/trends", asked).json
+    page = service.get("/trends?head=town/0&head=town/1&relation=population", Accept="text/html")
+    assert page.status == 200
+    text = page.body.decode()
+    charts = [ElementTree.fromstring(found) for found in re.findall(r"<svg [^>]*class=\"chart\".*?</svg>", text, re.S)]
+    assert len(charts) == len(answer["heads"])
+    for chart, head in zip(charts, answer["heads"], strict=True):
+        known = [row for row in answer["rows"] if row["head_id"] == head["id"] and row["kind"] == "known"]
+        assert chart.find(f"{SVG}title").text == f"{head['name']}: {answer['relation_name']}"
+        told = f"Known values: {head['trained_on']} trained on, {head['held_out']} held out."
+        assert chart.find(f"{SVG}desc").text.endswith(told)
+        dots = [one for one in chart.iter(f"{SVG}circle") if one.get("class") in ("trained", "held")]
+        assert len(dots) == len(known) == head["trained_on"] + head["held_out"]
+        assert all(row["at_text"] in text for row in known)
