@@ -91,6 +91,7 @@ class _Encoding:
         self.entity = np.zeros(len(written.owner), dtype=np.int64)  # (p,)
         self.number = written.value.number.copy()  # (p,)
         self.read: dict[int, Number] = {}  # pairs whose number is not the written one
+        self.converted: dict[int, list[Number]] = {}  # of pairs tried, the number in the unit of each relation
         self.settled: dict[tuple[str, int, int | None], int] = {}  # names that several carry
 
     def encoded(self, scaling: NumberScaling | None) -> EncodedQuestions:
@@ -172,25 +173,24 @@ class _Encoding:
 
     # ------------------------------------------------------------------ resolving
 
-    def _tried(self) -> dict[int, tuple[Ids, list[Number]]]:
-        """For pairs whose relation is hidden beside a number: the relations that it can belong to, and the number on
-        each scale; no numbers where it is the written one on all of them.
-        """
-        written, value, found = self.written, self.written.value, {}
+    def _tried(self) -> dict[int, Ids]:
+        """For pairs whose relation is hidden beside a number: the relations that it can belong to."""
+        written, value = self.written, self.written.value
+        found: dict[int, Ids] = {}
         hidden = self._pairs(self.is_hidden, written.owner)
-        texts = {code: self._is_number_text(value.texts[code]) for code in np.unique(value.text[hidden]).tolist()}
-        for pair in hidden.tolist():
-            if not value.has_number[pair] and pair not in value.other and not texts[int(value.text[pair])]:
-                continue
-            plain = value.has_number[pair] and np.isfinite(value.number[pair])
-            known = self.encoder.relations_of_unit(value.units[int(value.unit[pair])]) if plain else None
+        codes = set(np.unique(value.text[hidden]).tolist())
+        is_number = value.of_text([code in codes and self._is_number_text(one) for code, one in enumerate(value.texts)])
+        hidden = hidden[(value.has_number | value.is_other | is_number)[hidden]]
+        is_plain = (value.has_number & np.isfinite(value.number))[hidden].tolist()
+        for pair, unit, plain in zip(hidden.tolist(), value.unit[hidden].tolist(), is_plain, strict=True):
+            known = self.encoder.relations_of_unit(value.units[unit]) if plain else None
             if known is not None:
-                found[pair] = (known, list[Number]())
+                found[pair] = known
                 continue
             cell, place = value.cell(pair), position_name(int(written.place[pair]) + 1)
             numbers = self.encoder.relations_of(cell)
             if numbers:
-                found[pair] = (np.array(list(numbers), dtype=np.int64), list(numbers.values()))
+                found[pair], self.converted[pair] = np.array(list(numbers), dtype=np.int64), list(numbers.values())
                 continue
             problem = UsageError(
                 f"no relation of this graph holds numbers such as {cell!r:.60}.",
@@ -208,7 +208,7 @@ class _Encoding:
         exact = text in self.graph.vocabulary.entity_ids or any(self.graph.entity_labels[one] == text for one in found)
         return not exact
 
-    def _relations(self, tried: dict[int, tuple[Ids, list[Number]]]) -> Ids:
+    def _relations(self, tried: dict[int, Ids]) -> Ids:
         """(p,) the relation of each pair; one of the right kind where it is hidden."""
         written, column = self.written, self.written.relation
         called = [[] if text is None or text == BLANK else self.names.relations_called(text) for text in column.texts]
@@ -239,7 +239,7 @@ class _Encoding:
             relation[list(tried)] = int(np.argmax(self.is_number))
         return relation
 
-    def _values(self, tried: dict[int, tuple[Ids, list[Number]]]) -> None:
+    def _values(self, tried: dict[int, Ids]) -> None:
         """The tails and the values of qualifiers: entities, and numbers in the units of their relations."""
         written, value = self.written, self.written.value
         is_number = self.is_number[self.relation]
@@ -312,23 +312,20 @@ class _Encoding:
 
         return FactTable(head[kept].astype(np.int32), *column(kept), offsets, *column(pairs))
 
-    def _rows(
-        self, tried: dict[int, tuple[Ids, list[Number]]], position: Ids, scaling: NumberScaling | None
-    ) -> _TriedRows | None:
+    def _rows(self, tried: dict[int, Ids], position: Ids, scaling: NumberScaling | None) -> _TriedRows | None:
         """A row for each relation that is tried beside a number; None where that is nobody's question."""
         owner = self.written.owner
         pairs = [pair for pair in tried if self.stands[owner[pair]]]
         if not pairs:
             return None
-        numbers = [tried[pair][1] for pair in pairs]
-        size = [len(tried[pair][0]) for pair in pairs]
-        which = np.repeat(pairs, size)
-        relation = np.concatenate([tried[pair][0] for pair in pairs])
-        value, is_read = self.written.value.number[which], np.repeat([bool(one) for one in numbers], size)
-        value[is_read] = [one.value for few in numbers for one in few]
-        places = which.copy()
-        places[is_read] = len(owner) + np.arange(int(is_read.sum()))
-        spelt = pa.array([one.literal for few in numbers for one in few], pa.string())
+        which = np.repeat(pairs, [len(tried[pair]) for pair in pairs])
+        relation = np.concatenate([tried[pair] for pair in pairs])
+        converted = [one for pair in pairs for one in self.converted.get(pair, ())]
+        is_converted = np.isin(which, list(self.converted))
+        value, places = self.written.value.number[which], which.copy()
+        value[is_converted] = [one.value for one in converted]
+        places[is_converted] = len(owner) + np.arange(len(converted))
+        spelt = pa.array([one.literal for one in converted], pa.string())
         literal = pa.concat_arrays([self.written.value.literal, spelt]).take(pa.array(places))
         rows = _TriedRows(owner[which], relation, value, literal)
         if scaling is None:
