@@ -51,7 +51,7 @@ def serve(
     as_json: JsonFlag = False,
 ) -> None:
     """Serve RUN over HTTP until Ctrl-C or SIGTERM: pages for people, JSON under /v1 for programs."""
-    for package in ("fastapi", "jinja2", "uvicorn"):
+    for package in ("fastapi", "jinja2", "prometheus_client", "uvicorn"):
         if importlib.util.find_spec(package) is None:
             raise UsageError(f"{package} is not installed.", advice="Install it: pip install 'hynt[serve]'.")
     from hynt.service.http.guards import read_token

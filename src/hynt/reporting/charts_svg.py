@@ -136,5 +136,11 @@ def share_bar(share: float | None, class_: str = "fill") -> Markup:
     )
 
 
+def diamond(x: float, y: float, class_: str, reach: float, told: str | None = None) -> Markup:
+    """A mark on its tip, at a place of the drawing."""
+    path = f"M{x:.1f} {y - reach:.1f}l{reach} {reach} -{reach} {reach} -{reach} -{reach}z"
+    return element("path", element("title", told) if told else None, d=path, class_=class_)
+
+
 def _points(points: Sequence[Point]) -> str:
     return " ".join(f"{x:.2f},{y:.2f}" for x, y in points)

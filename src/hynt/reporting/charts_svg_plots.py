@@ -11,7 +11,7 @@ from typing import Any
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_number, format_quantity
 from hynt.markup import Markup, element, joined
-from hynt.reporting.charts_svg import WIDTH, Plot, axes_of, drawing, plot_area
+from hynt.reporting.charts_svg import WIDTH, Plot, axes_of, diamond, drawing, plot_area
 from hynt.reporting.scales import Scale, round_steps
 
 ORDERS = 3000.0
@@ -168,7 +168,7 @@ def spread_chart(
         if count:
             told = f"{count:,} from {format_quantity(start, marked.unit)} to {format_quantity(end, marked.unit)}"
             parts.append(plot.bar(start, end, float(count), "bar", told))
-    parts += [element("path", d=_diamond(plot.x.at(value), plot.y.start), class_="known") for value in marked.known]
+    parts += [diamond(plot.x.at(value), plot.y.start, "known", 5.0) for value in marked.known]
     if marked.answer is not None:
         parts.append(plot.rule(marked.answer, None, "answer"))
     for value in plot.x.ticks(4):
@@ -193,10 +193,6 @@ def _spread_told(edges: Sequence[float], counts: Sequence[int], marked: Marked, 
     if marked.interval is not None:
         told += f" Its interval reaches from {text(marked.interval[0])} to {text(marked.interval[1])}."
     return told
-
-
-def _diamond(x: float, y: float, reach: float = 5.0) -> str:
-    return f"M{x:.1f} {y - reach:.1f}l{reach} {reach} -{reach} {reach} -{reach} -{reach}z"
 
 
 def histogram_chart(identity: str, title: str, rows: Sequence[tuple[str, int]], x_name: str) -> Markup:

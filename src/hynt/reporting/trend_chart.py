@@ -15,7 +15,7 @@ import numpy as np
 from hynt.graph.arrays import Floats
 from hynt.markup import Markup, element, joined
 from hynt.reporting.chart_style import BLUE, GREY, RED, TEAL, bare, hynt_style, new_figure, set_ticks
-from hynt.reporting.charts_svg import HEIGHT, WIDTH, Plot, Point, axes_of, drawing, plot_area
+from hynt.reporting.charts_svg import HEIGHT, WIDTH, Plot, Point, axes_of, diamond, drawing, plot_area
 from hynt.reporting.scales import Scale, fitted, unit_text
 from hynt.trends.trends import Series, Trend
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = 3
-_KNOWN = {"known, trained on": (BLUE, "white"), "known, held out": ("white", RED)}  # fill and edge of the dots
+_KNOWN = {"known, trained on": ("o", BLUE, "white"), "known, held out": ("D", "white", RED)}  # mark, fill and edge
 _PANEL = (3.5, 2.6)  # inches
 _SQUEEZED = 3.0  # the relation's range is drawn as lines only where it is at most so many times what else is drawn
 _MANY_VALUES = 40
@@ -77,13 +77,14 @@ def _draw(axes: Axes, trend: Trend, one: Series, room: float) -> None:
     for part in beyond:  # where training has no value of the relation, of whatever head
         axes.plot(trend.at[part], one.curve.value[part], color=TEAL, linewidth=1.6, linestyle=(0, (3, 2)), zorder=3)
     small = len(one.at) > _MANY_VALUES
-    for above, (chosen, (fill, edge)) in enumerate(
+    for above, (chosen, (mark, fill, edge)) in enumerate(
         zip((one.trained_on, ~one.trained_on), _KNOWN.values(), strict=True)
     ):
         axes.scatter(
             one.at[chosen],
             one.known[chosen],
             s=10.0 if small else 22.0,
+            marker=mark,
             color=fill,
             edgecolors=edge,
             linewidths=0.7 if small else 1.2,
@@ -179,10 +180,10 @@ def _marks(trend: Trend) -> list[object]:
     if any(one.curve.low is not None for one in trend.series):
         found.append(Patch(facecolor=TEAL, alpha=0.18, label=f"{trend.level:.0%} interval"))
     trained = np.concatenate([one.trained_on for one in trend.series])
-    for is_any, (label, (fill, edge)) in zip((trained.any(), (~trained).any()), _KNOWN.items(), strict=True):
+    for is_any, (label, (mark, fill, edge)) in zip((trained.any(), (~trained).any()), _KNOWN.items(), strict=True):
         if is_any:
             dot = Line2D(
-                [], [], color=fill, marker="o", linestyle="none", markersize=5, markeredgecolor=edge, label=label
+                [], [], color=fill, marker=mark, linestyle="none", markersize=5, markeredgecolor=edge, label=label
             )
             found.append(dot)
     limits = _limits(trend, _needs_logarithm(trend))
@@ -225,7 +226,10 @@ def series_chart(identity: str, trend: Trend, one: Series, size: Point = (WIDTH,
     for place in np.argsort(~one.trained_on, kind="stable").tolist():  # held-out values lie on top
         at, value, trained = float(one.at[place]), float(one.known[place]), bool(one.trained_on[place])
         told = f"{trend.at_text(at)}: {trend.text(value)}, {'trained on' if trained else 'held out'}"
-        parts.append(plot.dot(at, value, "trained" if trained else "held", 3.2, told))
+        if trained:
+            parts.append(plot.dot(at, value, "trained", 3.2, told))
+        else:
+            parts.append(diamond(*plot.point(at, value), "held", 4.0, told))
     content = joined([*parts, element("g", class_="pointer")])
     return drawing(identity, series_title(trend, one), _summary(trend, one), content, size)
 
