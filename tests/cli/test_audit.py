@@ -10,9 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from hynt.cli.progress import AuditProgress
 from hynt.graph.storage import save_graph
-from hynt.runs.progress import EpochRecord
 from hynt.training.run import start, train
 from tests.conftest import ROOT
 from tests.training.small_graph import tiny_settings
@@ -141,24 +139,6 @@ def test_every_option_is_on_the_page(hynt, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     options = set(re.findall(r"(--[a-z-]+)", hynt("audit", "--help").out))
     assert options - set(re.findall(r"(--[a-z-]+)", PAGE)) == {"--help"}
-
-
-def test_progress_of_several_folds(capsys):
-    record = EpochRecord("masked facts", 1, 1, 0.1, {"link": 1.0}, {"link": 5}, 10, 1.0)
-    with AuditProgress() as progress:
-        for fold in ("fold 1 of 2", "fold 2 of 2"):
-            progress.stage(fold)
-            progress.epoch_done(record)
-        progress.note("slow")
-        progress.asked(1, 2)
-    lines = capsys.readouterr().err.splitlines()
-    assert [line.split(":")[0] for line in lines] == [
-        "fold 1 of 2",
-        "epoch 1 of 1",
-        "fold 2 of 2",
-        "epoch 1 of 1",
-        "note",
-    ]
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 
@@ -10,7 +9,6 @@ import pyarrow.parquet as parquet
 import pytest
 import torch
 
-from hynt.cli.progress import CompletionProgress
 from hynt.completion import completing
 from hynt.completion.batches import BatchAnswers
 from tests.cli.conftest import leftovers
@@ -96,7 +94,7 @@ def test_an_interrupted_job_says_how_to_go_on(run, questions, hynt, tmp_path, mo
     [
         ({}, "the key 'head' is missing"),
         ({"head": "", "relation": "", "tail": ""}, "the head is empty"),
-        ({"head": "p1", "relation": "born in", "tail": "t1"}, "the question has no hole"),
+        ({"head": "p1", "relation": "born in", "tail": "t1"}, "the question has no blank"),
         ({"head": "?", "relation": "?", "tail": "t1"}, "the question has 2 blanks: head and relation"),
         ({"head": "Persn 2", "relation": "born in", "tail": "?"}, "The nearest are 'Person 2'"),
     ],
@@ -181,20 +179,6 @@ def test_no_proposals_are_accounted_for(run, hynt, tmp_path, options, word):
     assert "0 proposals" in done.out
     assert word in done.out
     assert "proposed fact" not in done.out
-
-
-def test_progress_has_speed_and_time_left():
-    stream, now = io.StringIO(), [0.0]
-    with CompletionProgress(stream, lambda: now[0]) as progress:
-        progress("checking", 1000, 0.5)
-        now[0] = 10.0
-        progress("answering", 2000, 0.2)  # resumed: these were done before
-        now[0] = 20.0
-        progress("answering", 7000, 0.6)
-    assert stream.getvalue().splitlines() == [
-        "answering: 2,000 questions (20%)",
-        "answering: 7,000 questions (60%), 500 a second, about 10 s left",
-    ]
 
 
 def test_batches_are_as_large_as_the_page_says():

@@ -9,7 +9,6 @@ import tomllib
 import pytest
 import torch
 
-from hynt.cli.sweep import SweepProgress
 from hynt.graph.storage import save_graph
 from hynt.runs.run_folder import RunFolder
 from hynt.sweeping.space import shipped, space_from
@@ -163,35 +162,3 @@ def test_a_sweep_of_other_epochs_moves_what_is_counted_in_them(sweep, tmp_path):
     assert "for 2 of them schedule.period is 2." in done.err
     trial = tomllib.loads((tmp_path / "other" / "trials" / "0000.toml").read_text())
     assert trial["validation"]["every"] == 2  # what is said goes first
-
-
-def test_a_long_trial_says_where_it_is(capsys):
-    seconds = iter((0.0, 1.0, 12.0, 13.0, 25.0, 26.0))
-    with SweepProgress("link.all.mrr", 4, lower_is_better=False, clock=lambda: next(seconds)) as progress:
-        progress.begun(0, {})
-        progress.trained(0, 1, 40)
-        progress.validated(0, 1, 0.125)
-        progress.trained(0, 2, 40)
-        progress.begun(1, {})
-        progress.trained(1, 1, 40)
-        progress.trained(1, 2, 40)
-        progress.ended(0, "pruned", 0.125, "")
-        progress.trained(1, 3, 40)
-    assert capsys.readouterr().err.splitlines() == [
-        "0 of 4 trials are done; trial 0 is at epoch 2 of 40 with link.all.mrr 0.1250",
-        "0 of 4 trials are done; trial 0 is at epoch 2 of 40 with link.all.mrr 0.1250; trial 1 is at epoch 2 of 40",
-        "trial 0 pruned: link.all.mrr 0.1250",
-    ]
-
-
-def test_progress_knows_what_is_better(capsys):
-    with SweepProgress("number.all.rmse", 2, lower_is_better=True) as progress:
-        for number, value in enumerate((0.5, 0.7, 0.25)):
-            progress.begun(number, {"model.dropout": 0.1})
-            progress.ended(number, "complete", value, "")
-        progress.ended(3, "pruned", 0.1, "")
-        progress.waiting(1, 60)
-    lines = capsys.readouterr().err.splitlines()
-    assert ["best so far" in line for line in lines] == [True, False, True, False, False]
-    assert lines[4] == "note: waiting for a trial of other workers; one that is silent for 60 s is tried again."
-    assert lines[0] == "trial 0 complete: number.all.rmse 0.5000 (best so far); model.dropout=0.1"

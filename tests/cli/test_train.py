@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 import torch
 
-from hynt.cli.progress import TrainingProgress, duration
 from hynt.graph.storage import save_graph
-from hynt.runs.progress import EpochRecord
 from hynt.runs.run_folder import RunFolder
 from tests.training.small_graph import small_graph
 
@@ -47,7 +44,7 @@ def test_trains_says_how_it_goes_and_what_comes_next(people, tmp_path, hynt):
     done = hynt("train", people, "--out", tmp_path / "run", "--epochs", 3, *SMALL)
     assert done.code == 0
     assert "epoch 3 of 3: loss link" in done.err
-    assert "facts/s; about 0 s left" in done.err
+    assert "facts/s, about 0 s left" in done.err
     assert "validation link.all.mrr" in done.err
     assert "best on validation: link.all.mrr" in done.out
     assert f"next: hynt evaluate {tmp_path / 'run'}" in done.out
@@ -163,34 +160,3 @@ def test_models_are_listed(hynt):
     assert {"relation-mean", "neighbour-mean", "frequency"} <= set(found)
     assert found["frequency"]["answers"]["number"] == []
     assert "hynt: " in hynt("models").out
-
-
-def test_durations_read_well():
-    assert [duration(seconds) for seconds in (3, 89, 600, 9000)] == ["3 s", "89 s", "10 min", "2.5 h"]
-
-
-def test_where_the_clock_ends_training_the_time_left_is_the_clocks_and_the_last_epoch_is_told():
-    import io
-
-    stream = io.StringIO()
-    with TrainingProgress(stream, clock=lambda: 0.0) as progress:
-        for epoch, (items, seconds, left) in enumerate([(1000, 2.0, 3.0), (1000, 2.0, 1.0), (500, 1.0, -0.01)], 1):
-            progress.epoch_done(EpochRecord("masked facts", epoch, 900, 1e-3, {"link": 5.0}, {}, items, seconds, left))
-    first, last = stream.getvalue().splitlines()
-    assert first == "epoch 1 of 900: loss link 5; 500 facts/s; about 3 s left"
-    assert last == "epoch 3 of 900: loss link 5; 500 facts/s; about 0 s left"
-
-
-def test_a_terminal_gets_a_bar(monkeypatch):
-    import io
-
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    stream = Terminal()
-    with TrainingProgress(stream) as progress:
-        progress.epoch_done(EpochRecord("masked facts", 1, 4, 1e-3, {"link": 5.25}, {"link": 10}, 1000, 0.5))
-        progress.note("compiled")
-    assert "note: compiled" in stream.getvalue()
-    assert json.dumps("5.25").strip('"') in stream.getvalue()

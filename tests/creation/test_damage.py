@@ -17,6 +17,7 @@ from tests.creation.builds import ALONE, make
 from tests.creation.sources.test_freebase import TRIPLES
 from tests.creation.sources.test_yago import THEMES
 from tests.creation.sources.wikidata_lines import dump
+from tests.heard_progress import HeardProgress
 
 DUMPS = {
     "wikidata": (dump(sample_dump.lines()), "dump.json"),
@@ -63,13 +64,13 @@ def test_many_damaged_dumps(tmp_path_factory, source, damage, packed):
 def test_progress_counts_bytes_to_the_end(tmp_path):
     path = tmp_path / "dump.json.gz"
     path.write_bytes(gzip.compress(DUMPS["wikidata"][0]))
-    heard = []
+    heard = HeardProgress()
     options = CreationOptions(everything=True, engine=ALONE)
-    create_graph("wikidata", path, tmp_path / "graph", options, progress=heard.append)
-    reading = [state for state in heard if state.step == "reading"]
-    assert reading[-1].bytes_read == reading[-1].bytes_total == path.stat().st_size
-    assert [state.bytes_read for state in reading] == sorted(state.bytes_read for state in reading)
-    steps = [state.step for state in heard]
+    create_graph("wikidata", path, tmp_path / "graph", options, progress=heard)
+    reading = [update.share for update in heard.updates if update.stage == "reading"]
+    assert reading[-1] == 1.0
+    assert reading == sorted(reading)
+    steps = [update.stage for update in heard.updates]
     assert (
         steps.index("reading")
         < steps.index("querying: judged")

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hynt import Client
+from hynt import Client, Run
 
 QUESTIONS = [
     {"head": "p0", "relation": "born in", "tail": "?"},
@@ -98,3 +98,38 @@ def test_trends_and_explanations(service, predictor):
 
 def _plain(found):
     return json.loads(json.dumps(found.to_dict()))
+
+
+ASKED = [
+    ("predict", ("p1", "spouse", "?"), {"qualifiers": {"date": "1991", "place": "town/1"}, "top": 3}),
+    ("predict", (("p3", "height", "?"),), {"level": 0.5}),
+    ("predict_many", ([("p0", "born in", "?"), {"head": "p3", "relation": "height", "tail": "?"}],), {"top": 2}),
+    ("explain", ("p1", "spouse", "?", [("date", "1991"), ("place", "town/1")]), {"candidates": ["type"]}),
+    ("explain", (("p3", "height", "?"),), {}),
+    ("trends", (["town/1", "town/2"], "population"), {"points": 7}),
+    ("trends", ("town/1", "population"), {"points": 3, "start": 1993.5, "end": "1995", "over": "date", "level": 0.8}),
+    ("similar", ("p1",), {"top": 4}),
+    ("entities", ("spring",), {"limit": 3}),
+    ("entity", ("town/0",), {"offset": 1, "limit": 2}),
+    ("relations", ("born",), {}),
+]
+
+
+@pytest.mark.parametrize("verb, given, options", ASKED, ids=[f"{verb}-{n}" for n, (verb, *_) in enumerate(ASKED)])
+def test_a_run_and_a_client_are_asked_and_answer_alike(verb, given, options, service, predictor):
+    run = Run(predictor.saved, "cpu")
+    here, there = getattr(run, verb)(*given, **options), getattr(Client(service.url), verb)(*given, **options)
+    assert type(here) is type(there)
+    assert here == there
+    for one in (here, there):
+        if hasattr(one, "to_arrow"):
+            assert one.to_arrow() == here.to_arrow()
+            assert one._repr_html_() == here._repr_html_()
+            assert repr(one) == repr(here)
+
+
+def test_everything_that_asks_was_asked():
+    from tools.api_reference import members
+
+    offered = {name for name, _ in members(Client)} - {"is_ready"}
+    assert offered == {verb for verb, *_ in ASKED}

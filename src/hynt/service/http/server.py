@@ -19,7 +19,7 @@ from typing import Any
 import uvicorn
 
 from hynt.errors import UsageError
-from hynt.runs.place import run_graph
+from hynt.runs.place import open_run
 from hynt.service.front import Front
 from hynt.service.http.application import create_application
 from hynt.service.http.connections import GuardedConnection, protocol_for, stopping
@@ -38,7 +38,7 @@ _TELLING = 1.0
 def serve(settings: ServiceSettings, listening: Callable[[str], None] = lambda url: None) -> None:
     """Serves until a signal comes. `listening` hears the address once requests are taken."""
     with contextlib.closing(listening_socket(settings)) as listener:
-        graph = run_graph(settings.run)
+        graph = open_run(settings.run).graph()
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         asyncio.run(_serve(settings, graph, listener, lambda: listening(f"http://{shown}:{port}")))
