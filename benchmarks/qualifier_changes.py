@@ -18,7 +18,7 @@ from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import Predictor
 from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import ENTITY_KIND, HEAD, TAIL
+from hynt.graph.components import HEAD, TAIL
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.sentences import Sentences
 
@@ -72,7 +72,7 @@ def ask_all(predictor: Predictor, until: float) -> Asked:
             break
         here = slice(first, min(first + AT_ONCE, len(row)))
         asked = table.take(row[here])
-        for column, facts in enumerate((asked, _bare(asked))):
+        for column, facts in enumerate((asked, asked.with_qualifiers(np.zeros(asked.qualifier_total, dtype=np.bool_)))):
             answer[here, column], probability[here, column] = _first(predictor, facts, position[here])
         done = here.stop
     return Asked(
@@ -80,35 +80,10 @@ def ask_all(predictor: Predictor, until: float) -> Asked:
     )
 
 
-def _bare(table: FactTable) -> FactTable:
-    """The triplets alone."""
-    none = slice(0, 0)
-    return FactTable(
-        table.head,
-        table.relation,
-        table.tail_entity,
-        table.tail_number,
-        table.tail_literal,
-        np.zeros(len(table) + 1, dtype=np.int64),
-        table.qualifier_relation[none],
-        table.qualifier_entity[none],
-        table.qualifier_number[none],
-        table.qualifier_literal[none],
-    )
-
-
 def _first(predictor: Predictor, table: FactTable, position: Ids) -> tuple[Ids, Floats]:
     """(n,) the first answers, and their probabilities."""
-    count = len(table)
-    asked = AskedFacts(
-        table,
-        np.arange(count + 1, dtype=np.int64),
-        position,
-        np.full(count, ENTITY_KIND, dtype=np.int64),
-        table.relation.astype(np.int64),
-        np.zeros(count, dtype=np.bool_),
-    )
-    found = predictor.question_batch(asked).ranked(CandidateMasks.all_of(count), 1)
+    asked = AskedFacts.of_triplets(table, position, predictor.graph.vocabulary.relation_is_number)
+    found = predictor.question_batch(asked).ranked(CandidateMasks.all_of(len(table)), 1)
     return found.candidate, found.probability
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.columns import AskedFacts, NumberColumns, RankedColumns, RankedParts, splits_of
 from hynt.calibration.calibration import Calibration
-from hynt.graph.arrays import Floats, Ids
+from hynt.graph.arrays import Floats, Ids, spread
 from hynt.graph.components import ENTITY_KIND, RELATION_KIND, component_starts
 from hynt.graph.content_hash import Hashes, question_keys
 from hynt.graph.known_answers import AnswerIndex, KnownAnswers
@@ -145,9 +145,8 @@ def task_of(kind: int) -> str:
 
 def _known_pairs(index: AnswerIndex, start: Ids, size: Ids) -> tuple[Ids, Ids]:
     """(p,) rows and (p,) known answers, of rows whose known answers start at `start` and are `size` many."""
-    shift = np.repeat(start - (np.cumsum(size) - size), size)
-    slots = shift + np.arange(int(size.sum()), dtype=np.int64)
-    return np.repeat(np.arange(len(size), dtype=np.int64), size), index.known.answers[slots].astype(np.int64)
+    row, slots = spread(start, size)
+    return row, index.known.answers[slots].astype(np.int64)
 
 
 # The best candidates of a tile of questions, and the sum that makes their scores probabilities.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.graph.arrays import Flags, Floats, Ids, spread
-from hynt.graph.components import RELATION, RELATION_KIND, TAIL, position_name, qualifier_of
+from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, RELATION, RELATION_KIND, TAIL, position_name, qualifier_of
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import AnswerIndex, AnswerLists
@@ -58,6 +58,19 @@ class AskedFacts:
 
     def __len__(self) -> int:
         return len(self.position)
+
+    @classmethod
+    def of_triplets(cls, table: FactTable, position: Ids, relation_is_number: Flags) -> AskedFacts:
+        """The questions that hide the head or the tail, at `position` (n,), of each fact."""
+        is_number = relation_is_number[table.relation] & (position == TAIL)
+        return cls(
+            table,
+            np.arange(len(table) + 1, dtype=np.int64),
+            position,
+            np.where(is_number, NUMBER_KIND, ENTITY_KIND).astype(np.int64),
+            table.relation.astype(np.int64),
+            np.zeros(len(table), dtype=np.bool_),
+        )
 
     @classmethod
     def joined(cls, asked: Sequence[AskedFact]) -> AskedFacts:

@@ -83,16 +83,9 @@ class MissingQuestions:
     def _asked(self, usual: FactTable, lacking: Lacking) -> MissingBatch:
         """What is the tail of the usual fact, for each of these heads?"""
         count = len(lacking.entity)
-        is_number = self._predictor.graph.vocabulary.relation_is_number[usual.relation[0]]
-        table = usual.take(np.zeros(count, dtype=np.int64))
-        asked = AskedFacts(
-            replace(table, head=lacking.entity.astype(np.int32)),
-            np.arange(count + 1, dtype=np.int64),
-            np.full(count, TAIL, dtype=np.int64),
-            np.full(count, NUMBER_KIND if is_number else ENTITY_KIND, dtype=np.int64),
-            table.relation.astype(np.int64),
-            np.zeros(count, dtype=np.bool_),
-        )
+        table = replace(usual.take(np.zeros(count, dtype=np.int64)), head=lacking.entity.astype(np.int32))
+        position = np.full(count, TAIL, dtype=np.int64)
+        asked = AskedFacts.of_triplets(table, position, self._predictor.graph.vocabulary.relation_is_number)
         return MissingBatch(asked, lacking.share, lacking.peers)
 
 
@@ -137,44 +130,22 @@ def usual_qualifiers(facts: FactTable, relation: int, graph: KnowledgeGraph) -> 
     others = np.bincount(lists.qualifier_owner()[~is_date[lists.qualifier_relation]], minlength=len(lists))
     usual = np.flatnonzero(carried >= np.where(others > 0, OF_OTHERS, OF_DATES))
     if not len(usual):
-        return _bare(own)
+        first_fact = own.take(np.zeros(1, dtype=np.int64))
+        return first_fact.with_qualifiers(np.zeros(first_fact.qualifier_total, dtype=np.bool_))
     best = np.lexsort((first[usual], lists.qualifier_counts()[usual], -carried[usual]))[0]
     return lists.take(usual[best : best + 1].astype(np.int64))
 
 
 def _qualifier_keys(own: FactTable, relation_is_number: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """(n, 2) equal where the qualifiers are, whatever head and tail are."""
-    same = FactTable(
-        np.zeros_like(own.head),
-        own.relation,
-        np.zeros_like(own.tail_entity),
-        np.zeros_like(own.tail_number),
-        own.tail_literal,
-        own.offsets,
-        own.qualifier_relation,
-        own.qualifier_entity,
-        own.qualifier_number,
-        own.qualifier_literal,
+    same = replace(
+        own,
+        head=np.zeros_like(own.head),
+        tail_entity=np.zeros_like(own.tail_entity),
+        tail_number=np.zeros_like(own.tail_number),
     )
     keys: NDArray[np.uint64] = question_keys(same, relation_is_number)[component_starts(same)[:-1]]
     return keys
-
-
-def _bare(own: FactTable) -> FactTable:
-    first = own.take(np.zeros(1, dtype=np.int64))
-    none = slice(0, 0)
-    return FactTable(
-        first.head,
-        first.relation,
-        first.tail_entity,
-        first.tail_number,
-        first.tail_literal,
-        np.zeros(2, dtype=np.int64),
-        first.qualifier_relation[none],
-        first.qualifier_entity[none],
-        first.qualifier_number[none],
-        first.qualifier_literal[none],
-    )
 
 
 # Who lacks a relation that its peers have. No torch here.

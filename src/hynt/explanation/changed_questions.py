@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -31,7 +30,7 @@ from hynt.graph.components import (
     TAIL,
     qualifier_of,
 )
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import concatenate
 from hynt.models.contract import Model
 from hynt.models.gran import Gran
 from hynt.models.hynt import Hynt
@@ -59,24 +58,11 @@ def without_qualifiers(asked: AskedFact, removed: frozenset[int]) -> AskedFact:
     """The question without these qualifiers, numbered from 0; not one of them may hold the blank."""
     table, count = asked.table, int(asked.table.offsets[1])
     kept = np.array([number not in removed for number in range(count)] * len(table), dtype=np.bool_)
-    slots = np.flatnonzero(kept)
     position = asked.position
     if position >= FIRST_QUALIFIER:
         own = qualifier_of(position)
         position -= 2 * sum(number < own for number in removed)
-    fewer = FactTable(
-        table.head,
-        table.relation,
-        table.tail_entity,
-        table.tail_number,
-        table.tail_literal,
-        np.arange(len(table) + 1, dtype=np.int64) * (count - len(removed)),
-        table.qualifier_relation[kept],
-        table.qualifier_entity[kept],
-        table.qualifier_number[kept],
-        table.qualifier_literal.take(pa.array(slots)),
-    )
-    return replace(asked, table=fewer, position=position)
+    return replace(asked, table=table.with_qualifiers(kept), position=position)
 
 
 def also_mask(batch: MaskedBatch, hidden: Tensor) -> MaskedBatch:

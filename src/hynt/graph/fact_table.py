@@ -8,12 +8,13 @@ reads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hynt.graph.arrays import spread
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 from hynt.graph.vocabulary import Vocabulary
 
@@ -78,9 +79,7 @@ class FactTable:
         counts = self.qualifier_counts()[rows]
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum(counts, out=offsets[1:])
-        starts = self.offsets[:-1][rows]
-        within = np.arange(offsets[-1], dtype=np.int64) - np.repeat(offsets[:-1], counts)
-        slots = np.repeat(starts, counts) + within
+        slots = spread(self.offsets[:-1][rows], counts)[1]
         return FactTable(
             self.head[rows],
             self.relation[rows],
@@ -97,6 +96,19 @@ class FactTable:
     def where(self, keep: NDArray[np.bool_]) -> FactTable:
         """The facts where `keep`, (n,), is true."""
         return self if bool(keep.all()) else self.take(np.flatnonzero(keep).astype(np.int64))
+
+    def with_qualifiers(self, keep: NDArray[np.bool_]) -> FactTable:
+        """The same facts with only the qualifiers where `keep`, (m,), is true."""
+        slots = np.flatnonzero(keep)
+        counts = np.bincount(self.qualifier_owner()[slots], minlength=len(self))
+        return replace(
+            self,
+            offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            qualifier_relation=self.qualifier_relation[slots],
+            qualifier_entity=self.qualifier_entity[slots],
+            qualifier_number=self.qualifier_number[slots],
+            qualifier_literal=self.qualifier_literal.take(pa.array(slots)),
+        )
 
     def facts(self, vocabulary: Vocabulary) -> Iterator[Fact]:
         """The facts one by one, with names and units: for people and files, not for hot loops."""

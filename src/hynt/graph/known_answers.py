@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hynt.graph.arrays import spread
 from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, RELATION_KIND, components
 from hynt.graph.content_hash import Hashes, question_keys
 from hynt.graph.fact_table import FactTable
@@ -80,7 +81,7 @@ class AnswerIndex:
         starts, counts = self.spans(keys)
         offsets = np.zeros(len(keys) + 1, dtype=np.int64)
         np.cumsum(counts, out=offsets[1:])
-        slots = np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1], dtype=np.int64)
+        slots = spread(starts, counts)[1]
         return AnswerLists(offsets, self.known.answers[slots], self.known.splits[slots])
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -244,18 +244,7 @@ def _repeated(question: FactTable, at: NDArray[np.float64]) -> FactTable:
     number, literal = table.qualifier_number.copy(), table.qualifier_literal.to_pylist()
     number[::width] = at
     literal[::width] = [repr(float(one)) for one in at]
-    return FactTable(
-        table.head,
-        table.relation,
-        table.tail_entity,
-        table.tail_number,
-        table.tail_literal,
-        table.offsets,
-        table.qualifier_relation,
-        table.qualifier_entity,
-        number,
-        pa.array(literal, type=pa.string()),
-    )
+    return replace(table, qualifier_number=number, qualifier_literal=pa.array(literal, type=pa.string()))
 
 
 def _values(count: int) -> str:

@@ -21,7 +21,7 @@ from hynt.asking.predictor import LEVEL, Predictor
 from hynt.asking.question import as_pairs
 from hynt.errors import UsageError
 from hynt.graph.arrays import Floats
-from hynt.graph.components import NUMBER_KIND, TAIL
+from hynt.graph.components import TAIL
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.sentences import format_quantity
@@ -366,15 +366,8 @@ def predicted_tails(predictor: Predictor, table: FactTable, level: float) -> Pre
     """What a run says to each fact of a table with its tail, a number, hidden; scored together."""
     from hynt.asking.refusals import non_finite
 
-    count = len(table)
-    asked = AskedFacts(
-        table,
-        np.arange(count + 1, dtype=np.int64),
-        np.full(count, TAIL, dtype=np.int64),
-        np.full(count, NUMBER_KIND, dtype=np.int64),
-        table.relation.astype(np.int64),
-        np.zeros(count, dtype=np.bool_),
-    )
+    count, is_number = len(table), predictor.graph.vocabulary.relation_is_number
+    asked = AskedFacts.of_triplets(table, np.full(count, TAIL, dtype=np.int64), is_number)
     found = predictor.question_batch(asked).numbers(np.arange(count, dtype=np.int64), level)
     if not found.is_finite.all():
         raise non_finite(predictor.loaded, "a question of the trend")
