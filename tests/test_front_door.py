@@ -60,6 +60,18 @@ def test_every_public_name_has_an_example_that_runs(name, thing, request, tmp_pa
     assert not runner.failures, "".join(told)
 
 
+def test_the_first_program_runs(small_world, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("hynt.graph.storage.load_graph", lambda source: small_world)  # a smaller one, for the time
+    text = (ROOT / "docs" / "start" / "python.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```pycon\n(.*?)```", text, flags=re.DOTALL)
+    parsed = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "python.md", None, None)
+    told: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    runner.run(parsed, out=told.append)
+    assert not runner.failures, "".join(told)
+
+
 def test_the_reference_is_up_to_date():
     page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
     assert page == api_reference.page(), "say: python tools/api_reference.py"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
@@ -98,88 +98,99 @@ def create(
     return CreatedGraph(folder, made)
 
 
-def creation_options(
-    *,
-    entities: AnyPath | None = None,
-    mapping: Iterable[AnyPath] | None = None,
-    instance_of: Iterable[str] | None = None,
-    subclasses: bool = False,
-    everything: bool = False,
-    redirects: AnyPath | None = None,
-    language: str = "en",
-    preferred_only: bool = False,
-    text: str = "drop",
-    max_qualifiers: int | None = None,
-    long_facts: str = "shorten",
-    mediators: AnyPath | None = None,
-    primaries: AnyPath | None = None,
-    units: str = "si",
-    unknown_units: str = "drop",
-    other_units: str = "drop",
-    keep_leakage: bool = False,
-    outlier_rules: AnyPath | None = None,
-    mixed_relations: str = "split",
-    split: str = "8:1:1",
-    seed: int = 0,
-    engine: str = "duckdb",
-    master: str = "local[*]",
-    workers: int | None = None,
-    memory: str = "1GB",
-    work: AnyPath | None = None,
-    keep_work: bool = False,
-    max_bad_lines: float = 0.001,
-    rejects: AnyPath | None = None,
-    name: str = "",
-    licence: str = "",
-) -> CreationOptions:
-    """What becomes of a dump, from plain values."""
+class CreationWords(TypedDict, total=False):
+    """What becomes of a dump, in plain values, as the options of `hynt create` have them."""
+
+    entities: AnyPath | None
+    mapping: Iterable[AnyPath] | None
+    instance_of: Iterable[str] | None
+    subclasses: bool
+    everything: bool
+    redirects: AnyPath | None
+    language: str
+    preferred_only: bool
+    text: str
+    max_qualifiers: int | None
+    long_facts: str
+    mediators: AnyPath | None
+    primaries: AnyPath | None
+    units: str
+    unknown_units: str
+    other_units: str
+    keep_leakage: bool
+    outlier_rules: AnyPath | None
+    mixed_relations: str
+    split: str
+    seed: int
+    engine: str
+    master: str
+    workers: int | None
+    memory: str
+    work: AnyPath | None
+    keep_work: bool
+    max_bad_lines: float
+    rejects: AnyPath | None
+    name: str
+    licence: str
+
+
+_CHOICES = {
+    "text": ("drop", "keep"),
+    "units": ("si", "keep"),
+    "unknown_units": ("drop", "keep"),
+    "other_units": ("drop", "keep", "split"),
+    "long_facts": ("shorten", "drop"),
+    "mixed_relations": ("split", "drop"),
+}
+_PATHS = ("entities", "redirects", "mediators", "primaries", "work", "rejects")
+_AS_THEY_ARE = (
+    "subclasses",
+    "everything",
+    "language",
+    "max_qualifiers",
+    "max_bad_lines",
+    "keep_work",
+    "name",
+    "licence",
+)
+
+
+def creation_options(**words: Unpack[CreationWords]) -> CreationOptions:
+    """The options of a build, checked."""
     from hynt.creation.options import CreationOptions, EngineOptions, memory_bytes
     from hynt.graph.assembly import AssemblyPolicy
     from hynt.graph.outlier_rules import read_outlier_rules
     from hynt.graph.splitting import SplitRule, parse_shares
 
-    machine: dict[str, Any] = {"name": engine, "master": master, "memory_bytes": memory_bytes(memory)}
-    if workers is not None:
-        machine["workers"] = workers
-    mixed = _one_of(mixed_relations, "--mixed-relations", "split", "drop")
+    given: dict[str, Any] = dict(words)
+    unknown = set(given) - set(CreationWords.__annotations__)
+    if unknown:
+        name = min(unknown)
+        raise UsageError(f"a build has no option {name!r}.", advice=advice_on(name, CreationWords.__annotations__))
+    machine = {"name": given.get("engine", "duckdb"), "memory_bytes": memory_bytes(given.get("memory", "1GB"))}
+    machine |= {name: given[name] for name in ("master", "workers") if given.get(name) is not None}
+    chosen = {name: _one_of(given[name], name, known) for name, known in _CHOICES.items() if name in given}
+    if "mixed_relations" in chosen:
+        chosen["mixed_relations"] = "split" if chosen["mixed_relations"] == "split" else "error"
+    plain: dict[str, Any] = {name: given[name] for name in _AS_THEY_ARE if name in given}
+    plain |= {name: Path(given[name]) for name in _PATHS if given.get(name) is not None}
+    rules = given.get("outlier_rules")
     return CreationOptions(
-        entities=_path(entities),
-        types=tuple(instance_of or ()),
-        subclasses=subclasses,
-        everything=everything,
-        mappings=tuple(Path(one) for one in mapping or ()),
-        redirects=_path(redirects),
-        language=language,
-        text=_one_of(text, "--text", "drop", "keep"),
-        preferred_only=preferred_only,
-        mediators=_path(mediators),
-        primaries=_path(primaries),
-        units=_one_of(units, "--units", "si", "keep"),
-        unknown_units=_one_of(unknown_units, "--unknown-units", "drop", "keep"),
-        other_units=_one_of(other_units, "--other-units", "drop", "keep", "split"),
-        max_qualifiers=max_qualifiers,
-        long_facts=_one_of(long_facts, "--long-facts", "shorten", "drop"),
-        mixed_relations="split" if mixed == "split" else "error",
-        max_bad_lines=max_bad_lines,
+        **chosen,
+        **plain,
+        types=tuple(given.get("instance_of") or ()),
+        mappings=tuple(Path(one) for one in given.get("mapping") or ()),
         assembly=AssemblyPolicy(
-            split=SplitRule(parse_shares(split), seed),
-            remove_leakage=not keep_leakage,
-            outlier_rules=None if outlier_rules is None else read_outlier_rules(Path(outlier_rules)),
+            split=SplitRule(parse_shares(given.get("split", "8:1:1")), given.get("seed", 0)),
+            remove_leakage=not given.get("keep_leakage", False),
+            outlier_rules=None if rules is None else read_outlier_rules(Path(rules)),
         ),
         engine=EngineOptions(**machine),
-        work=_path(work),
-        keep_work=keep_work,
-        rejects=_path(rejects),
-        name=name,
-        licence=licence,
     )
 
 
-def _path(given: AnyPath | None) -> Path | None:
-    return None if given is None else Path(given)
-
-
-def _one_of(value: str, where: str, *known: str) -> Any:
+def _one_of(value: Any, name: str, known: tuple[Any, ...]) -> Any:
     if value not in known:
-        raise UsageError(f"{value!r} is not a choice here.", where=where, advice=advice_on(value, known))
+        where = f"--{name.replace('_', '-')}"
+        raise UsageError(f"{value!r} is not a choice here.", where=where, advice=advice_on(str(value), map(str, known)))
     return value

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from hynt.errors import UsageError
+from hynt.formats.format import UnitRule
+from hynt.graph.encoding import MixedRelations
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.splitting import AcrossSplits
+from hynt.names import advice_on
 
 if TYPE_CHECKING:
-    from hynt.formats.format import UnitRule
     from hynt.formats.importing import ImportOptions
     from hynt.front.watching import Watching
-    from hynt.graph.encoding import MixedRelations
-    from hynt.graph.splitting import AcrossSplits
 
 AnyPath = str | os.PathLike[str]
 
@@ -39,15 +40,15 @@ def import_graph(
     *,
     overwrite: bool = False,
     progress: Watching = None,
-    **options: Any,
+    **options: Unpack[ImportWords],
 ) -> KnowledgeGraph:
     """Reads facts from a file, or a folder of files, in one of the formats that `hynt.list_formats` names; with `out`
     the graph is saved there as well.
 
     Without `format` the file's name decides, where it leaves no doubt. A record that cannot be kept is a `DataError`
-    with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split, split_by,
-    seed, across_splits, remove_leakage, units, mixed_relations, strict, outlier_rules, numeric, dates, head, relation,
-    tail, delimiter, string_literals, label_language, entity_labels, relation_labels, on_error, name, licence,
+    with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split ("8:1:1"),
+    split_by, seed, across_splits, remove_leakage, units, mixed_relations, strict, outlier_rules, numeric, dates, head,
+    relation, tail, delimiter, string_literals, label_language, entity_labels, relation_labels, on_error, name, licence,
     source_words.
 
     >>> from pathlib import Path
@@ -71,76 +72,71 @@ def import_graph(
     return read_graph(out)
 
 
-def import_options(
-    *,
-    split: str = "",
-    split_by: str | Sequence[str] = (),
-    seed: int | None = None,
-    across_splits: AcrossSplits = "keep",
-    remove_leakage: bool = False,
-    units: UnitRule | None = None,
-    mixed_relations: MixedRelations = "error",
-    strict: bool = False,
-    outlier_rules: AnyPath | None = None,
-    numeric: Iterable[str] = (),
-    dates: Iterable[str] = (),
-    head: str = "",
-    relation: str = "",
-    tail: str = "",
-    delimiter: str = "",
-    string_literals: Literal["drop", "keep"] = "drop",
-    label_language: str = "en",
-    entity_labels: AnyPath | None = None,
-    relation_labels: AnyPath | None = None,
-    on_error: Literal["stop", "skip"] = "stop",
-    name: str = "",
-    licence: str = "",
-    source_words: str = "",
-) -> ImportOptions:
-    """How a source becomes a graph, from plain values."""
+class ImportWords(TypedDict, total=False):
+    """How a source becomes a graph, in plain values; what is left out is as the format has it."""
+
+    split: str  # shares of train, valid and test for new splits, such as "8:1:1"
+    split_by: Sequence[str]  # facts that agree in these of head, relation and tail stay together
+    seed: int | None
+    across_splits: AcrossSplits
+    remove_leakage: bool
+    units: UnitRule | None
+    mixed_relations: MixedRelations
+    strict: bool
+    outlier_rules: AnyPath | None
+    numeric: Iterable[str]
+    dates: Iterable[str]
+    head: str
+    relation: str
+    tail: str
+    delimiter: str
+    string_literals: Literal["drop", "keep"]
+    label_language: str
+    entity_labels: AnyPath | None
+    relation_labels: AnyPath | None
+    on_error: Literal["stop", "skip"]
+    name: str
+    licence: str
+    source_words: str
+
+
+def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
+    """The options of an import, checked."""
     from hynt.formats.format import ReadOptions
     from hynt.formats.importing import ImportOptions
     from hynt.graph.assembly import AssemblyPolicy
     from hynt.graph.outlier_rules import read_outlier_rules
     from hynt.graph.splitting import SplitRule, parse_shares
 
-    rule = None
-    together = tuple(part.strip() for part in split_by.split(",")) if isinstance(split_by, str) else tuple(split_by)
-    if split or any(together):
-        shares = parse_shares(split) if split else SplitRule().shares
-        rule = SplitRule(shares, seed or 0, together if any(together) else ())
-    elif seed is not None:
+    given: dict[str, Any] = dict(words)
+    unknown = set(given) - set(ImportWords.__annotations__)
+    if unknown:
+        name = min(unknown)
+        raise UsageError(f"an import has no option {name!r}.", advice=advice_on(name, ImportWords.__annotations__))
+    shares, seed, together = given.get("split"), given.get("seed"), tuple(given.get("split_by", ()))
+    if seed is not None and not (shares or together):
         raise UsageError(
             "a seed alone makes no splits.", where="--seed", advice="Say which ones to make: --split 8:1:1 --seed N."
         )
-    reading = ReadOptions(
-        strict=strict,
-        numeric=tuple(numeric),
-        dates=tuple(dates),
-        head=head,
-        relation=relation,
-        tail=tail,
-        delimiter=delimiter,
-        string_literals=string_literals,
-        label_language=label_language,
-    )
-    assembly = AssemblyPolicy(
-        split=rule,
-        across_splits=across_splits,
-        remove_leakage=remove_leakage,
-        outlier_rules=None if outlier_rules is None else read_outlier_rules(Path(outlier_rules)),
-    )
+    rule = SplitRule(parse_shares(shares) if shares else SplitRule().shares, seed or 0, together)
+    rules = given.get("outlier_rules")
+    lists: dict[str, Any] = {name: tuple(given[name]) for name in ("numeric", "dates") if name in given}
+    labels: dict[str, Any] = {
+        name: Path(given[name]) for name in ("entity_labels", "relation_labels") if given.get(name) is not None
+    }
+    of_reading = ("strict", "head", "relation", "tail", "delimiter", "string_literals", "label_language")
+    of_graph = ("units", "mixed_relations", "on_error", "name", "licence")
     return ImportOptions(
-        reading,
-        assembly,
-        units,
-        mixed_relations,
-        on_error,
-        None if entity_labels is None else Path(entity_labels),
-        None if relation_labels is None else Path(relation_labels),
-        name,
-        licence,
-        source_words,
+        ReadOptions(**{name: given[name] for name in of_reading if name in given}, **lists),
+        AssemblyPolicy(
+            split=rule if shares or together else None,
+            across_splits=given.get("across_splits", "keep"),
+            remove_leakage=given.get("remove_leakage", False),
+            outlier_rules=None if rules is None else read_outlier_rules(Path(rules)),
+        ),
+        **{name: given[name] for name in of_graph if name in given},
+        **labels,
+        source=given.get("source_words", ""),
     )
 
 
