@@ -15,7 +15,7 @@ from hynt.training.presets import GRIDS
 
 if TYPE_CHECKING:
     from hynt.comparison.trial import Trial, TrialPlace
-    from hynt.training.run import Watcher
+    from hynt.runs.progress import Watcher
 
 
 def grid_changes(model: str, count: int) -> list[tuple[str, ...]]:

@@ -205,12 +205,11 @@ def test_literal_models_read_numbers_as_the_graph_spells_them(tmp_path):
 
 def test_an_unfinished_run_answers_and_says_so(tmp_path):
     from hynt.interruption import Stopper
-    from hynt.runs.progress import Interrupted
-    from hynt.training.run import Silence
+    from hynt.runs.progress import Interrupted, Watcher
 
     stopper = Stopper()
 
-    class Stop(Silence):
+    class Stop(Watcher):
         def epoch_done(self, record):
             stopper.asked = record.epoch == 2
 

@@ -12,8 +12,8 @@ from hynt.errors import DataError, HyntError, UsageError
 from hynt.files import index_text
 from hynt.interruption import Stopper
 from hynt.runs.opening import load_run
-from hynt.runs.progress import Interrupted
-from hynt.training.run import Silence, start, train
+from hynt.runs.progress import Interrupted, Watcher
+from hynt.training.run import start, train
 from tests.training.small_graph import small_graph, tiny_settings
 
 CPU = torch.device("cpu")
@@ -125,7 +125,7 @@ def test_a_changed_checkpoint_is_passed_over(tmp_path, name):
     folder = start(small_graph(), tiny_settings(), tmp_path / "run", CPU)
     stopper = Stopper()
 
-    class Stop(Silence):
+    class Stop(Watcher):
         def epoch_done(self, record):
             stopper.asked = record.epoch == 1
 

@@ -18,11 +18,11 @@ from hynt.evaluation.results import write_questions
 from hynt.interruption import Stopper
 from hynt.runs.graph_identity import fingerprints
 from hynt.runs.opening import load_run
-from hynt.runs.progress import Interrupted, TrainingState
+from hynt.runs.progress import Interrupted, TrainingState, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.training.checks import check_shareable
 from hynt.training.process import Start, follow
-from hynt.training.run import Silence, start, train
+from hynt.training.run import start, train
 from tests.distributed.processes import CPU, together
 from tests.training.small_graph import NO_DROPOUT, TINY, small_graph, tiny_settings
 
@@ -44,7 +44,7 @@ def train_along(workers, path, watcher=None) -> None:
     if workers.rank:
         follow(workers, GRAPH, CPU)
     else:
-        train(RunFolder.open(path), CPU, watcher or Silence(), workers.stopper, clock=workers.clock, workers=workers)
+        train(RunFolder.open(path), CPU, watcher or Watcher(), workers.stopper, clock=workers.clock, workers=workers)
 
 
 def in_one_process(path, chosen):
@@ -124,7 +124,7 @@ def test_three_processes_with_a_sampled_softmax_and_dropout_come_to_an_end_and_a
     assert first["loss"]["link"] == pytest.approx(second["loss"]["link"], rel=0.1)
 
 
-class _StopsAfter(Silence):
+class _StopsAfter(Watcher):
     """Asks to stop once so many epochs are done."""
 
     def __init__(self, stopper: Stopper, epochs: int) -> None:
@@ -167,7 +167,7 @@ def one_leaves(workers, path) -> None:
         raise SystemExit(7)
     word = r"another process of this job ended.* what was saved is kept"
     with pytest.raises(JobEnded, match=word), workers.words():
-        train(RunFolder.open(path), CPU, Silence(), workers.stopper, clock=workers.clock, workers=workers)
+        train(RunFolder.open(path), CPU, Watcher(), workers.stopper, clock=workers.clock, workers=workers)
     raise SystemExit(3)
 
 

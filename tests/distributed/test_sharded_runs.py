@@ -10,11 +10,11 @@ from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.interruption import Stopper
 from hynt.runs.opening import load_run
-from hynt.runs.progress import Interrupted
+from hynt.runs.progress import Interrupted, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.training.checks import check_tables
 from hynt.training.process import follow
-from hynt.training.run import Silence, start, train
+from hynt.training.run import start, train
 from tests.distributed.processes import CPU, together
 from tests.distributed.test_runs import _StopsAfter, records, same_weights
 from tests.training.small_graph import TINY, small_graph, tiny_settings
@@ -40,7 +40,7 @@ def begun(workers, path, watcher=None) -> None:
         follow(workers, GRAPH, CPU)
         return
     run = start(GRAPH, settings(), path, CPU) if not path.exists() else RunFolder.open(path)
-    train(run, CPU, watcher or Silence(), workers.stopper, clock=workers.clock, workers=workers)
+    train(run, CPU, watcher or Watcher(), workers.stopper, clock=workers.clock, workers=workers)
 
 
 def stopped(workers, path) -> None:

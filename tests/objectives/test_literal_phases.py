@@ -13,9 +13,9 @@ from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
 from hynt.interruption import Stopper
 from hynt.runs.opening import load_run
-from hynt.runs.progress import Interrupted
+from hynt.runs.progress import Interrupted, Watcher
 from hynt.training.estimate import estimate
-from hynt.training.run import Silence, start, train
+from hynt.training.run import start, train
 from tests.training.small_graph import small_graph, tiny_settings
 
 CPU = torch.device("cpu")
@@ -38,7 +38,7 @@ def lines(run):
     return [json.loads(line) for line in run.metrics.read_text().splitlines()]
 
 
-class StopAfter(Silence):
+class StopAfter(Watcher):
     def __init__(self, phase, epoch, stopper):
         self.phase, self.epoch, self.stopper = phase, epoch, stopper
 

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from hynt.interruption import Stopper
-from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord
+from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.tracking.trackers import Tracked, flat, trackers_named, tracking
-from hynt.training.run import Silence, start, train
+from hynt.training.run import start, train
 from tests.training.small_graph import small_graph, tiny_settings
 
 CPU = torch.device("cpu")
@@ -34,7 +34,7 @@ def tracked_run(name: str, tmp_path: Path, stop_after: int | None = None, run: R
     run = run or start(small_graph(), tiny_settings(**SETTINGS), tmp_path / "run", CPU)
     stopper = Stopper()
 
-    class Stopping(Silence):
+    class Stopping(Watcher):
         def validated(self, record):
             stopper.asked = record.epoch == stop_after
 
@@ -128,7 +128,7 @@ class Broken:
 def test_training_goes_on_without_a_tracker_that_fails(tmp_path):
     notes = []
 
-    class Noting(Silence):
+    class Noting(Watcher):
         def note(self, text):
             notes.append(text)
 
@@ -159,7 +159,7 @@ class Remembering:
 
 def test_a_later_phase_has_names_of_its_own_and_what_is_no_number_is_left_out():
     remembering = Remembering()
-    with contextlib.suppress(ZeroDivisionError), tracking(Silence(), {"one": remembering}, lambda: None) as watcher:
+    with contextlib.suppress(ZeroDivisionError), tracking(Watcher(), {"one": remembering}, lambda: None) as watcher:
         watcher.epoch_done(EpochRecord("training", 1, 2, 0.1, {"link": 2.0}, {"link": 3}, 3, 0.5))
         results = {"link": {"all": {"mrr": 0.25, "hits": None}}}
         watcher.validated(ValidationRecord("training", 1, "link.all.mrr", 0.25, True, 0.1, 0.5, results))

@@ -16,14 +16,14 @@ from hynt.distributed.worker_group import join_job
 from hynt.evaluation.evaluator import evaluate
 from hynt.interruption import Stopper
 from hynt.runs.opening import load_run, new_model
-from hynt.runs.progress import Interrupted
+from hynt.runs.progress import Interrupted, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.captured_step import CapturedStep, tell_of_waiting
 from hynt.training.optimisation import LARGE, Optimisation
 from hynt.training.phases import phases_for
-from hynt.training.run import Silence, start, train
+from hynt.training.run import start, train
 from hynt.training.step import EagerStep
 from tests.training.small_graph import TINY, small_graph, tiny_settings
 
@@ -200,7 +200,7 @@ def a_run_resumes() -> None:
     chosen = settings(0.1, precision="fp32", schedule={"epochs": 8, "period": 8})
     stopper = Stopper()
 
-    class Stop(Silence):
+    class Stop(Watcher):
         def epoch_done(self, record: Any) -> None:
             stopper.asked = record.epoch == 4
 
@@ -241,7 +241,7 @@ def a_job_of_one_process_trains_over_nccl() -> None:
         try:
             with join_job(GPU) as workers:
                 run = start(graph, chosen, Path(folder) / "team", GPU)
-                shared = train(run, GPU, Silence(), workers.stopper, clock=workers.clock, workers=workers)
+                shared = train(run, GPU, Watcher(), workers.stopper, clock=workers.clock, workers=workers)
         finally:
             for name in place:
                 del os.environ[name]

@@ -9,16 +9,16 @@ from safetensors.torch import load_file
 from hynt.evaluation.evaluator import evaluate
 from hynt.interruption import Stopper
 from hynt.runs.opening import load_run
-from hynt.runs.progress import Interrupted
+from hynt.runs.progress import Interrupted, Watcher
 from hynt.runs.run_folder import RunFolder
-from hynt.training.run import Silence, start, train
+from hynt.training.run import start, train
 from tests.models.fact_scorers import SMALL
 from tests.training.small_graph import small_graph, tiny_settings
 
 CPU = torch.device("cpu")
 
 
-class StopAfterFirst(Silence):
+class StopAfterFirst(Watcher):
     """Asks to stop once the first epoch is done."""
 
     def __init__(self, stopper):

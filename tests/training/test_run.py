@@ -14,9 +14,9 @@ from hynt.formats.from_python import graph_from_facts
 from hynt.graph.storage import save_graph
 from hynt.interruption import Stopper
 from hynt.runs.opening import last_good, load_run
-from hynt.runs.progress import Interrupted
+from hynt.runs.progress import Interrupted, Watcher
 from hynt.runs.run_folder import RunFolder, refuse_changes
-from hynt.training.run import Silence, start, train
+from hynt.training.run import start, train
 from tests.training.small_graph import TINY, contents, forty_facts, small_graph, tiny_settings
 
 CPU = torch.device("cpu")
@@ -28,7 +28,7 @@ def finished(tmp_path_factory):
     return train(start(small_graph(), tiny_settings(), folder, CPU), CPU)
 
 
-class StopAfter(Silence):
+class StopAfter(Watcher):
     """Asks to stop once an epoch is done."""
 
     def __init__(self, epoch, stopper):
@@ -133,7 +133,7 @@ def test_a_damaged_last_checkpoint_falls_back_to_the_one_before(tmp_path, finish
     (newest / "optimiser.safetensors").write_bytes(b"torn")
     notes = []
 
-    class Notes(Silence):
+    class Notes(Watcher):
         def note(self, text):
             notes.append(text)
 

@@ -29,13 +29,14 @@ from hynt.models.contract import Model
 from hynt.models.registry import build
 from hynt.runs.opening import LoadedRun, load_run
 from hynt.runs.place import read_record
+from hynt.runs.progress import Watcher
 from hynt.runs.run_folder import RunFolder, refuse_changes
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_table
 from hynt.training.captured_step import CapturedStep
 from hynt.training.optimisation import lasting
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
-from hynt.training.run import Watcher, start, train
+from hynt.training.run import start, train
 from hynt.training.validating import SampledEvaluator
 
 Asked = Callable[[int, int], None]

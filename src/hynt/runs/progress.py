@@ -105,8 +105,19 @@ class ValidationRecord:
         }
 
 
-class TrainingProgress:
-    """Hears of epochs and validations, and says them in words."""
+class Watcher:
+    """Who is told how training goes; this one keeps quiet."""
+
+    def epoch_done(self, record: EpochRecord) -> None: ...
+
+    def validated(self, record: ValidationRecord) -> None: ...
+
+    def note(self, text: str) -> None:
+        """Something that a person should know, once."""
+
+
+class TrainingProgress(Watcher):
+    """Says in words what it hears of epochs and validations."""
 
     def __init__(self, progress: Progress = SILENT) -> None:
         self.progress = progress

@@ -19,7 +19,7 @@ from hynt.files import write_whole
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.runs.model_choice import settings_class_for
-from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord
+from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.sweeping.news import TrialListener, TrialNews
@@ -37,7 +37,7 @@ class Surplus(Exception):
 
 
 @dataclass
-class _Judge:
+class _Judge(Watcher):
     """Hears of validations and ends a trial that is not worth going on with."""
 
     trial: Trial
@@ -57,9 +57,6 @@ class _Judge:
         self.trial.report(record.value, record.epoch)
         if record.epoch < self.last_epoch and self.trial.should_prune():  # at the end there is nothing left to save
             raise load_optuna().TrialPruned
-
-    def note(self, text: str) -> None:
-        """Notes are for one run; a sweep has many."""
 
 
 @dataclass

@@ -19,9 +19,8 @@ from typing import Any, Literal, Protocol, TypeGuard
 from hynt.config import to_mapping
 from hynt.errors import UsageError
 from hynt.names import advice_on
-from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord
+from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord, Watcher
 from hynt.runs.run_folder import CONFIG, RunFolder
-from hynt.training.run import Watcher
 
 Ending = Literal["finished", "stopped", "failed"]
 
@@ -211,7 +210,7 @@ def trackers_named(names: Iterable[str]) -> dict[str, Tracker]:
 
 
 @dataclass
-class TrackingWatcher:
+class TrackingWatcher(Watcher):
     """Tells `inner` everything, and the trackers every number."""
 
     inner: Watcher

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import nn
@@ -24,7 +24,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.runs.checkpoint import WEIGHTS, checkpoints, prune, read_progress, save_checkpoint, weights_of
 from hynt.runs.opening import best_name, last_good
-from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord
+from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord, Watcher
 from hynt.runs.run_folder import RunFolder, describe_environment
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_table
@@ -33,31 +33,6 @@ from hynt.training.optimisation import Optimisation
 from hynt.training.process import Start, tell_finished, trained
 from hynt.training.tables import WholeTables
 from hynt.training.validating import check_metric
-
-
-class Watcher(Protocol):
-    """Who is told how training goes; a bar on a terminal, or nobody."""
-
-    def epoch_done(self, record: EpochRecord) -> None: ...
-
-    def validated(self, record: ValidationRecord) -> None: ...
-
-    def note(self, text: str) -> None:
-        """Something that a person should know, once."""
-        ...
-
-
-class Silence:
-    """A watcher that says nothing."""
-
-    def epoch_done(self, record: EpochRecord) -> None:
-        """Nothing."""
-
-    def validated(self, record: ValidationRecord) -> None:
-        """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
 
 
 def chosen_device(name: str) -> torch.device:
@@ -133,7 +108,7 @@ def train(
     """Trains a run to its end, from where its last good checkpoint left it. `clock` tells training time; the other
     processes of a `workers` call `follow`.
     """
-    watcher, workers = watcher or Silence(), workers or SingleProcess()
+    watcher, workers = watcher or Watcher(), workers or SingleProcess()
     if run.is_finished:
         tell_finished(workers)
         run.tidy()
