@@ -50,7 +50,7 @@ def measured(facts: int) -> dict[str, Any]:
     result["bytes_a_fact"] = sizes = {"facts": tensor_bytes(generated, seen) / facts}
     before = _most_held()
     stream = MaskedFacts(generated, BATCH_SIZE, Masking(), LossSettings(softmax="full"))
-    sizes["planner"] = tensor_bytes(stream.planner, seen) / facts
+    sizes["planner"] = tensor_bytes([stream.components, stream.planner], seen) / facts
     result["made_with"] = (_most_held() - before) / facts
     plan, share = stream.epoch(0, 0), stream.share(0, PROCESSES).epoch(0, 0)
     sizes["plan"] = tensor_bytes(plan, set(seen)) / facts

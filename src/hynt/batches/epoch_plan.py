@@ -109,21 +109,22 @@ class EpochPlanner:
         """
         if len(qualifiers) == 0:
             raise ValueError("there is nothing to train on")
-        kind = torch.zeros_like(qualifiers) if kind is None else kind
-        self.chance = torch.ones_like(qualifiers, dtype=torch.float64) if chance is None else chance
-        self.expected = float(self.chance.sum())
+        self.chance = None if chance is None or bool((chance >= 1).all()) else chance  # None: every item comes
+        self.expected = float(len(qualifiers)) if self.chance is None else float(self.chance.sum())
         self.steps = max(1, math.ceil(self.expected / batch_size))
         capacity = merged(bucket_capacities(qualifiers), self.steps, batch_size)
-        kinds = int(kind.max()) + 1
-        keys, self.bucket, sizes = torch.unique(capacity * kinds + kind, return_inverse=True, return_counts=True)
+        kinds = 1 if kind is None else int(kind.max()) + 1
+        key = capacity if kind is None else capacity * kinds + kind
+        keys, self.bucket, sizes = torch.unique(key, return_inverse=True, return_counts=True)
         self._kinds = (keys % kinds).tolist()
         self._first = (sizes.cumsum(0) - sizes).tolist()  # of each bucket, once items are sorted
-        self._is_certain = bool((self.chance >= 1).all())
-        blank = torch.zeros(len(keys), dtype=torch.float64, device=self.chance.device)
-        mean = blank.index_add(0, self.bucket, self.chance)
-        room = mean + DEVIATIONS * blank.index_add(0, self.bucket, self.chance * (1 - self.chance)).sqrt()
         self._capacities = (keys // kinds).tolist()
-        self._sizes = torch.minimum(room.ceil().clamp(min=1), sizes.double()).long().tolist()
+        self._sizes = sizes.tolist()
+        if self.chance is not None:
+            blank = torch.zeros(len(keys), dtype=torch.float64, device=self.chance.device)
+            mean = blank.index_add(0, self.bucket, self.chance)
+            room = mean + DEVIATIONS * blank.index_add(0, self.bucket, self.chance * (1 - self.chance)).sqrt()
+            self._sizes = torch.minimum(room.ceil().clamp(min=1), sizes.double()).long().tolist()
         self.dealing = Dealing.of(self._capacities, self._sizes, self.steps)
         self.shapes = self._pieces(self.dealing)
 
@@ -142,6 +143,8 @@ class EpochPlanner:
     def plan(self, seed: int, epoch: int) -> EpochPlan:
         """The plan of an epoch that items come in by their chance."""
         luck = self.luck(seed, epoch, "questions")
+        if self.chance is None:
+            return self.deal(luck[1], torch.zeros_like(self.bucket), 1)
         comes = luck[0] < self.chance
         return self._dealt(self._dealing_of(comes), luck[1], (~comes).long(), 2)
 
@@ -165,8 +168,6 @@ class EpochPlanner:
 
     def _dealing_of(self, comes: Tensor) -> Dealing:
         """How this epoch's items are dealt: with the places there always are, or more where chance needs them."""
-        if self._is_certain:
-            return self.dealing
         counts = torch.bincount(self.bucket[comes], minlength=len(self._sizes)).tolist()
         dealing = self.dealing
         if any(count > size for count, size in zip(counts, self._sizes, strict=True)):
