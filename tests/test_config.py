@@ -62,10 +62,10 @@ def test_builds_nested_settings_with_defaults():
     [
         (
             {"optimizer": {"learning_rte": 1}},
-            "optimizer.learning_rte: unknown setting Did you mean optimizer.learning_rate? "
+            "optimizer.learning_rte: unknown setting. Did you mean optimizer.learning_rate? "
             "Known here: learning_rate, betas, schedule.",
         ),
-        ({"stop": {}}, "stop.patience: a setting is missing Give a whole number."),
+        ({"stop": {}}, "stop.patience: a setting is missing. Give a whole number."),
         ({"epochs": True}, "epochs: expected a whole number, found True"),
         ({"epochs": 3.0}, "epochs: expected a whole number, found 3.0"),
         ({"epochs": 0}, "epochs: must be at least 1 and at most 10000, but is 0"),
@@ -80,7 +80,7 @@ def test_builds_nested_settings_with_defaults():
         ({"precision": 32.0}, "precision: expected one of 16, 32, found 32.0"),
         (
             {"optimizer": {"schedule": "cosin"}},
-            "optimizer.schedule: expected one of constant, cosine, found 'cosin' "
+            "optimizer.schedule: expected one of constant, cosine, found 'cosin'. "
             "Did you mean cosine? Known here: constant, cosine.",
         ),
         ({"optimizer": 3}, "optimizer: expected a table, found 3"),
@@ -101,7 +101,7 @@ def test_errors_name_the_path_and_the_reason(mapping, text):
 
 def test_errors_stand_under_a_given_path():
     assert error(from_mapping, Training, {"epoch": 1}, "training").startswith(
-        "training.epoch: unknown setting Did you mean training.epochs?"
+        "training.epoch: unknown setting. Did you mean training.epochs?"
     )
 
 
@@ -134,14 +134,14 @@ def test_none_empties_an_optional_setting_and_later_overrides_win():
 @pytest.mark.parametrize(
     "override, text",
     [
-        ("epochs", "cannot read the override 'epochs' Write it as key=value."),
-        ("=3", "cannot read the override '=3' Write it as key=value, with dots between names."),
-        ("a b=3", "cannot read the override 'a b=3' Write it as key=value, with dots between names."),
-        ("epochs=many", "epochs: expected a whole number, found 'many' Write text in quotes"),
+        ("epochs", "cannot read the override 'epochs'. Write it as key=value."),
+        ("=3", "cannot read the override '=3'. Write it as key=value, with dots between names."),
+        ("a b=3", "cannot read the override 'a b=3'. Write it as key=value, with dots between names."),
+        ("epochs=many", "epochs: expected a whole number, found 'many'. Write text in quotes"),
         ("epochs=3\ncompiled=false", "epochs: expected a whole number, found '3\\ncompiled=false'"),
         ("epochs=" + "9" * 5000, "epochs: expected a whole number"),
-        ("tasks=link", "tasks: expected a list, each item a string, found 'link' Write text in quotes"),
-        ("optimiser.schedule=cosine", "optimiser: unknown setting Did you mean optimizer?"),
+        ("tasks=link", "tasks: expected a list, each item a string, found 'link'. Write text in quotes"),
+        ("optimiser.schedule=cosine", "optimiser: unknown setting. Did you mean optimizer?"),
         ("optimizer.rate=1", "optimizer.rate: unknown setting"),
         ("epochs.count=1", "epochs.count: epochs is a whole number and holds no settings of its own"),
         ("optimizer=3", "optimizer: expected a table, found 3"),
@@ -181,10 +181,10 @@ def test_toml_is_readable(tmp_path):
 @pytest.mark.parametrize(
     "content, text",
     [
-        (b"[optimizer]\nlearning_rte = 1", ": optimizer.learning_rte: unknown setting Did you mean"),
+        (b"[optimizer]\nlearning_rte = 1", ": optimizer.learning_rte: unknown setting. Did you mean"),
         (b"epochs = = 3", ": not valid TOML: "),
-        (b"name = '\xff'", ": not UTF-8 text Save the file as UTF-8."),
-        (b"#" * 1_000_001, ": too large for a file of settings Name the right file."),
+        (b"name = '\xff'", ": not UTF-8 text. Save the file as UTF-8."),
+        (b"#" * 1_000_001, ": too large for a file of settings. Name the right file."),
         (b"a = " + b"[" * 100_000, ": not valid TOML: "),
     ],
 )

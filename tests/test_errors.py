@@ -14,6 +14,18 @@ def test_an_error_is_said_of_a_place():
     assert str(error).startswith("line 7: impossible date: year 2020, month 20")
 
 
+@pytest.mark.parametrize("what", ["unknown setting", "found 'x'", "too large (over 1 MiB)"])
+def test_what_happened_ends_before_the_advice_begins(what):
+    assert str(UsageError(what, where="a.b", advice="Say it so.")) == f"a.b: {what}. Say it so."
+    assert UsageError(what, where="a.b", advice="Say it so.").sentences == f"{what}. Say it so."
+    assert str(UsageError(what, where="a.b")) == f"a.b: {what}"
+
+
+@pytest.mark.parametrize("end", [".", "?", "!", ":", "…"])
+def test_an_error_that_has_its_punctuation_gets_no_second(end):
+    assert str(UsageError(f"is this it{end}", advice="Say it so.")) == f"is this it{end} Say it so."
+
+
 def test_a_problem_becomes_an_error_of_another_kind():
     problem = DataError("the file was changed.", where="run", advice="Restore it.")
     assert str(UsageError.of(problem)) == "run: the file was changed. Restore it."

@@ -33,7 +33,7 @@ def test_refuses_a_second_thing_under_one_name(formats):
 def test_unknown_name_is_answered_with_the_nearest_and_the_list(formats):
     with pytest.raises(UsageError) as raised:
         formats.get("Parqet")
-    assert str(raised.value) == "unknown format 'Parqet' Did you mean parquet? Known here: tsv, jsonl, parquet."
+    assert str(raised.value) == "unknown format 'Parqet'. Did you mean parquet? Known here: tsv, jsonl, parquet."
     assert raised.value.exit_code == 2
 
 
@@ -46,4 +46,4 @@ def test_a_name_near_nothing_gets_only_the_list(formats):
 def test_an_empty_registry_says_so():
     with pytest.raises(UsageError) as raised:
         Registry("model").get("hynt")
-    assert str(raised.value) == "unknown model 'hynt' Nothing is known here."
+    assert str(raised.value) == "unknown model 'hynt'. Nothing is known here."

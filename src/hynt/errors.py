@@ -30,9 +30,15 @@ class HyntError(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
-        advice = f" {self.advice}" if self.advice else ""
-        return f"{place}{self.what}{advice}"
+        return f"{self.where}: {self.sentences}" if self.where else self.sentences
+
+    @property
+    def sentences(self) -> str:
+        """What happened and what to do, without the place; a full stop between them where there is none."""
+        if not self.advice:
+            return self.what
+        stop = "" if self.what.endswith((".", "?", "!", ":", ";", "…")) else "."
+        return f"{self.what}{stop} {self.advice}"
 
     def at(self, where: str) -> Self:
         """The same error, said of another place."""

@@ -174,7 +174,7 @@ class Front:
             async with asyncio.timeout(self.settings.answer_within):
                 return await loop.run_in_executor(self._lookers, lambda: work(*given, **named))
         except UsageError as problem:  # only a name that nobody has can be wrong here
-            raise HttpProblem(404, f"{problem.what} {problem.advice}") from None
+            raise HttpProblem(404, problem.sentences) from None
 
 
 def _read(body: bytes) -> dict[str, Any]:

@@ -271,7 +271,7 @@ async def doubtful(request: Request, kind: TextQuery = "", offset: Offset = 0) -
         chosen = kind if kind in KINDS else None
         found = await asyncio.to_thread(state.doubtful.page, chosen, offset)
     except HyntError as problem:
-        return problem_page(request, HttpProblem(500, f"{problem.what} {problem.advice}"))
+        return problem_page(request, HttpProblem(500, problem.sentences))
     return page(
         request,
         "doubtful.html",
