@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 import time
+from random import Random
 
 import numpy as np
 import pytest
 
-from hynt.asking.question import ask, pair_from_text
+from hynt.asking.question import ask, ask_each, pair_from_text
 from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, RELATION_KIND
+from hynt.graph.fact import Number
 from hynt.graph.lookup import NameLookup
 from hynt.graph.units.dates import decimal_year
 
@@ -129,6 +132,42 @@ def test_a_name_is_found_among_fifty_thousand_in_no_time():
                     ask(graph, *question, names=names)
             spent.append(time.process_time() - start)
         assert min(spent) < 0.05  # of processor time, once the names are indexed
+
+
+PARTS = [
+    *("p1", "Person 2", "PERSON 3", "t0", "Springfield", "Nobody", "1995", " ", None, 5, True, 1.7, "170 cm", "3 kg"),
+    *(Number(170.0, "170", "cm"), Number(float("inf"), "inf"), "1995-06-01", datetime.date(1995, 6, 1), [1]),
+]
+RELATIONS = ["P19", "BORN IN", "height", "spouse", "date", "place", "weight", None, 7]
+
+
+def drawn_question(random):
+    """Any values for the parts of a fact, one of which is the blank, or two where chance has it so."""
+    pairs = [part for _ in range(random.choice([0, 0, 1, 2])) for part in (random.choice(RELATIONS), random.choice(PARTS))]
+    parts = [random.choice(PARTS[:6]), random.choice(RELATIONS), random.choice(PARTS), *pairs]
+    for _ in range(random.choice([1, 1, 1, 1, 0, 2])):
+        parts[random.randrange(len(parts))] = "?"
+    return (*parts[:3], [tuple(parts[at : at + 2]) for at in range(3, len(parts), 2)])
+
+
+def test_questions_asked_together_are_what_each_is_alone(towns):
+    """Whatever a program gives: the same tables, the same words, and the same refusals."""
+    random, names = Random(3), NameLookup(towns)
+    questions = [drawn_question(random) for _ in range(600)]
+    together = ask_each(towns, questions, names)
+    resolved = 0
+    for question, found in zip(questions, together, strict=True):
+        (alone,) = ask_each(towns, [question], names)
+        if isinstance(alone, UsageError):
+            assert str(found) == str(alone)
+            continue
+        resolved += 1
+        assert found.table == alone.table
+        for name in ("position", "kind", "relation", "text"):
+            assert getattr(found, name) == getattr(alone, name)
+        assert (found.tried is None) == (alone.tried is None)
+        assert found.tried is None or found.tried.tolist() == alone.tried.tolist()
+    assert resolved > 50
 
 
 def test_a_qualifier_is_cut_where_a_relation_ends():

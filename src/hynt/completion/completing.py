@@ -37,8 +37,6 @@ from hynt.files import sha256_of
 from hynt.progress import SILENT, Progress
 from hynt.runs.checkpoint import WEIGHTS
 
-"""(what is done, how many questions of this sitting, how much of the whole from 0 to 1)"""
-
 BATCH = 16_384
 """Questions that are read and scored together."""
 
