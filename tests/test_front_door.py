@@ -213,14 +213,20 @@ def test_nothing_is_said_where_nobody_looks(small_world, capfd):  # noqa: F811
 
 
 def test_several_processes(small_world, tmp_path):  # noqa: F811
-    run = hynt.train(small_world, "transea", epochs=1, out=tmp_path / "run", processes=2, device="cpu")
+    small = {"epochs": 1, "batch_size": 512, "device": "cpu", "model.dimension": 16}
+    run = hynt.train(small_world, out=tmp_path / "run", processes=2, **small)
     assert run.manifest["training"]["weights_of_epoch"] == 1
+    with pytest.raises(hynt.UsageError, match="exists already"):
+        hynt.train(small_world, out=tmp_path / "run", processes=2, **small)
+
+
+@pytest.mark.slow
+def test_several_processes_answer_as_one(small_world_run, tmp_path):  # noqa: F811
+    run = hynt.load(shutil.copytree(small_world_run, tmp_path / "run"), "cpu")
     alone, together = run.evaluate("valid", tasks="link"), run.evaluate("valid", tasks="link", processes=2)
     assert alone["link"] == together["link"]
     questions = [(name, "capital", "?") for name in ("Japan", "Brazil", "India")]
     assert run.complete(questions, processes=2).to_arrow().equals(run.complete(questions).to_arrow())
-    with pytest.raises(hynt.UsageError, match="exists already"):
-        hynt.train(small_world, "transea", epochs=1, out=tmp_path / "run", processes=2, device="cpu")
 
 
 def test_a_graph_is_split_anew_as_an_import_would(tmp_path):

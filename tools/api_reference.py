@@ -103,7 +103,8 @@ def _is_record(thing: Any) -> bool:
 def signature(name: str, thing: Callable[..., Any]) -> str:
     """`train(graph: AnyGraph, model: str = "hynt", …) -> Run`, on several lines where it is long."""
     found = inspect.signature(thing)
-    parts, star = [], False
+    parts: list[str] = []
+    star = False
     for one in found.parameters.values():
         if one.name == "self":
             continue
@@ -120,7 +121,7 @@ def signature(name: str, thing: Callable[..., Any]) -> str:
 
 
 def _parameter(one: inspect.Parameter) -> str:
-    stars = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+    stars = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
     kind = "" if one.annotation is one.empty else f": {_annotation(one.annotation)}"
     if one.default is one.empty:
         return f"{stars}{one.name}{kind}"

@@ -34,8 +34,8 @@ def audit(
     **settings: Any,
 ) -> Audit:
     """Ranks the facts of a graph, or of a run's graph with the run's settings, by how wrong they look to models that
-    did not see them. With `out` the ranking is written as Parquet as well, a row a fact or, with `components`, a row a
-    component.
+    did not see them. With `out` the ranking is written as Parquet as well, a row per fact or, with `components`, a row
+    per component.
 
     The facts are dealt into `folds`, and each is judged by a model trained on the others; `fold_by="head,relation"`
     keeps a time series together. `work` is a folder that keeps what is done, so that an audit that was stopped goes on;

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hynt.errors import UsageError, located
-from hynt.files import check_new_folder
+from hynt.files import check_new_folder, write_whole
 from hynt.front.run import Run
 from hynt.front.temporary import TemporaryFolder
 from hynt.front.training import AnyGraph, opened_graph, say_hint
@@ -29,7 +31,7 @@ MINUTES_WORTH_COMPILING = 5.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(PlainValues, Table):
-    """What each model reached, beside trivial ones: a table with a row a model and seed."""
+    """What each model reached, beside trivial ones: a table with a row per model and seed."""
 
     found: Mapping[str, Any]  # as JSON has it: rows, trivial, failed, files
     folder: Path
@@ -143,9 +145,27 @@ def compare(
         "environment": describe_environment(target),
         **found,
     }
-    from hynt.comparison.writing import write_comparison
+    return ModelComparison(result | {"files": _written(folder, result)}, folder, kept)
 
-    return ModelComparison(result | {"files": write_comparison(folder, result)}, folder, kept)
+
+def _written(out: Path, result: Mapping[str, Any]) -> list[str]:
+    """Writes the whole comparison, its tables as a page, and the picture where it can be drawn; says which files."""
+    from hynt.comparison.table import cost_table, markdown, minutes_text, quality_table
+
+    write_whole(out / "comparison.json", (json.dumps(result, ensure_ascii=False, indent=1) + "\n").encode())
+    page = f"{markdown(quality_table(result))}\n{markdown(cost_table(result))}"
+    write_whole(out / "comparison.md", page.encode())
+    files = ["comparison.json", "comparison.md"]
+    if find_spec("matplotlib") is not None and result["rows"]:
+        from hynt.comparison.table import compare_figure
+        from hynt.reporting.chart_style import picture
+
+        time_of = "processor time" if result["clock"] == "processor" else "training"
+        title = f"{result['graph'] or 'the graph'}: {minutes_text(result['minutes_per_model'])} of {time_of} each"
+        for suffix in (".png", ".svg"):
+            write_whole(out / f"comparison{suffix}", picture(compare_figure(result, title), suffix))
+            files.append(f"comparison{suffix}")
+    return [str(out / name) for name in files]
 
 
 def _check_splits(graph: KnowledgeGraph) -> None:

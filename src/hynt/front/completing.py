@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Completed(Table):
-    """What was answered: a table with a row an answer, in a file or in memory."""
+    """What was answered: a table with a row per answer, in a file or in memory."""
 
     questions: int
     rows: int
@@ -44,7 +44,7 @@ class Completed(Table):
         return (self.questions - self.resumed_from) / self.seconds if self.seconds > 0 else 0.0
 
     def to_arrow(self) -> pa.Table:
-        """An Arrow table, a row an answer."""
+        """An Arrow table, a row per answer."""
         import pyarrow.parquet as parquet
 
         return self.held if self.held is not None else parquet.read_table(self.out)

@@ -15,7 +15,7 @@ from hynt.errors import DataError, UsageError
 
 def options(**given: Any) -> list[str]:
     """Arguments of a call as options of the command: `train_on="train"` is `--train-on train`; what is None or False is
-    left out, and a list is said again for each.
+    left out, and an option is repeated for each item of a list.
     """
     found: list[str] = []
     for name, value in given.items():

@@ -92,7 +92,7 @@ class Run(Predictor):
         return self.saved.manifest
 
     def history(self) -> list[dict[str, Any]]:
-        """How training went: a row an epoch, and a row a validation.
+        """How training went: a row per epoch, and a row per validation.
 
         >>> run.history()[0]["epoch"]
         1
@@ -326,9 +326,7 @@ class Run(Predictor):
         >>> run.save("runs/copy").path.name
         'copy'
         """
-        from hynt.runs.copying import copy_run
-
-        copy_run(self.path, Path(folder))
+        self.saved.copy(Path(folder))
         return Run(folder, self._device, self.note)
 
     def export(

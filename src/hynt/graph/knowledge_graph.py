@@ -214,7 +214,7 @@ class KnowledgeGraph(Table):
             yield from self.split(name).facts(self.vocabulary)
 
     def to_arrow(self, split: str | None = None) -> pa.Table:
-        """An Arrow table with a row a fact: its split, head, relation, tail as entity or number, and qualifiers.
+        """An Arrow table with a row per fact: its split, head, relation, tail as entity or number, and qualifiers.
 
         >>> hynt.read_graph("world").to_arrow("test").column_names
         ['split', 'head', 'relation', 'tail_entity', 'tail_number', 'tail_literal', 'tail_unit', 'qualifiers']
@@ -245,7 +245,7 @@ class KnowledgeGraph(Table):
         >>> len(graph.split("train")) < 0.75 * len(graph)
         True
         """
-        from hynt.graph.resplitting import with_new_splits
+        from hynt.graph.assembly import with_new_splits
         from hynt.graph.splitting import SplitRule, parse_shares
 
         return with_new_splits(

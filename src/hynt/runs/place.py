@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from hynt.errors import DataError, UsageError
-from hynt.files import MANIFEST_NAME, RESTORE, read_index
+from hynt.files import MANIFEST_NAME, RESTORE, index_text, new_folder, read_index
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import BUILT_IN, is_graph
 from hynt.runs.graph_identity import graph_of_run
@@ -64,6 +66,20 @@ class SavedRun:
     def graph(self) -> KnowledgeGraph:
         """The graph it was made with, refused when it is another one. It is read and compared once."""
         return self._graph
+
+    def copy(self, target: Path) -> None:
+        """The run in a new folder, whole or not at all. Where the graph is not part of it, the copy finds the same."""
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise UsageError(f"{target} exists already.", where=str(target), advice="Choose another folder.")
+        with new_folder(target) as staging:
+            if target.is_dir():
+                target.rmdir()
+            shutil.copytree(self.path, staging, dirs_exist_ok=True)
+            place = self.manifest["graph"]["path"]
+            if not (staging / place).is_dir():
+                moved = Path(os.path.relpath((self.path / place).resolve(), target.resolve())).as_posix()
+                manifest = {**self.manifest, "graph": {**self.manifest["graph"], "path": moved}}
+                (staging / MANIFEST_NAME).write_text(index_text(manifest), encoding="utf-8")
 
     @cached_property
     def _graph(self) -> KnowledgeGraph:
