@@ -12,11 +12,12 @@ from torch.nn.functional import cross_entropy
 
 from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import HEAD, TAIL, MaskedBatch
+from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.masking import mask
 from hynt.batches.question_groups import without_qualifiers
 from hynt.batches.seeds import generator_for
 from hynt.config import Range
+from hynt.graph.components import HEAD, TAIL
 from hynt.models.contract import (
     Candidates,
     Capability,
