@@ -143,7 +143,8 @@ RELATIONS = ["P19", "BORN IN", "height", "spouse", "date", "place", "weight", No
 
 def drawn_question(random):
     """Any values for the parts of a fact, one of which is the blank, or two where chance has it so."""
-    pairs = [part for _ in range(random.choice([0, 0, 1, 2])) for part in (random.choice(RELATIONS), random.choice(PARTS))]
+    count = random.choice([0, 0, 1, 2])
+    pairs = [part for _ in range(count) for part in (random.choice(RELATIONS), random.choice(PARTS))]
     parts = [random.choice(PARTS[:6]), random.choice(RELATIONS), random.choice(PARTS), *pairs]
     for _ in range(random.choice([1, 1, 1, 1, 0, 2])):
         parts[random.randrange(len(parts))] = "?"

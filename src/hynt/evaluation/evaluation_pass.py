@@ -11,14 +11,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hynt.evaluation.non_finite import refuse_non_finite
+from hynt.errors import DataError
 from hynt.evaluation.questions import KIND_OF_TASK, TaskName
 from hynt.evaluation.ranks import KnownSlots, Tally, tally
 from hynt.evaluation.results import NumberQuestions, RankedQuestions
 from hynt.evaluation.tiles import Tile, Tiling, read_each_tile
 from hynt.graph.arrays import Ids
-from hynt.graph.components import Components
+from hynt.graph.components import Components, position_name
+from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.seen_values import SeenValues
+from hynt.graph.sentences import Sentences
 from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, ScaledNumber
 
 if TYPE_CHECKING:
@@ -168,3 +170,20 @@ def _seen_mask(seen: SeenValues, place: Ids, count: int, device: torch.device) -
 def _keep(kept: list[Tensor], at: slice, found: Tally) -> None:
     for target, column in zip(kept, (found.better, found.ties, found.candidates), strict=True):
         target[at] = column
+
+
+def refuse_non_finite(finite: NDArray[np.generic], questions: Components, graph: KnowledgeGraph, split: str) -> None:
+    """Raises a `DataError` that names the first question where `finite` (n,) is false: ranks
+    made of scores that are no finite numbers would mean nothing, and might look perfect.
+    """
+    wrong = np.flatnonzero(~finite.astype(np.bool_))
+    if not len(wrong):
+        return
+    row, position = int(questions.row[wrong[0]]), int(questions.position[wrong[0]])
+    (fact,) = graph.split(split).take(np.array([row])).facts(graph.vocabulary)
+    raise DataError(
+        f"the model's answer to {Sentences(graph).question(fact, position)} is not a finite number "
+        f"({len(wrong)} of {len(finite)} questions).",
+        where=f"{split} fact {row + 1}, {position_name(position)}",
+        advice="Take an earlier checkpoint, or train again with a lower learning rate.",
+    )
