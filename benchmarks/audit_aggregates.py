@@ -1,4 +1,4 @@
-"""Ways to make one score a fact from its components, compared on an altered copy made for choosing (another seed than
+"""Ways to make one score per fact from its components, compared on an altered copy made for choosing (another seed than
 the one that results are reported from).
 
     python -m benchmarks.audit_quality --preset world --epochs 15 --seed 101 --device cpu --work WORK --out one.json
@@ -16,12 +16,12 @@ import numpy as np
 from benchmarks.audit_quality import quality
 from benchmarks.corrupted_copy import SHARE, corrupted
 from hynt.auditing.auditing import Audit, carried_out
-from hynt.auditing.judges import SilentAudit
 from hynt.auditing.plan import plan_audit
 from hynt.graph.arrays import Floats, Ids
 from hynt.graph.components import NUMBER_KIND, position_group
 from hynt.graph.storage import load_graph
 from hynt.interruption import Stopper
+from hynt.progress import SILENT
 from hynt.training.resolve_settings import SettingsRequest
 from hynt.training.run import chosen_device
 
@@ -84,7 +84,7 @@ def main() -> None:
     copy, changes, _ = corrupted(load_graph(arguments.graph), SHARE, arguments.seed)
     request = SettingsRequest(preset=arguments.preset, epochs=arguments.epochs)
     plan = plan_audit(copy, folds=arguments.folds, request=request)
-    audit = carried_out(plan, arguments.work / "audit", chosen_device("cpu"), SilentAudit(), Stopper())
+    audit = carried_out(plan, arguments.work / "audit", chosen_device("cpu"), SILENT, Stopper())
     marks = {name: quality(score, changes, SHARE) for name, score in ways(audit).items()}
     settings = {name: value for name, value in vars(arguments).items() if name not in ("work", "out")}
     arguments.out.write_text(json.dumps({**settings, "ways": marks}, indent=1) + "\n", encoding="utf-8")

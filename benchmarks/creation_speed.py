@@ -69,7 +69,7 @@ def parse_speed(path: Path, total: int, workers: int) -> dict[str, int]:
         work.open({})
         job = ParseJob("wikidata", Selection(), ParseSettings(), 4 << 20, 256 << 20)
         start, busy = time.perf_counter(), _processor_seconds()
-        parse_locally([FileRange(0, str(path))], job, work, workers, lambda summary: None, lambda state: None)
+        parse_locally([FileRange(0, str(path))], job, work, workers, lambda summary: None, lambda done, total: None)
         seconds, busy = time.perf_counter() - start, _processor_seconds() - busy
         return {"clock": round(total / seconds / 1e6), "core": round(total / busy / 1e6)}
 

@@ -18,6 +18,7 @@ from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.results import by_scope
 from hynt.graph.storage import load_graph
 from hynt.runs.opening import load_run, new_model
+from hynt.runs.progress import Watcher
 from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.epochs import EpochSource
 from hynt.training.optimisation import Optimisation
@@ -183,7 +184,7 @@ def evaluate(bench: Bench) -> dict[str, Any]:
     }
 
 
-class Curve:
+class Curve(Watcher):
     """Remembers validations and speaks of them."""
 
     def __init__(self) -> None:
@@ -213,7 +214,7 @@ class Curve:
 
 
 def train(bench: Bench, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Whole schedules, one a seed, and what they reach on the job's split under both tie rules."""
+    """Whole schedules, one per seed, and what they reach on the job's split under both tie rules."""
     result: dict[str, Any] = {"seeds": {}}
     for seed in bench.job.seeds:
         result["seeds"][str(seed)] = _one_seed(bench, seed)

@@ -14,8 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hynt.runs.progress import Watcher
 
-class Teller:
+
+class Teller(Watcher):
     """Tells of validations, and of epochs now and then: the last lines of a process that fails are all there is."""
 
     def epoch_done(self, record: Any) -> None:

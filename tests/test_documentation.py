@@ -69,7 +69,8 @@ def test_versions_agree():
 
 
 def test_exit_codes_are_documented():
-    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", text_of("docs/reference/exit-codes.md"), flags=re.MULTILINE)}
+    page = text_of("docs/reference/exit-codes.md")
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", page, flags=re.MULTILINE)}
     ours = {value for name, value in vars(failures).items() if name.startswith("EXIT_")}
     assert documented == {0, DataError.exit_code, UsageError.exit_code, *ours}
 

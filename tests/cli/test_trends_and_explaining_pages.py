@@ -9,7 +9,8 @@ import pytest
 
 from tests.conftest import ROOT
 
-PAGES = {name: (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8") for name in ("trends", "explaining")}
+FOLDER = ROOT / "docs" / "how-to"
+PAGES = {name: (FOLDER / f"{name}.md").read_text(encoding="utf-8") for name in ("trends", "explaining")}
 VERBS = {"trends": "trends", "explaining": "explain"}
 
 

@@ -1,4 +1,5 @@
-"""Prints the counts and the relation table of a built folder as Markdown, for the data card in `docs/background/world.md`.
+"""Prints the counts and the relation table of a built folder as Markdown, for the data card
+`docs/background/world.md`.
 
 python -m tools.world.card world-source
 """
