@@ -8,7 +8,7 @@ A job is a text of key=value pairs:
     graph      a saved graph's folder (needed for all measures but `checks`)
     preset     a preset's name; without it the defaults for the graph's size
     measure    some of: checks, epoch, train, evaluate, profile, with commas between
-    seeds      for `train`: whole schedules, one a seed (default 0)
+    seeds      for `train`: whole schedules, one per seed (default 0)
     epochs     for `train`: another length of the schedule
     every      for `train`: validate every so many epochs, for a curve of quality over time
     split      for `train`: which split is asked at the end (default test; valid while anything is being chosen)

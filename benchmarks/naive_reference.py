@@ -82,8 +82,8 @@ class PaddedBatch:
     value_is_number: Tensor  # (rows, tokens) bool
     number_hidden: Tensor  # (rows, tokens) bool
     padding: Tensor  # (rows, tokens) bool
-    token: Tensor  # (rows,) int64 which token has the hidden component
-    place: Tensor  # (rows,) int64 where the hidden component stands in the prediction transformer, 1 to 3
+    token: Tensor  # (rows,) int64 which token has the masked component
+    place: Tensor  # (rows,) int64 where the masked component stands in the prediction transformer, 1 to 3
     task: Tensor  # (rows,) int64 0 an entity, 1 a relation, 2 a number is asked
     answer: Tensor  # (rows,) float64 an id or a scaled number
     answer_relation: Tensor  # (rows,) int64 the relation of an asked number

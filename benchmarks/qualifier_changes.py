@@ -119,7 +119,7 @@ def _couples(asked: Asked, numbers: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def gains(asked: Asked, most: int) -> list[int]:
-    """Questions that are answered rightly only with their qualifiers; surest first, at most two a relation."""
+    """Questions that are answered rightly only with their qualifiers; surest first, at most two per relation."""
     right = asked.answer == asked.truth[:, None]
     found = np.flatnonzero(right[:, 0] & ~right[:, 1])
     order = found[np.argsort(-asked.probability[found, 0], kind="stable")]

@@ -1,4 +1,4 @@
-"""Engines for a table that is spread over processes: DTensor, torchrec, and, beside them, a whole table in each.
+"""Engines for a table that is sharded over processes: DTensor, torchrec, and, beside them, a whole table in each.
 
     PYTHONPATH=src python3 -m benchmarks.sharded_table --rows 1000000 --width 64 --out result.json
 

@@ -84,7 +84,7 @@ class DistMult(nn.Module):
     def __init__(self, sizes: Sizes, settings: DistMultSettings) -> None:
         super().__init__()
         self.sizes = sizes
-        # The last row stands for whatever is no entity: a hidden one, or a tail that is a number.
+        # The last row stands for whatever is no entity: a masked one, or a tail that is a number.
         self.entity = nn.Embedding(sizes.entities + 1, settings.dimension)
         self.relation = nn.Embedding(sizes.relations + 1, settings.dimension)
         self.dropout = nn.Dropout(settings.dropout)

@@ -65,7 +65,7 @@ def test_ranks_are_equal(predictor, evaluation, task):
         answer = int(found.answer[number])
         asked = asked_fact(graph, int(found.row[number]), int(found.position[number]))
         if asked.tried is not None:
-            continue  # a number beside a hidden relation: see the test below
+            continue  # a number beside a masked relation: see the test below
         scores = scores_of(predictor, asked)[0]
         others = np.ones(len(scores), dtype=np.bool_)
         others[predictor.known.lookup(asked.table, np.array([asked.position]), asked.kind).answers] = False

@@ -28,7 +28,7 @@ def test_a_point_of_the_evaluation_is_exact_in_chunks(monkeypatch):
     point = large_evaluation.measured(Namespace(device="cpu", point="3000", dimension=16, rows=16))
     assert point["candidates_a_chunk"] == 700
     assert point["exact"] == {"top": True, "rank": True, "sum": True}
-    assert point["table_bytes"] == 3001 * 16 * 4  # the hidden entity has a row, too
+    assert point["table_bytes"] == 3001 * 16 * 4  # the masked entity has a row, too
     assert point["rank"]["seconds"] > 0
     assert point["answer"]["seconds"] > 0
 

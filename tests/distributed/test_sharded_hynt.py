@@ -80,7 +80,7 @@ def losses_of_whole(model: Hynt) -> list[float]:
                 table = getattr(model, name)
                 wide = (lambda x: x.unsqueeze(1)) if table.dim() == 1 else (lambda x: x)
                 ids = torch.cat(touched[name])
-                ids = torch.where(ids == ENTITIES, 0, ids)  # a hidden entity fetches row 0, with a gradient of 0
+                ids = torch.where(ids == ENTITIES, 0, ids)  # a masked entity fetches row 0, with a gradient of 0
                 rowwise_adagrad(wide(table.data), wide(table.grad), squares[name], ids, RATE)
                 touched[name].clear()
             model.entity[ENTITIES:] = hidden.detach()

@@ -1,4 +1,4 @@
-"""A table spread over processes: the same rows, mean, loss and steps as one table, and no process has all of it."""
+"""A table sharded over processes: the same rows, mean, loss and steps as one table, and no process has all of it."""
 
 from __future__ import annotations
 

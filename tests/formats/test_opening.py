@@ -104,7 +104,7 @@ def test_a_line_of_a_gigabyte_stays_small_in_memory(tmp_path):
     tracemalloc.stop()
     assert str(error.value) == (
         f"{path}:3: a line is longer than 1,048,576 bytes. A record is one line: check that this is a text file with "
-        "one fact a line."
+        "one fact per line."
     )
     assert peak < 16 * 2**20
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 2**10  # KiB

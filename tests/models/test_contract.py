@@ -156,7 +156,7 @@ def test_a_model_that_peeks_is_caught(monkeypatch):
         return batch.with_tensors(head=facts.head[rows].long()), answers
 
     monkeypatch.setattr(checking, "mask", forgetful)
-    with pytest.raises(ContractError, match="the hidden answer at position 0 changes its own score: the model peeks"):
+    with pytest.raises(ContractError, match="the masked answer at position 0 changes its own score: the model peeks"):
         check_model(lambda sizes, train: Hynt.build(sizes, train, FORMS["paper"]))
 
 

@@ -152,7 +152,7 @@ def test_parameters_are_those_of_the_paper_without_dead_ones():
     formula = (
         nodes * d + 10 * 64 + 2 * d + 12 * (4 * (d * d + d) + 2 * d * f + f + d + 4 * d) + d * d + d + 2 * d + nodes
     )
-    unused = d + 2 * 64 + 2  # the padding node, the bias of no edge, biases of padding and of the hidden node
+    unused = d + 2 * 64 + 2  # the padding node, the bias of no edge, biases of padding and of the masked node
     assert sum(parameter.numel() for parameter in model.parameters()) == formula - unused
 
 

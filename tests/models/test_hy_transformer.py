@@ -1,4 +1,4 @@
-"""Hy-Transformer: roles instead of positions, tables normed and dropped as a whole, one hidden token."""
+"""Hy-Transformer: roles instead of positions, tables normed and dropped as a whole, one masked token."""
 
 from __future__ import annotations
 

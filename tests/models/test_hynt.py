@@ -119,12 +119,12 @@ def test_context_scale_is_how_large_the_context_starts_and_changes_nothing_else(
     for scale in (1.0, 0.1):
         torch.manual_seed(0)
         made.append(Hynt(facts.sizes, HyntSettings(**SMALL, context_scale=scale)).eval())
-    loud, quiet = made
+    of_one, of_a_tenth = made
     with torch.no_grad():
         z = [model._context(batch, model._embed(batch)) for model in made]
     torch.testing.assert_close(z[1], 0.1 * z[0])
     gain = "context.layers.1.feedforward_norm.weight"
-    for (name, one), other in zip(loud.named_parameters(), quiet.parameters(), strict=True):
+    for (name, one), other in zip(of_one.named_parameters(), of_a_tenth.parameters(), strict=True):
         assert torch.equal(one, other) != (name == gain), name
 
 

@@ -32,7 +32,7 @@ def naive(model, facts, row, asked):
     ids = [head, tail, *(v for _, v, _ in pairs)]
     n, entities = len(ids), facts.sizes.entities
     if asked > 2:
-        # Among equal relations values stand by id, and a hidden value has an id of its own.
+        # Among equal relations values stand by id, and a masked value has an id of its own.
         slot = (asked - 3) // 2
         pairs = sorted((q, entities if own == slot else v, own) for q, v, own in pairs)
         ids = [head, tail, *(v for _, v, _ in pairs)]

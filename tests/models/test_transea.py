@@ -1,4 +1,4 @@
-"""TransEA: unit vectors, translations, one bias an attribute."""
+"""TransEA: unit vectors, translations, one bias per attribute."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ Answer: TypeAlias = RankedAnswer | NumberAnswer
 
 @dataclass(frozen=True)
 class Answers(Table):
-    """The answers to one question, best first: a sequence, and a table with a row an answer.
+    """The answers to one question, best first: a sequence, and a table with a row per answer.
 
     >>> answers = run.predict("Japan", "capital", "?", top=3)
     >>> [answer.rank for answer in answers]
@@ -147,7 +147,7 @@ class Answers(Table):
         }
 
     def to_pandas(self) -> Any:
-        """A pandas data frame, a row an answer.
+        """A pandas data frame, a row per answer.
 
         >>> run.predict("Japan", "capital", "?", top=3).to_pandas()["rank"].tolist()
         [1, 2, 3]
@@ -155,7 +155,7 @@ class Answers(Table):
         return pandas_or_refusal().DataFrame([answer.to_dict() for answer in self.answers])
 
     def to_arrow(self) -> pa.Table:
-        """An Arrow table, a row an answer.
+        """An Arrow table, a row per answer.
 
         >>> run.predict("Japan", "capital", "?", top=3).to_arrow().num_rows
         3

@@ -50,7 +50,7 @@ def candidate_mask(
 
 
 def read_list(path: Path) -> list[str]:
-    """Names or ids from a text file, one a line."""
+    """Names or ids from a text file, one per line."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as problem:

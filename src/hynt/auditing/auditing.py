@@ -44,7 +44,7 @@ from hynt.training.run import chosen_device
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Table):
-    """Every judged component and fact: a table with a row a fact, most suspicious first."""
+    """Every judged component and fact: a table with a row per fact, most suspicious first."""
 
     plan: AuditPlan
     parts: list[AuditPart]
@@ -99,7 +99,7 @@ class Audit(Table):
         return list(self._writer.rows(self.worst[:count], rank, self.score[:count]))
 
     def rows(self, *, components: bool = False) -> Iterator[dict[str, Any]]:
-        """A row a fact, or a component, most suspicious facts first; then the facts that were not judged."""
+        """A row per fact, or per component, most suspicious facts first; then the facts that were not judged."""
         rank = np.arange(1, len(self) + 1)
         if components:
             place = np.zeros(len(self.plan.table), dtype=np.int64)

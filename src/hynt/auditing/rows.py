@@ -1,4 +1,4 @@
-"""The result of an audit as rows for people: one a fact, or one a component, most suspicious first."""
+"""The result of an audit as rows for people: one per fact, or one per component, most suspicious first."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def _wrong_numbers(stored: Components, seed: int) -> list[Floats]:
     return [other, tenfold]
 
 
-# From what judges say to one number a fact, whatever kinds of components it has. Plain numpy.
+# From what judges say to one number per fact, whatever kinds of components it has. Plain numpy.
 #
 # A signal x says how badly a stored value fits: for entities and relations −log(p · n), how many times less likely than
 # a blind guess among the n values that could stand there; for numbers the logarithm of the residual over the conformal

@@ -1,1 +1,1 @@
-"""From a graph's columns to tensors on a device: scaling, buckets by length, hiding, and the plan of an epoch."""
+"""From a graph's columns to tensors on a device: scaling, buckets by length, masking, and the plan of an epoch."""

@@ -1,6 +1,6 @@
 """Which components of which facts may be asked for, and how likely each task then is.
 
-Training hides one component a fact and epoch, drawn uniformly from those allowed. Three switches take kinds of
+Training masks one component per fact and epoch, drawn uniformly from those allowed. Three switches take kinds of
 components out; they are the rows "without masking" of the paper's ablation table.
 """
 
@@ -18,7 +18,7 @@ from hynt.graph.components import FIRST_QUALIFIER, TAIL, component_count
 
 @dataclass(frozen=True)
 class Masking:
-    """What training may hide besides entities of the triplet, which it always may."""
+    """What training may mask besides entities of the triplet, which it always may."""
 
     numbers: bool = True
     relations: bool = True
@@ -73,7 +73,7 @@ class AskableComponents:
         return torch.repeat_interleave(torch.arange(len(self.offsets) - 1, device=self.offsets.device), self.counts())
 
     def drawn(self, uniform: Tensor) -> tuple[Tensor, Tensor]:
-        """(position, task), (n,) each: one component a fact, drawn by (n,) float64 numbers in [0, 1)."""
+        """(position, task), (n,) each: one component per fact, drawn by (n,) float64 numbers in [0, 1)."""
         counts = self.counts()
         chosen = self.offsets[:-1] + (uniform * counts).long().clamp(max=counts - 1)
         return self.position[chosen], self.task[chosen]

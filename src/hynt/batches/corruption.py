@@ -163,7 +163,7 @@ class Corrupter:
             seen = (size[waiting] > 1) & in_place[waiting] & in_pool
             choice = (uniform * torch.where(seen, size[waiting], others[waiting])).long()  # (tries, waiting)
             at = torch.where(seen, start[waiting] + choice, 0)
-            # The id between entities and literals stands for hidden ones and is no value.
+            # The id between entities and literals stands for masked ones and is no value.
             anything = choice + (choice >= facts.sizes.mask_entity).long()
             drawn = Exchange(
                 asked[waiting].expand_as(choice),

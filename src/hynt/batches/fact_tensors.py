@@ -3,7 +3,7 @@
 Components of a fact have positions: 0 head, 1 relation, 2 tail, and for qualifier i (from 0) 3 + 2i its relation
 and 4 + 2i its value.
 
-Entities have ids 0 … entities − 1; the id `entities` stands for a hidden one. Token models, which take each literal
+Entities have ids 0 … entities − 1; the id `entities` stands for a masked one. Token models, which take each literal
 for an entity of its own, find literal k under the id entities + 1 + k where literals were given; else a number's
 entity slot holds the id for "hidden".
 """
@@ -35,12 +35,12 @@ class Sizes(NamedTuple):
 
     @property
     def mask_entity(self) -> int:
-        """The id that stands for a hidden entity."""
+        """The id that stands for a masked entity."""
         return self.entities
 
     @property
     def mask_relation(self) -> int:
-        """The id that stands for a hidden relation."""
+        """The id that stands for a masked relation."""
         return self.relations
 
 
@@ -53,7 +53,7 @@ class FactTensors:
     sizes: Sizes
     head: Tensor  # (n,) int32 entity id
     relation: Tensor  # (n,) int32 relation id
-    tail_entity: Tensor  # (n,) int32 entity id; for a number, its literal's id or the id of a hidden entity
+    tail_entity: Tensor  # (n,) int32 entity id; for a number, its literal's id or the id of a masked entity
     tail_value: Tensor  # (n,) float64 number in the graph's unit; 0 for an entity
     tail_number: Tensor  # (n,) float32 scaled number; 0 for an entity
     tail_is_number: Tensor  # (n,) bool
@@ -63,7 +63,7 @@ class FactTensors:
     qualifier_value: Tensor  # (m + 1,) float64
     qualifier_number: Tensor  # (m + 1,) float32
     qualifier_is_number: Tensor  # (m + 1,) bool
-    relation_is_number: Tensor  # (relations + 1,) bool; false for the hidden relation
+    relation_is_number: Tensor  # (relations + 1,) bool; false for the masked relation
 
     def __len__(self) -> int:
         return len(self.head)
@@ -102,7 +102,7 @@ class FactTensors:
         literals: pa.StringArray | None = None,
     ) -> FactTensors:
         """`literals`, distinct, gives each number's literal an id; a literal that is not among them gets the id of a
-        hidden entity.
+        masked entity.
         """
         is_number = vocabulary.relation_is_number
         sizes = Sizes(vocabulary.entity_count, vocabulary.relation_count, 0 if literals is None else len(literals))
@@ -170,7 +170,7 @@ def distinct_literals(table: FactTable) -> pa.StringArray:
 
 
 def _literal_ids(written: pa.StringArray, literals: pa.StringArray | None, sizes: Sizes) -> NDArray[np.int64]:
-    """(n,) ids of literals; where it is none of those known, the id of a hidden entity."""
+    """(n,) ids of literals; where it is none of those known, the id of a masked entity."""
     if literals is None:
         return np.full(len(written), sizes.mask_entity, dtype=np.int64)
     import pyarrow.compute as compute

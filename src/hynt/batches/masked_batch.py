@@ -1,4 +1,4 @@
-"""What a model reads: facts with one component hidden each. The hidden answer is nowhere
+"""What a model reads: facts with one component masked in each. The masked answer is nowhere
 in here; `MaskedAnswers` holds it, apart.
 """
 
@@ -29,10 +29,10 @@ TASKS = tuple(Task)
 
 @dataclass(frozen=True, eq=False)
 class MaskedBatch:
-    """`rows` questions in a layout with `slots` qualifier slots. A hidden entity or relation has the id that `sizes`
+    """`rows` questions in a layout with `slots` qualifier slots. A masked entity or relation has the id that `sizes`
     names for it.
 
-    A hidden number reads 0 and is marked by `tail_number_masked` or `qualifier_number_masked`; "it is a number"
+    A masked number reads 0 and is marked by `tail_number_masked` or `qualifier_number_masked`; "it is a number"
     stays visible.
     """
 
@@ -41,8 +41,8 @@ class MaskedBatch:
     places: LayoutIndex  # index tensors of the layout
     head: Tensor  # (rows,) int64 entity id
     relation: Tensor  # (rows,) int64 relation id
-    tail_entity: Tensor  # (rows,) int64 entity id; for a number its literal's id or the id of a hidden entity
-    tail_number: Tensor  # (rows,) float32 scaled number; 0 for an entity or a hidden number
+    tail_entity: Tensor  # (rows,) int64 entity id; for a number its literal's id or the id of a masked entity
+    tail_number: Tensor  # (rows,) float32 scaled number; 0 for an entity or a masked number
     tail_is_number: Tensor  # (rows,) bool
     tail_number_masked: Tensor  # (rows,) bool the tail is a number and asked for
     qualifier_relation: Tensor  # (slots,) int64
@@ -51,7 +51,7 @@ class MaskedBatch:
     qualifier_is_number: Tensor  # (slots,) bool
     qualifier_number_masked: Tensor  # (slots,) bool
     qualifier_present: Tensor  # (slots,) bool: false in padding, whose other fields mean nothing
-    asked: Tensor  # (rows,) int64 position of the hidden component
+    asked: Tensor  # (rows,) int64 position of the masked component
 
     def __len__(self) -> int:
         return self.layout.rows
@@ -87,7 +87,7 @@ class MaskedBatch:
         return torch.where(self.asks_relation, int(Task.RELATION), asks_value)
 
     def asked_relation(self) -> Tensor:
-        """(rows,) int64: the relation beside the asked component, or the id of a hidden relation where it is what is
+        """(rows,) int64: the relation beside the asked component, or the id of a masked relation where it is what is
         asked.
         """
         if not self.layout.slots:
@@ -112,7 +112,7 @@ def asked_slots(asked: Tensor, places: LayoutIndex) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class MaskedAnswers:
-    """What was hidden, row by row. Only the field that the row's task names is meaningful."""
+    """What was masked, row by row. Only the field that the row's task names is meaningful."""
 
     task: Tensor  # (rows,) int64 a `Task`
     entity: Tensor  # (rows,) int64 entity id; for a number its literal's id where literals have ids

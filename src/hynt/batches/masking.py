@@ -85,11 +85,11 @@ def check_fit(facts: FactTensors, rows: Tensor, asked: Tensor, layout: BatchLayo
         raise ValueError("a position was asked for that its fact does not have")
 
 
-# Filling: from questions and something for their hidden places back to whole facts, true or not.
+# Filling: from questions and something for their masked places back to whole facts, true or not.
 
 
 def fill(batch: MaskedBatch, entity: Tensor, relation: Tensor) -> MaskedBatch:
-    """The batch with `entity` or `relation`, (rows,) int64 each, in the hidden place of each row. Nothing is hidden
+    """The batch with `entity` or `relation`, (rows,) int64 each, in the masked place of each row. Nothing is masked
     any more.
 
     Meant for models to which a number is a literal with an id: numbers themselves are not filled in.

@@ -1,4 +1,4 @@
-"""Questions with all their true answers: facts that differ only in the hidden component are one question.
+"""Questions with all their true answers: facts that differ only in the masked component are one question.
 
 Questions are told apart by the order-free key that filtering uses, so the order of qualifiers does not matter.
 """
@@ -38,7 +38,7 @@ class QuestionGroups:
 
     facts: FactTensors  # the facts that `row` counts; without qualifiers where they are not read
     row: Tensor  # (q,) int64 a fact that asks the question
-    position: Tensor  # (q,) int64 what is hidden in it
+    position: Tensor  # (q,) int64 what is masked in it
     members: Tensor  # (q,) int64 how many facts ask it
     offsets: Tensor  # (q + 1,) int64 answers of question i are offsets[i] … offsets[i + 1]
     answers: Tensor  # (a,) int64 numbers of candidates, ascending and distinct within a question
@@ -56,7 +56,7 @@ class QuestionGroups:
         column = np.zeros(len(parts), dtype=np.int64)
         column[starts + HEAD], column[starts + TAIL] = table.head, table.tail_entity
         column[pairs + 1] = table.qualifier_entity
-        column -= column > facts.sizes.mask_entity  # the id of a hidden entity lies before the literals
+        column -= column > facts.sizes.mask_entity  # the id of a masked entity lies before the literals
 
         asked = (parts.position == HEAD) & grouping.heads | (parts.position == TAIL) & grouping.tails
         if grouping.qualifier_values:

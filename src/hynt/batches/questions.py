@@ -73,7 +73,7 @@ class Relations(NamedTuple):
 
 
 class ScaledNumber(NamedTuple):
-    """The number itself: not scores but a value a row, on the scale the model was trained on."""
+    """The number itself: not scores but a value per row, on the scale the model was trained on."""
 
 
 Candidates: TypeAlias = Entities | EntityRange | EntityIds | Tokens | Relations | ScaledNumber
@@ -85,8 +85,8 @@ Q = TypeVar("Q", bound="EncodedQuestion")
 class EncodedQuestion:
     """What a model made of the visible part of a batch. A model that needs more keeps it in a subclass."""
 
-    encoded: Tensor  # (rows, width) the hidden component, encoded
-    relation: Tensor  # (rows,) int64 the relation beside it; the id of a hidden relation where that is what is asked
+    encoded: Tensor  # (rows, width) the masked component, encoded
+    relation: Tensor  # (rows,) int64 the relation beside it; the id of a masked relation where that is what is asked
 
     def take(self: Q, rows: Tensor) -> Q:
         """The questions at these row numbers, (k,) int64. Every field has rows first."""

@@ -38,11 +38,11 @@ def audit(
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Decides all that is random.")] = None,
     device: Annotated[Device, typer.Option("--device", help="Where to train and judge.")] = Device.AUTO,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be said again.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting. Repeatable.")
     ] = None,
     top: Annotated[int, typer.Option("--top", min=0, help="How many suspicious facts to print.")] = 20,
     components: Annotated[
-        bool, typer.Option("--components", help="Write a row a component, not only the worst of each fact.")
+        bool, typer.Option("--components", help="Write a row per component, not only the worst of each fact.")
     ] = False,
     work: Annotated[
         Path | None,
@@ -52,7 +52,7 @@ def audit(
 ) -> None:
     """Rank the facts of GRAPH, or of RUN's graph, by how wrong they look to models that did not see them.
 
-    An audit that was stopped goes on when the same command is said again.
+    An audit that was stopped goes on when the same command is run again.
     """
     from hynt.front.auditing import audit as audited
 

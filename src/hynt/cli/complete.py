@@ -45,7 +45,7 @@ def complete(
     level: LevelOption = 0.9,
     candidates: Annotated[
         list[CandidateChoice] | None,
-        typer.Option("--candidates", help="Only answers seen in that place, or only unknown ones. May be said again."),
+        typer.Option("--candidates", help="Only answers seen in that place, or only unknown ones. Repeatable."),
     ] = None,
     on_error: Annotated[
         BadQuestionChoice,
@@ -56,7 +56,7 @@ def complete(
         bool, typer.Option("--missing", help="Propose facts for entities that lack a relation their peers have.")
     ] = False,
     relations: Annotated[
-        list[str] | None, typer.Option("--relations", metavar="R", help="--missing: only this one. May be said again.")
+        list[str] | None, typer.Option("--relations", metavar="R", help="--missing: only this one. Repeatable.")
     ] = None,
     budget: Annotated[int, typer.Option("--budget", min=1, help="--missing: at most so many proposals.")] = 1000,
     threshold: Annotated[
@@ -77,7 +77,7 @@ def complete(
     ] = None,
     device: ScoringDevice = Device.AUTO,
     processes: Annotated[
-        int, typer.Option("--processes", min=1, metavar="N", help="Answer in N processes, one a GPU with cuda.")
+        int, typer.Option("--processes", min=1, metavar="N", help="Answer in N processes, one per GPU with cuda.")
     ] = 1,
     as_json: JsonFlag = False,
 ) -> None:

@@ -33,7 +33,9 @@ class DumpOptions:
     """What becomes of a dump."""
 
     # fmt: off
-    entities: Annotated[Path | None, typer.Option("--entities", **_WHO, metavar="FILE", help="Ids, one a line.")] = None
+    entities: Annotated[Path | None, typer.Option(
+        "--entities", **_WHO, metavar="FILE", help="Ids, one per line."
+    )] = None
     mapping: Annotated[list[Path] | None, typer.Option(
         "--mapping", metavar="FILE", **_WHO, help="Maps the ids of --entities: id TAB id. Give several to map in steps."
     )] = None
@@ -63,7 +65,7 @@ class DumpOptions:
     )] = "shorten"
     mediators: Annotated[Path | None, typer.Option(
         "--mediators", metavar="FILE", **_WHAT,
-        help="freebase: the types of mediators, one a line, instead of those that the dump declares.",
+        help="freebase: the types of mediators, one per line, instead of those that the dump declares.",
     )] = None
     primaries: Annotated[Path | None, typer.Option(
         "--primaries", metavar="FILE", **_WHAT,

@@ -55,7 +55,7 @@ def evaluate(
         Path | None, typer.Option("--questions", metavar="FILE", help="Write each question's result as Parquet.")
     ] = None,
     processes: Annotated[
-        int, typer.Option("--processes", min=1, metavar="N", help="Ask in N processes, one a GPU with --device cuda.")
+        int, typer.Option("--processes", min=1, metavar="N", help="Ask in N processes, one per GPU with --device cuda.")
     ] = 1,
     as_json: JsonFlag = False,
     save: SaveFile = None,

@@ -38,7 +38,7 @@ def export(
 
 def _print(console: Console, result: dict[str, Any]) -> None:
     console.print(
-        f"{visible(result['model'])} with up to {result['qualifiers']} qualifiers a fact, "
+        f"{visible(result['model'])} with up to {result['qualifiers']} qualifiers per fact, "
         f"{result['bytes'] / 1e6:.1f} MB, in {result['file']}"
     )
     for name, far in result["largest_difference"].items():

@@ -84,11 +84,11 @@ class QuestionOptions:
     relation: Annotated[str | None, typer.Option("--relation", help="The relation, or ?.")] = None
     tail: Annotated[str | None, typer.Option("--tail", help="An entity, a number (80 kg), a date, or ?.")] = None
     qualifiers: Annotated[list[str] | None, typer.Option(
-        "--qualifier", metavar="R=V", help="A qualifier; one side may be ?. May be said again."
+        "--qualifier", metavar="R=V", help="A qualifier; one side may be ?. Repeatable."
     )] = None
     candidates: Annotated[list[str] | None, typer.Option(
         "--candidates", metavar="type|unknown|FILE",
-        help="Only entities seen in that place, only those not known, or only those of a list. May be said again.",
+        help="Only entities seen in that place, only those not known, or only those of a list. Repeatable.",
     )] = None
     level: LevelOption = 0.9
     # fmt: on
@@ -137,7 +137,7 @@ def _words(parameters: list[Any]) -> dict[str, str]:
         typed = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar or parameter.name
         for name in (parameter.name, typed.lstrip("-").lower().replace("-", "_")):
             found.setdefault(name, typed)
-            found.setdefault(f"{name}s", typed)  # one option, said again for each
+            found.setdefault(f"{name}s", typed)  # one option, repeated for each
     return found
 
 

@@ -42,7 +42,7 @@ def train(
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Decides all that is random.")] = None,
     device: TrainingDevice = Device.AUTO,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be said again.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting. Repeatable.")
     ] = None,
     train_on: Annotated[TrainOnChoice | None, typer.Option("--train-on", help="Which splits to learn from.")] = None,
     scale_on: Annotated[
@@ -59,7 +59,8 @@ def train(
         Path | None, typer.Option("--track-to", metavar="DIR", help="Where trackers write; else beside RUN.")
     ] = None,
     processes: Annotated[
-        int, typer.Option("--processes", min=1, metavar="N", help="Train in N processes, one a GPU with --device cuda.")
+        int,
+        typer.Option("--processes", min=1, metavar="N", help="Train in N processes, one per GPU with --device cuda."),
     ] = 1,
     as_json: JsonFlag = False,
 ) -> None:

@@ -20,19 +20,18 @@ if TYPE_CHECKING:
 def trends(
     run: RunArgument,
     heads: Annotated[
-        list[str], typer.Option("--head", help="An entity's id or name. Said again, each gets a panel of its own.")
+        list[str], typer.Option("--head", help="An entity's id or name. Repeatable; each gets a panel of its own.")
     ],
     relation: Annotated[str, typer.Option("--relation", help="The relation whose numbers are followed.")],
     out: Annotated[
-        list[Path],
-        typer.Option("--out", metavar="FILE", help="A .png or .svg picture, or a .csv table. May be said again."),
+        list[Path], typer.Option("--out", metavar="FILE", help="A .png or .svg picture, or a .csv table. Repeatable.")
     ],
     over: Annotated[
         str | None, typer.Option("--over", help="The qualifier that is the axis; else the date that most facts carry.")
     ] = None,
     qualifiers: Annotated[
         list[str] | None,
-        typer.Option("--qualifier", metavar="R=V", help="Which series, where there are several. May be said again."),
+        typer.Option("--qualifier", metavar="R=V", help="Which series, where there are several. Repeatable."),
     ] = None,
     start: Annotated[str | None, typer.Option("--from", help="Where the axis starts; else at the first value.")] = None,
     end: Annotated[str | None, typer.Option("--to", help="Where the axis ends; else at the last value.")] = None,

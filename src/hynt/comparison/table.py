@@ -38,7 +38,7 @@ class TextTable(NamedTuple):
 
 
 def grouped(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """Rows by model, in their order: one a seed."""
+    """Rows by model, in their order: one per seed."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         found.setdefault(row["model"], []).append(row)

@@ -125,7 +125,7 @@ class BatchAnswers:
         return CandidateMasks(lists, list_of.astype(np.int64), np.ones(count, dtype=np.bool_), only_unknown)
 
 
-# Answers in columns to rows of a Parquet file: one row an answer, question by question, best first.
+# Answers in columns to rows of a Parquet file: one row per answer, question by question, best first.
 
 ANSWER_SCHEMA = pa.schema(
     [

@@ -106,7 +106,7 @@ class _Lines(ReadReport):
 
 
 class JsonLines:
-    """A file of one question a line; blank lines are none."""
+    """A file of one question per line; blank lines are none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -172,7 +172,7 @@ _BATCH_ROWS = 16_384
 
 
 class ParquetQuestions:
-    """A file of one question a row."""
+    """A file of one question per row."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -62,7 +62,7 @@ def find_files(source: Path, kind: DumpSource) -> list[Path]:
 
 
 def plan_tasks(files: list[Path], kind: DumpSource, range_bytes: int = RANGE_BYTES) -> list[FileRange]:
-    """One task a file, and for files that are not compressed one for each range."""
+    """One task per file, and for files that are not compressed one for each range."""
     tasks: list[FileRange] = []
     for path in files:
         size = size_of(path)

@@ -1,1 +1,1 @@
-"""One job in several processes: starting them, what they add up, and tables spread over them."""
+"""One job in several processes: starting them, what they add up, and tables sharded over them."""

@@ -1,4 +1,4 @@
-"""HyNT with its entity tables spread over processes: the vectors it reads, those it scores with, and their biases.
+"""HyNT with its entity tables sharded over processes: the vectors it reads, those it scores with, and their biases.
 
 The rest of the model is whole in every process, and learns by summed gradients as in any job. It is trained with a
 sampled softmax: nothing but the rows that a step needs ever travels.
@@ -26,7 +26,7 @@ from hynt.objectives.streams import Phase, PhaseSettings, trainable
 
 
 class ShardedHynt(Hynt):
-    """The same model; of its own `entity` table only the row of the hidden entity is left."""
+    """The same model; of its own `entity` table only the row of the masked entity is left."""
 
     def __init__(self, sizes: Sizes, settings: HyntSettings, mesh: DeviceMesh, seed: int = 0) -> None:
         if not self.can_be_made(settings):
@@ -55,7 +55,7 @@ class ShardedHynt(Hynt):
         return self.read_table, self.output, self.output_bias
 
     def entity_rows(self, ids: Tensor) -> Tensor:
-        """(n, d); the hidden entity's vector is here, all others are fetched."""
+        """(n, d); the masked entity's vector is here, all others are fetched."""
         hidden = ids == self.sizes.mask_entity
         fetched = self.read_table(torch.where(hidden, 0, ids))
         return torch.where(hidden.unsqueeze(1), self.entity[0], fetched)
@@ -124,7 +124,7 @@ class TableUpdates:
         return {f"squares.{index}": one.squares for index, one in enumerate(self._each)}
 
 
-# Sampled softmax where the output table is spread over processes: rows are fetched, everything else stays as it is.
+# Sampled softmax where the output table is sharded over processes: rows are fetched, everything else stays as it is.
 
 
 def sharded_cross_entropy(

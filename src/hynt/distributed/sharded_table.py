@@ -1,4 +1,4 @@
-"""A table of vectors too large for one device: its rows are spread over the processes, by PyTorch's DTensor.
+"""A table of vectors too large for one device: its rows are sharded over the processes, by PyTorch's DTensor.
 
 Every process asks for the rows of its own questions and gets just these; the engine moves them. With a sampled softmax
 that is all a model needs of its entity tables: rows to read, rows to score, and the mean row of the label smoothing.
@@ -137,7 +137,7 @@ class _Mean(torch.autograd.Function):
 
 
 class RowwiseAdagrad:
-    """Adagrad with one number a row instead of one a weight, moving only rows that were asked for.
+    """Adagrad with one number per row instead of one per weight, moving only rows that were asked for.
 
         G ← G + mean(g²),   w ← w − rate · g / (√G + ε)
 

@@ -208,7 +208,7 @@ def join_job(device: torch.device, stopper: Stopper | None = None, minutes: floa
             raise UsageError(
                 f"process {local + 1} of this machine has no GPU of its own: there are {there}.",
                 where="--processes",
-                advice="Start one process a GPU, or say --device cpu.",
+                advice="Start one process per GPU, or say --device cpu.",
             )
         torch.cuda.set_device(local)
     backend = "nccl" if device.type == "cuda" else "gloo"

@@ -27,9 +27,9 @@ class RankedQuestions:
     """`n` link or relation questions with the place their answers got, in the order of the split's components."""
 
     row: Ids  # (n,) the fact
-    position: Ids  # (n,) the component hidden
-    relation: Ids  # (n,) the relation beside the hidden component, or the hidden relation itself
-    answer: Ids  # (n,) the hidden entity or relation
+    position: Ids  # (n,) the masked component
+    relation: Ids  # (n,) the relation beside the masked component, or the masked relation itself
+    answer: Ids  # (n,) the masked entity or relation
     qualifiers: Ids  # (n,) how many qualifiers the fact has
     better: Ids  # (n,) other candidates that score higher; known answers are no candidates
     ties: Ids  # (n,) other candidates that score the same
@@ -53,11 +53,11 @@ class NumberQuestions:
     """`n` number questions with what was predicted, in the order of the split's components."""
 
     row: Ids  # (n,) the fact
-    position: Ids  # (n,) the component hidden
-    relation: Ids  # (n,) the relation beside the hidden number
+    position: Ids  # (n,) the masked component
+    relation: Ids  # (n,) the relation beside the masked number
     head: Ids  # (n,) the fact's head entity
     qualifiers: Ids  # (n,) how many qualifiers the fact has
-    truth: Floats  # (n,) the hidden number, in the graph's unit
+    truth: Floats  # (n,) the masked number, in the graph's unit
     predicted: Floats  # (n,) the model's number, in the graph's unit
     truth_scaled: Floats  # (n,) on the linear min–max scale
     predicted_scaled: Floats  # (n,) on the linear min–max scale
@@ -145,7 +145,7 @@ _META = b"hynt-evaluation"
 
 
 def write_questions(evaluation: Evaluation, path: Path) -> None:
-    """One row a question; columns that a task has not are null. The protocol travels in the file's metadata."""
+    """One row per question; columns that a task has not are null. The protocol travels in the file's metadata."""
     tables = []
     parts: list[tuple[str, TaskQuestions]] = list(evaluation.per_question.items())
     if evaluation.type_constrained is not None:
@@ -167,13 +167,13 @@ FREQUENCY_STEPS = (0, 1, 3, 10, 30, 100, 300, 1000)
 
 
 def by_relation(questions: TaskQuestions, ties: Ties, vocabulary: Vocabulary) -> list[dict[str, Any]]:
-    """One row a relation: that of the hidden component, or the hidden relation itself."""
+    """One row per relation: that of the masked component, or the masked relation itself."""
     names = [relation.name for relation in vocabulary.relations]
     return _grouped(questions, ties, questions.relation, names)
 
 
 def by_position(questions: TaskQuestions, ties: Ties) -> list[dict[str, Any]]:
-    """One row a position; all qualifiers together."""
+    """One row per position; all qualifiers together."""
     return _grouped(questions, ties, position_group(questions.position), POSITION_GROUPS)
 
 

@@ -74,7 +74,7 @@ def breakdown_tables(result: Found) -> list[TextTable]:
 
 
 def comparison_tables(result: Found) -> list[TextTable]:
-    """This run beside another, a table a task."""
+    """This run beside another, a table per task."""
     return [_comparison(task, scopes) for task, scopes in result.get("comparison", {}).items()]
 
 

@@ -2,7 +2,7 @@
 
 A qualifier is removed from the fact, and the rest is a question as any other. A component cannot be removed, but it can
 be hidden: the model then reads the vector that it has for a hidden entity, relation or number. It has learned that
-vector with one hidden component a fact, so an answer with two hidden ones says what a component was worth, and is not
+vector with one hidden component per fact, so an answer with two hidden ones says what a component was worth, and is not
 an answer to rely on.
 """
 

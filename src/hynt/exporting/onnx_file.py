@@ -249,13 +249,13 @@ OUTPUTS = {Task.LINK: "entity_scores", Task.RELATION: "relation_scores", Task.NU
 
 
 class Inputs(NamedTuple):
-    """What goes in. Ids are the graph's; a hidden component has the id for that, a hidden number reads 0 and is
+    """What goes in. Ids are the graph's; a masked component has the id for that, a masked number reads 0 and is
     marked.
     """
 
     head: Tensor  # (rows,) int64
     relation: Tensor  # (rows,) int64
-    tail_entity: Tensor  # (rows,) int64; for a number its literal's id, if the model has any, or a hidden entity's
+    tail_entity: Tensor  # (rows,) int64; for a number its literal's id, if the model has any, or a masked entity's
     tail_number: Tensor  # (rows,) float32, scaled; 0 for an entity
     tail_is_number: Tensor  # (rows,) bool
     tail_number_hidden: Tensor  # (rows,) bool

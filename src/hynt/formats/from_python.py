@@ -95,7 +95,7 @@ def graph_from_table(
     mixed_relations: MixedRelations = "error",
     name: str = "",
 ) -> KnowledgeGraph:
-    """A graph of a pandas, polars or Arrow table with one fact a row.
+    """A graph of a pandas, polars or Arrow table with one fact per row.
 
     Columns other than head, relation and tail are qualifiers where they are not null (`qualifiers` names some of them).
     Columns of numbers hold numbers, of dates dates, of text entities; `numeric` and `dates` name columns of text, or
@@ -235,7 +235,7 @@ class TableColumns(NamedTuple):
 
 
 def facts_of_table(table: Any, columns: TableColumns, part: str) -> Iterator[Fact]:
-    """The facts of a table, one a row. DataError: a column is missing, or a row is no fact."""
+    """The facts of a table, one per row. DataError: a column is missing, or a row is no fact."""
     arrow = as_arrow(table)
     main = (columns.head, columns.relation, columns.tail)
     others = [name for name in arrow.column_names if name not in main]

@@ -1,4 +1,4 @@
-"""Our own JSON lines: one fact a line.
+"""Our own JSON lines: one fact per line.
 
     {"head": "Robert", "relation": "weight", "tail": {"number": 80, "unit": "kg"},
      "qualifiers": [["point in time", {"date": "1922-01-28"}], ["measured by", "Anna"]]}

@@ -57,7 +57,7 @@ def text_lines(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
 def facts_from_lines(
     path: Path, options: ReadOptions, report: ReadReport, parse: Callable[[str], Fact | None]
 ) -> Iterator[Fact]:
-    """The facts of a file with one record a line. `parse` gives None for a line that is no record, as a blank one."""
+    """The facts of a file with one record per line. `parse` gives None for a line that is no record, as a blank one."""
     for line in text_lines(path, options, report):
         try:
             fact = parse(line)
@@ -109,7 +109,7 @@ def _long_line(limit: int, where: str) -> DataError:
     return DataError(
         f"a line is longer than {limit:,} bytes.",
         where=where,
-        advice="A record is one line: check that this is a text file with one fact a line.",
+        advice="A record is one line: check that this is a text file with one fact per line.",
     )
 
 
@@ -215,7 +215,9 @@ def read_object(line: str) -> dict[str, Any]:
     except RecursionError:
         raise RecordProblem("too-deep", "the JSON is nested too deeply.", "A fact needs three levels.") from None
     if not isinstance(record, dict):
-        raise RecordProblem("not-an-object", f"{kind_of(record)} instead of a JSON object.", "Write one object a line.")
+        raise RecordProblem(
+            "not-an-object", f"{kind_of(record)} instead of a JSON object.", "Write one object per line."
+        )
     return record
 
 

@@ -69,7 +69,7 @@ class ChunkStore:
 
 
 class _Spill:
-    """Two Arrow files side by side, facts and qualifiers, one batch a table."""
+    """Two Arrow files side by side, facts and qualifiers, one batch per table."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="hynt-import-", dir=folder)

@@ -58,7 +58,7 @@ class EntityFacts(Table):
         return [words.fact(fact) for fact in self]
 
     def to_arrow(self) -> pa.Table:
-        """A row a fact, with its split and where the entity stands in it."""
+        """A row per fact, with its split and where the entity stands in it."""
         from hynt.graph.columns import Names
 
         batch = Names(self.graph.vocabulary).with_units(self.table)

@@ -145,8 +145,8 @@ def attend_tiles(
     """(tokens, d): what each token takes from its group, for `sizes` rows of `lengths` tokens each, one after another.
 
     `projected` (tokens, 3·d) holds queries, keys and values; or (tokens, 2·d) keys and values, and `query` (rows, d)
-    one query a row: then the outcome is (rows, d). `present` (tokens,) bool says which tokens may be looked at. `keys`
-    (2,) int32 choose what is dropped at this `rate`; None drops nothing.
+    one query per row: then the outcome is (rows, d). `present` (tokens,) bool says which tokens may be looked at.
+    `keys` (2,) int32 choose what is dropped at this `rate`; None drops nothing.
     """
     if len(sizes) > MOST_GROUPS or max(lengths) > TILE:
         raise ValueError(f"at most {MOST_GROUPS} kinds of groups, of at most {TILE} tokens")

@@ -51,7 +51,7 @@ class Channel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PairQuestion(EncodedQuestion):
-    """The minima over the visible pairs, channel by channel, and what stands beside the hidden component."""
+    """The minima over the visible pairs, channel by channel, and what stands beside the masked component."""
 
     asked: Tensor  # (rows,) int64 position
     head: Tensor  # (rows,) int64
@@ -105,7 +105,7 @@ def read_pairs(channels: Sequence[Channel], batch: MaskedBatch) -> PairQuestion:
 
 
 def score_values(channels: Sequence[Channel], question: PairQuestion, ids: Tensor, relations: int) -> Tensor:
-    """(rows, candidates) with the tokens `ids`, (candidates,) or (rows, candidates), in the hidden place.
+    """(rows, candidates) with the tokens `ids`, (candidates,) or (rows, candidates), in the masked place.
 
     What a pair becomes depends on role and candidate alone, so questions about one role share it.
     """
@@ -126,7 +126,7 @@ def score_values(channels: Sequence[Channel], question: PairQuestion, ids: Tenso
 
 
 def score_relations(channels: Sequence[Channel], question: PairQuestion, relations: int) -> Tensor:
-    """(rows, relations) with each relation in the hidden place; that of a triplet in the roles of head and tail."""
+    """(rows, relations) with each relation in the masked place; that of a triplet in the roles of head and tail."""
     result = question.encoded.new_zeros(len(question.asked), relations)
     every = torch.arange(relations, device=result.device)
     size = max(1, _held(question.encoded) // (relations * question.encoded.shape[1]))

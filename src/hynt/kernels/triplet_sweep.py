@@ -138,7 +138,7 @@ def read_fact(batch: MaskedBatch) -> FactQuestion:
 
 
 def sweep(network: TripletNetwork, question: FactQuestion, ids: Tensor) -> Tensor:
-    """(rows, candidates) scores with each candidate in the hidden place: tokens or relations, whichever is asked.
+    """(rows, candidates) scores with each candidate in the masked place: tokens or relations, whichever is asked.
 
     `ids` (candidates,) or (rows, candidates).
     """
@@ -259,7 +259,7 @@ def _candidates(layer: PartLayer, vectors: Tensor, part: int) -> Tensor:
 
 
 def _relations(network: TripletNetwork, ids: Tensor) -> Tensor:
-    """Vectors of relations; a hidden one has none, and whatever stands for it here is not used."""
+    """Vectors of relations; a masked one has none, and whatever stands for it here is not used."""
     return functional.embedding(ids.clamp(max=len(network.relation) - 1), network.relation)
 
 

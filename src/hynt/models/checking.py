@@ -216,7 +216,7 @@ def _check_order(model: Any, facts: FactTensors, asked: _EveryQuestion, answers:
 
 
 def _check_no_peeking(model: Any, facts: FactTensors, asked: _EveryQuestion, answers: dict[Task, Tensor]) -> None:
-    """Each question is asked again about a fact with another answer in the hidden place."""
+    """Each question is asked again about a fact with another answer in the masked place."""
     for position in torch.unique(asked.batch.asked).tolist():
         changed = exchanged(facts, position)
         batch, _ = mask(changed, asked.owner, asked.batch.asked, asked.layout)
@@ -225,7 +225,7 @@ def _check_no_peeking(model: Any, facts: FactTensors, asked: _EveryQuestion, ans
         for task, scores in answers.items():
             rows = mine[asked.task == task]
             same = _close(found[task][rows], scores[rows])
-            _require(same, f"the hidden answer at position {position} changes its own score: the model peeks")
+            _require(same, f"the masked answer at position {position} changes its own score: the model peeks")
 
 
 def _check_looking(model: Any, facts: FactTensors, asked: _EveryQuestion, answers: dict[Task, Tensor]) -> None:

@@ -61,7 +61,7 @@ class GranSettings:
 
 
 class Gran(nn.Module):
-    """One table of nodes serves as input and as output: entities, literals, relations, and the hidden node."""
+    """One table of nodes serves as input and as output: entities, literals, relations, and the masked node."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (MaskedComponents,)
     reads: ClassVar[frozenset[Part]] = frozenset(Part)
@@ -72,7 +72,7 @@ class Gran(nn.Module):
         self.sizes, self.settings, self.literals = sizes, settings, literals
         d = settings.dimension
         self.tokens = sizes.entities + sizes.literals
-        self.hidden = self.tokens + sizes.relations  # the row of the hidden node
+        self.hidden = self.tokens + sizes.relations  # the row of the masked node
         self.node = nn.Parameter(torch.empty(self.hidden + 1, d))
         self.node_norm = nn.LayerNorm(d, eps=TINY)
         width = d // settings.heads
@@ -104,7 +104,7 @@ class Gran(nn.Module):
         return [Phase(stream, trainable(self), settings.epochs)]
 
     def read(self, batch: MaskedBatch) -> EncodedQuestion:
-        """The hidden node of each row, as the last layer sees it."""
+        """The masked node of each row, as the last layer sees it."""
         rate = self.settings.dropout if self.training else 0.0
         nodes, facts, asked = self._nodes(batch)
         x = functional.dropout(self.node_norm(functional.embedding(nodes, self.node)), rate, rate > 0)
@@ -122,7 +122,7 @@ class Gran(nn.Module):
             token_rows(one, self.sizes, self.hidden) for one in (batch.head, batch.tail_entity, batch.qualifier_entity)
         )
         triplet = torch.stack([batch.relation + self.tokens, head, tail], 1)
-        key = batch.qualifier_relation + self.tokens  # a hidden relation's id leads to the hidden node
+        key = batch.qualifier_relation + self.tokens  # a masked relation's id leads to the masked node
         nodes, facts, asked, first = [], [], [], 0
         for span in batch.layout.spans():
             size, capacity = span.size, span.capacity
@@ -236,8 +236,8 @@ class EdgeLayer(nn.Module):
     ) -> Tensor:
         """(nodes, dimension) from the same; `edge_key` and `edge_value` (EDGE_KINDS, width of a head).
 
-        With `asked`, (rows,) numbers of nodes, one a fact: (rows, dimension) of these alone, which is all that the last
-        layer need make.
+        With `asked`, (rows,) numbers of nodes, one per fact: (rows, dimension) of these alone, which is all that the
+        last layer need make.
         """
         rate = self.dropout if self.training else 0.0
         projected = self.projection(nodes)

@@ -1,7 +1,7 @@
 """Hy-Transformer (Yu and Yang, 2021): StarE's transformer without its graph encoder.
 
 What the graph encoder gave was mostly order in the embeddings, so layer norm and dropout over the whole tables take
-its place. The hidden entity has a token of its own, from whose outcome all entities are scored. Numbers are tokens by
+its place. The masked entity has a token of its own, from whose outcome all entities are scored. Numbers are tokens by
 their literals.
 """
 
@@ -95,7 +95,7 @@ class HyTransformer(nn.Module):
         return [Phase(stream, trainable(self), settings.epochs)]
 
     def read(self, batch: MaskedBatch) -> TokenQuestion:
-        """The hidden token of each row, as the last layer sees it, and the table of this step."""
+        """The masked token of each row, as the last layer sees it, and the table of this step."""
         rate = self.settings.table_dropout if self.training else 0.0
         table = functional.dropout(self.entity_norm(self.entity), rate, rate > 0)
         tokens, groups = self._tokens(batch, table)

@@ -2,7 +2,7 @@
 
 A fact ((h, r, t), {(q_i, v_i)}) becomes one token for the triplet and one for each qualifier. The context
 transformer lets these exchange what they know; the prediction transformer looks at the asked triplet or qualifier,
-part by part; a linear map of the hidden part's final representation scores entities or relations, or is the number.
+part by part; a linear map of the masked part's final representation scores entities or relations, or is the number.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Hynt(nn.Module):
         d, tokens = settings.dimension, sizes.entities + 1 + sizes.literals
         if (settings.numbers == "discrete") != (literals is not None):
             raise ValueError('numbers="discrete" needs the values of the literals, and nothing else does')
-        # Section 4.1. The last relation is the hidden one, m_rel; entity number `entities` is the hidden one, m_ent.
+        # Section 4.1. The last relation is the masked one, m_rel; entity number `entities` is the masked one, m_ent.
         self.entity = table(tokens, d)
         self.relation = table(sizes.relations + 1, d)
         self.number_weight = table(sizes.relations + 1, d)  # w_r
@@ -118,14 +118,14 @@ class Hynt(nn.Module):
     # ------------------------------------------------------------------ reading
 
     def read(self, batch: MaskedBatch) -> EncodedQuestion:
-        """The final representation of the hidden component of each row."""
+        """The final representation of the masked component of each row."""
         parts = self._embed(batch)
         z = self._context(batch, parts)
         encoded = self._predict(batch, parts, z)
         return EncodedQuestion(encoded, batch.asked_relation())
 
     def _embed(self, batch: MaskedBatch) -> _Parts:
-        """Section 4.1. One look-up a table for the whole batch, so that its gradient is added up once."""
+        """Section 4.1. One look-up per table for the whole batch, so that its gradient is added up once."""
         rows = len(batch)
         relation_ids = torch.cat([batch.relation, batch.qualifier_relation])
         relations = functional.embedding(relation_ids, self.relation)
@@ -138,7 +138,7 @@ class Hynt(nn.Module):
         return _Parts(entities[:rows], relations[:rows], values[:rows], relations[rows:], values[rows:])
 
     def entity_rows(self, ids: Tensor) -> Tensor:
-        """(n, d) the vectors of entities, the hidden one among them. A table that lies elsewhere replaces this."""
+        """(n, d) the vectors of entities, the masked one among them. A table that lies elsewhere replaces this."""
         return functional.embedding(ids, self.entity)
 
     def mask_entity_row(self) -> Tensor:
@@ -261,7 +261,7 @@ class Hynt(nn.Module):
         """
         if self.literals is not None:
             return self.literals.best(self.score(question, Tokens()), question.relation)
-        relation = question.relation.clamp(max=self.sizes.relations - 1)  # no number is asked of a hidden relation
+        relation = question.relation.clamp(max=self.sizes.relations - 1)  # no number is asked of a masked relation
         weight = functional.embedding(relation, self.number_output)
         return (weight * question.encoded.float()).sum(-1) + self.number_output_bias[relation]
 
@@ -308,8 +308,8 @@ class HyntSettings:
     context_position: bool = True
     """The position vector of z in the prediction transformer; the released code adds none."""
     number_of_hidden_relation: Literal["relation", "entity"] = "relation"
-    """What embeds a number whose relation is hidden: the w and b of the hidden relation, or, as in the released code,
-    the number times the vector of the hidden entity.
+    """What embeds a number whose relation is masked: the w and b of the masked relation, or, as in the released code,
+    the number times the vector of the masked entity.
     """
     equal_start: bool = False
     """All layers of a transformer start from the same weights, as in the released code."""

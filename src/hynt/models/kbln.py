@@ -172,7 +172,7 @@ class Kbln(nn.Module):
         start, end = candidates if isinstance(candidates, EntityRange) else (0, self.sizes.entities)
         here = slice(self._starts[start], self._starts[end])
         attribute = self.cell_attribute[here]
-        # (cells, rows): one cell a row, so that the cells of an entity lie together and can be added up.
+        # (cells, rows): one cell per row, so that the cells of an entity lie together and can be added up.
         apart = mine.t()[attribute] - self.cell_value[here].unsqueeze(1) - centre.t()[attribute]
         more = torch.exp(-apart.square() / spread.t()[attribute]) - without.t()[attribute]
         more = embedding(attribute, weight.t()) * more

@@ -1,7 +1,7 @@
 """RAM (Liu, Yao and Li, WWW 2021): roles are mixtures of a few basis vectors, entities fit them by patterns.
 
 A fact of arity n scores Σ_a ⟨u_a, Π_i Σ_j P_a[i, j] x_i[j]⟩ over its roles a: x_i are the m parts of the entity at
-position i. The sum is linear in the hidden entity, so a question is one vector and all candidates are one matrix
+position i. The sum is linear in the masked entity, so a question is one vector and all candidates are one matrix
 product. Products are made as sums of logarithms: those of long facts would be too small for any float.
 """
 

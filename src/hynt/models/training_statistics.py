@@ -51,7 +51,7 @@ def numbers_of(facts: FactTensors) -> TrainingNumbers:
 
 
 def relation_means(facts: FactTensors) -> Tensor:
-    """(relations + 1,) float64 mean of each relation's numbers; where it has none, and for the hidden one, of all."""
+    """(relations + 1,) float64 mean of each relation's numbers; where it has none, and for the masked one, of all."""
     numbers, size = numbers_of(facts), facts.sizes.relations + 1
     count = torch.bincount(numbers.relation, minlength=size)
     total = torch.bincount(numbers.relation, numbers.value, minlength=size)

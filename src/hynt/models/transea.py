@@ -47,7 +47,7 @@ class TranseaSettings:
 
 
 class Transea(nn.Module):
-    """The parameters are four tables: entities, relations, attributes and one bias an attribute."""
+    """The parameters are four tables: entities, relations, attributes and one bias per attribute."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (TranslatedTriples,)
     answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS

@@ -59,7 +59,7 @@ class NeighbourMeanSettings:
 class HeadQuestion(EncodedQuestion):
     """A question and the head it is about."""
 
-    head: Tensor  # (rows,) int64 entity id, perhaps the hidden one
+    head: Tensor  # (rows,) int64 entity id, perhaps the masked one
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,7 +97,7 @@ def masked_fact_losses(
         elif task is Task.NUMBER and not model.sizes.literals:
             loss = (model.score(asked, ScaledNumber()).float() - answers.number[rows]).square()
         elif model.sizes.literals:
-            # The id of a hidden entity lies between entities and literals, but is no candidate.
+            # The id of a masked entity lies between entities and literals, but is no candidate.
             column = answers.entity[rows]
             column = column - (column > model.sizes.mask_entity).long()
             column = column.clamp(max=model.sizes.entities + model.sizes.literals - 1)

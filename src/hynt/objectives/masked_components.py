@@ -1,4 +1,4 @@
-"""The stream "masked components": every component of every fact is hidden once an epoch, in turn.
+"""The stream "masked components": every component of every fact is masked once an epoch, in turn.
 
 Of very long facts only some components are drawn each epoch, so that one of hundreds of qualifiers does not outweigh
 a hundred others.
@@ -41,7 +41,7 @@ class MaskedComponents(ItemStream):
         losses: LossSettings | None = None,
         instances: int = 64,
     ) -> None:
-        """`instances` is how many components of one fact an epoch hides on average, at most."""
+        """`instances`: at most so many components of one fact are masked per epoch, on average."""
         self.facts, self.losses = facts, losses or LossSettings()
         components = AskableComponents.of(facts, masking)
         chance = (instances / components.counts().double()).clamp(max=1.0)
@@ -52,7 +52,7 @@ class MaskedComponents(ItemStream):
         self.item_count = round(self.planner.expected)
 
     def epoch(self, seed: int, epoch: int) -> PlannedEpoch:
-        """The components hidden in each step, and their weights."""
+        """The components masked in each step, and their weights."""
         return PlannedEpoch(self.planner.plan(seed, epoch), self.part, lambda steps: steps.pieces)
 
     def is_common(self, shape: Hashable) -> bool:

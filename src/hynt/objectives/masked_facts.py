@@ -1,4 +1,4 @@
-"""The stream "masked facts": every fact once an epoch, with one component hidden, drawn anew each epoch.
+"""The stream "masked facts": every fact once an epoch, with one component masked, drawn anew each epoch.
 
 Facts are dealt to steps by their length and by what is asked of them, so that every step has nearly the same number of
 questions of each task. A step has places for so many questions of each: the costly projection onto all entities runs
@@ -51,7 +51,7 @@ class PackedStep(NamedTuple):
 
     @property
     def asked(self) -> Tensor:
-        """(rows,) int64: the position hidden in each row."""
+        """(rows,) int64: the position masked in each row."""
         return self.indices[self.shape.layout.rows : 2 * self.shape.layout.rows]
 
     @property
@@ -63,7 +63,7 @@ class PackedStep(NamedTuple):
 
 
 class PackedSteps(NamedTuple):
-    """The steps of one shape, each packed as `PackedStep` is, one a row."""
+    """The steps of one shape, each packed as `PackedStep` is, one per row."""
 
     shape: StepShape
     indices: Tensor  # (steps, 2 × rows + outputs) int64
@@ -171,7 +171,7 @@ class MaskedFacts(ItemStream):
     def _shapes(self) -> tuple[StepShape, ...]:
         """The shapes of steps, by the planner's groups.
 
-        Places for a task: as many as expected, room for chance, and one a bucket because dealing rounds up.
+        Places for a task: as many as expected, room for chance, and one per bucket because dealing rounds up.
         """
         dealing, bucket = self.planner.dealing, self.planner.bucket
         likelihood = self.components.task_likelihood()

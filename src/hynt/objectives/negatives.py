@@ -28,7 +28,7 @@ class FactScorer(Protocol):
     """A model that says how true a whole fact is: what this stream trains."""
 
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
-        """(rows,) how true each fact is, in a batch that hides nothing. `real` (rows,) bool is false for filler, which
+        """(rows,) how true each fact is, in a batch that masks nothing. `real` (rows,) bool is false for filler, which
         must not reach statistics of the batch.
         """
         ...

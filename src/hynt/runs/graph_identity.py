@@ -28,7 +28,7 @@ def fingerprints(graph: KnowledgeGraph) -> dict[str, str]:
 
 
 def graph_differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    """One line a part that differs; empty when the graphs are the same."""
+    """One line per part that differs; empty when the graphs are the same."""
     lines = []
     for part in [*old, *(name for name in new if name not in old)]:
         if part not in new:

@@ -6,7 +6,7 @@
         environment.json     versions and device
         graph/               the graph, when it is small; else the manifest has its relative path
         weights.safetensors  once training is over
-        metrics.jsonl        a line an epoch and a line a validation
+        metrics.jsonl        a line per epoch and a line per validation
         reads.json           how often each held-out split was read by an evaluation
         checkpoints/         while training goes on
 
@@ -138,7 +138,7 @@ class RunFolder(SavedRun):
         return RunFolder.open(self.path)
 
     def tidy(self) -> None:
-        """Removes what only training needed; said again for a run that was killed just before this."""
+        """Removes what only training needed; called again for a run that was killed just before this."""
         shutil.rmtree(self.checkpoints, ignore_errors=True)
         remove_partial(self.path)
 

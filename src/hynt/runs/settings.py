@@ -92,7 +92,7 @@ class TrainingSettings:
     precision: Precision = "auto"  # bf16 on a GPU that has it, fp32 elsewhere; scores are always fp32
     train_on: TrainOn = "train"
     scale_on: ScaleOn = "train"
-    tables: Literal["whole", "spread"] = "whole"  # entity tables in every process, or rows spread over all of them
+    tables: Literal["whole", "spread"] = "whole"  # entity tables whole in every process, or sharded over all
     log_relations: tuple[str, ...] = ()  # number relations that the model sees on a log scale
     optimiser: Optimiser = field(default_factory=Optimiser)
     schedule: Schedule = field(default_factory=Schedule)

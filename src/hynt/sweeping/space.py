@@ -3,7 +3,7 @@
     [settings]                                        # the same for every trial, as `--set` would say it
     schedule.epochs = 40
 
-    [space]                                           # one line a setting, by its path
+    [space]                                           # one line per setting, by its path
     optimiser.learning_rate = { log_range = [1e-4, 1e-2] }
     model.dropout = { range = [0.1, 0.5], step = 0.05 }
     model.context_heads = { choices = [2, 4, 8], also = ["model.prediction_heads"] }

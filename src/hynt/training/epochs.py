@@ -34,7 +34,7 @@ class EpochLedger:
 
     def close(self, epoch: int, rate: float, share: float = 1.0, time_left: float | None = None) -> None:
         """Ends an epoch, counted from 1. `share`: how much of it was run here and now, since it may have been cut short
-        by the clock, or begun in another sitting; `time_left`: see `EpochRecord`.
+        by the clock, or begun before a pause; `time_left`: see `EpochRecord`.
         """
         done: torch.cuda.Event | None = None
         if self._tally.is_cuda:

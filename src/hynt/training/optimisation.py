@@ -63,7 +63,7 @@ class Optimisation:
             self._small = FlatParameters(small, self.parameters, self.means, self.squares, BLOCK)
         # Where several processes train together: sums gradients in place, and the loss, over all of them.
         self.exchange: Callable[[Sequence[Tensor], Tensor], Tensor] | None = None
-        # Where tables are spread over processes: what moves them after each update, and this process's state of that.
+        # Where tables are sharded over processes: what moves them after each update, and this process's state of that.
         self.after: Callable[[], None] | None = None
         self.tables: dict[str, Tensor] = {}
 

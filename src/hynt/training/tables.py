@@ -1,4 +1,4 @@
-"""A model's weights over the processes that train it: whole in each, or with entity tables whose rows are spread.
+"""A model's weights over the processes that train it: whole in each, or with sharded entity tables.
 
 What is saved is the same either way: of sharded tables the first process puts the rows together in its own memory,
 never on a device. So a run goes on in any number of processes, and is loaded, asked and evaluated like any other.

@@ -143,6 +143,6 @@ def property_entity(identity: str, label: str, datatype: str) -> Json:
 
 
 def dump(entities: list[Json | bytes], *, line_end: bytes = b"\n") -> bytes:
-    """A whole dump: a JSON array with one entity a line."""
+    """A whole dump: a JSON array with one entity per line."""
     lines = [held if isinstance(held, bytes) else compact(held) for held in entities]
     return b"[" + line_end + (b"," + line_end).join(lines) + line_end + b"]" + line_end

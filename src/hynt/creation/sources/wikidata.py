@@ -1,4 +1,4 @@
-"""Wikidata's JSON: dumps with one entity a line, and what the API answers for single entities."""
+"""Wikidata's JSON: dumps with one entity per line, and what the API answers for single entities."""
 
 from __future__ import annotations
 

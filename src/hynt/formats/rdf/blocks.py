@@ -227,7 +227,7 @@ class BlockReader:
 def _role(predicate: str) -> tuple[Literal["fact", "text", "direct", "skip"], str]:
     """What a predicate is for at an ordinary subject, and the relation it names."""
     if predicate.startswith((wikidata.WIKIBASE, wikidata.DIRECT_NORMALIZED)):
-        return "skip", predicate  # Wikibase's own counts, and direct triples said again with full IRIs
+        return "skip", predicate  # Wikibase's own counts, and direct triples repeated with full IRIs
     if predicate in TEXT_FOR_PEOPLE:
         return "text", relation_name(predicate)
     return "direct" if predicate.startswith(WIKIDATA_DIRECT) else "fact", relation_name(predicate)

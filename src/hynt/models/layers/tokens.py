@@ -166,7 +166,7 @@ class TokenQuestion(EncodedQuestion):
 def token_rows(entity: Tensor, sizes: Sizes, hidden_row: int) -> Tensor:
     """Rows of a table without a gap from entity ids, among which "hidden" lies between entities and literals.
 
-    A literal that training did not have has the id of a hidden entity: it is read as hidden.
+    A literal that training did not have has the id of a masked entity: it is read as masked.
     """
     hidden = sizes.mask_entity
     return torch.where(entity == hidden, hidden_row, entity - (entity > hidden).long())
@@ -175,7 +175,7 @@ def token_rows(entity: Tensor, sizes: Sizes, hidden_row: int) -> Tensor:
 def token_scores(
     encoded: Tensor, table: Tensor, candidates: Candidates, sizes: Sizes, bias: Tensor | None = None
 ) -> Tensor:
-    """(rows, candidates) float products of encoded questions with rows of the table, plus a bias a token."""
+    """(rows, candidates) float products of encoded questions with rows of the table, plus a bias per token."""
     match candidates:
         case Entities():
             return _products(encoded, table[: sizes.entities], bias)

@@ -36,7 +36,7 @@ class TransformerLayer(nn.Module):
         nn.init.zeros_(self.output.bias)
 
     def forward(self, tokens: Tensor, groups: Sequence[TokenGroup], asked: Tensor | None = None) -> Tensor:
-        """(tokens, dimension) from the same; or, with `asked` (rows,) token numbers, one a row, (rows, dimension) of
+        """(tokens, dimension) from the same; or, with `asked` (rows,) token numbers, one per row, (rows, dimension) of
         these.
         """
         drop = Dropout(self.dropout if self.training else 0.0, 4, tokens.device)
@@ -61,7 +61,7 @@ class TransformerLayer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Several layers; the outcome is one token a row."""
+    """Several layers; the outcome is one token per row."""
 
     def __init__(
         self, dimension: int, layers: int, heads: int, feedforward: int, dropout: float, equal_start: bool = False
@@ -81,7 +81,7 @@ class Transformer(nn.Module):
         return norm
 
     def forward(self, tokens: Tensor, groups: Sequence[TokenGroup], asked: Tensor) -> Tensor:
-        """(rows, dimension): the final representations of the `asked` tokens, (rows,) token numbers, one a row in
+        """(rows, dimension): the final representations of the `asked` tokens, (rows,) token numbers, one per row in
         order.
         """
         for layer in self.layers[:-1]:
@@ -121,7 +121,7 @@ def attend_groups(
     """(tokens, d): what each token takes from its group. Groups lie one after another, shortest first.
 
     `projected` (tokens, 3·d) holds queries, keys and values; or (tokens, 2·d) keys and values, and `query` (rows, d)
-    one query a row: then the outcome is (rows, d). Each row's first token may be looked at.
+    one query per row: then the outcome is (rows, d). Each row's first token may be looked at.
     """
     width = projected.shape[1] // (3 if query is None else 2) // heads
     if not (HAS_KERNEL and projected.is_cuda and width <= NARROW):
@@ -191,7 +191,8 @@ def attend_to_itself(value: Tensor, dropout: Dropout) -> Tensor:
 #
 # The scale is no detail here. A token of the context transformer is an encoding plus a position vector, and a layer
 # norm follows. Where positions start much larger than encodings, all triplets look alike and all qualifiers look alike
-# for many epochs, and what qualifiers say is learned late or never (measured: docs/background/models.md, "How weights start").
+# for many epochs, and what qualifiers say is learned late or never (measured: docs/background/models.md, "How weights
+# start").
 
 
 def table(rows: int, dimension: int) -> nn.Parameter:

@@ -113,7 +113,7 @@ def _trends(graph: KnowledgeGraph, table: FactTable) -> list[dict[str, str]]:
     return found
 
 
-# An entity's facts as a page shows them: one group a relation, and beside each fact the questions it suggests.
+# An entity's facts as a page shows them: one group per relation, and beside each fact the questions it suggests.
 
 POSITIONS = {
     "head": "What is known of it",

@@ -78,8 +78,8 @@ def defaults_for(graph: KnowledgeGraph, *, on_gpu: bool) -> Mapping[str, Any]:
 
 def _for_small(facts: int, *, is_sparse: bool) -> Mapping[str, Any]:
     """A narrow model of one layer each, and as many epochs as there is time for: what few facts need most is steps.
-    Where an entity has few facts the model learns them by heart, so dropout and smoothing are higher and the context
-    starts quiet.
+    Where an entity has few facts the model learns them by heart, so dropout and smoothing are higher and the initial
+    gain of the context's norm is lower.
 
     Found on validation, on parts of four graphs (docs/how-to/training.md, "Settings for your own graph").
     """
