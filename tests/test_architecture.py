@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,10 @@ DOORS = ("__init__.py", "__main__.py")
 """The package's own entry files open every room."""
 
 LONGEST_FILE = 400
+FEWEST_WORDS = 5
+TELLING = re.compile(r"[`(\[{=]|[^\x00-\x7f]")
+"""What lets a shorter docstring say enough: code, a shape or a formula."""
+
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 
@@ -78,6 +83,32 @@ def test_source_file_keeps_to_its_room(path):
         assert not (parts[0] == "torch" and (room is None or room in WITHOUT_TORCH)), f"{room} must not need torch"
         if parts[0] == "hynt" and len(parts) > 1 and parts[1] in LEVELS:
             assert LEVELS[parts[1]] <= level, f"{path.name} in {room} imports {module}, which stands above it"
+
+
+def empty_words(source: str) -> list[str]:
+    """The docstrings of a file that are too short to tell a reader anything."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    found = [ast.get_docstring(node) for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
+    return [text for text in found if text and len(text.split()) < FEWEST_WORDS and not TELLING.search(text)]
+
+
+def test_a_docstring_says_something_or_is_left_out():
+    for path in FILES:
+        said = empty_words(path.read_text(encoding="utf-8"))
+        assert not said, f"{path.relative_to(SOURCE)}: say more than {said}, or leave it out"
+
+
+@pytest.mark.parametrize("text", ["The whole page.", "For JSON.", "One kind of dump."])
+def test_words_that_say_nothing_are_found(text):
+    assert empty_words(f'def made():\n    """{text}"""\n') == [text]
+    assert empty_words(f'class Made:\n    """{text}"""\n') == [text]
+
+
+@pytest.mark.parametrize(
+    "text", ["(rows,) scaled numbers.", "e ∘ r.", "See `Run.predict`.", "How often each relation occurs."]
+)
+def test_shapes_and_formulas_say_enough(text):
+    assert not empty_words(f'def made():\n    """{text}"""\n')
 
 
 @pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "tools"])

@@ -159,7 +159,7 @@ def section(identity: str, title: str, *content: Content) -> Markup:
 
 
 def paragraphs(*texts: Content) -> Markup:
-    """Text, a paragraph each."""
+    """Each text that is not empty as a paragraph."""
     return joined(element("p", html(text)) for text in texts if text)
 
 

@@ -35,7 +35,7 @@ class Progress:
         """
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Says a line that stays when the job goes on."""
 
     def note(self, text: str) -> None:
         """Something that a person should know, once."""

@@ -19,7 +19,7 @@ class Table:
     """Something with rows and named columns."""
 
     def to_arrow(self) -> pa.Table:
-        """An Arrow table."""
+        """The rows as an Arrow table, from which all other forms are made."""
         raise NotImplementedError
 
     def to_pandas(self) -> Any:
@@ -54,7 +54,7 @@ class PlainValues:
     """
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """The result as plain values that JSON can hold."""
         raise NotImplementedError
 
     def __getitem__(self, name: str) -> Any:

@@ -163,7 +163,7 @@ _AT_ONCE = 1 << 23
 
 @dataclass(frozen=True, eq=False)
 class BestCandidates:
-    """Of `rows` questions."""
+    """The `k` best candidates of each of `rows` questions."""
 
     candidate: Tensor  # (rows, k) int64 best first; of equal ones the one with the smaller id first
     score: Tensor  # (rows, k) float32; −∞ where fewer than k candidates were allowed
@@ -251,7 +251,7 @@ class JudgedRelations:
 
     @classmethod
     def empty(cls, relation: Ids) -> JudgedRelations:
-        """Not judged yet."""
+        """Room for the judgements of these relations, with every score still 0."""
         count = len(relation)
         return cls(relation, np.zeros(count), np.zeros(count), np.ones(count, dtype=np.bool_))
 

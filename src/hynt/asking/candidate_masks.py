@@ -16,7 +16,7 @@ from hynt.graph.arrays import Ids
 
 @dataclass(frozen=True, eq=False)
 class CandidateMasks:
-    """For `n` questions."""
+    """Which candidates may answer each of `n` questions."""
 
     lists: Sequence[Ids]  # distinct lists of candidates, ascending each
     list_of: Ids  # (n,) the list of each question; read only where it is limited

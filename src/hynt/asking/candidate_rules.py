@@ -20,7 +20,7 @@ TYPE, UNKNOWN = "type", "unknown"
 
 @dataclass(frozen=True, eq=False)
 class CandidateMask:
-    """What may be answered."""
+    """Which candidates may answer one question."""
 
     allowed: NDArray[np.bool_] | None  # (entities,) or (relations,); None: all
     only_unknown: bool

@@ -29,7 +29,7 @@ def in_reach(scaling: NumberScaling, relation: Ids, value: Floats) -> Flags:
 
 
 def out_of_reach(place: str) -> UsageError:
-    """No relation is left."""
+    """The refusal of a number that no relation can have."""
     return UsageError(
         "the number is far outside the training range of every relation.",
         where=place,

@@ -80,7 +80,7 @@ class Predictor:
 
     @cached_property
     def device(self) -> torch.device:
-        """Where questions are scored."""
+        """The device on which questions are scored."""
         from hynt.training.run import chosen_device
 
         return chosen_device(self._device)

@@ -25,7 +25,7 @@ def unanswerable(loaded: LoadedRun, position: int, kind: int) -> UsageError:
 
 
 def non_finite(loaded: LoadedRun, question: str) -> DataError:
-    """The model's own fault."""
+    """The refusal of an answer that is infinite or not a number, which is the model's fault."""
     return DataError(
         f"the model's answer to {question} is not a finite number.",
         where=str(loaded.run.path),

@@ -67,12 +67,12 @@ class WrittenParts:
 
     @cached_property
     def is_blank(self) -> Flags:
-        """(n,)"""
+        """(n,) whether each part is the blank, `?`."""
         return self.of_text([text == BLANK for text in self.texts])
 
     @cached_property
     def is_other(self) -> Flags:
-        """(n,)"""
+        """(n,) whether each part is neither text nor a number."""
         found = np.zeros(len(self), dtype=np.bool_)
         found[list(self.other)] = True
         return found

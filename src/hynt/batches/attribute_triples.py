@@ -38,7 +38,7 @@ class AttributeTriples:
 
     @classmethod
     def of(cls, facts: FactTensors) -> AttributeTriples:
-        """From the training facts."""
+        """Those of the facts whose tail is a number; relations with such tails become attributes 0, 1, …."""
         numbers = facts.tail_is_number
         relation = facts.relation[numbers].long()
         is_attribute = torch.zeros(facts.sizes.relations + 1, dtype=torch.bool, device=facts.device)

@@ -51,7 +51,7 @@ class Calibration:
         return 1.0 / self.tasks[task]["temperature"] if task in self.tasks else 1.0
 
     def to_mapping(self, vocabulary: Vocabulary) -> dict[str, Any]:
-        """The JSON form."""
+        """What is saved with the run as JSON; relations are called by their names."""
         if self.missing:
             return {"calibrated": False, "reason": self.missing}
         found: dict[str, Any] = {"calibrated": True, "split": SPLIT} | {
@@ -61,7 +61,7 @@ class Calibration:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any], vocabulary: Vocabulary, where: str) -> Calibration:
-        """What `to_mapping` wrote."""
+        """Reads what `to_mapping` wrote."""
         if not mapping.get("calibrated"):
             return cls(str(mapping.get("reason") or "it was marked so"), {}, None)
         try:

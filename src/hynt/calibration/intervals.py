@@ -86,7 +86,7 @@ class Radii:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any], vocabulary: Vocabulary, where: str) -> Radii:
-        """What `to_mapping` wrote."""
+        """Reads what `to_mapping` wrote."""
         size = (len(LEVELS), vocabulary.relation_count)
         none = np.zeros(size, np.bool_)
         found = cls(np.full(size, np.inf), none, np.zeros(size[1], np.int64), none[0].copy())

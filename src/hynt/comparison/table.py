@@ -31,7 +31,7 @@ _SHORT = {"head": "h", "tail": "t", "relation": "r", "qualifier relation": "qr",
 
 
 class TextTable(NamedTuple):
-    """A table as text."""
+    """A table of ready text: its titles, and a cell for each in every row."""
 
     titles: list[str]
     rows: list[list[str]]
@@ -127,7 +127,7 @@ def minutes_text(minutes: float) -> str:
 
 
 def markdown(cells: TextTable) -> str:
-    """For a page."""
+    """The table in Markdown, as documentation pages show it."""
     lines = [f"| {' | '.join(title.strip() for title in cells.titles)} |", f"|{'---|' * len(cells.titles)}"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in cells.rows)]) + "\n"
 

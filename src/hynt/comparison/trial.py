@@ -88,7 +88,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class TrialPlace:
-    """Where trials are run."""
+    """What all trials of a comparison share: the graph, the device, and the clock."""
 
     graph: KnowledgeGraph
     device: torch.device

@@ -29,7 +29,7 @@ from hynt.progress import SILENT, Progress
 
 @dataclass(frozen=True)
 class ProposalOptions:
-    """What to propose."""
+    """Which facts to propose, how many, and how sure they must be."""
 
     relations: tuple[str, ...] = ()  # ids or names; none: all
     budget: int = 1000  # proposals in all
@@ -62,7 +62,7 @@ class ProposalOptions:
 
 @dataclass(frozen=True, eq=False)
 class Proposals:
-    """What was found."""
+    """The proposed facts, and how many questions were asked, refused or left out on the way."""
 
     proposals: ProposedFacts  # best first
     relations: int  # relations that someone lacks
@@ -75,7 +75,7 @@ class Proposals:
     is_confirmed: NDArray[np.bool_]  # (n,) whether it agrees
 
     def rows(self, graph: KnowledgeGraph) -> pa.Table:
-        """A table of `PROPOSAL_SCHEMA`."""
+        """A table of `PROPOSAL_SCHEMA`, and whether hidden splits confirm each proposal."""
         agrees = pa.array(self.is_confirmed, mask=~self.is_checked)
         return self.proposals.rows(graph).append_column("confirmed", agrees)
 

@@ -57,13 +57,13 @@ class ProposedFacts:
 
     @classmethod
     def none(cls) -> ProposedFacts:
-        """No proposals."""
+        """An empty table of proposals, to which others are joined."""
         ids, numbers = np.zeros(0, dtype=np.int64), np.zeros(0)
         flags = np.zeros(0, dtype=np.bool_)
         return cls(empty_table(), ids, numbers, numbers, numbers, numbers, numbers, numbers, ids, flags)
 
     def take(self, rows: Ids) -> ProposedFacts:
-        """These, in this order."""
+        """The proposals with these row numbers, in this order."""
         rest = {field.name: getattr(self, field.name)[rows] for field in fields(self) if field.name != "table"}
         return replace(self, table=self.table.take(rows), **rest)
 
@@ -72,7 +72,7 @@ class ProposedFacts:
         return self.take(np.flatnonzero(keep).astype(np.int64))
 
     def joined(self, other: ProposedFacts) -> ProposedFacts:
-        """All of both."""
+        """The proposals of both, one after the other."""
         rest = {
             field.name: np.concatenate([getattr(self, field.name), getattr(other, field.name)])
             for field in fields(self)

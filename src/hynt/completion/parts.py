@@ -21,7 +21,7 @@ _GO_ON = "Make room or choose another place; with --resume the job goes on where
 
 
 class CompletionFolder(WorkFolder):
-    """Of one output file."""
+    """The work folder of one output file, with a Parquet file and a JSON file per part."""
 
     def __init__(self, out: Path, schema: pa.Schema) -> None:
         super().__init__(out.parent / f".{out.name}.partial")

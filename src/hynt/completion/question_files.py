@@ -187,7 +187,7 @@ class ParquetQuestions:
             raise _broken(path, problem) from None
 
     def done(self) -> float:
-        """By rows."""
+        """The share of the file's rows that were read, from 0 to 1."""
         return self._read / max(1, self._total)
 
     def batches(self, size: int, skip: int = 0) -> Iterator[FileBatch]:

@@ -135,5 +135,5 @@ def _plain(value: Any) -> Any:
 
 
 def joined(path: str, name: str) -> str:
-    """A setting's full path."""
+    """A setting's full path, such as `optimiser.learning_rate`."""
     return f"{path}.{name}" if path else name

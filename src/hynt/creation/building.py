@@ -86,7 +86,7 @@ def _engine(options: CreationOptions, work: Path) -> QueryEngine:
 
 
 class _Build:
-    """One run."""
+    """One call of `create`, from the dump to the saved graph."""
 
     def __init__(self, source: str, dump: Path, out: Path, options: CreationOptions, progress: Progress) -> None:
         self.source, self.dump, self.out, self.options = source, dump, out, options

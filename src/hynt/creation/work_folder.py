@@ -35,7 +35,7 @@ class PartSummary:
 
 
 class BuildFolder(WorkFolder):
-    """Where parts are kept."""
+    """The work folder of `create`: the tables of every part, kept so that a stopped job goes on."""
 
     def open(self, plan: Mapping[str, Any]) -> None:
         super().open({"layout": LAYOUT, **plan})

@@ -51,7 +51,7 @@ class ShardedHynt(Hynt):
 
     @property
     def tables(self) -> tuple[ShardedTable, ...]:
-        """What is spread."""
+        """The tables whose rows are sharded over the processes."""
         return self.read_table, self.output, self.output_bias
 
     def entity_rows(self, ids: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ class ShardedHynt(Hynt):
         return torch.where(hidden.unsqueeze(1), self.entity[0], fetched)
 
     def mask_entity_row(self) -> Tensor:
-        """(d,) m_ent."""
+        """(d,) m_ent, which every process keeps whole."""
         return self.entity[0]
 
     def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:

@@ -65,11 +65,11 @@ class SingleProcess:
         self.stopper = stopper
 
     def clock(self) -> float:
-        """Seconds, from whenever."""
+        """Seconds since an arbitrary moment."""
         return time.monotonic()
 
     def sync(self, *, now: bool = False) -> None:
-        """Nothing to agree on."""
+        """Does nothing: a single process has nobody to agree with."""
 
     def gathered(self, tensor: Tensor) -> Tensor:
         """The sum over all processes: this one's."""
@@ -88,12 +88,12 @@ class SingleProcess:
 
     @contextmanager
     def words(self) -> Iterator[None]:
-        """Nobody else can end."""
+        """Does nothing: there is no other process whose end would have to be explained."""
         yield
 
 
 class WorkerGroup(SingleProcess):
-    """This process among several."""
+    """This process as one of several that train together; they agree on time, sums and when to stop."""
 
     def __init__(self, device: torch.device, stopper: Stopper | None = None) -> None:
         super().__init__()

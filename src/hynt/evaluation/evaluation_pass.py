@@ -31,7 +31,7 @@ SCORES_AT_ONCE = 1 << 26
 
 
 class EvaluationPass:
-    """One model being asked."""
+    """One pass of a model over an evaluator's questions, tile by tile, with its progress."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class EvaluationPass:
         return ranked(results[0]), ranked(results[1]) if constrained else None
 
     def numbers(self, chosen: Ids) -> NumberQuestions:
-        """Predict the hidden numbers."""
+        """Predicts the masked numbers of the `chosen` questions."""
         evaluator = self.evaluator
         parts = evaluator.questions.take(chosen)
         tiling = self._tiling(parts)

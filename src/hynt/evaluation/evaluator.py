@@ -52,12 +52,12 @@ class Workers(Protocol):
 
 
 class OneWorker:
-    """Nobody to share with."""
+    """A single process, which asks every question itself."""
 
     rank, world = 0, 1
 
     def gathered(self, tensor: Tensor) -> Tensor:
-        """What this process has."""
+        """The tensor itself: there is nothing to add to it."""
         return tensor
 
 
@@ -137,7 +137,7 @@ class Evaluator:
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
-        """(questions, 2)"""
+        """(questions, 2) the content hash of each question, by which known answers are found."""
         return question_keys(self.graph.split(self.split), self.graph.vocabulary.relation_is_number)
 
     @cached_property

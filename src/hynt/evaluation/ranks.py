@@ -41,7 +41,7 @@ class KnownSlots:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Counts of `rows` questions."""
+    """How the candidates of each of `rows` questions compare with its answer."""
 
     better: Tensor  # (rows,) int64 other candidates that score higher
     ties: Tensor  # (rows,) int64 other candidates that score the same

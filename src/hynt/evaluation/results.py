@@ -134,7 +134,7 @@ def by_scope(questions: TaskQuestions, ties: Ties) -> dict[str, Any]:
 
 
 def columns(questions: TaskQuestions) -> dict[str, NDArray[Any]]:
-    """The arrays by name."""
+    """The fields of the questions as arrays, by their names."""
     return {field.name: getattr(questions, field.name) for field in fields(questions)}
 
 

@@ -42,7 +42,7 @@ def headline(result: Found) -> str:
 
 
 def evaluation_tables(result: Found) -> list[TextTable]:
-    """All of them."""
+    """The tables of an evaluation: metrics, breakdowns, and the comparison with another run."""
     return [*metric_tables(result), *breakdown_tables(result), *comparison_tables(result)]
 
 

@@ -111,7 +111,7 @@ class Explanation(PlainValues, Table):
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Explanation:
-        """What `to_dict` wrote."""
+        """Reads what `to_dict` wrote."""
         looked = found["attention"]
         attention = None
         if looked is not None:
@@ -127,7 +127,7 @@ class Explanation(PlainValues, Table):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """The explanation as plain values that JSON can hold."""
         found = {
             **self.answers.to_dict(),
             "about": self.about and self.about.to_dict(),

@@ -287,7 +287,7 @@ class _Rectangle:
         self.segments = ((rows, capacity),)
 
     def spans(self) -> tuple[Span, ...]:
-        """The one span."""
+        """One span over all rows: they all have `capacity` places for qualifiers."""
         return (Span(slice(None), slice(None), slice(None), self.rows, self.capacity),)
 
 

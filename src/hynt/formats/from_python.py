@@ -224,7 +224,7 @@ ColumnType: TypeAlias = Literal["text", "number", "date"]
 
 
 class TableColumns(NamedTuple):
-    """Which columns hold what."""
+    """Which column of a table is the head, which the tail, and so on."""
 
     head: str
     relation: str

@@ -26,7 +26,7 @@ class CalibrationReport(PlainValues):
         return bool(self.found["calibration"]["calibrated"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """The report as plain values that JSON can hold."""
         return dict(self.found)
 
     def rows(self) -> list[list[str]]:

@@ -48,7 +48,7 @@ class ModelComparison(PlainValues, Table):
         return Run(self.folder / "runs" / f"{model}-{seed}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """The comparison as plain values that JSON can hold."""
         return dict(self.found)
 
     def to_arrow(self) -> pa.Table:

@@ -38,7 +38,7 @@ class CreatedGraph:
     result: CreationResult
 
     def read(self) -> KnowledgeGraph:
-        """The graph."""
+        """Opens the graph that was created."""
         from hynt.graph.storage import load_graph
 
         return load_graph(self.folder)

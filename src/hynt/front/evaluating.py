@@ -35,7 +35,7 @@ class EvaluationReport(PlainValues, Table):
     found: Mapping[str, Any]  # as JSON has it
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """The report as plain values that JSON can hold."""
         return dict(self.found)
 
     def metric(self, path: str) -> float:

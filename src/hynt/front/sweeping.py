@@ -47,7 +47,7 @@ class SweepReport(PlainValues):
         return train(self.graph, str(self.found["model"]), self.preset, out, **more)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """The result as plain values that JSON can hold."""
         return dict(self.found)
 
     def __repr__(self) -> str:

@@ -251,7 +251,7 @@ def _stopping() -> AbstractContextManager[Any]:
 
 
 def _nobody(text: str) -> None:
-    """Nobody hears it."""
+    """Takes the notes of a run where nobody listens."""
 
 
 def _in_processes(

@@ -68,7 +68,7 @@ class NameLookup:
         return self._entities.carrying(name) if known is None else [known]
 
     def relations_called(self, name: str) -> list[int]:
-        """The same for relations."""
+        """The relation with this id, else all that carry the name, else all that carry it in another case."""
         known = self._graph.vocabulary.relation_ids.get(name)
         return self._relations.carrying(name) if known is None else [known]
 

@@ -92,7 +92,7 @@ class NameSearch:
 
 
 class _Begins(NamedTuple):
-    """(names,) masks."""
+    """(names,) whether the query is the whole name, begins it, or begins one of its words."""
 
     whole: NDArray[np.bool_]
     name: NDArray[np.bool_]

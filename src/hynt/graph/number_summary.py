@@ -32,7 +32,7 @@ class NumberSummary:
     quantiles: Mapping[float, float]
 
     def to_mapping(self, relation: Relation) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """The summary as plain values that JSON can hold."""
         return {
             "relation": relation.name,
             "label": relation.label or relation.name,

@@ -72,7 +72,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class OutlierRules:
-    """A rule file."""
+    """What a rule file says: limits of relations, and facts to remove."""
 
     limits: dict[str, NumberLimits] = field(default_factory=dict)
     remove: tuple[Removal, ...] = ()

@@ -82,7 +82,7 @@ class GraphStatistics:
 
 
 def graph_statistics(graph: KnowledgeGraph) -> GraphStatistics:
-    """Count a graph."""
+    """Counts what a graph has, by split and in all, and looks for facts that leak from one split into another."""
     is_number = graph.vocabulary.relation_is_number
     tables = list(graph.splits.values())
     everything = concatenate(tables)

@@ -64,7 +64,7 @@ class Model(Reader, Protocol):
 
     @property
     def reads(self) -> frozenset[Part]:
-        """What it looks at."""
+        """The parts of a fact that it looks at."""
         ...
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:

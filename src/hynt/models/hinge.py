@@ -87,7 +87,7 @@ class RowConvolution(nn.Module):
         return added.view(*added.shape[:-1], filters, added.shape[-1] // filters)
 
     def rest(self, folded: Tensor) -> Tensor:
-        """ReLU."""
+        """ReLU, which is what comes after the folded normalisation."""
         return functional.relu(folded)
 
 
@@ -116,7 +116,7 @@ class Hinge(nn.Module):
         return cls(sizes, settings, LiteralValues.of(train))
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
-        """Facts beside false ones."""
+        """One phase: true facts beside false ones made from them."""
         own = self.settings
         corruption = Corruption(own.negatives, own.relation_share, pool=own.pool, loss=own.loss)
         stream = NegativeFacts(train, settings.batch_size, corruption)
@@ -143,7 +143,7 @@ class Hinge(nn.Module):
         return score_whole(self, batch, real)
 
     def read(self, batch: MaskedBatch) -> FactQuestion:
-        """The visible parts."""
+        """The visible parts of each fact as ids; they are embedded when candidates are scored."""
         return read_fact(batch)
 
     def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:

@@ -115,7 +115,7 @@ class NeuInfer(nn.Module):
         return cls(sizes, settings, LiteralValues.of(train))
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
-        """Facts beside false ones."""
+        """One phase: true facts beside false ones made from them."""
         own = self.settings
         corruption = Corruption(own.negatives, own.relation_share, pool=own.pool, loss=own.loss)
         stream = NegativeFacts(train, settings.batch_size, corruption)
@@ -139,7 +139,7 @@ class NeuInfer(nn.Module):
         return score_whole(self, batch, real)
 
     def read(self, batch: MaskedBatch) -> FactQuestion:
-        """The visible parts."""
+        """The visible parts of each fact as ids; they are embedded when candidates are scored."""
         return read_fact(batch)
 
     def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:

@@ -37,7 +37,7 @@ SMALLEST = 1e-30
 
 @dataclass(frozen=True)
 class RamSettings:
-    """RAM's sizes and dropouts."""
+    """The sizes of RAM's vectors, its basis and its dropouts."""
 
     dimension: Count = 128  # d, of each part
     parts: Count = 2  # m, of an entity
@@ -201,7 +201,7 @@ class CompositeRelations(nn.Module):
 
     @classmethod
     def of(cls, facts: FactTensors) -> CompositeRelations:
-        """Those of training facts."""
+        """The composite relations that occur in the training facts."""
         count, relations, device = facts.qualifier_counts(), facts.sizes.relations, facts.device
         rows = torch.arange(len(facts), device=device)
         owner = torch.repeat_interleave(rows, count)

@@ -95,7 +95,7 @@ class Tnalp(nn.Module):
         return cls(sizes, settings, LiteralValues.of(train))
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
-        """Facts beside false ones."""
+        """One phase: true facts beside false ones made from them."""
         own = self.settings
         corruption = Corruption(own.negatives, own.relation_share, pool=own.pool, loss=own.loss)
         stream = NegativeFacts(train, settings.batch_size, corruption)

@@ -83,7 +83,7 @@ class Transea(nn.Module):
         return triple_question(batch, place)
 
     def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
-        """Nearer is better."""
+        """Links by −D, so that the nearer candidate scores higher, and numbers as v̂."""
         return triple_scores(self, question, candidates)
 
     def links(self, question: TripleQuestion, candidates: Candidates) -> Tensor:

@@ -45,7 +45,7 @@ NUMBERS: frozenset[Capability] = frozenset(pair for pair in EVERYWHERE if pair[0
 
 @dataclass(frozen=True)
 class TrivialSettings:
-    """Nothing can be set."""
+    """A trivial model has no settings."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class _MadeAtOnce(nn.Module):
     streams: ClassVar[tuple[type[ItemStream], ...]] = ()
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
-        """None."""
+        """No phases: the model is made from the training facts at once."""
         return []
 
 
@@ -94,7 +94,7 @@ class RelationMean(_MadeAtOnce):
 
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: TrivialSettings) -> RelationMean:  # noqa: ARG003
-        """From the training facts."""
+        """The mean of each relation's numbers in the training facts."""
         return cls(sizes, relation_means(train))
 
     def read(self, batch: MaskedBatch) -> EncodedQuestion:
@@ -113,7 +113,7 @@ class RelationMedian(RelationMean):
 
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: TrivialSettings) -> RelationMedian:  # noqa: ARG003
-        """From the training facts."""
+        """The median of each relation's numbers in the training facts."""
         return cls(sizes, relation_medians(train))
 
 
@@ -138,7 +138,7 @@ class NeighbourMean(_MadeAtOnce):
 
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: NeighbourMeanSettings) -> NeighbourMean:
-        """From the training facts."""
+        """The shrunk mean of every entity and relation that have neighbours with numbers in the training facts."""
         mean, near = relation_means(train), neighbour_sums(train)
         of_relation = mean[near.key // sizes.entities]
         estimate = (near.total + settings.shrinkage * of_relation) / (near.numbers + settings.shrinkage)
@@ -182,7 +182,7 @@ class Frequency(_MadeAtOnce):
 
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: TrivialSettings) -> Frequency:  # noqa: ARG003
-        """From the training facts."""
+        """How often each entity stands at each place, and how often each relation occurs, in the training facts."""
         return cls(sizes, *answer_counts(train), relation_counts(train))
 
     def read(self, batch: MaskedBatch) -> PlaceQuestion:

@@ -52,7 +52,7 @@ class AlternatingEpoch:
         return len(self.links) + len(self.chosen)
 
     def items(self, index: int) -> StepItems:
-        """Step `index`."""
+        """The items of step `index`: links and numbers in turn, and what is left of the longer at the end."""
         turn, on_numbers = divmod(index, 2)
         if not len(self.chosen):
             return self.links.items(index)
@@ -64,7 +64,7 @@ class AlternatingEpoch:
 
 
 class AlternatingTasks(ItemStream):
-    """Training items of MT-KGNN."""
+    """The stream of MT-KGNN: steps on links and steps on attribute triples in turn."""
 
     name: ClassVar[str] = "attribute triples"
     parts: ClassVar[tuple[str, ...]] = ("link", "number")

@@ -42,7 +42,7 @@ class NumberHeadFit(ItemStream):
         self.item_count = len(self.triples.entity)
 
     def epoch(self, seed: int, epoch: int) -> ShuffledEpoch:
-        """Shuffled anew."""
+        """Every attribute triple once, in an order drawn from `seed` and `epoch`."""
         order = torch.randperm(self.item_count, generator=generator_for(seed, epoch, "number head"))
         return ShuffledEpoch(order.to(self.triples.entity.device), self.batch_size)
 

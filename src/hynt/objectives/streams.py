@@ -47,7 +47,7 @@ class EpochItems(Protocol):
     def __len__(self) -> int: ...
 
     def items(self, index: int) -> StepItems:
-        """Step `index`, from 0."""
+        """What step `index`, counted from 0, learns from."""
         ...
 
 

@@ -46,7 +46,7 @@ class TranslatedEpoch:
 
 
 class TranslatedTriples(ItemStream):
-    """Training items of TransEA."""
+    """The stream of TransEA: links beside false ones, and numbers of entities."""
 
     name: ClassVar[str] = "attribute triples"
     parts: ClassVar[tuple[str, ...]] = ("link", "number")

@@ -29,7 +29,7 @@ class Plot:
         return self.x.at(x), self.y.at(y)
 
     def line(self, points: Sequence[Point], class_: str) -> Markup:
-        """A line through values."""
+        """A line through points that are given by their values."""
         return element("polyline", points=_points([self.point(*one) for one in points]), class_=class_, fill="none")
 
     def band(self, points: Sequence[tuple[float, float, float]], class_: str) -> Markup:

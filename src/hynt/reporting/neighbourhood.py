@@ -210,7 +210,7 @@ class NeighbourhoodRow:
 
 @dataclass(frozen=True)
 class NeighbourhoodLayout:
-    """The whole picture."""
+    """A drawn neighbourhood: its size, and where every box and edge stands."""
 
     width: float
     height: float

@@ -67,7 +67,7 @@ class EpochRecord:
         return "loss " + ", ".join(f"{name} {value:.4g}" for name, value in self.losses.items())
 
     def to_mapping(self) -> dict[str, Any]:
-        """One line of metrics.jsonl."""
+        """The record as one line of metrics.jsonl."""
         return {
             "phase": self.phase,
             "epoch": self.epoch,
@@ -92,7 +92,7 @@ class ValidationRecord:
     results: dict[str, Any] = field(default_factory=dict)
 
     def to_mapping(self) -> dict[str, Any]:
-        """One line of metrics.jsonl."""
+        """The record as one line of metrics.jsonl."""
         return {
             "phase": self.phase,
             "epoch": self.epoch,

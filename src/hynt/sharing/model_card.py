@@ -40,7 +40,7 @@ _SHOWN = ("mrr", "hits@1", "hits@3", "hits@10", "rmse", "mae")
 
 @dataclass(frozen=True)
 class CardFacts:
-    """What the card says."""
+    """What a model card is written from."""
 
     run: RunFolder
     graph: Manifest | None  # None: the graph is not given away with the run
@@ -90,7 +90,7 @@ def _evaluation(path: Path, run: RunFolder) -> Mapping[str, Any]:
 
 
 def card_text(facts: CardFacts) -> str:
-    """The whole page."""
+    """The model card in Markdown, with the header that the hub reads."""
     return "\n".join([*_header(facts), *_what(facts), *_numbers(facts), *_graph(facts), *_made(facts)]) + "\n"
 
 

@@ -37,7 +37,7 @@ class Tracked:
 
     @classmethod
     def of(cls, run: RunFolder, folder: Path) -> Tracked:
-        """From a run's folder."""
+        """The run in this folder, as trackers will see it."""
         manifest, name = run.manifest, run.path.resolve().name
         tags = {"model": manifest["model_name"], "graph": manifest["graph"]["name"], "hynt": manifest["hynt"]}
         key = re.sub(r"[^A-Za-z0-9_-]", "-", f"{name}-{manifest['files'][CONFIG][:12]}")
@@ -56,7 +56,7 @@ class Tracker(Protocol):
         ...
 
     def end(self, how: Ending) -> None:
-        """Nothing more comes."""
+        """Training has ended, and `how`; no more numbers come."""
         ...
 
 

@@ -29,7 +29,7 @@ TIMED_STEPS = 3
 
 @dataclass(frozen=True)
 class Estimate:
-    """Sizes are in bytes."""
+    """What training would take, in bytes and seconds."""
 
     parameters: int
     weights: int
@@ -47,7 +47,7 @@ class Estimate:
         return self.training_state + self.activations + self.facts
 
     def to_mapping(self) -> dict[str, Any]:
-        """For JSON."""
+        """The estimate as plain values that JSON can hold."""
         return {**asdict(self), "memory": self.memory}
 
 

@@ -122,10 +122,10 @@ class _Follower:
     tables: WholeTables
 
     def epoch_done(self, record: EpochRecord) -> None:
-        """Nothing."""
+        """Does nothing: the first process writes the record."""
 
     def validated(self, record: ValidationRecord) -> None:
-        """Nothing."""
+        """Does nothing: the first process writes the record."""
 
     def save(self, progress: TrainingState, optimisation: Optimisation, *, best: bool) -> None:  # noqa: ARG002
         """Sends what the first process lacks."""

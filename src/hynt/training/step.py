@@ -29,7 +29,7 @@ class StepRunner(Protocol):
 
 
 class EagerStep:
-    """Forward, loss, backward, update."""
+    """Forward, loss, backward and update, one operation after another, neither compiled nor captured."""
 
     def __init__(
         self, model: nn.Module, stream: ItemStream, optimisation: Optimisation, device: torch.device, *, bf16: bool

@@ -45,7 +45,7 @@ class Predicted:
     high: Floats | None  # (n,)
 
     def take(self, places: slice) -> Predicted:
-        """Some of them."""
+        """The answers to some of the questions, in their order."""
         ends = [None if end is None else end[places] for end in (self.low, self.high)]
         return Predicted(self.value[places], *ends)
 
@@ -101,7 +101,7 @@ class Trend(PlainValues, Table):
     notes: tuple[str, ...]
 
     def text(self, value: float) -> str:
-        """A value in words."""
+        """A value as text, with its unit."""
         return format_quantity(value, self.unit)
 
     def at_text(self, at: float) -> str:
@@ -134,7 +134,7 @@ class Trend(PlainValues, Table):
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Trend:
-        """What `to_dict` wrote."""
+        """Reads what `to_dict` wrote."""
         series = [_series_from(one, found["rows"]) for one in found["heads"]]
         first = found["heads"][0]["id"]
         at = [row["at"] for row in found["rows"] if row["head_id"] == first and row["kind"] == "curve"]
@@ -160,7 +160,7 @@ class Trend(PlainValues, Table):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """The trend as plain values that JSON can hold."""
         least, most = self.training_range or (None, None)
         start, end = self.training_span or (None, None)
         return {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DuckDBEngine:
-    """Embedded, bounded memory."""
+    """Runs the recipe in this process within a bounded memory; what does not fit goes to `spill`."""
 
     name = "duckdb"
 

@@ -134,7 +134,7 @@ Parser = Callable[[bytes], Parsed]
 
 
 class DumpSource(Protocol):
-    """One kind of dump."""
+    """A kind of dump that graphs can be created from: how its lines are chosen and parsed."""
 
     name: str
     suffixes: tuple[str, ...]  # of its files, before any compression suffix

@@ -122,7 +122,7 @@ class WikidataDump:
 
 
 class WikidataParser:
-    """What one entity says."""
+    """From a line with one entity to its facts, names and redirects."""
 
     def __init__(self, selection: Selection, settings: ParseSettings) -> None:
         self._decode = msgspec.json.Decoder(entity_structure(settings.language)).decode

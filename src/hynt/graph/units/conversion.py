@@ -72,7 +72,7 @@ class Unit(NamedTuple):
 
     @property
     def conversion(self) -> Conversion:
-        """To the reference unit."""
+        """What turns a number of this unit into one of the reference unit."""
         return _linear(self.factor, self.offset)
 
 

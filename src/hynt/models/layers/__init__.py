@@ -1,1 +1,1 @@
-"""Pieces that models share."""
+"""Layers, tables and questions that at least two models share."""

@@ -207,7 +207,7 @@ def position_vectors(count: int, dimension: int, scale: float = 1.0) -> nn.Param
 
 
 def linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
-    """A linear map."""
+    """A linear map that starts with Xavier's uniform weights and a bias of zero."""
     made = nn.Linear(inputs, outputs, bias=bias)
     nn.init.xavier_uniform_(made.weight)
     if bias:

@@ -221,7 +221,7 @@ class TrendModel(BaseModel):
 
 
 class ProblemModel(BaseModel):
-    """RFC 9457."""
+    """A refusal in the form of RFC 9457, with a pointer to each fault."""
 
     model_config = _shown(examples.PROBLEM)
 

@@ -227,7 +227,7 @@ def _pattern(scope: Scope) -> str:
 
 
 class RequestLimits:
-    """ASGI middleware."""
+    """ASGI middleware that limits the size of a request and the time it may take."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self.app, self.settings = app, settings

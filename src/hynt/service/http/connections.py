@@ -34,7 +34,7 @@ def stopping() -> HttpProblem:
 
 
 class GuardedConnection(H11Protocol):
-    """uvicorn's connection, with clocks."""
+    """uvicorn's connection with time limits for sending headers and for taking an answer."""
 
     settings: ServiceSettings
     _waiting: asyncio.TimerHandle | None = None  # for a request's headers

@@ -178,7 +178,7 @@ async def relations(
     responses=refusals(404, 422),
 )
 async def relation(front: FrontHere, identity: RelationPath) -> dict[str, Any]:
-    """By id or name."""
+    """The relation is given by its id or its name."""
     return await front.relation(identity)
 
 
@@ -231,5 +231,5 @@ async def ready(front: FrontHere) -> dict[str, Any]:
     responses={**refusals(), 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(front: FrontHere) -> Response:
-    """Prometheus' text format."""
+    """All counters and histograms in Prometheus' text format."""
     return Response(front.metrics.text(), media_type=METRICS_TYPE)

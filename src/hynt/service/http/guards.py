@@ -38,7 +38,7 @@ SHORTEST_TOKEN = 16
 
 
 class Guards:
-    """ASGI middleware."""
+    """ASGI middleware that checks the host and the token of every request."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self.app, self.settings = app, settings

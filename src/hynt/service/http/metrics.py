@@ -32,7 +32,7 @@ class ServiceMetrics:
         self.waited = self._histogram("hynt_queue_seconds", "How long a question waited for the model.", SECONDS)
 
     def batch(self, size: int, seconds: float) -> None:
-        """One batch was answered."""
+        """Counts a batch of `size` questions that the model answered in so many seconds."""
         self.jobs.inc(size)
         self.sizes.observe(size)
         self.inference.observe(seconds)
@@ -42,7 +42,7 @@ class ServiceMetrics:
         Gauge(name, text, registry=self._registry).set_function(value)
 
     def text(self) -> bytes:
-        """What Prometheus reads."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:

@@ -234,7 +234,7 @@ class InferenceEngine(Protocol):
         """A reply to each job; `EngineDown` where there will be none."""
 
     async def stop(self) -> None:
-        """Ends it, at once."""
+        """Ends the engine at once, whatever it is doing."""
 
 
 class ThreadEngine:

@@ -161,7 +161,7 @@ _LONGEST = 1 << 30
 
 
 class Frame(NamedTuple):
-    """One message."""
+    """One message between the two processes: a JSON header, and bytes that may follow."""
 
     header: dict[str, Any]
     body: bytes = b""

@@ -157,7 +157,7 @@ async def entity(
     offset: Offset = 0,
     position: EntityPosition | None = None,
 ) -> Response:
-    """An entity's facts, readable."""
+    """The page of an entity: its facts in words, and questions about them."""
     if not id:
         return RedirectResponse("/", 303)
     try:
