@@ -70,6 +70,6 @@ def small_world_address(small_world_run: Path) -> Iterator[str]:
         from hynt.service.client import Client
         from tests.service.asking_http import wait_until
 
-        wait_until(Client(found[0]).is_ready)
+        wait_until(Client(found[0]).is_ready, 120)
         yield found[0]
         served.terminate()
