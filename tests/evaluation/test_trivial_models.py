@@ -107,7 +107,7 @@ def test_what_a_model_does_not_answer_it_refuses(train):
     batch = asked(train, [4], [2])
     with pytest.raises(ValueError, match="answers numbers, not Entities"):
         mean.score(mean.read(batch), Entities())
-    with pytest.raises(ValueError, match="answers entities and relations, not Number"):
+    with pytest.raises(ValueError, match="answers entities and relations, not ScaledNumber"):
         frequency.score(frequency.read(batch), ScaledNumber())
 
 
