@@ -91,7 +91,7 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def hynt(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Knowledge graphs whose facts carry qualifiers and numbers."""

@@ -33,9 +33,9 @@ def audit(
     model: Annotated[
         str | None, typer.Option("--model", metavar="M", help="Which model judges: the run's own, or hynt.")
     ] = None,
-    preset: Annotated[str | None, typer.Option("--preset", metavar="P", help="Settings with a name.")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs a fold is trained.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Decides all that is random.")] = None,
+    preset: Annotated[str | None, typer.Option("--preset", metavar="P", help="Named settings to start from.")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs per fold.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="The seed of everything random.")] = None,
     device: Annotated[Device, typer.Option("--device", help="Where to train and judge.")] = Device.AUTO,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting. Repeatable.")
@@ -46,7 +46,7 @@ def audit(
     ] = False,
     work: Annotated[
         Path | None,
-        typer.Option("--work", metavar="DIR", help="Keep the folds' models here. Else FILE.work is used, and removed."),
+        typer.Option("--work", metavar="DIR", help="Keep the folds' models here, not in FILE.work, which is removed."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -22,19 +22,19 @@ def compare(
         str | None, typer.Argument(metavar="GRAPH", help="A graph folder, or world, which is taken if none is given.")
     ] = None,
     graph_option: Annotated[
-        str | None, typer.Option("--graph", metavar="GRAPH", help="The same, said as an option.")
+        str | None, typer.Option("--graph", metavar="GRAPH", help="The same, as an option.")
     ] = None,
     models: Annotated[str, typer.Option("--models", metavar="M,M…", help="Names from `hynt models`, or all.")] = "all",
     minutes: Annotated[
-        float, typer.Option("--minutes-per-model", min=0.001, max=1e6, help="Of training alone; testing comes on top.")
+        float, typer.Option("--minutes-per-model", min=0.001, max=1e6, help="Of training; testing comes on top.")
     ] = 2.0,
-    seeds: Annotated[str, typer.Option("--seeds", metavar="S,S…", help="Each model is trained once a seed.")] = "0",
+    seeds: Annotated[str, typer.Option("--seeds", metavar="S,S…", help="Each model is trained once per seed.")] = "0",
     task: Annotated[
-        str, typer.Option("--task", metavar="T", help="Some of link, relation, number, with commas between.")
+        str, typer.Option("--task", metavar="T", help="Some of link, relation, number, separated by commas.")
     ] = "link,relation,number",
     device: TrainingDevice = Device.AUTO,
     by_processor: Annotated[
-        bool, typer.Option("--processor-time", help="Count the time of processors: for a machine that others use too.")
+        bool, typer.Option("--processor-time", help="Count processor time: for a machine that others use too.")
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:

@@ -58,7 +58,7 @@ def complete(
     relations: Annotated[
         list[str] | None, typer.Option("--relations", metavar="R", help="--missing: only this one. Repeatable.")
     ] = None,
-    budget: Annotated[int, typer.Option("--budget", min=1, help="--missing: at most so many proposals.")] = 1000,
+    budget: Annotated[int, typer.Option("--budget", min=1, help="--missing: the most proposals in all.")] = 1000,
     threshold: Annotated[
         float, typer.Option("--threshold", min=0, max=1, help="--missing: the least probability of a proposed entity.")
     ] = 0.5,
@@ -66,14 +66,14 @@ def complete(
         float, typer.Option("--widest", help="--missing: the greatest relative width of a proposed number's interval.")
     ] = 0.5,
     per_relation: Annotated[
-        int | None, typer.Option("--per-relation", min=1, help="--missing: at most so many for one relation.")
+        int | None, typer.Option("--per-relation", min=1, help="--missing: the most proposals for one relation.")
     ] = None,
     share: Annotated[
         float, typer.Option("--share", min=0, max=1, help="--missing: the share of peers that must have a relation.")
     ] = 0.75,
     without: Annotated[
         list[str] | None,
-        typer.Option("--without", metavar="SPLIT", help="--missing: take a split for unknown; see what it confirms."),
+        typer.Option("--without", metavar="SPLIT", help="--missing: treat a split as unknown; see what it confirms."),
     ] = None,
     device: ScoringDevice = Device.AUTO,
     processes: Annotated[

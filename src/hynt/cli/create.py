@@ -94,7 +94,7 @@ class DumpOptions:
     split: Annotated[str, typer.Option(
         "--split", metavar="A:B:C", **_AFTER, help="Shares of train, valid and test."
     )] = "8:1:1"
-    seed: Annotated[int, typer.Option("--seed", **_AFTER, help="Of the split.")] = 0
+    seed: Annotated[int, typer.Option("--seed", **_AFTER, help="The seed of the split.")] = 0
     engine: Annotated[str, typer.Option(
         "--engine", metavar="duckdb|spark", **_ENGINE, help="One machine, or a cluster."
     )] = "duckdb"

@@ -29,9 +29,7 @@ QUESTIONS: tuple[tuple[tuple[Any, ...], str], ...] = (
 def demo(
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", metavar="RUN", help="Keep the run here, or use the one that is here. Else it is dropped."
-        ),
+        typer.Option("--out", metavar="RUN", help="Keep the run here, or use the one that is there; else drop it."),
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Fewer, for a quicker look.")] = None,
 ) -> None:

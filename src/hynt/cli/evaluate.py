@@ -30,17 +30,17 @@ def evaluate(
     run: RunArgument,
     split: Annotated[str, typer.Option("--split", help="Which split to ask.")] = "test",
     task: Annotated[
-        str, typer.Option("--task", metavar="TASKS", help="Some of link, relation, number, with commas between.")
+        str, typer.Option("--task", metavar="TASKS", help="Some of link, relation, number, separated by commas.")
     ] = "link,relation,number",
     ties: Annotated[
         TiesChoice, typer.Option("--ties", help="How ties rank; hynt rounds down, as the published script does.")
     ] = TiesChoice.REALISTIC,
     type_constrained: Annotated[
-        bool, typer.Option("--type-constrained", help="Rank also among entities that train holds at that place.")
+        bool, typer.Option("--type-constrained", help="Also rank among entities that train has at that place.")
     ] = False,
     device: ScoringDevice = Device.AUTO,
     references: Annotated[
-        bool, typer.Option("--references/--no-references", help="Whether trivial models stand beside the run.")
+        bool, typer.Option("--references/--no-references", help="Whether to show trivial models beside the run.")
     ] = True,
     intervals: Annotated[
         bool, typer.Option("--intervals", help="Add 95 % bootstrap intervals, drawn over facts.")

@@ -22,7 +22,7 @@ def explain(
     run: RunArgument,
     question: QuestionOptions,
     answer: Annotated[
-        str | None, typer.Option("--answer", help="The entity or relation to explain; else the first answer.")
+        str | None, typer.Option("--answer", help="The entity or relation to explain; by default the first answer.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A .png or .svg picture.")] = None,
     device: ScoringDevice = Device.AUTO,

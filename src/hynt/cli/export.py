@@ -22,9 +22,12 @@ class ExportFormat(StrEnum):
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write, such as model.onnx.")],
-    format: Annotated[ExportFormat, typer.Option("--format", help="Which form.")] = ExportFormat.ONNX,
+    format: Annotated[ExportFormat, typer.Option("--format", help="The format of the file.")] = ExportFormat.ONNX,
     qualifiers: Annotated[
-        int | None, typer.Option("--qualifiers", min=1, max=256, help="The most a fact may have; else as the graph.")
+        int | None,
+        typer.Option(
+            "--qualifiers", min=1, max=256, help="The most qualifiers a fact may have; by default as in the graph."
+        ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE.")] = False,
     as_json: JsonFlag = False,

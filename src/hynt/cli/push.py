@@ -20,7 +20,9 @@ def push(
     evaluation: Annotated[
         Path | None, typer.Option("--evaluation", metavar="FILE", help="What `hynt evaluate RUN --save FILE` wrote.")
     ] = None,
-    licence: Annotated[str, typer.Option("--licence", help="Of the model, such as cc-by-4.0; else the graph's.")] = "",
+    licence: Annotated[
+        str, typer.Option("--licence", help="The model's, such as cc-by-4.0; by default the graph's.")
+    ] = "",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier push left in DEST.")] = False,
     public: Annotated[bool, typer.Option("--public", help="Make a new repository on the hub public.")] = False,
     as_json: JsonFlag = False,

@@ -21,10 +21,10 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write the page, as .html.")],
     split: Annotated[str, typer.Option("--split", help="The held-out split to measure on: valid or test.")] = "test",
     entity: Annotated[
-        str | None, typer.Option("--entity", help="Whose facts to draw; else the head with the most relations.")
+        str | None, typer.Option("--entity", help="Whose facts to draw; by default the head with the most relations.")
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Measure again; else kept figures are used and the split is not read.")
+        bool, typer.Option("--again", help="Measure again, instead of using kept figures without reading the split.")
     ] = False,
     device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,

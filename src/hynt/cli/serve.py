@@ -21,17 +21,17 @@ WORLD = "world"
 
 def serve(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or world: a small one, made on first use.")],
-    host: Annotated[str, typer.Option("--host", help="The address to listen at; this machine alone unless told.")] = (
+    host: Annotated[str, typer.Option("--host", help="The address to listen at; by default this machine alone.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")] = 8000,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free port.")] = 8000,
     token_file: Annotated[
         Path | None,
-        typer.Option("--token-file", metavar="FILE", help="Ask for the token in FILE; a must for other machines."),
+        typer.Option("--token-file", metavar="FILE", help="Ask for the token in FILE; required for other machines."),
     ] = None,
     allowed_hosts: Annotated[
         list[str] | None,
-        typer.Option("--allowed-host", metavar="NAME", help="A name that clients call this machine. May be repeated."),
+        typer.Option("--allowed-host", metavar="NAME", help="A name by which clients call this machine. Repeatable."),
     ] = None,
     audit: Annotated[
         Path | None, typer.Option("--audit", metavar="FILE", help="What `hynt audit` wrote: doubtful facts to show.")
@@ -42,12 +42,14 @@ def serve(
         float, typer.Option("--window", min=0, max=1000, help="Milliseconds that a question waits for others.")
     ] = 2.0,
     queue: Annotated[int, typer.Option("--queue", min=1, help="Questions that may wait; more are refused.")] = 1_024,
-    answer_within: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to an answer.")] = 30.0,
-    grace: Annotated[float, typer.Option("--grace", min=0, help="Seconds to end after SIGTERM or Ctrl-C.")] = 10.0,
+    answer_within: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds that an answer may take.")] = 30.0,
+    grace: Annotated[
+        float, typer.Option("--grace", min=0, help="Seconds that stopping may take after SIGTERM or Ctrl-C.")
+    ] = 10.0,
     log_questions: Annotated[
-        bool, typer.Option("--log-questions", help="Write what is asked to the log. Left out unless you say so.")
+        bool, typer.Option("--log-questions", help="Write what is asked to the log; off by default.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Log problems alone, not each request.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Log only problems, not every request.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Serve RUN over HTTP until Ctrl-C or SIGTERM: pages for people, JSON under /v1 for programs."""

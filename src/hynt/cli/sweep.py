@@ -34,11 +34,11 @@ def sweep(
     model: Annotated[str, typer.Option("--model", metavar="M", help="Which model: see `hynt models`.")] = "hynt",
     space: Annotated[
         str | None,
-        typer.Option("--space", metavar="S", help="A TOML file, or the name of a space of hynt's; else the model's."),
+        typer.Option("--space", metavar="S", help="A TOML file, or a space that hynt has; by default the model's."),
     ] = None,
     metric: Annotated[str, typer.Option("--metric", help="What to judge by, on valid.")] = "link.all.mrr",
     preset: Annotated[str | None, typer.Option("--preset", metavar="P", help="Settings to start from.")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs a trial has.")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs per trial.")] = None,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Hold a setting at a value.")
     ] = None,
@@ -48,7 +48,7 @@ def sweep(
             "--storage",
             metavar="WHERE",
             envvar="HYNT_SWEEP_STORAGE",
-            help="A SQLite file or a postgresql:// URL; else a SQLite file in DIR.",
+            help="A SQLite file or a postgresql:// URL; by default a file in DIR.",
         ),
     ] = None,
     name: Annotated[str, typer.Option("--name", help="The sweep's name in its storage.")] = "sweep",

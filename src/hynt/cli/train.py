@@ -36,10 +36,10 @@ def train(
     out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="The run folder to make.")] = None,
     model: Annotated[str, typer.Option("--model", metavar="M", help="Which model: see `hynt models`.")] = "hynt",
     preset: Annotated[
-        str | None, typer.Option("--preset", metavar="P", help="Settings with a name, such as world or wd50k-link.")
+        str | None, typer.Option("--preset", metavar="P", help="Named settings, such as world or wd50k-link.")
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Decides all that is random.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="The seed of everything random.")] = None,
     device: TrainingDevice = Device.AUTO,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting. Repeatable.")
@@ -53,10 +53,10 @@ def train(
         bool, typer.Option("--estimate", help="Print parameters, memory and expected time, and train nothing.")
     ] = False,
     track: Annotated[
-        list[str] | None, typer.Option("--track", metavar="T", help="Tell tensorboard, mlflow or wandb as well.")
+        list[str] | None, typer.Option("--track", metavar="T", help="Also log to tensorboard, mlflow or wandb.")
     ] = None,
     track_to: Annotated[
-        Path | None, typer.Option("--track-to", metavar="DIR", help="Where trackers write; else beside RUN.")
+        Path | None, typer.Option("--track-to", metavar="DIR", help="Where trackers write; by default beside RUN.")
     ] = None,
     processes: Annotated[
         int,

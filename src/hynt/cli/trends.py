@@ -27,14 +27,16 @@ def trends(
         list[Path], typer.Option("--out", metavar="FILE", help="A .png or .svg picture, or a .csv table. Repeatable.")
     ],
     over: Annotated[
-        str | None, typer.Option("--over", help="The qualifier that is the axis; else the date that most facts carry.")
+        str | None, typer.Option("--over", help="The qualifier that is the axis; by default the date most facts carry.")
     ] = None,
     qualifiers: Annotated[
         list[str] | None,
         typer.Option("--qualifier", metavar="R=V", help="Which series, where there are several. Repeatable."),
     ] = None,
-    start: Annotated[str | None, typer.Option("--from", help="Where the axis starts; else at the first value.")] = None,
-    end: Annotated[str | None, typer.Option("--to", help="Where the axis ends; else at the last value.")] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", help="Where the axis starts; by default at the first value.")
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Where the axis ends; by default at the last value.")] = None,
     points: Annotated[int, typer.Option("--points", help="How many points a curve has.")] = 100,
     level: LevelOption = 0.9,
     device: ScoringDevice = Device.AUTO,

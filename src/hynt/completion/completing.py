@@ -53,13 +53,13 @@ class Completion:
     questions: int
     rows: int
     refused: int  # questions without an answer; their rows say why
-    resumed_from: int  # questions that were answered already when this sitting began
-    seconds: float  # of this sitting
+    resumed_from: int  # questions that an earlier call had answered
+    seconds: float  # of this call
     was_finished: bool  # whether there was nothing left to do
 
     @property
     def questions_per_second(self) -> float:
-        """Of this sitting, from the first question read to the last row written."""
+        """In this call, from the first question read to the last row written."""
         return (self.questions - self.resumed_from) / self.seconds if self.seconds > 0 else 0.0
 
 
@@ -167,7 +167,7 @@ def _refusal(path: Path, first: RefusedQuestion, bad: int, count: int) -> UsageE
 
 
 def _no_questions(path: Path) -> UsageError:
-    return UsageError("the file holds no questions.", where=str(path), advice="Write one a line, or one a row.")
+    return UsageError("the file holds no questions.", where=str(path), advice="Write one per line, or one per row.")
 
 
 # Making the next items while the last ones are worked on.

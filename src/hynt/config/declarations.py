@@ -33,7 +33,7 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True)
 class Range:
-    """A number between two bounds, both included unless said otherwise; a bound that is None does not bind."""
+    """A number between two bounds, both included by default; a bound that is None does not apply."""
 
     minimum: float | None = None
     maximum: float | None = None

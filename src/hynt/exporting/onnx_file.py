@@ -36,7 +36,7 @@ from hynt.runs.opening import LoadedRun
 
 INSTALL = "Install it with: pip install 'hynt[onnx]'."
 MOST_QUALIFIERS = 16
-"""The capacity unless told otherwise is the graph's longest fact, up to this."""
+"""By default the capacity is that of the graph's longest fact, up to this."""
 
 EXPORTABLE = ("hynt", "gran", "hy-transformer", "frequency", "relation-mean", "relation-median")
 """Models whose scoring is one fixed computation. Others pick rows by what is asked, or score fact by fact."""

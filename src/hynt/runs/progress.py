@@ -30,7 +30,7 @@ class TrainingState:
     counts: tuple[float, ...] = ()
     best: BestValidation | None = None
     misses: int = 0  # validations since the best one
-    seconds: float = 0.0  # spent training, over all sittings
+    seconds: float = 0.0  # spent training, before and after interruptions
     metrics_bytes: int = 0  # how much of metrics.jsonl belongs to this state
     finished: bool = False
 

@@ -36,7 +36,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 @dataclass(frozen=True)
 class ServiceSettings:
-    """How to serve one run. Seconds unless said otherwise."""
+    """How to serve one run. Times are in seconds."""
 
     run: Path
     host: str = "127.0.0.1"

@@ -54,7 +54,7 @@ def prepare(out: Path, *, resume: bool) -> None:
 
 
 def database(out: Path) -> Path:
-    """Where trials are kept unless told otherwise."""
+    """Where trials are kept by default."""
     return out / DATABASE
 
 

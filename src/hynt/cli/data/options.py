@@ -83,7 +83,7 @@ class SourceOptions:
         "--mixed-relations", **_READING, help="A relation with entities and numbers: refuse it, or split it in two."
     )] = MixedRelationsChoice.ERROR
     strict: Annotated[bool, typer.Option(
-        "--strict", **_READING, help="Refuse odd things that are else kept and noted."
+        "--strict", **_READING, help="Refuse oddities that are otherwise kept and noted."
     )] = False
     outlier_rules: Annotated[Path | None, typer.Option(
         "--outlier-rules", metavar="FILE", **_READING, help="Leave out the facts that this TOML file rules out."
