@@ -29,7 +29,7 @@ class CandidateMask:
 def candidate_mask(
     graph: KnowledgeGraph, asked: AskedFact, rules: Sequence[str | Iterable[str]], names: NameLookup | None = None
 ) -> CandidateMask:
-    """Each wish narrows: `"type"`, `"unknown"`, or the names and ids of candidates."""
+    """Each rule narrows what may be answered: `"type"`, `"unknown"`, or the names and ids of candidates."""
     allowed: NDArray[np.bool_] | None = None
     if rules and asked.kind == NUMBER_KIND:
         raise UsageError("a number has no candidates.", where="candidates", advice="Leave them out.")

@@ -111,7 +111,7 @@ class WorkerGroup(SingleProcess):
         self._own = stopper
 
     def clock(self) -> float:
-        """The first process's time at the last pulse."""
+        """The first process's time at the last `sync`."""
         return self._time
 
     def sync(self, *, now: bool = False) -> None:
