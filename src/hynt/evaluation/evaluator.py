@@ -96,7 +96,8 @@ class Evaluator:
         asked = {task: one for task, one in chosen.items() if len(one)}
         smaller: list[dict[str, int]] = []
         evaluation_pass = EvaluationPass(self, model, sum(len(one) for one in asked.values()), progress, smaller)
-        if Part.OBSERVED_FACTS in model.reads:
+        reads_observed = Part.OBSERVED_FACTS in model.reads
+        if reads_observed:
             give_observed(model, self.observed_facts)
         with scoring_conditions(model):
             for task, one in asked.items():
@@ -112,7 +113,7 @@ class Evaluator:
             constrained,
             self.ties,
             self.protocol()
-            | ({"observed": "+".join(self.observed)} if Part.OBSERVED_FACTS in model.reads else {})
+            | ({"observed": "+".join(self.observed)} if reads_observed else {})
             | {"unanswered": {task: count for task, count in unanswered.items() if count}, "memory_back_off": smaller},
         )
 

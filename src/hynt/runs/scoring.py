@@ -87,7 +87,8 @@ def read_tiles(
     def hide_more(batch: MaskedBatch, tile: Tile) -> MaskedBatch:
         return batch if change is None else change(batch, tiling.question[tile.places])
 
-    give_observed(loaded.model, loaded.observed)
+    if loaded.observed is not None:
+        give_observed(loaded.model, loaded.observed)
     with scoring_conditions(loaded.model):
         more = None if change is None else hide_more
         read_each_tile(loaded.model, facts, tiling, row, position, on_tile, change=more)
