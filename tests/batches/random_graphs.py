@@ -47,3 +47,10 @@ def random_facts(lengths: Sequence[int], seed: int = 0) -> FactTensors:
     """`random_table` as tensors, scaled on itself."""
     table = random_table(lengths, seed)
     return FactTensors.from_table(table, VOCABULARY, NumberScaling.fit([table], VOCABULARY))
+
+
+def mixed_facts(count: int, seed: int = 0) -> FactTensors:
+    """So many facts, most of them without qualifiers and some with up to twelve."""
+    random = np.random.default_rng(seed)
+    lengths = np.where(random.random(count) < 0.3, random.integers(1, 13, count), 0)
+    return random_facts(lengths.tolist(), seed)

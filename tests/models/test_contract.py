@@ -10,7 +10,16 @@ import torch
 from hynt.config import from_mapping
 from hynt.errors import UsageError
 from hynt.models.checking import ContractError, check_model
-from hynt.models.contract import EVERYWHERE, EncodedQuestion, Model, Part, Position, ScaledNumber, Task, position_of
+from hynt.models.contract import (
+    EVERYWHERE,
+    READS_A_FACT,
+    EncodedQuestion,
+    Model,
+    Position,
+    ScaledNumber,
+    Task,
+    position_of,
+)
 from hynt.models.hynt import Hynt, HyntSettings
 from hynt.models.registry import MODELS, build
 from hynt.objectives.masked_components import MaskedComponents
@@ -167,7 +176,7 @@ def test_the_registry_builds_models_from_names_and_settings():
     assert model.settings == HyntSettings(dimension=32, tied_output=True)
     assert isinstance(build("hynt", facts.sizes, facts), Hynt)
     entry = MODELS.get("hynt")
-    assert (entry.answers, entry.reads, entry.streams) == (EVERYWHERE, frozenset(Part), Hynt.streams)
+    assert (entry.answers, entry.reads, entry.streams) == (EVERYWHERE, READS_A_FACT, Hynt.streams)
     assert entry.needs_literals(HyntSettings(numbers="discrete"))
     assert not entry.needs_literals(HyntSettings())
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 import torch
 from torch import Tensor
 
-from hynt.batches.fact_tensors import Sizes
+from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.graph.components import FIRST_QUALIFIER, TAIL
 
@@ -29,6 +29,11 @@ class Part(StrEnum):
 
     QUALIFIERS = "qualifiers"
     NUMBERS = "numbers"
+    OBSERVED_FACTS = "observed facts"
+
+
+READS_A_FACT: frozenset[Part] = frozenset({Part.QUALIFIERS, Part.NUMBERS})
+"""What a model reads that looks at everything in a fact, and at no other facts."""
 
 
 Capability: TypeAlias = tuple[Task, Position]
@@ -105,6 +110,14 @@ class Reader(Protocol):
 
     def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """(rows, candidates), higher is better; for `ScaledNumber` (rows,) scaled values."""
+        ...
+
+
+class Observer(Protocol):
+    """A model that answers from facts it is given beside the question: one whose `reads` has `OBSERVED_FACTS`."""
+
+    def observe(self, facts: FactTensors) -> None:
+        """What the questions to come are asked of, until other facts are given."""
         ...
 
 

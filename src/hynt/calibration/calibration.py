@@ -156,7 +156,15 @@ def _radii(loaded: LoadedRun, device: torch.device) -> Radii | None:
 
 def number_questions(loaded: LoadedRun, split: str, device: torch.device) -> NumberQuestions | None:
     """The evaluator's answers to the number questions of a split; None where there are none."""
-    evaluator = Evaluator(loaded.graph, loaded.scaling, split, ("number",), device=device, literals=loaded.literals)
+    evaluator = Evaluator(
+        loaded.graph,
+        loaded.scaling,
+        split,
+        ("number",),
+        device=device,
+        literals=loaded.literals,
+        observed=training_splits(loaded.settings),
+    )
     found = evaluator.evaluate(loaded.model).per_question.get("number")
     return found if isinstance(found, NumberQuestions) else None
 

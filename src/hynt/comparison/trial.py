@@ -32,7 +32,7 @@ from hynt.runs.place import read_record
 from hynt.runs.progress import Watcher
 from hynt.runs.run_folder import RunFolder, refuse_changes
 from hynt.runs.settings import RunSettings
-from hynt.runs.training_data import fit_scaling, training_table
+from hynt.runs.training_data import fit_scaling, training_splits, training_table
 from hynt.training.captured_step import CapturedStep
 from hynt.training.optimisation import lasting
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
@@ -143,6 +143,7 @@ def _test(place: TrialPlace, trial: Trial, loaded: LoadedRun) -> Evaluator:
         device=place.device,
         literals=loaded.literals,
         described=loaded.described() | {"test_facts": trial.test_facts or "all"},
+        observed=training_splits(loaded.settings),
     )
     return evaluator if trial.test_facts is None else SampledEvaluator.of(evaluator, trial.test_facts)
 

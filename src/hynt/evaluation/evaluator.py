@@ -27,9 +27,10 @@ from hynt.evaluation.results import Evaluation, RankedQuestions, TaskQuestions, 
 from hynt.graph.arrays import Ids
 from hynt.graph.components import Components, components
 from hynt.graph.content_hash import question_keys
+from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers
-from hynt.models.contract import Model
+from hynt.models.contract import Model, Part, give_observed
 from hynt.models.registry import build
 
 # Asking in several processes: each takes every so many-th tile of questions, and what they found is added up.
@@ -75,6 +76,7 @@ class Evaluator:
     rows: int | None = None  # questions a tile; None: what suits the device
     literals: Any = None  # pa.StringArray: ids for literals, for token models
     described: Mapping[str, Any] = field(default_factory=dict)  # what the caller adds to the protocol: model, seed, …
+    observed: tuple[str, ...] = ("train",)  # splits given to a model that reads observed facts
     workers: Workers = field(
         default_factory=OneWorker
     )  # processes that ask together: each takes its share of the tiles
@@ -94,6 +96,9 @@ class Evaluator:
         asked = {task: one for task, one in chosen.items() if len(one)}
         smaller: list[dict[str, int]] = []
         evaluation_pass = EvaluationPass(self, model, sum(len(one) for one in asked.values()), progress, smaller)
+        reads_observed = Part.OBSERVED_FACTS in model.reads
+        if reads_observed:
+            give_observed(model, self.observed_facts)
         with scoring_conditions(model):
             for task, one in asked.items():
                 if task == "number":
@@ -108,6 +113,7 @@ class Evaluator:
             constrained,
             self.ties,
             self.protocol()
+            | ({"observed": "+".join(self.observed)} if reads_observed else {})
             | {"unanswered": {task: count for task, count in unanswered.items() if count}, "memory_back_off": smaller},
         )
 
@@ -144,6 +150,12 @@ class Evaluator:
     def facts(self) -> FactTensors:
         """The split's facts on the device."""
         table = self.graph.split(self.split)
+        return FactTensors.from_table(table, self.graph.vocabulary, self.scaling, self.device, self.literals)
+
+    @cached_property
+    def observed_facts(self) -> FactTensors:
+        """What a model that reads observed facts is given, published duplicates of asked facts included."""
+        table = concatenate([self.graph.split(name) for name in self.observed])
         return FactTensors.from_table(table, self.graph.vocabulary, self.scaling, self.device, self.literals)
 
     def _answerable(self, model: Model, task: TaskName) -> Ids:

@@ -189,6 +189,7 @@ def _evaluator(
     loaded: LoadedRun, split: str, tasks: Any, ties: Ties, run: Predictor, type_constrained: bool, workers: Any
 ) -> Evaluator:
     from hynt.evaluation.evaluator import Evaluator
+    from hynt.runs.training_data import training_splits
 
     described = loaded.described() | {"reads_of_split": _counted(loaded, split, counts=workers.rank == 0)}
     return Evaluator(
@@ -201,6 +202,7 @@ def _evaluator(
         type_constrained,
         literals=loaded.literals,
         described=described,
+        observed=training_splits(loaded.settings),
         workers=workers,
     )
 

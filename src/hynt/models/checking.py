@@ -88,6 +88,8 @@ def _check(build: Build, literals: bool, seed: int) -> None:
     _check_order(model, train, asked, answers)
     _check_no_peeking(model, train, asked, answers)
     _check_looking(model, train, asked, answers)
+    if Part.OBSERVED_FACTS in model.reads:
+        _check_observing(model, train, asked, answers)
     _check_gradients(model, asked)
     _check_phases(_made(build, train, seed), train)
     again = _made(build, train, seed)
@@ -247,6 +249,17 @@ def _check_looking(model: Any, facts: FactTensors, asked: _EveryQuestion, answer
         numbers = replace(facts, tail_number=facts.tail_number + 0.5, qualifier_number=facts.qualifier_number + 0.5)
         numbers = replace(numbers, tail_entity=next_literal(numbers, numbers.tail_entity))
         _require(differs(numbers), "the model says it reads numbers, but no answer depends on them")
+
+
+def _check_observing(model: Any, facts: FactTensors, asked: _EveryQuestion, answers: dict[Task, Tensor]) -> None:
+    """Other observed facts change some answer; the first ones bring the first answers back."""
+    _require(callable(getattr(model, "observe", None)), "the model says it reads observed facts, but has no observe")
+    model.observe(exchanged(exchanged(facts, 0), 2))
+    found = _answers(model, asked.batch)
+    differs = any(not _close(found[task], scores) for task, scores in answers.items())
+    _require(differs, "the model says it reads observed facts, but no answer depends on them")
+    model.observe(facts)
+    _same(answers, _answers(model, asked.batch), "the same observed facts give other answers the second time")
 
 
 def _check_gradients(model: Any, asked: _EveryQuestion) -> None:

@@ -6,18 +6,20 @@ with ten million entities, and models that score fact by fact.
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, cast, runtime_checkable
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import Task
 from hynt.batches.questions import (
     EVERYWHERE,
+    READS_A_FACT,
     Candidates,
     Capability,
     EncodedQuestion,
     Entities,
     EntityIds,
     EntityRange,
+    Observer,
     Part,
     Position,
     Reader,
@@ -30,6 +32,7 @@ from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 __all__ = [
     "EVERYWHERE",
+    "READS_A_FACT",
     "Candidates",
     "Capability",
     "EncodedQuestion",
@@ -37,6 +40,7 @@ __all__ = [
     "EntityIds",
     "EntityRange",
     "Model",
+    "Observer",
     "Part",
     "Phase",
     "PhaseSettings",
@@ -46,6 +50,7 @@ __all__ = [
     "Sizes",
     "Task",
     "Tokens",
+    "give_observed",
     "position_of",
 ]
 
@@ -70,3 +75,9 @@ class Model(Reader, Protocol):
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
         """The stages of its training. A later one may be missing where the facts give it nothing to learn from."""
         ...
+
+
+def give_observed(model: Model, facts: FactTensors) -> None:
+    """Gives a model that says it reads observed facts these ones; to any other it does nothing."""
+    if Part.OBSERVED_FACTS in model.reads:
+        cast(Observer, model).observe(facts)

@@ -22,6 +22,7 @@ from hynt.config.declarations import Range
 from hynt.graph.components import HEAD, RELATION, TAIL, component_count, qualifier_of
 from hynt.models.contract import (
     EVERYWHERE,
+    READS_A_FACT,
     Candidates,
     Capability,
     EncodedQuestion,
@@ -64,7 +65,7 @@ class Gran(nn.Module):
     """One table of nodes serves as input and as output: entities, literals, relations, and the masked node."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (MaskedComponents,)
-    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    reads: ClassVar[frozenset[Part]] = READS_A_FACT
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
     def __init__(self, sizes: Sizes, settings: GranSettings, literals: LiteralValues) -> None:

@@ -22,7 +22,7 @@ from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
 from hynt.kernels.swept_minimum import SweptMinimum
 from hynt.kernels.triplet_sweep import FactQuestion, read_fact, score_whole, sweep
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part
+from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.relatedness import MaskedBatchNorm, uniform_table
 from hynt.models.layers.tokens import LiteralValues, NumberReading, score_candidates, token_count
 from hynt.objectives.negatives import NegativeFacts
@@ -95,7 +95,7 @@ class Hinge(nn.Module):
     """Two convolutions, a minimum, and a linear output."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (NegativeFacts,)
-    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    reads: ClassVar[frozenset[Part]] = READS_A_FACT
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
     def __init__(self, sizes: Sizes, settings: HingeSettings, literals: LiteralValues) -> None:

@@ -19,7 +19,16 @@ from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
 from hynt.graph.components import HEAD, TAIL, component_count
-from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, Position, ScaledNumber, Tokens
+from hynt.models.contract import (
+    READS_A_FACT,
+    Candidates,
+    Capability,
+    EncodedQuestion,
+    Part,
+    Position,
+    ScaledNumber,
+    Tokens,
+)
 from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, token_rows, token_scores
 from hynt.models.layers.transformer import TokenGroup, Transformer
 from hynt.objectives.grouped_questions import GroupedQuestions
@@ -65,7 +74,7 @@ class HyTransformer(nn.Module):
     """A head is found as the object of the reverse relation."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (GroupedQuestions,)
-    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    reads: ClassVar[frozenset[Part]] = READS_A_FACT
     answers: frozenset[Capability] = OF_TRIPLETS
 
     def __init__(self, sizes: Sizes, settings: HyTransformerSettings, literals: LiteralValues) -> None:

@@ -20,6 +20,7 @@ from hynt.config.declarations import Range
 from hynt.graph.components import FIRST_QUALIFIER
 from hynt.models.contract import (
     EVERYWHERE,
+    READS_A_FACT,
     Candidates,
     Capability,
     EncodedQuestion,
@@ -55,7 +56,7 @@ class Hynt(nn.Module):
     """Entities and relations as vectors, numbers as points on a line of their relation."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (MaskedFacts,)
-    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    reads: ClassVar[frozenset[Part]] = READS_A_FACT
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
     def __init__(self, sizes: Sizes, settings: HyntSettings, literals: LiteralValues | None = None) -> None:

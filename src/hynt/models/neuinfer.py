@@ -21,7 +21,7 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
 from hynt.kernels.triplet_sweep import FactQuestion, read_fact, score_whole, sweep
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part
+from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.relatedness import uniform_table
 from hynt.models.layers.tokens import LiteralValues, NumberReading, score_candidates, token_count
 from hynt.objectives.negatives import NegativeFacts
@@ -91,7 +91,7 @@ class NeuInfer(nn.Module):
     """A network for triplets, one for triplets with a qualifier, and two outputs."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (NegativeFacts,)
-    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    reads: ClassVar[frozenset[Part]] = READS_A_FACT
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
     kernel = None  # its scores are not linear in the minima
 

@@ -20,7 +20,17 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
 from hynt.graph.components import HEAD, TAIL, qualifier_of
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, ScaledNumber, Task, Tokens
+from hynt.models.contract import (
+    EVERYWHERE,
+    READS_A_FACT,
+    Candidates,
+    Capability,
+    EncodedQuestion,
+    Part,
+    ScaledNumber,
+    Task,
+    Tokens,
+)
 from hynt.models.layers.tokens import LiteralValues, NumberReading, token_rows, token_scores
 from hynt.objectives.masked_components import MaskedComponents
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
@@ -52,7 +62,7 @@ class Ram(nn.Module):
     """A basis, entities in parts, role weights by composite relation and patterns by arity."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (MaskedComponents,)
-    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    reads: ClassVar[frozenset[Part]] = READS_A_FACT
     answers: ClassVar[frozenset[Capability]] = frozenset(pair for pair in EVERYWHERE if pair[0] is not Task.RELATION)
 
     def __init__(

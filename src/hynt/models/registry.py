@@ -17,6 +17,7 @@ from hynt.models.gran import Gran, GranSettings
 from hynt.models.hinge import Hinge, HingeSettings
 from hynt.models.hy_transformer import HyTransformer, HyTransformerSettings
 from hynt.models.hynt import Hynt, HyntSettings
+from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
 from hynt.models.kbln import Kbln, KblnSettings
 from hynt.models.literale import Literale, LiteraleSettings
 from hynt.models.mt_kgnn import MtKgnn, MtKgnnSettings
@@ -126,6 +127,14 @@ MODELS.add(
         HyntSettings,
         "context and prediction transformers over triplets, qualifiers and numbers (KDD 2023)",
         needs_literals=lambda settings: settings.numbers == "discrete",
+    ),
+)
+MODELS.add(
+    "hynt-inductive",
+    entry_of(
+        HyntInductive,
+        HyntInductiveSettings,
+        "entities and relations from the facts that name them, also those never trained on",
     ),
 )
 MODELS.add("transea", entry_of(Transea, TranseaSettings, "translations of unit vectors, numbers by projection (2018)"))

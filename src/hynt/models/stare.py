@@ -21,7 +21,7 @@ from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
 from hynt.graph.components import HEAD
-from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, ScaledNumber, Tokens
+from hynt.models.contract import READS_A_FACT, Candidates, Capability, EncodedQuestion, Part, ScaledNumber, Tokens
 from hynt.models.hy_transformer import OF_TRIPLETS, Count, Rate
 from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, token_rows, token_scores
 from hynt.models.layers.transformer import TokenGroup, TransformerLayer
@@ -186,7 +186,7 @@ class Stare(nn.Module):
     """A head is found as the object of the reverse relation."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (GroupedQuestions,)
-    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    reads: ClassVar[frozenset[Part]] = READS_A_FACT
     answers: ClassVar[frozenset[Capability]] = OF_TRIPLETS
 
     def __init__(

@@ -16,7 +16,7 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
 from hynt.kernels.pair_sweep import PairQuestion, read_pairs, role_count, score_whole
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part
+from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.relatedness import Relatedness, score_pairs, uniform_table
 from hynt.models.layers.tokens import LiteralValues, NumberReading, token_count
 from hynt.objectives.negatives import NegativeFacts
@@ -78,7 +78,7 @@ class Tnalp(nn.Module):
     """Relatedness and the fit of types."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (NegativeFacts,)
-    reads: ClassVar[frozenset[Part]] = frozenset(Part)
+    reads: ClassVar[frozenset[Part]] = READS_A_FACT
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
     def __init__(self, sizes: Sizes, settings: TnalpSettings, literals: LiteralValues) -> None:

@@ -11,11 +11,12 @@ import torch
 from torch import nn
 
 from hynt import __version__
+from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.seeds import derived_seed
 from hynt.errors import DataError
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.models.contract import Model
+from hynt.models.contract import Model, Part
 from hynt.runs.checkpoint import WEIGHTS, checkpoint_name, checkpoints, fill_tensors, read_progress, weights_of
 from hynt.runs.model_choice import build_model
 from hynt.runs.place import SavedRun
@@ -37,6 +38,7 @@ class LoadedRun:
     literals: Any  # pa.StringArray where the model takes literals for entities, else None
     epoch: int  # the epoch its weights are of
     is_finished: bool  # false: training goes on, or was stopped
+    observed: FactTensors | None  # the facts it was trained on, for a model that reads observed facts; else None
 
     def described(self) -> dict[str, Any]:
         """What a number of this run needs beside it to be compared with another."""
@@ -78,7 +80,9 @@ def load_run(place: Path | SavedRun, device: torch.device | str = "cpu") -> Load
             folder, epoch = run.checkpoints / best_name(progress.best), progress.best.epoch
         fill_tensors(folder / WEIGHTS, weights_of(model))
     model.eval()
-    return LoadedRun(run, settings, graph, scaling, cast(Model, model), data.literals, epoch, run.is_finished)
+    made = cast(Model, model)
+    observed = data.facts if Part.OBSERVED_FACTS in made.reads else None
+    return LoadedRun(run, settings, graph, scaling, made, data.literals, epoch, run.is_finished, observed)
 
 
 def new_model(settings: RunSettings, data: TrainingData, device: torch.device) -> nn.Module:

@@ -21,7 +21,7 @@ from hynt.evaluation.ranks import in_one_shape
 from hynt.evaluation.tiles import Tile, Tiling, read_each_tile, tile_rows
 from hynt.graph.arrays import Ids
 from hynt.graph.fact_table import FactTable, concatenate
-from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, ScaledNumber
+from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, ScaledNumber, give_observed
 from hynt.runs.opening import LoadedRun
 from hynt.runs.training_data import training_splits
 
@@ -87,6 +87,8 @@ def read_tiles(
     def hide_more(batch: MaskedBatch, tile: Tile) -> MaskedBatch:
         return batch if change is None else change(batch, tiling.question[tile.places])
 
+    if loaded.observed is not None:
+        give_observed(loaded.model, loaded.observed)
     with scoring_conditions(loaded.model):
         more = None if change is None else hide_more
         read_each_tile(loaded.model, facts, tiling, row, position, on_tile, change=more)

@@ -74,9 +74,11 @@ def _preset_file(path: Path, model: str) -> dict[str, Any]:
 
 
 def _own_preset(model: str) -> str | None:
-    """A baseline without a preset trains as its paper's comparison has it: the sizes of HyNT mean nothing to it."""
-    name = f"{model}-paper"
-    return name if name in PRESETS else None
+    """A baseline without a preset trains as its paper's comparison has it, and `hynt-inductive` as a laptop can: the
+    sizes of HyNT mean nothing to them.
+    """
+    names = [] if model == "hynt" else [f"{model}-paper", f"{model}-small"]
+    return next((name for name in names if name in PRESETS), None)
 
 
 def resumed_settings(

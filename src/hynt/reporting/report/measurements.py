@@ -98,6 +98,7 @@ def measure_all(predictor: Predictor, split: str, reads: int, asking: Asking | N
         device=predictor.device,
         literals=loaded.literals,
         described=loaded.described() | {"reads_of_split": reads},
+        observed=training_splits(loaded.settings),
     )
     evaluation = evaluator.evaluate(loaded.model, asking)
     if not evaluation.per_question:

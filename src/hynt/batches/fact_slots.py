@@ -1,0 +1,123 @@
+"""Facts laid out as slots, and sorted lists that say which row each item belongs to.
+
+A fact has a slot for its head, one for its tail and one for each qualifier's value; its slots lie side by side. Every
+list is sorted by who reads or receives, so sums run over neighbours, in one order, without atomics.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor
+
+from hynt.batches.fact_tensors import FactTensors
+
+HEAD, TAIL, QUALIFIER = 0, 1, 2
+"""Roles of slots."""
+
+ROLES = 3
+
+
+class Links(NamedTuple):
+    """Which row of a table each item of a list belongs to, and the items sorted by row.
+
+    An item that belongs to no row has the number `rows`; it is sorted last and takes no part in sums.
+    """
+
+    rows: int
+    row: Tensor  # (items,) int32 the row of each item
+    order: Tensor  # (items,) int32 items sorted by row, stable
+    offsets: Tensor  # (rows + 2,) int32 the items of row r are order[offsets[r] : offsets[r + 1]]
+
+    @classmethod
+    def of(cls, row: Tensor, rows: int) -> Links:
+        """From the row of each item, (items,) integers of at most `rows`."""
+        row = row.to(torch.int32)
+        ordered, order = torch.sort(row, stable=True)
+        bounds = torch.arange(rows + 2, dtype=torch.int32, device=row.device)
+        offsets = torch.searchsorted(ordered, bounds, out_int32=True)
+        return cls(rows, row, order.to(torch.int32), offsets)
+
+
+class Slots(NamedTuple):
+    """Slots of facts, those of a fact side by side. A slot that is not there belongs to an empty range."""
+
+    first: Tensor  # (slots,) int32 the first slot of the same fact
+    stop: Tensor  # (slots,) int32 one behind its last
+    fact: Tensor  # (slots,) int64 which of the facts
+    role: Tensor  # (slots,) int32 HEAD, TAIL or QUALIFIER
+    there: Tensor  # (slots,) bool false for filler
+    is_number: Tensor  # (slots,) bool
+    entity: Tensor  # (slots,) int32 the entity that stands there; 0 where a number does
+    number: Tensor  # (slots,) int32 the row of the number that stands there; 0 where an entity does
+    relation: Tensor  # (slots,) int32 the relation: the fact's, or the qualifier's
+
+    def shifted(self, slots: int) -> Slots:
+        """The same behind so many other slots."""
+        return self._replace(first=self.first + slots, stop=self.stop + slots)
+
+
+class NumberRows(NamedTuple):
+    """The numbers of some facts, each once, and where each stands."""
+
+    relation: Tensor  # (numbers,) int64
+    value: Tensor  # (numbers,) float32 scaled
+    of_tail: Tensor  # (facts,) int32 the row of each fact's number; 0 where the tail is an entity
+    of_qualifier: Tensor  # (qualifiers + 1,) int32 likewise
+
+    @classmethod
+    def of(cls, facts: FactTensors) -> NumberRows:
+        """All numbers: tails first, then qualifiers."""
+        of_tail, of_qualifier = facts.tail_is_number, facts.qualifier_is_number[:-1]
+        tails = torch.cumsum(of_tail, 0).to(torch.int32)
+        total = int(tails[-1]) if len(tails) else 0
+        qualifiers = torch.cumsum(facts.qualifier_is_number, 0).to(torch.int32) + total
+        return cls(
+            torch.cat([facts.relation[of_tail], facts.qualifier_relation[:-1][of_qualifier]]).long(),
+            torch.cat([facts.tail_number[of_tail], facts.qualifier_number[:-1][of_qualifier]]),
+            torch.where(of_tail, tails - 1, 0), torch.where(facts.qualifier_is_number, qualifiers - 1, 0),
+        )  # fmt: skip
+
+    def of_facts(self, facts: FactTensors, rows: Tensor) -> tuple[NumberRows, Tensor]:
+        """The numbers of the facts at `rows` (k,) int64 alone, and which these are of all, (numbers,) int64."""
+        mine = torch.zeros(len(facts), dtype=torch.bool, device=facts.device).index_fill_(0, rows, True)
+        of_qualifier = torch.repeat_interleave(mine, facts.qualifier_counts(), output_size=facts.qualifier_total)
+        kept = torch.cat([mine[facts.tail_is_number], of_qualifier[facts.qualifier_is_number[:-1]]])
+        place = functional.pad((torch.cumsum(kept, 0) - 1).clamp(min=0).to(torch.int32), (0, 1))
+        chosen = torch.nonzero(kept).squeeze(1)
+        of_tail, of_qualifier = (place[column.long()] for column in (self.of_tail, self.of_qualifier))
+        return NumberRows(self.relation[chosen], self.value[chosen], of_tail, of_qualifier), chosen
+
+
+def slots_of(facts: FactTensors, rows: Tensor, numbers: NumberRows, capacity: int) -> Slots:
+    """Slots of the facts `rows` (k,) int64, with places for `capacity` qualifiers in all.
+
+    Places left over are filler; qualifiers beyond the capacity are not read. No shape depends on the data.
+    """
+    k, device = len(rows), rows.device
+    begin = facts.offsets[rows]
+    kept = torch.cumsum(facts.offsets[rows + 1] - begin, 0).clamp(max=capacity)
+    ends = kept + 2 * torch.arange(1, k + 1, device=device)
+    starts = torch.cat([ends.new_zeros(1), ends])
+    place = torch.arange(2 * k + capacity, device=device)
+    fact = torch.searchsorted(ends, place, right=True).clamp(max=max(k - 1, 0))
+    first = starts[fact]
+    there = place < ends[fact]
+    stop = torch.where(there, ends[fact], first)
+    within = (place - first).clamp(min=0)
+    of_fact = rows[fact]
+    role = within.clamp(max=QUALIFIER)
+    qualifier = torch.where(there & (within >= 2), begin[fact] + within - 2, facts.qualifier_total)
+    in_triplet, is_tail = within < 2, within == 1
+    is_number = torch.where(in_triplet, is_tail & facts.tail_is_number[of_fact], facts.qualifier_is_number[qualifier])
+    of_triplet = torch.where(is_tail, facts.tail_entity[of_fact], facts.head[of_fact])
+    entity = torch.where(in_triplet, of_triplet, facts.qualifier_entity[qualifier])
+    number = torch.where(in_triplet, numbers.of_tail[of_fact], numbers.of_qualifier[qualifier])
+    relation = torch.where(in_triplet, facts.relation[of_fact], facts.qualifier_relation[qualifier])
+    return Slots(
+        first.to(torch.int32), stop.to(torch.int32), fact, role.to(torch.int32), there, is_number & there,
+        torch.where(is_number, 0, entity).to(torch.int32), torch.where(is_number, number, 0).to(torch.int32),
+        relation.to(torch.int32),
+    )  # fmt: skip

@@ -1,0 +1,63 @@
+"""Sums of neighbours in a sorted list, and look-ups whose way back is such a sum: in one order, without atomics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor
+
+from hynt.batches.fact_slots import Links
+
+
+def summed(items: Tensor, links: Links) -> Tensor:
+    """(rows, width), in the precision of `items` (n, width): the sum of each row's items. No gradient."""
+    # The last bag holds the items that belong to no row.
+    bags: Tensor = functional.embedding_bag(links.order, items, links.offsets, mode="sum", include_last_offset=True)
+    return bags[:-1]
+
+
+def picked(table: Tensor, links: Links) -> Tensor:
+    """(items, width): the row of each item; for an item of no row, the last one's. No gradient."""
+    return table.index_select(0, links.row.clamp(max=links.rows - 1))
+
+
+class LookUp(torch.autograd.Function):
+    """`picked`, whose way back sums what comes to each row."""
+
+    @staticmethod
+    def forward(context: Any, table: Tensor, links: Links) -> Tensor:
+        context.links = links
+        return picked(table, links)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        return summed(gradients[0].contiguous(), context.links), None
+
+
+class SumUp(torch.autograd.Function):
+    """`summed`, whose way back hands every item its row's."""
+
+    @staticmethod
+    def forward(context: Any, items: Tensor, links: Links) -> Tensor:
+        context.links = links
+        return summed(items.contiguous(), links)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        links = context.links
+        belongs = (links.row < links.rows).unsqueeze(1)
+        return torch.where(belongs, picked(gradients[0], links), 0.0), None
+
+
+def look_up(table: Tensor, links: Links) -> Tensor:
+    """(items, width) rows of `table` (rows, width)."""
+    found: Tensor = LookUp.apply(table, links)  # type: ignore[no-untyped-call]
+    return found
+
+
+def sum_up(items: Tensor, links: Links) -> Tensor:
+    """(rows, width) sums of `items` (items, width)."""
+    found: Tensor = SumUp.apply(items, links)  # type: ignore[no-untyped-call]
+    return found

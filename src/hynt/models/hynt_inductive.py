@@ -1,0 +1,301 @@
+"""`hynt-inductive`: a model that reads the graph instead of memorising its entities.
+
+No parameter belongs to an entity or a relation. Each starts from a shared vector and how often it is met, and layer by
+layer it attends to messages from the observed facts it stands in. A message to a slot of a fact is made of the fact's
+other slots, never of the slot itself. A question starts from a shared vector, hears the one message to the slot it asks
+for through the same weights, and is heard by nobody; so entities and relations are encoded once and kept, and questions
+are asked of what was kept. Numbers are read as features of value, logarithm and rank, and answered as distributions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, NamedTuple
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor, nn
+
+from hynt.batches.fact_slots import Links, NumberRows
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.batches.message_plan import plan_observed, plan_questions
+from hynt.batches.observed_degrees import Degrees, degrees_of
+from hynt.config.declarations import Range
+from hynt.kernels.dropout import Dropout
+from hynt.models.contract import (
+    EVERYWHERE,
+    Candidates,
+    Capability,
+    EncodedQuestion,
+    Entities,
+    EntityIds,
+    EntityRange,
+    Part,
+    Relations,
+    ScaledNumber,
+)
+from hynt.models.layers.message_passing import Drop, MessageLayer, Nodes, Numbers, apply, linear, norm
+from hynt.models.layers.number_features import FEATURES, NumberFeatures
+from hynt.objectives.number_distribution import Bins, NumberDistribution
+from hynt.objectives.observed_and_targets import LAST, ObservedAndTargets, ObservedStep, TargetOutcome
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
+
+Count = Annotated[int, Range(1)]
+Rate = Annotated[float, Range(0, 1, below_maximum=True)]
+
+DEGREE_SCALE = 0.3
+
+FACTS_AT_ONCE = 2**17
+"""How many facts are observed at once when a graph is encoded: this bounds memory, whatever the graph's size."""
+
+
+@dataclass(frozen=True)
+class HyntInductiveSettings:
+    """Defaults are those of the runs on HN-YG."""
+
+    dimension: Count = 128
+    layers: Count = 8
+    heads: Count = 4
+    feedforward: Count = 256
+    dropout: Rate = 0.2  # on what attention and feed-forward net add to a node
+    message_dropout: Rate = 0.1  # on messages and on the hidden units of their net
+    bins: Annotated[int, Range(2)] = 101
+    bin_margin: Annotated[float, Range(0)] = 0.0  # how far bins reach beyond the scale, as a share of it
+    observed_share: Annotated[float, Range(0, 1, above_minimum=True, below_maximum=True)] = 0.7  # of facts, in a step
+
+    def __post_init__(self) -> None:
+        if self.dimension % self.heads:
+            raise ValueError(f"the dimension {self.dimension} cannot be shared among {self.heads} heads")
+
+
+class ObservedStates(NamedTuple):
+    """A graph as the model knows it: the states that went into each layer, and those that came out of the last."""
+
+    layers: tuple[Nodes, ...]  # layers + 1 of them, each of (entities, d) and (relations, d)
+    seen: Tensor  # (entities,) bool: some observed fact names it
+
+
+@dataclass(frozen=True, eq=False)
+class InductiveQuestion(EncodedQuestion):
+    """A question, and the graph it was asked of."""
+
+    states: ObservedStates
+
+    def take(self, rows: Tensor) -> InductiveQuestion:
+        """The questions at these row numbers, (k,) int64."""
+        return replace(self, encoded=self.encoded[rows], relation=self.relation[rows])
+
+
+class HyntInductive(nn.Module):
+    """Entities and relations are what the observed facts say of them."""
+
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (ObservedAndTargets,)
+    reads: ClassVar[frozenset[Part]] = frozenset({Part.QUALIFIERS, Part.NUMBERS, Part.OBSERVED_FACTS})
+    answers: ClassVar[frozenset[Capability]] = EVERYWHERE
+
+    def __init__(
+        self, sizes: Sizes, settings: HyntInductiveSettings, features: NumberFeatures, facts: FactTensors
+    ) -> None:
+        """`facts` are observed until it is told to observe others."""
+        super().__init__()
+        self.sizes, self.settings, self.features = sizes, settings, features
+        self.bins = Bins(settings.bins, settings.bin_margin)
+        d = settings.dimension
+        self.entity_start, self.relation_start = _vector(d), _vector(d)  # e₀, r₀
+        self.ask_entity, self.ask_number, self.ask_relation = _vector(d), _vector(d), _vector(d)
+        self.unknown_number = _vector(d)  # x_hid
+        self.entity_degree, self.relation_degree = nn.Parameter(torch.zeros(d, 3)), nn.Parameter(torch.zeros(d, 3))
+        self.number_in, self.number_out = linear(FEATURES, 2 * d), linear(2 * d, d)
+        self.rounds = nn.ModuleList(
+            MessageLayer(d, settings.heads, settings.feedforward) for _ in range(settings.layers)
+        )
+        self.entity_norm, self.relation_norm, self.number_norm = (nn.LayerNorm(d) for _ in range(3))
+        self.head_in, self.head_out = linear(d, 2 * d, 1.4), linear(2 * d, settings.bins, 0.1)
+        self._facts = facts
+        self._kept: tuple[list[int], ObservedStates] | None = None
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: HyntInductiveSettings) -> HyntInductive:
+        """A new model, which observes the training facts. Of these it also keeps the ranks of numbers."""
+        numbers = NumberRows.of(train)
+        return cls(sizes, settings, NumberFeatures(sizes.relations, numbers.relation, numbers.value), train)
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """Each step observes some facts and is asked about others; the batch size is how many these are."""
+        numbers = NumberRows.of(train)
+        features = self.features(numbers.relation, numbers.value)
+        share = self.settings.observed_share
+        stream = ObservedAndTargets(train, settings.batch_size, share, features, self.bins, settings.losses)
+        return [Phase(stream, trainable(self), settings.epochs)]
+
+    # ------------------------------------------------------------------ reading the graph
+
+    def observe(self, facts: FactTensors) -> None:
+        """What questions are asked of from now on. It is encoded when it is first needed, and kept."""
+        if facts is not self._facts:
+            self._facts, self._kept = facts, None
+
+    def states(self) -> ObservedStates:
+        """The observed facts, encoded once for as long as no weight changes."""
+        state = [tensor._version for tensor in self.parameters()] + [self.entity_start.data_ptr()]
+        if self.training or self._kept is None or self._kept[0] != state:
+            self._kept = (state, self.encode(self._facts))
+        return self._kept[1]
+
+    def train(self, mode: bool = True) -> HyntInductive:
+        """Weights are about to change or have changed, perhaps unseen by Python: nothing made from them is kept."""
+        if mode or self.training:
+            self._kept = None
+        return super().train(mode)
+
+    @torch.no_grad()
+    def encode(self, facts: FactTensors, rows: Tensor | None = None, at_once: int = FACTS_AT_ONCE) -> ObservedStates:
+        """The states of a graph from its facts, or from those at `rows` (k,) int64, so many `at_once`."""
+        rows = torch.arange(len(facts), device=facts.device) if rows is None else rows
+        numbers = NumberRows.of(facts)
+        plans = [plan_observed(facts, numbers, part) for part in torch.split(rows, at_once)]
+        degrees = degrees_of(facts, rows)
+        read = self._read_numbers(
+            self.features(numbers.relation, numbers.value),
+            Links.of(numbers.relation, facts.sizes.relations),
+            self.features.known(numbers.relation),
+        )
+        nodes, drop = Nodes(*self._starts(degrees, 1.0)), self._drop(facts.device)
+        layers = [nodes]
+        for layer in self.rounds:
+            nodes = layer(nodes, read, plans, drop, self._precision(facts.device))
+            layers.append(nodes)
+        return ObservedStates(tuple(layers), degrees.seen)
+
+    def _starts(self, degrees: Degrees, share: float) -> tuple[Tensor, Tensor]:
+        """E⁰ (entities, d) and R⁰ (relations, d); `share` is how much of the graph is observed."""
+        entity, relation = (DEGREE_SCALE * torch.log1p(counts / share) for counts in degrees)
+        return (
+            self.entity_start + (entity @ self.entity_degree.t()).float(),
+            self.relation_start + (relation @ self.relation_degree.t()).float(),
+        )
+
+    def _read_numbers(self, features: Tensor, relation: Links, known: Tensor | None = None) -> Numbers:
+        """X of numbers with these features, (numbers, FEATURES).
+
+        Where `known` (numbers,) is false, nothing is known of the relation's other values: just "a number" is read.
+        """
+        kind = self._precision(features.device)
+        hidden = functional.gelu(apply(self.number_in, features.to(kind)))
+        encoded = norm(apply(self.number_out, hidden)).to(kind)
+        unknown = norm(self.unknown_number).to(kind).unsqueeze(0)
+        if known is not None:
+            encoded = torch.where(known.unsqueeze(1), encoded, unknown)
+        return Numbers(encoded, relation, unknown)
+
+    def _drop(self, device: torch.device) -> Drop:
+        """Dropout for a pass; none outside training."""
+        settings, uses = self.settings, len(self.rounds)
+        rates = (settings.dropout, settings.message_dropout) if self.training else (0.0, 0.0)
+        return Drop(Dropout(rates[0], 4 * uses, device), Dropout(rates[1], 2 * uses, device))
+
+    def _precision(self, device: torch.device) -> torch.dtype:
+        """Of matrix products and messages; states are float32 always."""
+        on = torch.is_autocast_enabled(device.type)
+        return torch.get_autocast_dtype(device.type) if on else torch.float32
+
+    # ------------------------------------------------------------------ reading questions
+
+    def read(self, batch: MaskedBatch) -> InductiveQuestion:
+        """The state of each row's question after all layers, asked of what is observed."""
+        return self.read_beside(batch, self.states())
+
+    def read_beside(self, batch: MaskedBatch, states: ObservedStates) -> InductiveQuestion:
+        """The same, asked of these states."""
+        asked, kind = plan_questions(batch), self._precision(batch.head.device)
+        entities, relations = len(asked.entity), len(asked.relation)
+        # The layers read numbers by the plan's own relations.
+        place = torch.searchsorted(asked.relation, asked.number_relation).clamp(max=relations - 1)
+        numbers = self._read_numbers(
+            self.features(asked.number_relation, asked.number_value),
+            Links.of(place, relations + len(batch)),
+            self.features.known(asked.number_relation),
+        )
+        value = torch.where(asked.asks_number.unsqueeze(1), self.ask_number, self.ask_entity)
+        relation = self.ask_relation.expand(len(batch), -1)
+        drop = self._drop(batch.head.device)
+        for layer, before in zip(self.rounds, states.layers, strict=False):
+            nodes = Nodes(
+                torch.cat([before.value[asked.entity], value]), torch.cat([before.relation[asked.relation], relation])
+            )
+            after = layer(nodes, numbers, [asked.plan], drop, kind)
+            value, relation = after.value[entities:], after.relation[relations:]
+        encoded = torch.where(asked.asks_relation.unsqueeze(1), relation, value)
+        return InductiveQuestion(encoded, batch.asked_relation(), states)
+
+    def read_step(self, step: ObservedStep) -> TargetOutcome:
+        """A training step: observed facts and questions go through the layers together."""
+        asked, (entity, relation) = step.questions.targets, self._starts(step.degrees, step.share)
+        entities, relations = len(entity), len(relation)
+        value = torch.where(asked.is_number.unsqueeze(1), self.ask_number, self.ask_entity)
+        wanted = self.ask_relation.expand(len(step.questions.relation), -1)
+        nodes = Nodes(torch.cat([entity, value]), torch.cat([relation, wanted]))
+        numbers = self._read_numbers(step.features, step.number_relation)
+        drop, kind = self._drop(entity.device), self._precision(entity.device)
+        for layer in self.rounds:
+            nodes = layer(nodes, numbers, [step.plan], drop, kind)
+        questions, scale = nodes.value[entities:], 1 / math.sqrt(self.settings.dimension)
+        return TargetOutcome(
+            self.entity_norm(questions[step.entity_question]) * scale,
+            self.entity_norm(nodes.value[:entities]),
+            self.relation_norm(nodes.relation[relations:]) * scale,
+            self.relation_norm(nodes.relation[:relations]),
+            self._number_logits(questions[step.number_question]),
+        )
+
+    # ------------------------------------------------------------------ scoring
+
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
+        """Products with the states of entities or relations, or the mean of the number's distribution."""
+        if not isinstance(question, InductiveQuestion):
+            raise ValueError("this model answers questions it has read itself")
+        last, seen = question.states.layers[-1], question.states.seen
+        match candidates:
+            case Entities():
+                return self._products(question.encoded, last.value, self.entity_norm) + _unseen(seen)
+            case EntityRange(start, end):
+                found = self._products(question.encoded, last.value[start:end], self.entity_norm)
+                return found + _unseen(seen[start:end])
+            case EntityIds(ids) if ids.dim() == 1:
+                return self._products(question.encoded, last.value[ids], self.entity_norm) + _unseen(seen[ids])
+            case EntityIds(ids):
+                asked = self.entity_norm(question.encoded) / math.sqrt(self.settings.dimension)
+                states: Tensor = self.entity_norm(last.value[ids])
+                products: Tensor = (states @ asked.unsqueeze(2)).squeeze(2)
+                return products + _unseen(seen[ids])
+            case Relations():
+                return self._products(question.encoded, last.relation, self.relation_norm)
+            case ScaledNumber():
+                return self.distribution(question).mean()
+            case _:
+                raise ValueError("this model scores entities, relations and numbers, not literals")
+
+    def distribution(self, question: EncodedQuestion) -> NumberDistribution:
+        """What the model believes of the numbers asked for."""
+        return NumberDistribution.of(self.bins, self._number_logits(question.encoded))
+
+    def _number_logits(self, encoded: Tensor) -> Tensor:
+        """(n, bins)."""
+        logits: Tensor = self.head_out(functional.gelu(self.head_in(self.number_norm(encoded))))
+        return logits
+
+    def _products(self, question: Tensor, states: Tensor, normed: nn.LayerNorm) -> Tensor:
+        products: Tensor = normed(question) @ normed(states).t()
+        return products / math.sqrt(self.settings.dimension)
+
+
+def _vector(dimension: int) -> nn.Parameter:
+    """A single vector, which starts as N(0, 0.1²)."""
+    return nn.Parameter(torch.randn(dimension) * 0.1)
+
+
+def _unseen(seen: Tensor) -> Tensor:
+    """An entity that no observed fact names ranks last."""
+    return torch.where(seen, 0.0, LAST)

@@ -1,0 +1,83 @@
+"""Numbers as they come out: a distribution over bins of the scaled line, learnt from Gaussians cut into these bins."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Equal bins whose centres run from −margin to 1 + margin."""
+
+    count: int
+    margin: float = 0.0
+    width_of_target: float = 0.75
+    """The target Gaussian's standard deviation, in bins."""
+
+    @property
+    def width(self) -> float:
+        """How far centres lie apart."""
+        return (1 + 2 * self.margin) / (self.count - 1)
+
+    def centres(self, device: torch.device) -> Tensor:
+        """(count,) float32."""
+        return torch.linspace(-self.margin, 1 + self.margin, self.count, device=device)
+
+    def edges(self, device: torch.device) -> Tensor:
+        """(count + 1,) float32: half a bin around each centre."""
+        centres = self.centres(device)
+        return torch.cat([centres - self.width / 2, centres[-1:] + self.width / 2])
+
+    def target(self, value: Tensor) -> Tensor:
+        """(n, count) float32 shares of a Gaussian around each of (n,) values; the end bins take what is outside."""
+        inner = self.edges(value.device)[1:-1]
+        spread = self.width_of_target * self.width * math.sqrt(2)
+        below = 0.5 * (1 + torch.erf((inner - value.unsqueeze(1)) / spread))
+        nothing = torch.zeros_like(value).unsqueeze(1)
+        bounds = torch.cat([nothing, below, nothing + 1], 1)
+        return bounds[:, 1:] - bounds[:, :-1]
+
+    def loss(self, logits: Tensor, value: Tensor) -> Tensor:
+        """(n,) float32 cross entropy of (n, count) logits."""
+        return -(self.target(value) * logits.float().log_softmax(-1)).sum(-1)
+
+
+class NumberDistribution(NamedTuple):
+    """What a model believes of some numbers, on the scale it was trained on."""
+
+    bins: Bins
+    probability: Tensor  # (n, count) float32
+
+    @classmethod
+    def of(cls, bins: Bins, logits: Tensor) -> NumberDistribution:
+        """From (n, count) logits."""
+        return cls(bins, logits.float().softmax(-1))
+
+    def mean(self) -> Tensor:
+        """(n,) the expected value: what an error's square is smallest for."""
+        return self.probability @ self.bins.centres(self.probability.device)
+
+    def quantile(self, share: float) -> Tensor:
+        """(n,) the value below which this share lies, bins being filled evenly."""
+        if not 0 <= share <= 1:
+            raise ValueError(f"a share lies between 0 and 1, but {share} was asked for")
+        cumulative = self.probability.cumsum(-1)
+        at = torch.searchsorted(cumulative, torch.full_like(cumulative[:, :1], share)).clamp(max=self.bins.count - 1)
+        inside = self.probability.gather(1, at)
+        before = cumulative.gather(1, at) - inside
+        within = ((share - before) / inside.clamp(min=1e-12)).clamp(0, 1)
+        edges = self.bins.edges(self.probability.device)
+        return (edges[at] + within * self.bins.width).squeeze(1)
+
+    def median(self) -> Tensor:
+        """(n,) what an error's size is smallest for."""
+        return self.quantile(0.5)
+
+    def density(self) -> Tensor:
+        """(n, count) per unit of the scaled line."""
+        return self.probability / self.bins.width

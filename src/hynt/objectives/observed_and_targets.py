@@ -1,0 +1,263 @@
+"""The stream "observed and target facts": each step a fresh part of the facts is observed and others are asked about.
+
+The split is drawn among facts with entities and with numbers as tails separately, so shapes never change. Every slot
+and every relation of a target fact is asked for. A part of the loss is the mean over its own questions. Of a question's
+answers only the target fact's own counts: other entities that training facts give for it take no part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import ClassVar, NamedTuple, Protocol
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor
+
+from hynt.batches.fact_slots import Links, NumberRows
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.message_plan import MessagePlan, Questions, plan_training
+from hynt.batches.observed_degrees import Degrees, degrees_of
+from hynt.batches.seeds import generator_for
+from hynt.graph.components import ENTITY_KIND
+from hynt.graph.content_hash import question_keys
+from hynt.graph.known_answers import KnownAnswers
+from hynt.objectives.losses import LossSettings
+from hynt.objectives.number_distribution import Bins
+from hynt.objectives.streams import ItemStream, Loss, LossFunction, StepItems
+
+SPARE = 8.0
+"""Standard deviations that a capacity has to spare: more qualifiers than that are not met."""
+
+LAST = -1e4
+"""The score of what must not be the answer: it ranks last, and is finite."""
+
+
+class Split(NamedTuple):
+    """Sizes of a step."""
+
+    observed_entities: int  # facts with an entity as tail that are observed
+    observed_numbers: int
+    target_entities: int
+    target_numbers: int
+
+    @classmethod
+    def of(cls, entities: int, numbers: int, share: float, targets: int) -> Split:
+        """From how many facts there are of each kind: a `share` observed, up to `targets` others asked about."""
+        observed = int(share * entities), int(share * numbers)
+        left = entities - observed[0], numbers - observed[1]
+        targets = min(targets, sum(left))
+        asked = min(round(targets * entities / max(entities + numbers, 1)), left[0])
+        return cls(*observed, asked, min(targets - asked, left[1]))
+
+    @property
+    def observed(self) -> int:
+        """How many facts are observed."""
+        return self.observed_entities + self.observed_numbers
+
+    @property
+    def targets(self) -> int:
+        """How many facts are asked about."""
+        return self.target_entities + self.target_numbers
+
+
+class ObservedStep(NamedTuple):
+    """All that a step lets a model read, and which questions it asks."""
+
+    plan: MessagePlan
+    questions: Questions
+    degrees: Degrees
+    share: float  # how much of the facts is observed
+    features: Tensor  # (numbers, ·) of the numbers that it reads
+    number_relation: Links  # numbers → relation nodes
+    number_value: Tensor  # (numbers + 1,) float32 scaled
+    entity_question: Tensor  # (k,) int64 which value questions ask for an entity, and filler
+    number_question: Tensor  # (m,) int64
+
+
+class TargetOutcome(NamedTuple):
+    """What a model makes of a step."""
+
+    entity: Tensor  # (k, d) questions, scaled so that products with states are scores
+    entity_states: Tensor  # (entities, d)
+    relation: Tensor  # (r, d) likewise
+    relation_states: Tensor  # (relations, d)
+    number: Tensor  # (m, bins) logits
+
+
+class StepReader(Protocol):
+    """A model that can be trained so."""
+
+    def read_step(self, step: ObservedStep) -> TargetOutcome:
+        """Encodes the observed facts and the questions of the targets."""
+        ...
+
+
+class DrawnEpoch:
+    """Steps of an epoch, each drawn by itself from (seed, epoch, step)."""
+
+    def __init__(self, stream: ObservedAndTargets, seed: int, epoch: int) -> None:
+        self._stream, self._seed, self._epoch = stream, seed, epoch
+
+    def __len__(self) -> int:
+        return -(-self._stream.item_count // self._stream.split.targets)
+
+    def items(self, index: int) -> StepItems:
+        """The numbers of the facts observed, with entities and with numbers as tails, and of those asked about."""
+        generator = generator_for(self._seed, self._epoch, index, "observed and targets")
+        return StepItems(self._stream.split, self._stream.drawn(generator))
+
+
+class ObservedAndTargets(ItemStream):
+    """Training items of models that read the graph."""
+
+    name: ClassVar[str] = "observed and target facts"
+    parts: ClassVar[tuple[str, ...]] = ("link", "relation", "number")
+
+    def __init__(
+        self, facts: FactTensors, targets: int, share: float, features: Tensor, bins: Bins, losses: LossSettings
+    ) -> None:
+        """`targets` facts are asked about in a step; `features` (numbers, ·) are those of `NumberRows.of(facts)`."""
+        self.facts, self.observed_share, self.features, self.bins, self.losses = facts, share, features, bins, losses
+        self.item_count = len(facts)
+        self.numbers = NumberRows.of(facts)
+        every = torch.arange(len(facts))
+        has_number = facts.tail_is_number.cpu()
+        self._kinds = (every[~has_number], every[has_number])
+        self.split = Split.of(len(self._kinds[0]), len(self._kinds[1]), share, targets)
+        counts, asked = facts.qualifier_counts().double(), self.split.targets
+        self.observed_capacity = _capacity(counts, self.split.observed / len(facts))
+        self.target_capacity = _capacity(counts, asked / len(facts))
+        of_number = _per_fact(facts, facts.qualifier_is_number[:-1])
+        self.entity_places = asked + self.split.target_entities + _capacity(counts - of_number, asked / len(facts))
+        self.number_places = self.split.target_numbers + _capacity(of_number, asked / len(facts))
+        self.known = _KnownEntities.of(facts)
+
+    def epoch(self, seed: int, epoch: int) -> DrawnEpoch:
+        """As many steps as ask about each fact once on average."""
+        return DrawnEpoch(self, seed, epoch)
+
+    def drawn(self, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+        """Facts observed, with entities and with numbers as tails, and facts asked about, ascending: (n,) int64."""
+        observed, asked = [], []
+        sizes = ((self.split[0], self.split[2]), (self.split[1], self.split[3]))
+        for rows, (seen, wanted) in zip(self._kinds, sizes, strict=True):
+            shuffled = rows[torch.randperm(len(rows), generator=generator)[: seen + wanted]]
+            observed.append(shuffled[:seen].sort().values.to(self.facts.device))
+            asked.append(shuffled[seen:].sort().values)
+        return observed[0], observed[1], torch.cat(asked).to(self.facts.device)
+
+    def is_common(self, shape: Hashable) -> bool:  # noqa: ARG002
+        """Lists as long as the data says cannot be compiled."""
+        return False
+
+    def loss_for(self, shape: Hashable) -> LossFunction:  # noqa: ARG002
+        """Encodes what is observed, asks, and compares with the targets."""
+
+        def loss(model: StepReader, tensors: tuple[Tensor, ...]) -> Loss:
+            with_entity, with_number, targets = tensors
+            step = self.step((with_entity, with_number), targets)
+            outcome = model.read_step(step)
+            each = [
+                self._entities(step, targets, outcome),
+                self._relations(step, outcome),
+                self._numbers(step, outcome),
+            ]
+            totals = [(one * weight).sum() for one, weight in each]
+            counts = [weight.sum() for _, weight in each]
+            entity, relation, number = (total / count.clamp(min=1) for total, count in zip(totals, counts, strict=True))
+            joint = entity + self.losses.relation_weight * relation + self.losses.number_weight * number
+            return Loss(joint, torch.stack(totals), torch.stack(counts))
+
+        return loss
+
+    def step(self, observed: tuple[Tensor, Tensor], targets: Tensor) -> ObservedStep:
+        """The step that observes these facts, with entities and with numbers as tails, and asks about `targets`."""
+        capacities = self.observed_capacity, self.target_capacity
+        numbers, features = self.numbers, self.features
+        if not features.is_cuda:  # a GPU wants shapes that stay, a CPU less work
+            numbers, chosen = numbers.of_facts(self.facts, torch.cat([*observed, targets]))
+            features = features[chosen]
+        plan, questions = plan_training(self.facts, numbers, observed, targets, *capacities)
+        asked = questions.targets
+        return ObservedStep(
+            plan,
+            questions,
+            degrees_of(self.facts, torch.cat(observed)),
+            self.observed_share,
+            features,
+            Links.of(numbers.relation, plan.sizes.relation_nodes),
+            functional.pad(numbers.value, (0, 1)),  # filler has the row 0, which must be there
+            _first(asked.there & asked.is_number.logical_not(), self.entity_places),
+            _first(asked.is_number, self.number_places),
+        )
+
+    def _entities(self, step: ObservedStep, targets: Tensor, outcome: TargetOutcome) -> tuple[Tensor, Tensor]:
+        """(k,) losses and weights: an answer that no observed fact names cannot be found, and is not asked for."""
+        slots, at, seen = step.questions.targets, step.entity_question, step.degrees.seen
+        answer = slots.entity[at].long()
+        asked = slots.there[at] & slots.is_number[at].logical_not() & seen[answer.clamp(max=len(seen) - 1)]
+        answer = torch.where(asked, answer, 0)
+        scores = (outcome.entity @ outcome.entity_states.t()).float() + torch.where(seen, 0.0, LAST)
+        component = _component(self.facts, targets[slots.fact[at]], at - slots.first[at])
+        row, other = self.known.beside(torch.where(asked, component, 0), answer)
+        scores = scores.index_put((row, other), scores.new_tensor(LAST))
+        return functional.cross_entropy(scores, answer, reduction="none"), asked.float()
+
+    def _relations(self, step: ObservedStep, outcome: TargetOutcome) -> tuple[Tensor, Tensor]:
+        scores = (outcome.relation @ outcome.relation_states.t()).float()
+        losses = functional.cross_entropy(scores, step.questions.relation.long(), reduction="none")
+        return losses, step.questions.relation_asked.float()
+
+    def _numbers(self, step: ObservedStep, outcome: TargetOutcome) -> tuple[Tensor, Tensor]:
+        slots, at = step.questions.targets, step.number_question
+        losses = self.bins.loss(outcome.number, step.number_value[slots.number[at].long()])
+        return losses, slots.is_number[at].float()
+
+
+class _KnownEntities(NamedTuple):
+    """The entities that some facts give as answers to the questions they themselves ask."""
+
+    start: Tensor  # (components,) int64 where the answers of each component's question begin
+    known: Tensor  # (components,) int64 how many there are; 0 where no entity stands
+    answers: Tensor  # (answers,) int64
+
+    @classmethod
+    def of(cls, facts: FactTensors) -> _KnownEntities:
+        table, is_number = facts.to_table(), facts.relation_is_number[:-1].cpu().numpy()
+        index = KnownAnswers.build({"train": table}, is_number).of_kind(ENTITY_KIND)
+        start, count = index.spans(question_keys(table, is_number))
+        columns = (torch.as_tensor(one.astype("int64")) for one in (start, count, index.known.answers))
+        return cls(*(one.to(facts.device) for one in columns))
+
+    def beside(self, component: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the questions at `component` (k,) all known answers but `answer` (k,): their rows and entities, (n,)."""
+        count = self.known[component]
+        row = torch.repeat_interleave(torch.arange(len(component), device=component.device), count)
+        within = torch.arange(len(row), device=row.device) - (count.cumsum(0) - count)[row]
+        entity = self.answers[self.start[component][row] + within]
+        others = entity != answer[row]
+        return row[others], entity[others]
+
+
+def _component(facts: FactTensors, row: Tensor, slot: Tensor) -> Tensor:
+    """(k,) the number among all components of slot `slot` (k,) of the facts `row` (k,)."""
+    return 3 * row + 2 * facts.offsets[row] + 2 * slot.clamp(min=0)
+
+
+def _capacity(counts: Tensor, share: float) -> int:
+    """Qualifiers that a random share of the facts has at most, from the counts of all, (n,) float64."""
+    total, spread = float(counts.sum()) * share, math.sqrt(float((counts**2).sum()) * share * (1 - share))
+    return min(int(counts.sum()), math.ceil(total + SPARE * spread))
+
+
+def _per_fact(facts: FactTensors, flags: Tensor) -> Tensor:
+    """(n,) float64: how many of each fact's qualifiers are marked."""
+    running = functional.pad(flags.double().cumsum(0), (1, 0))
+    return running[facts.offsets[1:]] - running[facts.offsets[:-1]]
+
+
+def _first(marked: Tensor, count: int) -> Tensor:
+    """(count,) int64: where marks are, in order, and then other places."""
+    return torch.sort(marked.logical_not().to(torch.uint8), stable=True).indices[:count]

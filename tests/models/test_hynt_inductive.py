@@ -1,0 +1,357 @@
+"""The model in its plain form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from hynt.batches.buckets import layout_of, rows_by_bucket
+from hynt.batches.fact_slots import QUALIFIER
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.masked_batch import Task
+from hynt.batches.masking import mask
+from hynt.batches.number_scaling import NumberScaling
+from hynt.batches.observed_degrees import degrees_of
+from hynt.evaluation.evaluator import Evaluator
+from hynt.formats.from_python import graph_from_facts
+from hynt.interruption import Stopper
+from hynt.models.checking import check_model
+from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
+from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
+from hynt.objectives.streams import PhaseSettings
+from hynt.runs.opening import load_run
+from hynt.runs.progress import Interrupted
+from hynt.runs.run_folder import RunFolder
+from hynt.runs.scoring import read_tiles
+from hynt.training.run import start, train
+from tests.batches.random_graphs import mixed_facts
+from tests.models.first_steps import CPU, trained
+from tests.training.small_graph import small_graph, tiny_settings
+from tests.training.test_nary_runs import StopAfterFirst
+
+SMALL = HyntInductiveSettings(dimension=16, layers=3, heads=4, feedforward=32, bins=21)
+FACTS = mixed_facts(300)
+
+
+def model_of(facts, settings=SMALL, seed=0):
+    torch.manual_seed(seed)
+    model = HyntInductive.build(facts.sizes, facts, settings).eval()
+    with torch.no_grad():
+        for one in model.parameters():
+            one.add_(torch.randn_like(one) * 0.2)
+    return model
+
+
+def every_question(facts, rows):
+    """All questions about some facts as one batch, with the fact and position of each."""
+    where = [(int(r), p) for r in rows for p in range(3 + 2 * int(facts.qualifier_counts()[r]))]
+    count = facts.qualifier_counts()[torch.tensor([r for r, _ in where])]
+    order, segments = [], []
+    for capacity, members in rows_by_bucket(count):
+        order += members.tolist()
+        segments.append((len(members), capacity))
+    where = [where[k] for k in order]
+    batch, answers = mask(
+        facts, torch.tensor([r for r, _ in where]), torch.tensor([p for _, p in where]), layout_of(segments)
+    )
+    return batch, answers, where
+
+
+def test_the_contract():
+    check_model(lambda sizes, train: HyntInductive.build(sizes, train, SMALL))
+
+
+def test_heads_must_share_the_dimension():
+    with pytest.raises(ValueError, match="the dimension 10 cannot be shared among 4 heads"):
+        HyntInductiveSettings(dimension=10)
+
+
+def test_no_parameter_belongs_to_an_entity_or_relation():
+    assert [one.shape for one in model_of(FACTS).parameters()] == [
+        one.shape for one in model_of(mixed_facts(50, 9)).parameters()
+    ]
+
+
+def test_a_question_read_from_a_batch_has_the_state_it_has_in_a_training_step():
+    model = model_of(FACTS)
+    stream = model.phases(FACTS, PhaseSettings(batch_size=30, epochs=1))[0].stream
+    stream.observed_share = 1.0  # as when it is asked
+    with_entity, with_number, targets = stream.epoch(0, 0).items(0).tensors
+    step = stream.step((with_entity, with_number), targets)
+    with torch.no_grad():
+        outcome = model.read_step(step)
+        states = model.encode(FACTS, torch.cat([with_entity, with_number]))
+        batch, answers, where = every_question(FACTS, targets)
+        asked = model.read_beside(batch, states)
+        scale = SMALL.dimension**-0.5
+        close = {"rtol": 1e-4, "atol": 1e-4}
+        torch.testing.assert_close(outcome.entity_states, model.entity_norm(states.layers[-1].value), **close)
+        torch.testing.assert_close(outcome.relation_states, model.relation_norm(states.layers[-1].relation), **close)
+        entity, relation = model.entity_norm(asked.encoded) * scale, model.relation_norm(asked.encoded) * scale
+        logits = model._number_logits(asked.encoded)
+    slots = step.questions.targets
+    nth = {int(row): k for k, row in enumerate(targets)}
+    starts = {k: int(torch.nonzero((slots.fact == k) & slots.there)[0]) for k in range(len(targets))}
+    of_slot = {int(slot): k for k, slot in enumerate(step.entity_question)}
+    of_number = {int(slot): k for k, slot in enumerate(step.number_question)}
+    for k, (row, position) in enumerate(where):
+        slot = starts[nth[row]] + position // 2
+        if position == 1:
+            torch.testing.assert_close(relation[k], outcome.relation[nth[row]], **close)
+        elif position % 2:
+            before = int(((slots.role == QUALIFIER) & slots.there)[: slot + 1].sum())
+            torch.testing.assert_close(relation[k], outcome.relation[len(targets) + before], **close)
+        elif answers.task[k] == Task.NUMBER:
+            torch.testing.assert_close(logits[k], outcome.number[of_number[slot]], **close)
+        else:
+            torch.testing.assert_close(entity[k], outcome.entity[of_slot[slot]], **close)
+
+
+def exchanged(facts, rows, position):
+    """The facts with what stands at `position` of those in `rows` exchanged, its kind kept."""
+    e, r = facts.sizes.entities, facts.sizes.relations
+    mine = torch.zeros(len(facts), dtype=torch.bool).index_fill_(0, rows, True)
+    here = torch.zeros(len(facts.qualifier_relation), dtype=torch.bool)
+    at = facts.offsets[rows] + (position - 3) // 2
+    here[at[(at < facts.offsets[rows + 1]) & (position > 2)]] = True
+
+    def moved(name, mark, new):
+        column = getattr(facts, name)
+        return {name: torch.where(mark, new(column), column).to(column.dtype)}
+
+    def next_entity(ids):
+        return (ids + 3) % e
+
+    def next_relation(ids):
+        return (ids + 3) % r  # of the same kind: every third relation has numbers
+
+    if position == 0:
+        return replace(facts, **moved("head", mine, next_entity))
+    if position == 1:
+        return replace(facts, **moved("relation", mine, next_relation))
+    if position == 2:
+        number = facts.tail_is_number
+        tail = moved("tail_entity", mine & ~number, next_entity)
+        return replace(facts, **tail, **moved("tail_number", mine & number, lambda x: 1 - x))
+    if position % 2:
+        return replace(facts, **moved("qualifier_relation", here, next_relation))
+    number = facts.qualifier_is_number
+    value = moved("qualifier_entity", here & ~number, next_entity)
+    return replace(facts, **value, **moved("qualifier_number", here & number, lambda x: 1 - x))
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_what_is_asked_for_does_not_reach_its_question_by_a_single_bit(precision):
+    model = model_of(FACTS)
+    rows = torch.argsort(FACTS.qualifier_counts(), descending=True)[40:52]
+    batch, _, where = every_question(FACTS, rows)
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == torch.bfloat16):
+        states = model.encode(FACTS, torch.arange(100, 300))
+        before = model.read_beside(batch, states).encoded
+        for position in range(9):
+            other, _, _ = every_question(exchanged(FACTS, rows, position), rows)
+            same = (before == model.read_beside(other, states).encoded).all(1)
+            mine = torch.tensor([p == position for _, p in where])
+            assert same[mine].all(), position
+            assert not same[~mine].all(), position
+
+
+def test_facts_in_parts_give_the_same_states():
+    model = model_of(FACTS)
+    whole, parts = model.encode(FACTS), model.encode(FACTS, at_once=37)
+    for one, other in zip(whole.layers, parts.layers, strict=True):
+        torch.testing.assert_close(one.value, other.value, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(one.relation, other.relation, rtol=1e-4, atol=1e-4)
+
+
+def test_an_entity_that_no_observed_fact_names_ranks_last():
+    model = model_of(FACTS)
+    states = model.encode(FACTS, torch.arange(8))
+    assert not states.seen.all()
+    batch, _, _ = every_question(FACTS, torch.arange(60, 64))
+    scores = model.score(model.read_beside(batch, states), Entities())
+    assert (scores[:, states.seen].min(1).values > scores[:, ~states.seen].max(1).values).all()
+
+
+def test_scores_of_some_candidates_are_those_of_all():
+    model = model_of(FACTS)
+    batch, _, _ = every_question(FACTS, torch.arange(5))
+    asked = model.read(batch)
+    everything = model.score(asked, Entities())
+    ids = torch.randint(0, FACTS.sizes.entities, (len(batch), 6))
+    torch.testing.assert_close(model.score(asked, EntityRange(10, 40)), everything[:, 10:40])
+    torch.testing.assert_close(model.score(asked, EntityIds(ids)), everything.gather(1, ids))
+    torch.testing.assert_close(model.score(asked, EntityIds(ids[0])), everything[:, ids[0]])
+    assert model.score(asked, Relations()).shape == (len(batch), FACTS.sizes.relations)
+    torch.testing.assert_close(model.score(asked, ScaledNumber()), model.distribution(asked).mean())
+    torch.testing.assert_close(model.score(asked.take(torch.tensor([2, 0])), Entities()), everything[[2, 0]])
+
+
+def test_facts_observed_later_change_the_answers_without_training():
+    model = model_of(FACTS)
+    batch, _, _ = every_question(FACTS, torch.arange(3))
+    some, more = model.encode(FACTS, torch.arange(10, 150)), model.encode(FACTS, torch.arange(10, 300))
+    one, other = (model.score(model.read_beside(batch, states), Entities()) for states in (some, more))
+    assert not torch.equal(one, other)
+
+
+def test_states_are_kept_until_other_facts_or_other_weights_come():
+    model = model_of(FACTS)
+    first = model.states()
+    model.observe(FACTS)
+    assert model.eval().states() is first
+    model.observe(mixed_facts(50))
+    assert model.states() is not first
+    second = model.states()
+    with torch.no_grad():
+        model.entity_start.add_(1)
+    assert model.states() is not second
+    third = model.states()
+    assert model.train().eval().states() is not third
+
+
+def test_degrees_are_counts():
+    rows = torch.tensor([1, 4, 9, 50])
+    found = degrees_of(FACTS, rows)
+    entity = torch.zeros(FACTS.sizes.entities, 3)
+    relation = torch.zeros(FACTS.sizes.relations, 3)
+    for row in rows.tolist():
+        entity[FACTS.head[row], 0] += 1
+        relation[FACTS.relation[row], int(FACTS.tail_is_number[row])] += 1
+        if not FACTS.tail_is_number[row]:
+            entity[FACTS.tail_entity[row], 1] += 1
+        for q in range(int(FACTS.offsets[row]), int(FACTS.offsets[row + 1])):
+            relation[FACTS.qualifier_relation[q], 2] += 1
+            if not FACTS.qualifier_is_number[q]:
+                entity[FACTS.qualifier_entity[q], 2] += 1
+    assert torch.equal(found.entity, entity)
+    assert torch.equal(found.relation, relation)
+
+
+def test_a_number_of_a_relation_without_values_is_read_as_just_a_number():
+    model = model_of(FACTS)
+    rows = torch.nonzero(FACTS.tail_is_number & (FACTS.qualifier_counts() == 0)).squeeze(1)[:4]
+    states = model.encode(FACTS)
+    model.features.begin.zero_()  # no relation has values
+    other = exchanged(FACTS, rows, 2)
+    heads = [every_question(facts, rows)[0] for facts in (FACTS, other)]
+    one, two = (model.read_beside(batch, states).encoded for batch in heads)
+    assert torch.equal(one, two)
+
+
+def test_parameters_of_the_default_settings():
+    model = HyntInductive.build(FACTS.sizes, FACTS, HyntInductiveSettings())
+    d, hidden, bins, features = 128, 256, 101, 71
+    node = 8 * d * d + 5 * d + hidden  # queries, keys, values; projection; a net of one hidden layer
+    layer = 27 * d * d + 11 * d + 2 * node
+    numbers = features * hidden + hidden + hidden * d + d
+    answers = d * hidden + hidden + hidden * bins + bins
+    assert sum(one.numel() for one in model.parameters()) == 8 * layer + 18 * d + numbers + answers == 5_774_309
+
+
+GRAPH = small_graph(30)
+SETTINGS = {
+    "batch_size": 16,
+    "optimiser": {"learning_rate": 0.003, "clip": 1.0},
+    "schedule": {"epochs": 3, "shape": "linear"},
+    "model": {"dimension": 16, "layers": 2, "heads": 4, "feedforward": 32, "bins": 21},
+}
+
+
+def test_the_first_losses():
+    _, losses, _ = trained("hynt-inductive", GRAPH, SETTINGS, 3)
+    assert losses == pytest.approx([2.7196320, 2.5996637, 2.3448057], rel=1e-4)
+
+
+def test_it_learns_what_towns_people_are_born_in():
+    settings = SETTINGS | {"schedule": {"epochs": 40, "shape": "linear"}}
+    _, losses, _ = trained("hynt-inductive", GRAPH, settings, 120)
+    assert sum(losses[-10:]) < 0.75 * sum(losses[:10])
+
+
+def test_stopped_and_resumed_equals_uninterrupted_byte_for_byte(tmp_path):
+    torch.set_num_threads(1)
+    settings = tiny_settings("hynt-inductive", **SETTINGS)
+    whole = train(start(GRAPH, settings, tmp_path / "whole", CPU), CPU)
+    stopper = Stopper()
+    run = start(GRAPH, settings, tmp_path / "halves", CPU)
+    with pytest.raises(Interrupted):
+        train(run, CPU, StopAfterFirst(stopper), stopper)
+    halves = train(RunFolder.open(run.path), CPU)
+    one, other = ((folder.path / "weights.safetensors").read_bytes() for folder in (whole, halves))
+    assert one == other
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("inductive") / "run"
+    return train(start(GRAPH, tiny_settings("hynt-inductive", **SETTINGS), folder, CPU), CPU)
+
+
+def test_a_run_is_asked_beside_the_facts_it_was_trained_on_whatever_was_observed_before(run):
+    loaded = load_run(run.path)
+    table = GRAPH.split("test")
+    row, position = torch.zeros(1, dtype=torch.int64).numpy(), torch.full((1,), 2).numpy()
+
+    def answer():
+        found = []
+        read_tiles(loaded, table, row, position, CPU, lambda tile: found.append(tile.entities()))
+        return found[0]
+
+    before = answer()
+    loaded.model.observe(FactTensors.from_table(table, GRAPH.vocabulary, loaded.scaling))
+    assert torch.equal(answer(), before)
+
+
+def test_evaluation_gives_the_training_facts_and_says_so(run):
+    loaded = load_run(run.path)
+    evaluator = Evaluator(GRAPH, loaded.scaling, "test")
+    expected = evaluator.evaluate(loaded.model)
+    loaded.model.observe(FactTensors.from_table(GRAPH.split("test"), GRAPH.vocabulary, loaded.scaling))
+    again = evaluator.evaluate(loaded.model)
+    assert again.to_mapping() == expected.to_mapping()
+    assert expected.protocol["observed"] == "train"
+    assert "observed" not in Evaluator(GRAPH, loaded.scaling, "test").protocol()
+    more = Evaluator(GRAPH, loaded.scaling, "test", observed=("train", "test")).evaluate(loaded.model)
+    assert more.to_mapping()["link"] != expected.to_mapping()["link"]
+
+
+# An entity that training never saw, and a graph whose entities and relations are all others.
+
+
+def test_weights_of_one_graph_load_onto_another_vocabulary(run):
+    other = small_graph(50, seed=4)
+    assert other.vocabulary.entity_count != GRAPH.vocabulary.entity_count
+    table = other.split("train")
+    facts = FactTensors.from_table(table, other.vocabulary, NumberScaling.fit([table], other.vocabulary))
+    model = HyntInductive.build(facts.sizes, facts, load_run(run.path).settings.model)
+    model.load_state_dict(load_file(run.path / "weights.safetensors"))
+    found = Evaluator(other, NumberScaling.fit([table], other.vocabulary), "test").evaluate(model.eval())
+    assert found.per_question.keys() == {"link", "relation", "number"}
+
+
+def test_a_new_entity_gets_its_state_from_the_facts_that_name_it():
+    """The newcomer stands in copies of another entity's facts: without any training it is known as well as that one."""
+    facts = {"train": [(f"person {k}", "born in", f"town {k % 4}") for k in range(16)]}
+    facts["train"] += [(f"person {k}", "height", 150.0 + 10 * (k % 4)) for k in range(16)]
+    before = graph_from_facts(facts)
+    model, _, data = trained("hynt-inductive", before, SETTINGS | {"batch_size": 12}, 200)
+    newcomer = [("newcomer", "born in", "town 2"), ("newcomer", "height", 170.0)]
+    after = graph_from_facts({"train": facts["train"] + newcomer})
+    table = after.split("train")
+    observed = FactTensors.from_table(table, after.vocabulary, data.scaling)
+    grown = HyntInductive.build(observed.sizes, observed, model.settings)
+    grown.load_state_dict(model.state_dict())
+    state = grown.eval().states().layers[-1].value
+    names = [entity.name for entity in after.entities]
+    distance = (state - state[names.index("newcomer")]).norm(dim=1)
+    alike, others = ([names.index(f"person {k}") for k in range(16) if (k % 4 == 2) == same] for same in (True, False))
+    assert distance[alike].max() < 1e-3
+    assert distance[others].min() > 10 * distance[alike].max()
+    asked = every_question(observed, torch.tensor([len(table) - 2]))[0]
+    scores = grown.score(grown.read(asked), Entities())[2]
+    assert bool(torch.isfinite(scores).all())
