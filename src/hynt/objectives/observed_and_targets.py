@@ -35,7 +35,7 @@ LAST = -1e4
 
 
 class Split(NamedTuple):
-    """Sizes of a step."""
+    """How many facts of each kind a step observes, and how many it asks about."""
 
     observed_entities: int  # facts with an entity as tail that are observed
     observed_numbers: int
