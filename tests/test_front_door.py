@@ -212,6 +212,7 @@ def test_nothing_is_said_where_nobody_looks(small_world, capfd):  # noqa: F811
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow  # tests/distributed holds the same for training, in the fast lane
 def test_several_processes(small_world, tmp_path):  # noqa: F811
     small = {"epochs": 1, "batch_size": 512, "device": "cpu", "model.dimension": 16}
     run = hynt.train(small_world, out=tmp_path / "run", processes=2, **small)
