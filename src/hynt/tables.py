@@ -6,6 +6,7 @@ there. No heavy import at the top: a result that nobody turns into a table costs
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Table:
+class Table(ABC):
     """Something with rows and named columns."""
 
+    @abstractmethod
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table, from which all other forms are made."""
-        raise NotImplementedError
 
     def to_pandas(self) -> Any:
         """A pandas data frame.
@@ -48,14 +49,14 @@ class Table:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
-class PlainValues:
+class PlainValues(ABC):
     """A result that also reads as the mapping `to_dict` makes of it: `found["notes"]`, `"notes" in found`,
     `dict(found)`; it equals that mapping too.
     """
 
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values that JSON can hold."""
-        raise NotImplementedError
 
     def __getitem__(self, name: str) -> Any:
         return self.to_dict()[name]

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from hynt.errors import UsageError
+from hynt.objectives.streams import ItemStream
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.checks import check_shareable
@@ -89,3 +90,19 @@ def test_a_model_that_cannot_be_shared_is_refused_with_a_word(model_name):
     with pytest.raises(UsageError, match=f"{model_name}.* cannot be shared") as problem:
         check_shareable(tiny_settings(model_name))
     assert problem.value.advice.startswith("Train it in one process; hynt, stare, hy-transformer, gran and ram can")
+
+
+def test_a_stream_that_cannot_be_shared_refuses_it():
+    """A model of another package may call it; ours are refused before, by name."""
+
+    class Alone(ItemStream):
+        name, parts = "loners", ("loss",)
+
+        def epoch(self, seed, epoch):
+            raise AssertionError
+
+        def loss_for(self, shape):
+            raise AssertionError
+
+    with pytest.raises(UsageError, match="loners cannot be shared among processes. Train in one process"):
+        Alone().share(0, 2)

@@ -18,6 +18,18 @@ from hynt.graph.arrays import spread
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 from hynt.graph.vocabulary import Vocabulary
 
+NUMERIC_COLUMNS = (
+    "head",
+    "relation",
+    "tail_entity",
+    "tail_number",
+    "offsets",
+    "qualifier_relation",
+    "qualifier_entity",
+    "qualifier_number",
+)
+"""The columns that are arrays. Fingerprints of graphs are made in this order."""
+
 
 @dataclass(frozen=True, eq=False)
 class FactTable:
@@ -53,19 +65,7 @@ class FactTable:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FactTable):
             return NotImplemented
-        arrays = all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in (
-                "head",
-                "relation",
-                "tail_entity",
-                "tail_number",
-                "offsets",
-                "qualifier_relation",
-                "qualifier_entity",
-                "qualifier_number",
-            )
-        )
+        arrays = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in NUMERIC_COLUMNS)
         return bool(
             arrays
             and self.tail_literal.equals(other.tail_literal)

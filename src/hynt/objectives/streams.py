@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from hynt.batches.components import Masking
 from hynt.batches.epoch_plan import EpochPlan, PlannedSteps
+from hynt.errors import UsageError
 from hynt.objectives.losses import LossSettings
 
 
@@ -85,7 +86,7 @@ class ItemStream(ABC):
         one shape, and carry along how many questions the whole step has.
         """
         if not self.can_be_shared:
-            raise NotImplementedError(f"the stream {self.name!r} cannot be shared among processes")
+            raise UsageError(f"{self.name} cannot be shared among processes.", advice="Train in one process.")
         mine = copy.copy(self)
         mine.part = Share(rank, world)
         return mine

@@ -12,7 +12,7 @@ import numpy as np
 
 from hynt.errors import DataError
 from hynt.files import RESTORE
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import NUMERIC_COLUMNS, FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import load_graph
 
@@ -51,16 +51,7 @@ def _texts(texts: Iterable[str]) -> str:
 
 def _facts(table: FactTable) -> str:
     digest = hashlib.sha256()
-    for name in (
-        "head",
-        "relation",
-        "tail_entity",
-        "tail_number",
-        "offsets",
-        "qualifier_relation",
-        "qualifier_entity",
-        "qualifier_number",
-    ):
+    for name in NUMERIC_COLUMNS:
         column = np.ascontiguousarray(getattr(table, name))
         digest.update(f"{name} {column.dtype} {len(column)} ".encode())
         digest.update(column.data)
