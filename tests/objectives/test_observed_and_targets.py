@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as functional
 
 from hynt.batches.fact_slots import QUALIFIER
+from hynt.errors import DataError
 from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
 from hynt.objectives.observed_and_targets import ObservedAndTargets, Split
 from hynt.objectives.streams import PhaseSettings
@@ -47,6 +48,16 @@ def first_step(targets):
 )
 def test_sizes_of_a_split(entities, numbers, targets, expected):
     assert Split.of(entities, numbers, 0.7, targets) == expected
+
+
+def test_the_smallest_graphs_observe_something():
+    """A share of few facts rounds to none, and a step that observes nothing has nothing to answer from."""
+    for entities, numbers in ((1, 1), (2, 0), (0, 2), (3, 3)):
+        split = Split.of(entities, numbers, 0.25, 8)
+        assert split.observed == 1
+        assert split.targets == entities + numbers - 1
+    with pytest.raises(DataError, match="one fact cannot be observed and asked about at once"):
+        Split.of(1, 0, 0.7, 8)
 
 
 def test_observed_and_asked_facts_are_apart_and_drawn_anew():

@@ -20,6 +20,7 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.message_plan import MessagePlan, Questions, plan_training
 from hynt.batches.observed_degrees import Degrees, degrees_of
 from hynt.batches.seeds import generator_for
+from hynt.errors import DataError
 from hynt.graph.components import ENTITY_KIND
 from hynt.graph.content_hash import question_keys
 from hynt.graph.known_answers import KnownAnswers
@@ -44,8 +45,16 @@ class Split(NamedTuple):
 
     @classmethod
     def of(cls, entities: int, numbers: int, share: float, targets: int) -> Split:
-        """From how many facts there are of each kind: a `share` observed, up to `targets` others asked about."""
+        """From how many facts there are of each kind: a `share` observed, but at least one fact, and up to `targets`
+        others asked about.
+        """
+        if entities + numbers < 2:
+            raise DataError(
+                "one fact cannot be observed and asked about at once.", advice="Train on two facts or more."
+            )
         observed = int(share * entities), int(share * numbers)
+        if not any(observed):
+            observed = (1, 0) if entities >= numbers else (0, 1)
         left = entities - observed[0], numbers - observed[1]
         targets = min(targets, sum(left))
         asked = min(round(targets * entities / max(entities + numbers, 1)), left[0])
