@@ -100,6 +100,18 @@ def test_resume_needs_the_same_settings_and_graph(people, tmp_path, hynt):
     assert "made with another graph: " in changed.err
 
 
+def test_a_run_of_another_model_goes_on_without_naming_it(people, tmp_path, hynt):
+    run = tmp_path / "run"
+    assert hynt("train", people, "--out", run, "--model", "transea", "--epochs", 1, "--device", "cpu").code == 0
+    again = hynt("train", people, "--out", run, "--resume", "--device", "cpu")
+    assert again.code == 0, again.err
+    assert "finished already" in again.err
+    assert hynt("train", people, "--out", run, "--resume", "--model", "transea", "--device", "cpu").code == 0
+    other = hynt("train", people, "--out", run, "--resume", "--model", "hynt", "--device", "cpu")
+    assert other.code == 2
+    assert "made with other settings: model: transea → hynt." in other.err
+
+
 def test_train_and_valid_refuse_early_stopping(people, tmp_path, hynt):
     refused = hynt(
         "train",

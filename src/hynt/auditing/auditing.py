@@ -162,7 +162,7 @@ def audit(
     """
     target = chosen_device(device)
     run = opened_run(source)
-    request = SettingsRequest(model or "hynt", preset, epochs, seed, None, None, tuple(changes))
+    request = SettingsRequest(model, preset, epochs, seed, None, None, tuple(changes))
     options: dict[str, Any] = {"splits": splits, "folds": folds, "fold_by": fold_by, "on_gpu": target.type == "cuda"}
     if run is None:
         graph = source if isinstance(source, KnowledgeGraph) else load_graph(source)

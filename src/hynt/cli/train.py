@@ -34,7 +34,9 @@ class ScaleOnChoice(StrEnum):
 def train(
     graph: GraphArgument,
     out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="The run folder to make.")] = None,
-    model: Annotated[str, typer.Option("--model", metavar="M", help="Which model: see `hynt models`.")] = "hynt",
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="M", help="Which model: see `hynt models`.", show_default="hynt")
+    ] = None,
     preset: Annotated[
         str | None, typer.Option("--preset", metavar="P", help="Named settings, such as world or wd50k-link.")
     ] = None,

@@ -30,7 +30,7 @@ AnyGraph = KnowledgeGraph | str | os.PathLike[str]
 
 def train(
     graph: AnyGraph,
-    model: str = "hynt",
+    model: str | None = None,
     preset: str | None = None,
     out: str | os.PathLike[str] | None = None,
     *,
@@ -50,10 +50,11 @@ def train(
 ) -> Run:
     """Trains a model on a graph and returns the run, which answers, evaluates and explains.
 
-    Without `preset` the settings suit the model and the size of the graph. Every one of them can be given by its
-    name: `batch_size=512`, `schedule={"epochs": 5}`, `**{"model.dimension": 64}`; `changes` takes the same as
-    "key=value". The run is kept in the folder `out`; without one it lies in a temporary folder that goes with it, and
-    `Run.save` keeps it. `resume` goes on with the run in `out`: Ctrl-C saves before it stops.
+    The model is `hynt` where none is named. Without `preset` the settings suit the model and the size of the graph.
+    Every one of them can be given by its name: `batch_size=512`, `schedule={"epochs": 5}`,
+    `**{"model.dimension": 64}`; `changes` takes the same as "key=value". The run is kept in the folder `out`; without
+    one it lies in a temporary folder that goes with it, and `Run.save` keeps it. `resume` goes on with the run in
+    `out`, whatever its model: Ctrl-C saves before it stops.
 
     `track` names trackers (tensorboard, mlflow, wandb). `progress` says whether to show how it goes: by default where
     somebody looks, at a terminal or in a notebook.
@@ -111,7 +112,7 @@ def train(
 
 def estimate(
     graph: AnyGraph,
-    model: str = "hynt",
+    model: str | None = None,
     preset: str | None = None,
     *,
     epochs: int | None = None,
@@ -256,7 +257,7 @@ def _nobody(text: str) -> None:
 
 def _in_processes(
     graph: AnyGraph,
-    model: str,
+    model: str | None,
     preset: str | None,
     out: str | os.PathLike[str] | None,
     epochs: int | None,

@@ -146,5 +146,10 @@ def _made(model_name: str, model_settings: type) -> type[RunSettings]:
 
 
 def differences(old: RunSettings, new: RunSettings) -> list[str]:
-    """One line per setting that differs, `schedule.epochs: 350 → 700`; empty when they agree."""
+    """One line per setting that differs, `schedule.epochs: 350 → 700`; empty when they agree.
+
+    Another model has other settings throughout, so it is the only line.
+    """
+    if old.model_name != new.model_name:
+        return [f"model: {old.model_name} → {new.model_name}"]
     return changes(to_mapping(old), to_mapping(new))

@@ -20,13 +20,18 @@ from hynt.training.validating import metric_for
 class SettingsRequest:
     """What was said; None where nothing was."""
 
-    model: str = "hynt"
+    model: str | None = None
     preset: str | None = None
     epochs: int | None = None
     seed: int | None = None
     train_on: str | None = None
     scale_on: str | None = None
     changes: Sequence[str] = ()  # `key=value`, as --set takes them
+
+    @property
+    def model_name(self) -> str:
+        """The model of a new run: `hynt` where none was named."""
+        return self.model or "hynt"
 
     def overrides(self) -> list[str]:
         """All but model and preset as `key=value`."""
@@ -41,16 +46,22 @@ class SettingsRequest:
 
 def resolve_settings(request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu: bool) -> RunSettings:
     """The settings of a new run. Fewer epochs than a cycle has make that cycle shorter, so that it still ends."""
-    kind = settings_class_for(request.model)
-    preset = request.preset or _own_preset(request.model)
+    kind = settings_class_for(request.model_name)
+    preset = request.preset or _own_preset(request.model_name)
     if preset is not None:
-        mapping = _preset_file(Path(preset), request.model) if preset.endswith(".toml") else dict(PRESETS.get(preset))
+        mapping = (
+            _preset_file(Path(preset), request.model_name) if preset.endswith(".toml") else dict(PRESETS.get(preset))
+        )
     else:
-        mapping = dict(defaults_for(graph, on_gpu=on_gpu) if request.model == "hynt" else PLAIN)
+        mapping = dict(defaults_for(graph, on_gpu=on_gpu) if request.model_name == "hynt" else PLAIN)
     settings: RunSettings = from_mapping(kind, mapping)
     if "metric" not in mapping.get("validation", {}):
-        settings = with_overrides(settings, [f"validation.metric={metric_for(request.model, graph)}"])
-    if preset is None and request.model == "hynt" and with_overrides(settings, request.overrides()).tables == "spread":
+        settings = with_overrides(settings, [f"validation.metric={metric_for(request.model_name, graph)}"])
+    if (
+        preset is None
+        and request.model_name == "hynt"
+        and with_overrides(settings, request.overrides()).tables == "spread"
+    ):
         settings = with_overrides(settings, ["model.tied_output=false"])  # sharded tables are for untied outputs
     settings = with_overrides(settings, request.overrides())
     schedule = settings.schedule
@@ -85,6 +96,6 @@ def resumed_settings(
     request: SettingsRequest, before: RunSettings, graph: KnowledgeGraph, *, on_gpu: bool
 ) -> RunSettings:
     """What a resumed run would have: its own settings where only details were said, so that they can be compared."""
-    if request.preset is not None or request.model != before.model_name:
+    if request.preset is not None or request.model not in (None, before.model_name):
         return resolve_settings(request, graph, on_gpu=on_gpu)
     return with_overrides(before, request.overrides())
