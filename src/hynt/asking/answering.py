@@ -31,6 +31,7 @@ class QuestionBatch:
     calibration: Calibration
     known: KnownAnswers
     asked: AskedFacts
+    fold: Ids | None = None  # (rows,) of the asked table, where stored facts are asked about: see `read_tiles`
 
     def ranked(self, allowed: CandidateMasks, top: int) -> RankedColumns:
         """The best `top` candidates of each question for an entity or a relation."""
@@ -128,8 +129,9 @@ class QuestionBatch:
 
     def _read(self, rows: Ids, position: Ids, work: Callable[[ReadTile], None]) -> None:
         table = with_stored_literals(self.asked.table.take(rows), self.loaded)
+        each, fold = np.arange(len(rows), dtype=np.int64), None if self.fold is None else self.fold[rows]
         with whole_run():  # a number that the run's scale cannot take is the question's fault, not the data's
-            read_tiles(self.loaded, table, np.arange(len(rows), dtype=np.int64), position, self.device, work)
+            read_tiles(self.loaded, table, each, position, self.device, work, fold=fold)
 
     def _keys(self, rows: Ids, position: Ids) -> Hashes:
         """(k, 2) the keys of the questions that hide a component of each of these rows."""

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from hynt.calibration.intervals import check_level
 from hynt.errors import UsageError, located
 from hynt.graph.components import NUMBER_KIND
 from hynt.graph.fact import Fact
+from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.lookup import NameLookup
@@ -234,11 +236,25 @@ class Predictor:
                 found.append(self._builder.ranked(one, ranked, number))
         return found
 
-    def question_batch(self, asked: AskedFacts) -> QuestionBatch:
-        """For whoever wants columns: see `QuestionBatch`. Questions must be answerable and within reach."""
-        from hynt.asking.answering import QuestionBatch
+    def question_batch(self, asked: AskedFacts, *, stored: bool = False) -> QuestionBatch:
+        """For whoever wants columns: see `QuestionBatch`. Questions must be answerable and within reach.
 
-        return QuestionBatch(self.loaded, self.device, self.calibration, self.known, asked)
+        `stored`: they were made of facts of the graph, and none of these may be in view when it is asked about.
+        """
+        from hynt.asking.answering import QuestionBatch
+        from hynt.runs.observing import stored_folds
+
+        fold = stored_folds(self.loaded, asked.table) if stored else None
+        return QuestionBatch(self.loaded, self.device, self.calibration, self.known, asked, fold)
+
+    def observing(self, facts: FactTable) -> Self:
+        """The same run, asked of these facts alone where its model reads observed facts."""
+        from hynt.runs.observing import observing
+
+        other = copy(self)
+        other.__dict__["loaded"] = observing(self.loaded, facts)
+        other.__dict__.pop("_builder", None)
+        return other
 
     def similar(self, entity: str, top: int = 10) -> list[SimilarEntity]:
         """The entities whose vectors point most nearly the same way (cosine).

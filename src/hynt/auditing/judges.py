@@ -23,6 +23,7 @@ from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.seen_values import SeenValues
 from hynt.interruption import Stopper
 from hynt.progress import Progress
+from hynt.runs.observing import observing
 from hynt.runs.opening import LoadedRun, load_run
 from hynt.runs.place import whole_run
 from hynt.runs.progress import Interrupted, TrainingProgress
@@ -104,7 +105,7 @@ class Judges:
     def _judge_of(self, part: AuditPart) -> Judge:
         if part.by_run:
             assert self.given is not None
-            loaded = self.given
+            loaded = observing(self.given, self.plan.observed(part.fold))
         else:
             if self._loaded is None or self._loaded[0] != part.name:
                 with whole_run():

@@ -19,6 +19,8 @@ from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.vocabulary import Vocabulary
+from hynt.models.contract import Part
+from hynt.models.registry import MODELS
 from hynt.names import advice_on
 from hynt.runs.graph_identity import fingerprints
 from hynt.runs.run_folder import RunFolder
@@ -105,6 +107,7 @@ class AuditPlan:
     folds: Folds
     settings: RunSettings  # of the folds' models
     run: RunFolder | None  # where one was given: it judges the facts it has not learned from
+    by_states: bool  # the run reads observed facts: it judges every fact itself, from the facts of other folds
     described: Mapping[str, Any]  # for people and for recognising the audit again
 
     def parts(self) -> list[AuditPart]:
@@ -112,16 +115,21 @@ class AuditPlan:
         found = []
         for by_run in (False, True):
             for fold in range(self.folds.count):
-                rows = self.folds.is_judged & (self.folds.fold == fold) & (self.folds.needs_fold != by_run)
+                own = np.logical_or(self.by_states, ~self.folds.needs_fold) == by_run
+                rows = self.folds.is_judged & (self.folds.fold == fold) & own
                 if rows.any():
                     name = f"{'run' if by_run else 'fold'}-{fold + 1}"
                     found.append(AuditPart(name, fold, by_run, np.flatnonzero(rows).astype(np.int64)))
         return found
 
+    def observed(self, fold: int) -> FactTable:
+        """What the judge of a fold knows: its model learns it, or a run that reads observed facts is given it."""
+        rows = np.flatnonzero(self.folds.training(self.in_training, fold)).astype(np.int64)
+        return self.learned.take(rows)
+
     def fold_graph(self, fold: int) -> KnowledgeGraph:
         """What the model of a fold learns from, as a graph of its own."""
-        rows = np.flatnonzero(self.folds.training(self.in_training, fold)).astype(np.int64)
-        return KnowledgeGraph(self.graph.vocabulary, {"train": self.learned.take(rows)}, self.graph.entities)
+        return KnowledgeGraph(self.graph.vocabulary, {"train": self.observed(fold)}, self.graph.entities)
 
     def identity(self) -> dict[str, Any]:
         """What must agree for an audit to go on where another stopped."""
@@ -148,7 +156,9 @@ def plan_audit(
     names = list(graph.splits)
     split = np.repeat(np.arange(len(names)), [len(one) for one in graph.splits.values()])
     settings = _settings(graph, table, run, request, on_gpu)
-    taught = training_splits(run.settings()) if run is not None else tuple(names)
+    own = run is not None and request == SettingsRequest(model=run.settings().model_name)
+    by_states = own and Part.OBSERVED_FACTS in MODELS.get(settings.model_name).reads
+    taught = training_splits(run.settings()) if run is not None and not by_states else tuple(names)
     in_training = np.isin(split, [names.index(name) for name in taught if name in names])
     wanted = np.isin(split, [names.index(name) for name in chosen])
     dealt = deal(table, graph.vocabulary, in_training, wanted, folds, together, settings.seed)
@@ -166,7 +176,9 @@ def plan_audit(
         "seed": settings.seed,
     }
     learned, moved = clip_outliers(table, graph.vocabulary, settings.log_relations)
-    return AuditPlan(graph, table, learned, moved, split, in_training, wanted, dealt, settings, run, described)
+    return AuditPlan(
+        graph, table, learned, moved, split, in_training, wanted, dealt, settings, run, by_states, described
+    )
 
 
 def checked_splits(graph: KnowledgeGraph, splits: Sequence[str]) -> tuple[str, ...]:

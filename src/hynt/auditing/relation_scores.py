@@ -9,7 +9,7 @@ all latitudes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from hynt.asking.number_relations import in_reach
 from hynt.graph.arrays import Flags, Ids
-from hynt.graph.components import RELATION, Components, qualifier_of
+from hynt.graph.components import RELATION, Components, filled, qualifier_of
 from hynt.graph.fact_table import FactTable
 from hynt.graph.seen_values import SeenValues
 from hynt.graph.vocabulary import Vocabulary
@@ -88,7 +88,7 @@ class RelationScores:
         within = in_reach(self.loaded.scaling, relation, value) | (relation == asked.relation[question])
         question, relation = question[within], relation[within]
         found = torch.full(seen.shape, -torch.inf, device=self.device)
-        rows = _with_relations(self.table, asked.row[question], asked.position[question], relation)
+        rows = filled(self.table, asked.row[question], asked.position[question], relation)
         owner, own = (torch.from_numpy(index).to(self.device) for index in (question, relation))
 
         def on_tile(tile: ReadTile) -> None:
@@ -100,23 +100,9 @@ class RelationScores:
         return found
 
 
-def _slots(table: FactTable, row: Ids, position: Ids) -> Ids:
-    """(n,) where in the table's qualifiers the ones asked for are."""
-    return np.asarray(table.offsets[row] + qualifier_of(position), dtype=np.int64)
-
-
 def _numbers(table: FactTable, asked: Components) -> NDArray[np.float64]:
     """(n,) the numbers beside the relations that are asked for."""
     found = table.tail_number[asked.row].astype(np.float64)
     inner = np.flatnonzero(asked.position != RELATION)
-    found[inner] = table.qualifier_number[_slots(table, asked.row[inner], asked.position[inner])]
+    found[inner] = table.qualifier_number[table.offsets[asked.row[inner]] + qualifier_of(asked.position[inner])]
     return found
-
-
-def _with_relations(table: FactTable, row: Ids, position: Ids, relation: Ids) -> FactTable:
-    """(n,) the facts `row`, each with a relation put in at a position."""
-    taken, inner = table.take(row), np.flatnonzero(position != RELATION)
-    outer, qualifiers = taken.relation.copy(), taken.qualifier_relation.copy()
-    outer[position == RELATION] = relation[position == RELATION]
-    qualifiers[_slots(taken, inner, position[inner])] = relation[inner]
-    return replace(taken, relation=outer, qualifier_relation=qualifiers)

@@ -18,7 +18,7 @@ from torch import Tensor
 from hynt.calibration.intervals import Radii, fit_radii, never_negative, training_spread
 from hynt.calibration.temperature import FirstAnswers, first_answers_of_chunks, fit_inverse_temperature
 from hynt.errors import DataError
-from hynt.evaluation.evaluator import Evaluator
+from hynt.evaluation.evaluation_pass import refuse_non_finite
 from hynt.evaluation.questions import KIND_OF_TASK, TaskName, answerable_components
 from hynt.evaluation.results import NumberQuestions
 from hynt.files import RESTORE, index_text, read_index, write_whole
@@ -28,6 +28,7 @@ from hynt.graph.content_hash import question_keys
 from hynt.graph.known_answers import AnswerLists, KnownAnswers
 from hynt.graph.vocabulary import Vocabulary
 from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs.observing import stored_folds
 from hynt.runs.opening import LoadedRun
 from hynt.runs.scoring import ReadTile, read_tiles
 from hynt.runs.training_data import training_splits
@@ -155,18 +156,32 @@ def _radii(loaded: LoadedRun, device: torch.device) -> Radii | None:
 
 
 def number_questions(loaded: LoadedRun, split: str, device: torch.device) -> NumberQuestions | None:
-    """The evaluator's answers to the number questions of a split; None where there are none."""
-    evaluator = Evaluator(
-        loaded.graph,
-        loaded.scaling,
-        split,
-        ("number",),
-        device=device,
-        literals=loaded.literals,
-        observed=training_splits(loaded.settings),
+    """The answers to the number questions of a split, each without its own fact in view; None where there are none."""
+    table, graph, scaling = loaded.graph.split(split), loaded.graph, loaded.scaling
+    parts = components(table, graph.vocabulary.relation_is_number)
+    taken = parts.take(answerable_components(loaded.model, parts, "number"))
+    if not len(taken):
+        return None
+    scaled, relation = np.zeros(len(taken)), taken.relation.astype(np.int64)
+
+    def work(tile: ReadTile) -> None:
+        scaled[tile.which] = tile.numbers().cpu().numpy()
+
+    read_tiles(loaded, table, taken.row, taken.position, device, work, fold=stored_folds(loaded, table))
+    with np.errstate(over="ignore", invalid="ignore"):
+        predicted = scaling.unscale(relation, scaled)
+    refuse_non_finite(np.isfinite(predicted), taken, graph, split)
+    return NumberQuestions(
+        taken.row,
+        taken.position,
+        relation,
+        table.head[taken.row].astype(np.int64),
+        table.qualifier_counts()[taken.row],
+        taken.number,
+        predicted,
+        scaling.linear(relation, taken.number),
+        scaling.linear(relation, predicted),
     )
-    found = evaluator.evaluate(loaded.model).per_question.get("number")
-    return found if isinstance(found, NumberQuestions) else None
 
 
 # Held-out questions as calibration sees them: each right answer among the candidates that are not known otherwise.
@@ -226,6 +241,6 @@ def held_out(loaded: LoadedRun, split: str, task: TaskName, device: torch.device
     index = KnownAnswers.build(loaded.graph.splits, is_number).of_kind(KIND_OF_TASK[task])
     taken = parts.take(few)
     tiles: list[ReadTile] = []
-    read_tiles(loaded, table, taken.row, taken.position, device, tiles.append)
+    read_tiles(loaded, table, taken.row, taken.position, device, tiles.append, fold=stored_folds(loaded, table))
     answer = (taken.entity if task == "link" else taken.relation).astype(np.int64)
     return HeldOut(task, tiles, answer, index.lookup(question_keys(table, is_number)[few]), len(chosen))

@@ -54,6 +54,9 @@ def evaluate(
     questions: Annotated[
         Path | None, typer.Option("--questions", metavar="FILE", help="Write each question's result as Parquet.")
     ] = None,
+    without_duplicates: Annotated[
+        bool, typer.Option("--without-duplicates", help="Leave out observed facts that equal an asked one.")
+    ] = False,
     processes: Annotated[
         int, typer.Option("--processes", min=1, metavar="N", help="Ask in N processes, one per GPU with --device cuda.")
     ] = 1,
@@ -82,6 +85,7 @@ def evaluate(
         breakdown=[name.strip() for name in breakdown.split(",") if name.strip()],
         compare=other,
         questions=questions,
+        without_duplicates=without_duplicates,
         progress=True,
     )
     if is_first_process():

@@ -90,6 +90,8 @@ def propose(predictor: Predictor, options: ProposalOptions, progress: Progress =
     for split in options.without:
         graph.split(split)  # refuses one that is not there
     peers = Peers.of(graph, options.without)
+    if options.without:
+        predictor = predictor.observing(peers.facts)
     answers = ProposalAnswers(predictor, peers.facts, options.level, options.top)
     questions = MissingQuestions(predictor, peers, options.share, _chosen(predictor, peers, options))
     found, asked, without, made, passed = ProposedFacts.none(), 0, 0, 0, 0

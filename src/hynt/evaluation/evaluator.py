@@ -26,12 +26,15 @@ from hynt.evaluation.questions import TASKS, TaskName, answerable_components, ch
 from hynt.evaluation.results import Evaluation, RankedQuestions, TaskQuestions, by_scope
 from hynt.graph.arrays import Ids
 from hynt.graph.components import Components, components
-from hynt.graph.content_hash import question_keys
+from hynt.graph.content_hash import Fingerprints, question_keys
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers
 from hynt.models.contract import Model, Part, give_observed
 from hynt.models.registry import build
+
+_PAIR = np.dtype([("first", np.uint64), ("second", np.uint64)])
+"""The two halves of a hash as one value."""
 
 # Asking in several processes: each takes every so many-th tile of questions, and what they found is added up.
 #
@@ -77,6 +80,7 @@ class Evaluator:
     literals: Any = None  # pa.StringArray: ids for literals, for token models
     described: Mapping[str, Any] = field(default_factory=dict)  # what the caller adds to the protocol: model, seed, …
     observed: tuple[str, ...] = ("train",)  # splits given to a model that reads observed facts
+    without_duplicates: bool = False  # whether observed facts that equal an asked one are left out
     workers: Workers = field(
         default_factory=OneWorker
     )  # processes that ask together: each takes its share of the tiles
@@ -113,7 +117,7 @@ class Evaluator:
             constrained,
             self.ties,
             self.protocol()
-            | ({"observed": "+".join(self.observed)} if reads_observed else {})
+            | ({"observed": self._observed_words()} if reads_observed else {})
             | {"unanswered": {task: count for task, count in unanswered.items() if count}, "memory_back_off": smaller},
         )
 
@@ -154,9 +158,17 @@ class Evaluator:
 
     @cached_property
     def observed_facts(self) -> FactTensors:
-        """What a model that reads observed facts is given, published duplicates of asked facts included."""
+        """What a model that reads observed facts is given; duplicates of asked facts too, unless they are left out."""
         table = concatenate([self.graph.split(name) for name in self.observed])
+        if self.without_duplicates:
+            names = [relation.name for relation in self.graph.relations]
+            prints = Fingerprints(self.graph.vocabulary.entities, names, self.graph.vocabulary.relation_is_number)
+            lanes = [prints.facts(one).view(_PAIR).reshape(-1) for one in (table, self.graph.split(self.split))]
+            table = table.where(~np.isin(lanes[0], lanes[1]))
         return FactTensors.from_table(table, self.graph.vocabulary, self.scaling, self.device, self.literals)
+
+    def _observed_words(self) -> str:
+        return "+".join(self.observed) + (" without duplicates of asked facts" if self.without_duplicates else "")
 
     def _answerable(self, model: Model, task: TaskName) -> Ids:
         """(n,) the questions of a task at positions that the model says it answers."""

@@ -32,12 +32,15 @@ from hynt.graph.components import (
     RELATION_KIND,
     TAIL,
     component_starts,
+    filled,
     position_name,
     qualifier_of,
     relation_position,
 )
 from hynt.graph.sentences import pair_texts
 from hynt.models.contract import Part
+from hynt.runs.observing import folds_of, without_folds
+from hynt.runs.opening import LoadedRun
 
 TOP = 5
 """How many answers to the whole question an explanation shows."""
@@ -72,17 +75,19 @@ def explain_asked(
     answers = predictor.answer(asked, candidates, TOP, level)
     asked = within_reach(asked, predictor.loaded.scaling)
     taken = taken_away(predictor, asked)
-    scores = changed_scores(
-        predictor.loaded, predictor.device, [ChangedQuestion(asked), *(one.question for one in taken)]
-    )
-    if not all(np.isfinite(one).all() for one in scores):
-        raise non_finite(predictor.loaded, f"{asked.text}, or to a part of it,")
-    notes = list(answers.notes)
+    questions, notes = [ChangedQuestion(asked), *(one.question for one in taken)], list(answers.notes)
     if not can_mask(predictor.loaded.model):
         notes.append("this model reads facts with one hidden component only: other components cannot be hidden")
+    if asked.kind != NUMBER_KIND and about is None:
+        about = first_answer(predictor, asked, candidates, _finite_scores(predictor, predictor.loaded, questions[:1]))
+    blind = without_folds(predictor.loaded, folds_of_answers(predictor, asked, about))
+    if blind is not predictor.loaded:
+        notes.append("the graph holds this answer: it is explained as the run judges it without that fact")
+    scores = _finite_scores(predictor, blind, questions)
     if asked.kind == NUMBER_KIND:
         explained, outcomes = None, number_changes(predictor, asked, answers, scores)
     else:
+        assert about is not None
         explained, outcomes = rank_changes(predictor, asked, candidates, about, scores)
     row = 0
     if asked.tried is not None and explained is not None:  # the row that has the number on this relation's scale
@@ -105,6 +110,29 @@ def explain_asked(
     influences.sort(key=lambda one: -one.size)
     tokens = () if attention is None else ("triplet", *pair_texts(asked.words))
     return Explanation(answers, explained, tuple(influences), attention, tokens, tuple(notes))
+
+
+def _finite_scores(predictor: Predictor, loaded: LoadedRun, questions: list[ChangedQuestion]) -> list[Floats]:
+    scores = changed_scores(loaded, predictor.device, questions)
+    if not all(np.isfinite(one).all() for one in scores):
+        raise non_finite(loaded, f"{questions[0].asked.text}, or to a part of it,")
+    return scores
+
+
+def folds_of_answers(predictor: Predictor, asked: AskedFact, about: int | None) -> set[int]:
+    """The folds of the stored facts that give this answer, or any number where one is asked for: with them in view, a
+    model that reads observed facts would look up what it is to explain. None for any other model.
+    """
+    if predictor.loaded.observed is None:
+        return set()
+    known = predictor.known.lookup(asked.table, component_starts(asked.table)[:-1] + asked.position, asked.kind)
+    row, answer = known.question(), known.answers
+    if asked.kind == NUMBER_KIND:
+        chosen = np.ones(len(answer), dtype=np.bool_)
+    else:
+        chosen = answer == about if asked.tried is None else (answer == about) & (asked.tried[row] == about)
+    facts = filled(asked.table, row[chosen], np.full(int(chosen.sum()), asked.position), answer[chosen])
+    return set(folds_of(facts, predictor.graph.vocabulary).tolist())
 
 
 def taken_away(predictor: Predictor, asked: AskedFact) -> list[_Taken]:
@@ -184,16 +212,23 @@ def number_changes(predictor: Predictor, asked: AskedFact, answers: Answers, sco
     ]
 
 
+def first_answer(predictor: Predictor, asked: AskedFact, candidates: CandidateMask, scores: list[Floats]) -> int:
+    """The id of the most likely entity or relation, by the scores of the whole question."""
+    place = _allowed(predictor, asked, candidates, scores[0].shape[1])
+    inverse_temperature = predictor.calibration.inverse_temperature(task_of(asked.kind))
+    return int(place[_likelihoods(asked, scores[0] * inverse_temperature, place).argmax()])
+
+
 def rank_changes(
-    predictor: Predictor, asked: AskedFact, candidates: CandidateMask, about: int | None, scores: list[Floats]
+    predictor: Predictor, asked: AskedFact, candidates: CandidateMask, about: int, scores: list[Floats]
 ) -> tuple[Explained, list[Outcome]]:
     """The explained answer, and the same for entities and relations."""
     place = _allowed(predictor, asked, candidates, scores[0].shape[1])
-    if about is not None and about not in place:
+    if about not in place:
         raise UsageError("the answer is not among the candidates.", where="answer", advice="Allow it, or name another.")
     inverse_temperature = predictor.calibration.inverse_temperature(task_of(asked.kind))
     found = [_likelihoods(asked, one * inverse_temperature, place) for one in scores]
-    chosen = int(found[0].argmax()) if about is None else int(np.searchsorted(place, about))
+    chosen = int(np.searchsorted(place, about))
     graph = predictor.graph
     if asked.kind == RELATION_KIND:
         ids, labels = [relation.name for relation in graph.relations], graph.relation_labels

@@ -92,6 +92,7 @@ def evaluated(
     breakdown: Sequence[str],
     compare: Predictor | str | os.PathLike[str] | None,
     questions: str | os.PathLike[str] | None,
+    without_duplicates: bool,
     processes: int,
     progress: Watching,
 ) -> EvaluationReport:
@@ -122,6 +123,7 @@ def evaluated(
             breakdown=",".join(breakdown) or None,
             compare=None if compare is None else getattr(compare, "path", compare),
             questions=questions,
+            without_duplicates=without_duplicates,
             processes=processes,
         )
         return EvaluationReport(
@@ -137,7 +139,7 @@ def evaluated(
             other = compare if isinstance(compare, Predictor) else Predictor(compare, run.device.type)
             rival = _opened(other, split)
             _refuse_another_graph(loaded, rival)
-        evaluator = _evaluator(loaded, split, wanted, ties, run, type_constrained, workers)
+        evaluator = _evaluator(loaded, split, wanted, ties, run, type_constrained, without_duplicates, workers)
         with watched(False if workers.rank else progress) as shown:
             found = evaluator.evaluate(loaded.model, shown.counting("evaluating"))
         result = found.to_mapping()
@@ -149,7 +151,7 @@ def evaluated(
         if rival is not None:
             from hynt.evaluation.bootstrap import compare as compared
 
-            second = _evaluator(rival, split, wanted, ties, run, type_constrained, workers)
+            second = _evaluator(rival, split, wanted, ties, run, type_constrained, without_duplicates, workers)
             with watched(False if workers.rank else progress) as shown:
                 asking = shown.counting("evaluating the other run")
                 result["comparison"] = compared(found, second.evaluate(rival.model, asking))
@@ -186,7 +188,14 @@ def _refuse_another_graph(loaded: LoadedRun, rival: LoadedRun) -> None:
 
 
 def _evaluator(
-    loaded: LoadedRun, split: str, tasks: Any, ties: Ties, run: Predictor, type_constrained: bool, workers: Any
+    loaded: LoadedRun,
+    split: str,
+    tasks: Any,
+    ties: Ties,
+    run: Predictor,
+    type_constrained: bool,
+    without_duplicates: bool,
+    workers: Any,
 ) -> Evaluator:
     from hynt.evaluation.evaluator import Evaluator
     from hynt.runs.training_data import training_splits
@@ -203,6 +212,7 @@ def _evaluator(
         literals=loaded.literals,
         described=described,
         observed=training_splits(loaded.settings),
+        without_duplicates=without_duplicates,
         workers=workers,
     )
 

@@ -256,6 +256,7 @@ class Run(Predictor):
         breakdown: Sequence[str] = (),
         compare: Run | str | os.PathLike[str] | None = None,
         questions: str | os.PathLike[str] | None = None,
+        without_duplicates: bool = False,
         processes: int = 1,
         progress: Watching = None,
     ) -> EvaluationReport:
@@ -264,7 +265,8 @@ class Run(Predictor):
 
         `intervals` adds 95 % bootstrap intervals, `breakdown` some of relation, position, qualifiers and frequency,
         `compare` another run on the same graph, question by question; `questions` is a Parquet file for each question's
-        result.
+        result. A model that reads observed facts is given the training split; `without_duplicates` leaves out what
+        equals an asked fact.
 
         >>> found = run.evaluate("valid", tasks="link", references=False)
         >>> 0 < found.metric("link.all.mrr") < 1
@@ -283,6 +285,7 @@ class Run(Predictor):
             breakdown=breakdown,
             compare=compare,
             questions=questions,
+            without_duplicates=without_duplicates,
             processes=processes,
             progress=progress,
         )

@@ -6,7 +6,7 @@ relation of qualifier i and 4 + 2i its value. Components of a table are numbered
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -116,6 +116,25 @@ def components(table: FactTable, relation_is_number: NDArray[np.bool_]) -> Compo
 def qualifier_components(table: FactTable) -> NDArray[np.int64]:
     """(m,) the number of the component that is each qualifier's relation; its value comes right after it."""
     return FIRST_QUALIFIER * (table.qualifier_owner() + 1) + 2 * np.arange(table.qualifier_total, dtype=np.int64)
+
+
+def filled(table: FactTable, row: NDArray[np.int64], position: NDArray[np.int64], answer: NDArray[Any]) -> FactTable:
+    """(n,) the facts at `row`, each with another component at `position`: ids, or numbers where `answer` has floats."""
+    taken, kind = table.take(row), "number" if answer.dtype.kind == "f" else "entity"
+    slots = taken.offsets[:-1] + np.where(position > TAIL, qualifier_of(position), 0)
+    columns = {
+        "head": position == HEAD,
+        "relation": position == RELATION,
+        f"tail_{kind}": position == TAIL,
+        "qualifier_relation": (position > TAIL) & (position % 2 == 1),
+        f"qualifier_{kind}": (position > TAIL) & (position % 2 == 0),
+    }
+    changed = {}
+    for name, chosen in columns.items():
+        if chosen.any():
+            changed[name] = getattr(taken, name).copy()
+            changed[name][(slots if name.startswith("qualifier") else np.arange(len(row)))[chosen]] = answer[chosen]
+    return replace(taken, **changed)
 
 
 def position_group(position: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.nn.functional as functional
@@ -114,7 +115,7 @@ class HyntInductive(nn.Module):
         self.entity_norm, self.relation_norm, self.number_norm = (nn.LayerNorm(d) for _ in range(3))
         self.head_in, self.head_out = linear(d, 2 * d, 1.4), linear(2 * d, settings.bins, 0.1)
         self._facts = facts
-        self._kept: tuple[list[int], ObservedStates] | None = None
+        self._kept: WeakKeyDictionary[FactTensors, tuple[list[int], ObservedStates]] = WeakKeyDictionary()
 
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: HyntInductiveSettings) -> HyntInductive:
@@ -133,21 +134,21 @@ class HyntInductive(nn.Module):
     # ------------------------------------------------------------------ reading the graph
 
     def observe(self, facts: FactTensors) -> None:
-        """What questions are asked of from now on. It is encoded when it is first needed, and kept."""
-        if facts is not self._facts:
-            self._facts, self._kept = facts, None
+        """What questions are asked of from now on. It is encoded when first needed, and kept while `facts` are."""
+        self._facts = facts
 
     def states(self) -> ObservedStates:
         """The observed facts, encoded once for as long as no weight changes."""
         state = [tensor._version for tensor in self.parameters()] + [self.entity_start.data_ptr()]
-        if self.training or self._kept is None or self._kept[0] != state:
-            self._kept = (state, self.encode(self._facts))
-        return self._kept[1]
+        kept = self._kept.get(self._facts)
+        if self.training or kept is None or kept[0] != state:
+            kept = self._kept[self._facts] = (state, self.encode(self._facts))
+        return kept[1]
 
     def train(self, mode: bool = True) -> HyntInductive:
         """Weights are about to change or have changed, perhaps unseen by Python: nothing made from them is kept."""
         if mode or self.training:
-            self._kept = None
+            self._kept.clear()
         return super().train(mode)
 
     @torch.no_grad()
@@ -228,7 +229,8 @@ class HyntInductive(nn.Module):
             after = layer(nodes, numbers, [asked.plan], drop, kind)
             value, relation = after.value[entities:], after.relation[relations:]
         encoded = torch.where(asked.asks_relation.unsqueeze(1), relation, value)
-        return InductiveQuestion(encoded, batch.asked_relation(), states)
+        # Answers are scored by the last states alone: a question that is kept keeps no more.
+        return InductiveQuestion(encoded, batch.asked_relation(), states._replace(layers=states.layers[-1:]))
 
     def read_step(self, step: ObservedStep) -> TargetOutcome:
         """A training step: observed facts and questions go through the layers together."""

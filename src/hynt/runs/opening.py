@@ -11,14 +11,15 @@ import torch
 from torch import nn
 
 from hynt import __version__
-from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.seeds import derived_seed
 from hynt.errors import DataError
+from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.contract import Model, Part
 from hynt.runs.checkpoint import WEIGHTS, checkpoint_name, checkpoints, fill_tensors, read_progress, weights_of
 from hynt.runs.model_choice import build_model
+from hynt.runs.observing import ObservedFacts
 from hynt.runs.place import SavedRun
 from hynt.runs.progress import BestValidation, TrainingState
 from hynt.runs.run_folder import RunFolder
@@ -38,7 +39,7 @@ class LoadedRun:
     literals: Any  # pa.StringArray where the model takes literals for entities, else None
     epoch: int  # the epoch its weights are of
     is_finished: bool  # false: training goes on, or was stopped
-    observed: FactTensors | None  # the facts it was trained on, for a model that reads observed facts; else None
+    observed: ObservedFacts | None  # what open questions are asked of; None for a model that reads no observed facts
 
     def described(self) -> dict[str, Any]:
         """What a number of this run needs beside it to be compared with another."""
@@ -81,7 +82,10 @@ def load_run(place: Path | SavedRun, device: torch.device | str = "cpu") -> Load
         fill_tensors(folder / WEIGHTS, weights_of(model))
     model.eval()
     made = cast(Model, model)
-    observed = data.facts if Part.OBSERVED_FACTS in made.reads else None
+    observed = None
+    if Part.OBSERVED_FACTS in made.reads:
+        everything = concatenate(list(graph.splits.values()))
+        observed = ObservedFacts.of(everything, graph.vocabulary, scaling, device)
     return LoadedRun(run, settings, graph, scaling, made, data.literals, epoch, run.is_finished, observed)
 
 

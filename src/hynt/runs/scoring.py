@@ -22,6 +22,7 @@ from hynt.evaluation.tiles import Tile, Tiling, read_each_tile, tile_rows
 from hynt.graph.arrays import Ids
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, ScaledNumber, give_observed
+from hynt.runs.observing import by_fold
 from hynt.runs.opening import LoadedRun
 from hynt.runs.training_data import training_splits
 
@@ -70,28 +71,46 @@ def read_tiles(
     device: torch.device,
     work: Callable[[ReadTile], None],
     change: Callable[[MaskedBatch, Ids], MaskedBatch] | None = None,
+    fold: Ids | None = None,
 ) -> None:
     """Lets the model read the questions that hide component `position` (n,) of the facts `row` (n,), tile by tile.
 
     `work` is called within the same conditions that scores are made in by the evaluator: full float32, no gradients.
-    `change` may hide more in a tile, given the numbers of its questions.
+    `change` may hide more in a tile, given the numbers of its questions. `fold` (facts,) is given for stored facts: a
+    model that reads observed facts then reads those of other folds.
     """
+    for which, run in by_fold(loaded, None if fold is None else fold[row]):
+        _read_tiles(run, table, row, position, device, work, change, which)
+
+
+def _read_tiles(
+    loaded: LoadedRun,
+    table: FactTable,
+    row: Ids,
+    position: Ids,
+    device: torch.device,
+    work: Callable[[ReadTile], None],
+    change: Callable[[MaskedBatch, Ids], MaskedBatch] | None,
+    which: Ids | None,
+) -> None:
+    """The same for the questions `which`, or all of them, and one set of observed facts."""
+    which = np.arange(len(row), dtype=np.int64) if which is None else which
     facts = FactTensors.from_table(table, loaded.graph.vocabulary, loaded.scaling, device, loaded.literals)
-    tiling = Tiling.of(table.qualifier_counts()[row], device)
+    tiling = Tiling.of(table.qualifier_counts()[row[which]], device)
     chunk = max(1, SCORES_AT_ONCE // tile_rows(0, device))
 
     def on_tile(tile: Tile, question: EncodedQuestion) -> None:
-        numbers = tiling.question[tile.places]
+        numbers = which[tiling.question[tile.places]]
         work(ReadTile(loaded.model, question, numbers[: tile.real], numbers, chunk))
 
     def hide_more(batch: MaskedBatch, tile: Tile) -> MaskedBatch:
-        return batch if change is None else change(batch, tiling.question[tile.places])
+        return batch if change is None else change(batch, which[tiling.question[tile.places]])
 
     if loaded.observed is not None:
-        give_observed(loaded.model, loaded.observed)
+        give_observed(loaded.model, loaded.observed.facts)
     with scoring_conditions(loaded.model):
         more = None if change is None else hide_more
-        read_each_tile(loaded.model, facts, tiling, row, position, on_tile, change=more)
+        read_each_tile(loaded.model, facts, tiling, row[which], position[which], on_tile, change=more)
 
 
 # Numbers as the graph spells them, for models that take each literal for a token of its own.

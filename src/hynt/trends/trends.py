@@ -299,13 +299,14 @@ def trend_of(predictor: Predictor, plan: TrendPlan, level: float = LEVEL) -> Tre
     first = predictor.answer(plan.asked, CandidateMask(None, False), 1, level)
     answer = first[0]
     assert isinstance(answer, NumberAnswer)
-    table = concatenate([part for one in plan.series for part in (one.curve, one.known.table)])
-    found = predicted_tails(predictor, table, level)
-    series, place = [], 0
+    curves = predicted_tails(predictor, concatenate([one.curve for one in plan.series]), level)
+    stored = concatenate([one.known.table for one in plan.series])
+    known = predicted_tails(predictor, stored, level, stored=True) if len(stored) else curves.take(slice(0))
+    series, at, place = [], 0, 0
     for one in plan.series:
-        middle, end = place + len(one.curve), place + len(one.curve) + len(one.known.table)
-        series.append(_series(predictor, one, found.take(slice(place, middle)), found.take(slice(middle, end))))
-        place = end
+        points, values = slice(at, at + len(one.curve)), slice(place, place + len(one.known.table))
+        series.append(_series(predictor, one, curves.take(points), known.take(values)))
+        at, place = points.stop, values.stop
     graph = predictor.graph
     relation, over = graph.relations[plan.relation], graph.relations[plan.over]
     span = _training_span(predictor, plan)
@@ -362,13 +363,15 @@ def _series(predictor: Predictor, planned: PlannedSeries, curve: Predicted, pred
     )
 
 
-def predicted_tails(predictor: Predictor, table: FactTable, level: float) -> Predicted:
-    """What a run says to each fact of a table with its tail, a number, hidden; scored together."""
+def predicted_tails(predictor: Predictor, table: FactTable, level: float, *, stored: bool = False) -> Predicted:
+    """What a run says to each fact of a table with its tail, a number, hidden; scored together. `stored`: these are
+    facts of the graph.
+    """
     from hynt.asking.refusals import non_finite
 
     count, is_number = len(table), predictor.graph.vocabulary.relation_is_number
     asked = AskedFacts.of_triplets(table, np.full(count, TAIL, dtype=np.int64), is_number)
-    found = predictor.question_batch(asked).numbers(np.arange(count, dtype=np.int64), level)
+    found = predictor.question_batch(asked, stored=stored).numbers(np.arange(count, dtype=np.int64), level)
     if not found.is_finite.all():
         raise non_finite(predictor.loaded, "a question of the trend")
     if not found.has_interval.all():

@@ -34,6 +34,7 @@ from hynt.graph.known_answers import AnswerLists
 from hynt.graph.sentences import Sentences
 from hynt.reporting.report.trust import SCHEMA_VERSION, Measurements, kept_measurements, measurements_path
 from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs.observing import stored_folds
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import whole_run
 from hynt.runs.scoring import ReadTile, read_tiles
@@ -238,7 +239,8 @@ def _of_task(predictor: Predictor, split: str, task: TaskName) -> FirstOnes | No
         before[tile.which] = first_answers(scores, own, 1.0).confidence
         after[tile.which] = first_answers(scores, own, inverse_temperature).confidence
 
-    read_tiles(loaded, table, taken.row, taken.position, predictor.device, work)
+    fold = stored_folds(loaded, table)
+    read_tiles(loaded, table, taken.row, taken.position, predictor.device, work, fold=fold)
     return FirstOnes(task, taken, first, before, after, first == answer, len(chosen))
 
 
