@@ -23,7 +23,7 @@ def trained(model_name, graph, settings, steps):
     data = training_data(graph, chosen, fit_scaling(graph, chosen), CPU)
     model = new_model(chosen, data, CPU).train()
     phase = phases_for(model, data, chosen)[0]
-    optimisation = Optimisation(phase.parameters, chosen.optimiser, CPU)
+    optimisation = Optimisation(phase.parameters, chosen.optimiser, CPU, matrices=phase.matrices)
     runner, losses = EagerStep(model, phase.stream, optimisation, CPU, bf16=False), []
     epoch = 0
     while len(losses) < steps:

@@ -71,6 +71,13 @@ def test_observed_and_asked_facts_are_apart_and_drawn_anew():
     assert len({tuple(map(len, one)) for one in drawn}) == 1
 
 
+def test_an_epoch_has_as_many_steps_as_are_asked_for():
+    phases = PhaseSettings(batch_size=20, epochs=1, epoch_steps=7)
+    steps = model_of().phases(FACTS, phases)[0].stream.epoch(0, 0)
+    assert (len(steps), len(stream_of(20).epoch(0, 0))) == (7, 10)
+    assert not torch.equal(steps.items(5).tensors[2], steps.items(6).tensors[2])
+
+
 def test_every_slot_and_relation_of_a_target_is_asked_for_once():
     step = first_step(20)
     asked = step.questions.targets

@@ -252,6 +252,13 @@ def test_a_metric_that_cannot_be_had_is_refused_before_training(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_steps_of_an_epoch_that_has_its_own_are_refused_before_training(tmp_path):
+    settings = tiny_settings(schedule={"epochs": 1, "epoch_steps": 5})
+    with pytest.raises(UsageError, match="an epoch of 'hynt' goes through all its training items"):
+        start(small_graph(), settings, tmp_path / "run", CPU)
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_killed_while_tidying_is_tidied_later(finished, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(finished.path, copy)

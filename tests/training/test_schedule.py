@@ -27,6 +27,8 @@ def test_authors_validate_at_the_ends_of_cycles():
     assert TrainingSettings(schedule=Schedule(epochs=400, period=50)).validation_epochs() == (50, 150, 350, 400)
     every = TrainingSettings(schedule=Schedule(epochs=25, period=50), validation=Validation(every=10))
     assert every.validation_epochs() == (10, 20, 25)
+    late = TrainingSettings(schedule=Schedule(epochs=25), validation=Validation(every=5, first=11))
+    assert late.validation_epochs() == (15, 20, 25)
 
 
 def test_a_linear_schedule_warms_up_and_falls_from_the_first_step_on():
@@ -39,6 +41,16 @@ def test_a_linear_schedule_warms_up_and_falls_from_the_first_step_on():
     assert learning_rate(schedule, 0.5, 19, 0.5) == pytest.approx(0.0125)
     assert learning_rate(schedule, 0.5, 20) == 0.0
     assert learning_rate(Schedule(epochs=20, shape="linear", warm_up=0.0), 0.5, 0) == 0.5
+
+
+def test_a_cosine_after_a_warm_up_moves_from_step_to_step():
+    schedule = Schedule(epochs=20, shape="warm-cosine", warm_up=0.1, lowest_rate=0.01)
+    assert learning_rate(schedule, 0.5, 0) == 0.0
+    assert learning_rate(schedule, 0.5, 1, 0.5) == pytest.approx(0.375)
+    assert learning_rate(schedule, 0.5, 2) == pytest.approx(0.5)
+    assert learning_rate(schedule, 0.5, 11) == pytest.approx(0.255)
+    assert learning_rate(schedule, 0.5, 20) == pytest.approx(0.01)
+    assert schedule.cycle_ends() == ()
 
 
 def test_a_schedule_in_steps_falls_after_each_period():

@@ -22,6 +22,8 @@ from hynt.batches.fact_slots import Links, NumberRows
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.message_plan import plan_observed, plan_questions
+from hynt.batches.neighbour_values import FEATURES as NEARBY_FEATURES
+from hynt.batches.neighbour_values import NeighbourLists, SeenValues
 from hynt.batches.observed_degrees import Degrees, degrees_of
 from hynt.config.declarations import Range
 from hynt.kernels.dropout import Dropout
@@ -65,6 +67,8 @@ class HyntInductiveSettings:
     bins: Annotated[int, Range(2)] = 101
     bin_margin: Annotated[float, Range(0)] = 0.0  # how far bins reach beyond the scale, as a share of it
     observed_share: Annotated[float, Range(0, 1, above_minimum=True, below_maximum=True)] = 0.7  # of facts, in a step
+    nearby_values: bool = True  # a question for a number is told the relation's values of the head and around it
+    head_reads_relation: bool = True  # what answers numbers reads the relation's state beside the question's
 
     def __post_init__(self) -> None:
         if self.dimension % self.heads:
@@ -76,6 +80,7 @@ class ObservedStates(NamedTuple):
 
     layers: tuple[Nodes, ...]  # layers + 1 of them, each of (entities, d) and (relations, d)
     seen: Tensor  # (entities,) bool: some observed fact names it
+    nearby: SeenValues  # who has which numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +119,8 @@ class HyntInductive(nn.Module):
         )
         self.entity_norm, self.relation_norm, self.number_norm = (nn.LayerNorm(d) for _ in range(3))
         self.head_in, self.head_out = linear(d, 2 * d, 1.4), linear(2 * d, settings.bins, 0.1)
+        self.head_relation = linear(d, 2 * d, 0.5, bias=False) if settings.head_reads_relation else None
+        self.nearby = nn.Parameter(torch.zeros(d, NEARBY_FEATURES)) if settings.nearby_values else None
         self._facts = facts
         self._kept: WeakKeyDictionary[FactTensors, tuple[list[int], ObservedStates]] = WeakKeyDictionary()
 
@@ -128,7 +135,9 @@ class HyntInductive(nn.Module):
         numbers = NumberRows.of(train)
         features = self.features(numbers.relation, numbers.value)
         share = self.settings.observed_share
-        stream = ObservedAndTargets(train, settings.batch_size, share, features, self.bins, settings.losses)
+        stream = ObservedAndTargets(
+            train, settings.batch_size, share, features, self.bins, settings.losses, settings.epoch_steps
+        )
         return [Phase(stream, trainable(self), settings.epochs)]
 
     # ------------------------------------------------------------------ reading the graph
@@ -168,7 +177,8 @@ class HyntInductive(nn.Module):
         for layer in self.rounds:
             nodes = layer(nodes, read, plans, drop, self._precision(facts.device))
             layers.append(nodes)
-        return ObservedStates(tuple(layers), degrees.seen)
+        observed = torch.zeros(len(facts), dtype=torch.bool, device=facts.device).index_fill_(0, rows, True)
+        return ObservedStates(tuple(layers), degrees.seen, NeighbourLists.of(facts).seen(observed))
 
     def _starts(self, degrees: Degrees, share: float) -> tuple[Tensor, Tensor]:
         """E⁰ (entities, d) and R⁰ (relations, d); `share` is how much of the graph is observed."""
@@ -220,6 +230,8 @@ class HyntInductive(nn.Module):
             self.features.known(asked.number_relation),
         )
         value = torch.where(asked.asks_number.unsqueeze(1), self.ask_number, self.ask_entity)
+        if self.nearby is not None:
+            value = value + self._nearby(self._values_near(batch, asked.asks_number, states.nearby))
         relation = self.ask_relation.expand(len(batch), -1)
         drop = self._drop(batch.head.device)
         for layer, before in zip(self.rounds, states.layers, strict=False):
@@ -232,11 +244,24 @@ class HyntInductive(nn.Module):
         # Answers are scored by the last states alone: a question that is kept keeps no more.
         return InductiveQuestion(encoded, batch.asked_relation(), states._replace(layers=states.layers[-1:]))
 
+    def _values_near(self, batch: MaskedBatch, asks_number: Tensor, nearby: SeenValues) -> Tensor:
+        """(rows, ·) what is known near the numbers asked for; nothing where none is."""
+        nobody = batch.sizes.mask_entity
+        tail = torch.where(asks_number & batch.asks_qualifier & ~batch.tail_is_number, batch.tail_entity, nobody)
+        return nearby.features(torch.where(asks_number, batch.head, nobody), tail, batch.asked_relation())
+
+    def _nearby(self, features: Tensor) -> Tensor:
+        """(n, d) what these features add to the questions they belong to."""
+        assert self.nearby is not None
+        return (features @ self.nearby.t()).float()
+
     def read_step(self, step: ObservedStep) -> TargetOutcome:
         """A training step: observed facts and questions go through the layers together."""
         asked, (entity, relation) = step.questions.targets, self._starts(step.degrees, step.share)
         entities, relations = len(entity), len(relation)
         value = torch.where(asked.is_number.unsqueeze(1), self.ask_number, self.ask_entity)
+        if self.nearby is not None:  # filler among these questions has no features, so nothing is added to it
+            value = value.index_add(0, step.number_question, self._nearby(step.nearby))
         wanted = self.ask_relation.expand(len(step.questions.relation), -1)
         nodes = Nodes(torch.cat([entity, value]), torch.cat([relation, wanted]))
         numbers = self._read_numbers(step.features, step.number_relation)
@@ -249,7 +274,9 @@ class HyntInductive(nn.Module):
             self.entity_norm(nodes.value[:entities]),
             self.relation_norm(nodes.relation[relations:]) * scale,
             self.relation_norm(nodes.relation[:relations]),
-            self._number_logits(questions[step.number_question]),
+            self._number_logits(
+                questions[step.number_question], nodes.relation[asked.relation[step.number_question].long()]
+            ),
         )
 
     # ------------------------------------------------------------------ scoring
@@ -281,11 +308,18 @@ class HyntInductive(nn.Module):
 
     def distribution(self, question: EncodedQuestion) -> NumberDistribution:
         """What the model believes of the numbers asked for."""
-        return NumberDistribution.of(self.bins, self._number_logits(question.encoded))
+        if not isinstance(question, InductiveQuestion):
+            raise ValueError("this model answers questions it has read itself")
+        relation = question.states.layers[-1].relation
+        asked = relation[question.relation.clamp(max=len(relation) - 1)]
+        return NumberDistribution.of(self.bins, self._number_logits(question.encoded, asked))
 
-    def _number_logits(self, encoded: Tensor) -> Tensor:
-        """(n, bins)."""
-        logits: Tensor = self.head_out(functional.gelu(self.head_in(self.number_norm(encoded))))
+    def _number_logits(self, encoded: Tensor, relation: Tensor) -> Tensor:
+        """(n, bins) from questions and the states of the relations they ask for a number of, (n, d) each."""
+        hidden = self.head_in(self.number_norm(encoded))
+        if self.head_relation is not None:
+            hidden = hidden + self.head_relation(norm(relation))
+        logits: Tensor = self.head_out(functional.gelu(hidden))
         return logits
 
     def _products(self, question: Tensor, states: Tensor, normed: nn.LayerNorm) -> Tensor:

@@ -15,9 +15,10 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
-from hynt.batches.fact_slots import Links, NumberRows
+from hynt.batches.fact_slots import QUALIFIER, Links, NumberRows, Slots
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.message_plan import MessagePlan, Questions, plan_training
+from hynt.batches.neighbour_values import NeighbourLists
 from hynt.batches.observed_degrees import Degrees, degrees_of
 from hynt.batches.seeds import generator_for
 from hynt.errors import DataError
@@ -83,6 +84,7 @@ class ObservedStep(NamedTuple):
     number_value: Tensor  # (numbers + 1,) float32 scaled
     entity_question: Tensor  # (k,) int64 which value questions ask for an entity, and filler
     number_question: Tensor  # (m,) int64
+    nearby: Tensor  # (m, ·) float32 what observed facts say near the numbers that these ask for; 0 for filler
 
 
 class TargetOutcome(NamedTuple):
@@ -110,7 +112,7 @@ class DrawnEpoch:
         self._stream, self._seed, self._epoch = stream, seed, epoch
 
     def __len__(self) -> int:
-        return -(-self._stream.item_count // self._stream.split.targets)
+        return self._stream.epoch_steps or -(-self._stream.item_count // self._stream.split.targets)
 
     def items(self, index: int) -> StepItems:
         """The numbers of the facts observed, with entities and with numbers as tails, and of those asked about."""
@@ -123,11 +125,22 @@ class ObservedAndTargets(ItemStream):
 
     name: ClassVar[str] = "observed and target facts"
     parts: ClassVar[tuple[str, ...]] = ("link", "relation", "number")
+    draws_steps: ClassVar[bool] = True
 
     def __init__(
-        self, facts: FactTensors, targets: int, share: float, features: Tensor, bins: Bins, losses: LossSettings
+        self,
+        facts: FactTensors,
+        targets: int,
+        share: float,
+        features: Tensor,
+        bins: Bins,
+        losses: LossSettings,
+        epoch_steps: int | None = None,
     ) -> None:
-        """`targets` facts are asked about in a step; `features` (numbers, ·) are those of `NumberRows.of(facts)`."""
+        """`targets` facts are asked about in a step; `features` (numbers, ·) are those of `NumberRows.of(facts)`. An
+        epoch has `epoch_steps`; None: as many as ask about each fact once on average.
+        """
+        self.epoch_steps = epoch_steps
         self.facts, self.observed_share, self.features, self.bins, self.losses = facts, share, features, bins, losses
         self.item_count = len(facts)
         self.numbers = NumberRows.of(facts)
@@ -142,9 +155,13 @@ class ObservedAndTargets(ItemStream):
         self.entity_places = asked + self.split.target_entities + _capacity(counts - of_number, asked / len(facts))
         self.number_places = self.split.target_numbers + _capacity(of_number, asked / len(facts))
         self.known = _KnownEntities.of(facts)
+        self.neighbours = NeighbourLists.of(facts)
+        around = (self.neighbours.start[1:] - self.neighbours.start[:-1])[facts.head].double()
+        asked_numbers = of_number + facts.tail_is_number
+        self.neighbour_places = _capacity(around * asked_numbers, asked / len(facts))
 
     def epoch(self, seed: int, epoch: int) -> DrawnEpoch:
-        """As many steps as ask about each fact once on average."""
+        """Steps that are drawn one by one."""
         return DrawnEpoch(self, seed, epoch)
 
     def drawn(self, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -190,6 +207,7 @@ class ObservedAndTargets(ItemStream):
             features = features[chosen]
         plan, questions = plan_training(self.facts, numbers, observed, targets, *capacities)
         asked = questions.targets
+        number_question = _first(asked.is_number, self.number_places)
         return ObservedStep(
             plan,
             questions,
@@ -199,7 +217,22 @@ class ObservedAndTargets(ItemStream):
             Links.of(numbers.relation, plan.sizes.relation_nodes),
             functional.pad(numbers.value, (0, 1)),  # filler has the row 0, which must be there
             _first(asked.there & asked.is_number.logical_not(), self.entity_places),
-            _first(asked.is_number, self.number_places),
+            number_question,
+            self._nearby(asked, number_question, torch.cat(observed), targets),
+        )
+
+    def _nearby(self, asked: Slots, at: Tensor, observed: Tensor, targets: Tensor) -> Tensor:
+        """(m, ·) what the observed facts say near the numbers that the questions `at` (m,) ask for."""
+        facts = self.facts
+        is_seen = torch.zeros(len(facts), dtype=torch.bool, device=facts.device).index_fill_(0, observed, True)
+        fact, nobody = targets[asked.fact[at]], facts.sizes.entities
+        asks = asked.is_number[at]
+        beside = asks & (asked.role[at] == QUALIFIER) & facts.tail_is_number[fact].logical_not()
+        return self.neighbours.seen(is_seen).features(
+            torch.where(asks, facts.head[fact].long(), nobody),
+            torch.where(beside, facts.tail_entity[fact].long(), nobody),
+            asked.relation[at].long(),
+            self.neighbour_places if is_seen.is_cuda else None,  # a GPU wants shapes that stay
         )
 
     def _entities(self, step: ObservedStep, targets: Tensor, outcome: TargetOutcome) -> tuple[Tensor, Tensor]:

@@ -66,6 +66,7 @@ class ItemStream(ABC):
     parts: ClassVar[tuple[str, ...]]  # names of the parts of the loss
     can_be_shared: ClassVar[bool] = False  # whether processes can divide its steps among them
     can_sample: ClassVar[bool] = False  # whether its loss can do with some of very many entities
+    draws_steps: ClassVar[bool] = False  # whether each step is drawn anew, so that an epoch may have any number of them
     item_count: int  # how many facts or questions an epoch has
     part: Share = Share()  # what this process does of each step
 
@@ -137,6 +138,7 @@ class PhaseSettings:
     epochs: int
     masking: Masking = field(default_factory=Masking)
     losses: LossSettings = field(default_factory=LossSettings)
+    epoch_steps: int | None = None  # for a stream that draws each step anew
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,7 @@ class Phase:
     epochs: int
     rate: float | None = None  # learning rate, the same throughout; None: as the settings' schedule says
     second: tuple[nn.Parameter, ...] = ()  # what a second optimiser moves; some may be among the others
+    matrices: tuple[nn.Parameter, ...] = ()  # of the parameters, the layers' matrices: the trainer finds them
 
     @property
     def name(self) -> str:

@@ -25,32 +25,39 @@ Share = Annotated[float, Range(0, 1, below_maximum=True)]
 
 @dataclass(frozen=True)
 class Optimiser:
-    """Adam, or plain gradient descent, with a bound on the gradient's norm."""
+    """Adam, Muon or plain gradient descent, with a bound on the gradient's norm.
+
+    "muon" moves the matrices of a model's layers by their orthogonalised momentum and all else by Adam.
+    """
 
     learning_rate: Annotated[float, Range(0, above_minimum=True)] = 1e-3
     clip: Annotated[float, Range(0, above_minimum=True)] | None = None  # None: gradients are not clipped
     beta1: Share = 0.9
     beta2: Share = 0.999
     epsilon: Annotated[float, Range(0, above_minimum=True)] = 1e-8
-    weight_decay: Annotated[float, Range(0)] = 0.0  # decoupled: times the rate, taken from every weight
-    method: Literal["adam", "sgd"] = "adam"  # "sgd" knows neither moments nor weight decay
+    weight_decay: Annotated[float, Range(0)] = 0.0  # decoupled: times the rate, from every weight; "muon": of matrices
+    method: Literal["adam", "muon", "sgd"] = "adam"  # "sgd" knows neither moments nor weight decay
+    matrix_rate: Annotated[float, Range(0, above_minimum=True)] = 4.5e-3  # highest, of what "muon" moves
+    average: Share = 0.0  # decay of an average of the weights, which is what is validated and kept; 0: no average
     table_rate: Annotated[float, Range(0, above_minimum=True)] = 0.05  # highest, of sharded tables' row-wise Adagrad
 
 
 @dataclass(frozen=True)
 class Schedule:
     """How the learning rate moves. "cosine": annealing with warm restarts, stepped once an epoch; "linear": up from 0
-    over the first `warm_up` of all steps, then down to 0 at the end; "steps": times `decay` after each `period`.
+    over the first `warm_up` of all steps, then down to 0 at the end; "warm-cosine": the same, down along half a cosine;
+    "steps": times `decay` after each `period`.
     """
 
     epochs: Positive = 350
     period: Positive = 50  # epochs of the first cycle; each later one is `growth` times as long
     growth: Positive = 2
     lowest_rate: Annotated[float, Range(0)] = 0.0
-    shape: Literal["cosine", "linear", "steps"] = "cosine"
-    warm_up: Share = 0.1  # of "linear"
+    shape: Literal["cosine", "linear", "warm-cosine", "steps"] = "cosine"
+    warm_up: Share = 0.1  # of "linear" and "warm-cosine"
     decay: Annotated[float, Range(0, 1, above_minimum=True)] = 0.95  # of "steps"; 1 keeps the rate as it is
     seconds: Annotated[float, Range(0, above_minimum=True)] | None = None  # of training, at most; None: all epochs
+    epoch_steps: Positive | None = None  # where each step is drawn anew; None: all facts are asked about once
 
     def cycle_ends(self) -> tuple[int, ...]:
         """The epochs, counted from 1, after which a cycle ends, up to the last epoch; none without cycles."""
@@ -74,6 +81,7 @@ class Validation:
     keep_best: bool = True  # answer with the best validated weights; false: with those of the last epoch
     seconds: Annotated[float, Range(0, above_minimum=True)] | None = None  # of training, after which it is due as well
     facts: Positive | None = None  # how many facts of the split are asked about, drawn once; None: all
+    first: Positive = 1  # the epoch before which `every` does not count
 
 
 @dataclass(frozen=True)
@@ -110,7 +118,8 @@ class TrainingSettings:
 
     def for_phases(self) -> PhaseSettings:
         """What a model is told when it makes its phases."""
-        return PhaseSettings(self.batch_size, self.schedule.epochs, self.masking, self.losses)
+        schedule = self.schedule
+        return PhaseSettings(self.batch_size, schedule.epochs, self.masking, self.losses, schedule.epoch_steps)
 
     def validation_epochs(self) -> tuple[int, ...]:
         """The epochs, counted from 1, after which the model is validated; none when valid is trained on."""
@@ -118,7 +127,7 @@ class TrainingSettings:
             return ()
         last, every = self.schedule.epochs, self.validation.every
         points = self.schedule.cycle_ends() if every is None else range(every, last + 1, every)
-        return tuple(sorted({*points, last}))
+        return tuple(sorted({*(point for point in points if point >= self.validation.first), last}))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,18 @@ def check_softmax(settings: RunSettings) -> None:
         )
 
 
+def check_schedule(settings: RunSettings) -> None:
+    """Refuses a number of steps for epochs that have one of their own."""
+    if settings.schedule.epoch_steps is None:
+        return
+    if not any(stream.draws_steps for stream in MODELS.get(settings.model_name).streams):
+        raise UsageError(
+            f"an epoch of {settings.model_name!r} goes through all its training items.",
+            where="schedule.epoch_steps",
+            advice="Leave it out, and set schedule.epochs.",
+        )
+
+
 def check_shareable(settings: RunSettings) -> None:
     """Refuses a model whose training cannot be shared among processes."""
     if not MODELS.get(settings.model_name).can_be_shared:
@@ -49,6 +61,8 @@ def check_tables(settings: RunSettings) -> None:
         problem = "only hynt, with untied outputs and numbers as numbers, can have sharded tables"
     elif settings.losses.softmax == "full":
         problem = "sharded tables are trained with a sampled softmax"
+    elif settings.optimiser.average:
+        problem = "sharded tables are not averaged (optimiser.average)"
     if problem:
         raise UsageError(f"{problem}.", where="tables", advice="Change that, or say whole.")
     check_softmax(settings)

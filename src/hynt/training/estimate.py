@@ -63,7 +63,7 @@ def estimate(graph: KnowledgeGraph, settings: RunSettings, device: torch.device)
     learnt = sum(p.numel() * p.element_size() for p in parameters if p.requires_grad)
     kept, per_step, steps, total, epochs = 0, 0.0, 0, 0.0, 0
     for phase in phases:
-        optimisation = Optimisation(phase.parameters, settings.optimiser, device, phase.second)
+        optimisation = Optimisation(phase.parameters, settings.optimiser, device, phase.second, matrices=phase.matrices)
         bf16 = uses_bf16(settings, device)
         kept = max(kept, _kept(EagerStep(model, phase.stream, optimisation, device, bf16=bf16), phase, settings.seed))
         per_step = _seconds(

@@ -1,5 +1,5 @@
-"""One update of the weights: bound the gradient's norm, then Adam or plain descent, all on the device without a look
-from the host.
+"""One update of the weights: bound the gradient's norm, then Adam, Muon or plain descent, all on the device without a
+look from the host.
 
 The fused kernels divide gradients by a scale and skip the update when a flag is up; mixed-precision training uses
 both for its own ends. Here the scale is the clipping factor, which spares a pass over all gradients, and the flag goes
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -19,7 +20,10 @@ from torch import Tensor, nn
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
+from hynt.errors import UsageError
 from hynt.runs.settings import Optimiser, Schedule
+from hynt.training.muon import Muon
+from hynt.training.weight_average import WeightAverage
 
 LARGE = 2**20
 """Numbers in a tensor from which on it is swept alone on a GPU. Smaller ones lie side by side and are swept at once."""
@@ -28,7 +32,7 @@ LARGE = 2**20
 class Optimisation:
     """An optimiser over some parameters with its state, and perhaps a second one, which takes other steps.
 
-    A parameter that both move has a state in each.
+    A parameter that both move has a state in each. By "muon" layers' matrices are moved by Muon and the rest by Adam.
     """
 
     def __init__(
@@ -38,16 +42,29 @@ class Optimisation:
         device: torch.device,
         second: Sequence[nn.Parameter] = (),
         *,
+        matrices: Sequence[nn.Parameter] = (),
         sweeps: bool | None = None,
     ) -> None:
-        """`sweeps`: whether Adam runs by the kernel of `table_update`; None: where there is one."""
+        """`matrices`: which of them are layers' matrices, for Muon; `sweeps`: whether Adam runs by the kernel of
+        `table_update`; None: where there is one.
+        """
         self.parameters = [*parameters, *second]
         self._own = (range(len(parameters)), range(len(parameters), len(self.parameters)))
         self.settings = settings
         self.rate = torch.tensor(settings.learning_rate, dtype=torch.float32, device=device)  # ()
         self.failed = torch.zeros((), dtype=torch.float32, device=device)  # () 1 once a step was not finite
-        self.means = [torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters]
-        self.squares = [torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters]
+        by_muon = {id(one) for one in matrices} if settings.method == "muon" else set()
+        if settings.method == "muon" and not by_muon:
+            raise UsageError(
+                "this model has no layers of square matrices, which Muon is for.",
+                where="optimiser.method",
+                advice="Say adam.",
+            )
+        # What Muon moves has no moments here.
+        self._by_muon = frozenset(i for i, parameter in enumerate(self.parameters) if id(parameter) in by_muon)
+        states = [one[:0] if i in self._by_muon else one for i, one in enumerate(self.parameters)]
+        self.means = [torch.zeros_like(parameter, requires_grad=False) for parameter in states]
+        self.squares = [torch.zeros_like(parameter, requires_grad=False) for parameter in states]
         self._all_steps = torch.zeros(len(self.parameters), dtype=torch.float32, device=device)
         self.steps = list(self._all_steps.unbind())  # each () float32
         if sweeps is None:
@@ -61,6 +78,8 @@ class Optimisation:
             from hynt.kernels.table_update import BLOCK
 
             self._small = FlatParameters(small, self.parameters, self.means, self.squares, BLOCK)
+        self._muon = Muon([self.parameters[i] for i in sorted(self._by_muon)], settings.weight_decay)
+        self._average = WeightAverage(self.parameters, settings.average, device) if settings.average else None
         # Where several processes train together: sums gradients in place, and the loss, over all of them.
         self.exchange: Callable[[Sequence[Tensor], Tensor], Tensor] | None = None
         # Where tables are sharded over processes: what moves them after each update, and this process's state of that.
@@ -79,6 +98,17 @@ class Optimisation:
     @torch.no_grad()
     def update(self, total: Tensor, *, second: bool = False) -> None:
         """Moves the parameters along their gradients, unless the loss `total`, (), or a gradient is not finite."""
+        self._move(total, second)
+        if self._average is not None:
+            self._average.follow(self.failed)
+
+    def answering(self) -> AbstractContextManager[None]:
+        """Within it the model has the weights that it answers with: their average, where there is one. What is saved
+        and restored is saved and restored within it.
+        """
+        return nullcontext() if self._average is None else self._average.in_place()
+
+    def _move(self, total: Tensor, second: bool) -> None:
         moved = [index for index in self._own[second] if self.parameters[index].grad is not None]
         gradients = [gradient for gradient in (self.parameters[i].grad for i in moved) if gradient is not None]
         if not gradients:
@@ -112,6 +142,21 @@ class Optimisation:
         if self._sweeps:
             self._sweep(moved, large, gradients, torch.ones_like(norm) if scale is None else scale)
             return
+        decay = self.settings.weight_decay
+        if not self._by_muon:
+            self._adam(moved, scale, decay)
+            return
+        self._muon.update(self.rate * (self.settings.matrix_rate / self.settings.learning_rate), scale, self.failed)
+        rest = [i for i in moved if i not in self._by_muon]
+        # Only matrices decay: a norm's gain or a bias has no reason to be small.
+        self._adam([i for i in rest if self.parameters[i].dim() > 1], scale, decay)
+        self._adam([i for i in rest if self.parameters[i].dim() <= 1], scale, 0.0)
+
+    def _adam(self, moved: Sequence[int], scale: Tensor | None, weight_decay: float) -> None:
+        """Moves these parameters, all of which have gradients."""
+        gradients = [gradient for gradient in (self.parameters[i].grad for i in moved) if gradient is not None]
+        if not gradients:
+            return
         adam(
             [self.parameters[i] for i in moved],
             gradients,
@@ -127,8 +172,8 @@ class Optimisation:
             beta1=self.settings.beta1,
             beta2=self.settings.beta2,
             lr=self.rate,
-            weight_decay=self.settings.weight_decay,
-            decoupled_weight_decay=self.settings.weight_decay > 0,
+            weight_decay=weight_decay,
+            decoupled_weight_decay=weight_decay > 0,
             eps=self.settings.epsilon,
             maximize=False,
         )
@@ -164,7 +209,13 @@ class Optimisation:
     def tensors(self) -> dict[str, Tensor]:
         """The state by name, for a checkpoint."""
         kinds = {"mean": self.means, "square": self.squares, "step": self.steps}
-        return {f"{kind}.{index}": value for kind, values in kinds.items() for index, value in enumerate(values)}
+        found = {
+            f"{kind}.{index}": value
+            for kind, values in kinds.items()
+            for index, value in enumerate(values)
+            if index not in self._by_muon
+        }
+        return found | self._muon.tensors() | ({} if self._average is None else self._average.tensors())
 
 
 # Small parameters laid side by side in one tensor, so that one sweep moves them all.
@@ -218,6 +269,9 @@ class FlatParameters:
 
 # The learning rate of each epoch or step, by the schedule's shape.
 
+MOVING = ("linear", "warm-cosine")
+"""Shapes whose rate moves from step to step, by the share of all steps that is over."""
+
 MANY = 100_000
 """Times as many epochs as a schedule has: more than any budget of time lets through."""
 
@@ -242,7 +296,7 @@ def cycle_of(schedule: Schedule, epoch: int) -> tuple[int, int]:
 
 
 def learning_rate(schedule: Schedule, highest: float, epoch: int, share_of_epoch: float = 0.0) -> float:
-    """The rate in an epoch counted from 0, of which `share_of_epoch` is done: only "linear" moves within an epoch.
+    """The rate in an epoch counted from 0, of which `share_of_epoch` is done: only shapes of `MOVING` move within one.
 
     A cosine cycle starts at `highest`. The fall of "linear" counts from the very first step, as in GRAN's code: where
     warming up ends, the rate drops from `highest` to (1 − warm-up) of it.
@@ -252,6 +306,12 @@ def learning_rate(schedule: Schedule, highest: float, epoch: int, share_of_epoch
     if schedule.shape == "linear":
         time = min((epoch + share_of_epoch) / schedule.epochs, 1.0)
         share = time / schedule.warm_up if time < schedule.warm_up else 1 - time
+        return schedule.lowest_rate + (highest - schedule.lowest_rate) * share
+    if schedule.shape == "warm-cosine":
+        time = min((epoch + share_of_epoch) / schedule.epochs, 1.0)
+        if time < schedule.warm_up:
+            return highest * time / schedule.warm_up
+        share = (1 + math.cos(math.pi * (time - schedule.warm_up) / (1 - schedule.warm_up))) / 2
         return schedule.lowest_rate + (highest - schedule.lowest_rate) * share
     done, length = cycle_of(schedule, epoch)
     share = (1 + math.cos(math.pi * done / length)) / 2

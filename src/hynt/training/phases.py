@@ -14,6 +14,7 @@ from hynt.objectives.streams import Phase
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import TrainingData
 from hynt.training.captured_step import CapturedStep
+from hynt.training.muon import layer_matrices
 from hynt.training.optimisation import Optimisation
 from hynt.training.step import EagerStep, StepRunner
 
@@ -22,7 +23,11 @@ def phases_for(
     model: nn.Module, data: TrainingData, settings: RunSettings, rank: int = 0, world: int = 1
 ) -> list[Phase]:
     """The stages of training that this model brings; where several processes share it, this one's part of each."""
-    phases = cast(Model, model).phases(data.facts, settings.for_phases())
+    matrices = {id(one): one for one in layer_matrices(model)}
+    phases = [
+        replace(phase, matrices=tuple(matrices[id(one)] for one in phase.parameters if id(one) in matrices))
+        for phase in cast(Model, model).phases(data.facts, settings.for_phases())
+    ]
     if world == 1:
         return phases
     return [replace(phase, stream=phase.stream.share(rank, world)) for phase in phases]

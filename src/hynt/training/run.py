@@ -28,7 +28,7 @@ from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord, Wat
 from hynt.runs.run_folder import RunFolder, describe_environment
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_table
-from hynt.training.checks import check_softmax, check_tables
+from hynt.training.checks import check_schedule, check_softmax, check_tables
 from hynt.training.optimisation import Optimisation
 from hynt.training.process import Start, tell_finished, trained
 from hynt.training.tables import WholeTables
@@ -54,6 +54,7 @@ def start(
     training_table(graph, settings)
     check_metric(settings, graph)
     check_softmax(settings)
+    check_schedule(settings)
     check_tables(settings)
     scaling = fit_scaling(graph, settings)
     return RunFolder.create(out, settings, graph, scaling, describe_environment(device), graph_source)

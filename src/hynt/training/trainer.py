@@ -24,7 +24,7 @@ from hynt.objectives.streams import Phase
 from hynt.runs.progress import BestValidation, EpochRecord, Interrupted, NotFinite, TrainingState, ValidationRecord
 from hynt.runs.settings import TrainingSettings
 from hynt.training.epochs import EpochLedger, EpochSource
-from hynt.training.optimisation import Optimisation, learning_rate
+from hynt.training.optimisation import MOVING, Optimisation, learning_rate
 from hynt.training.step import StepRunner
 
 
@@ -67,13 +67,16 @@ class Trainer:
         """Goes on from `progress` to the end; `restore` fills the optimiser state of the phase at hand."""
         while progress.phase < len(self.phases) and not progress.finished:
             phase = self.phases[progress.phase]
-            optimisation = Optimisation(phase.parameters, self.settings.optimiser, self.device, phase.second)
-            optimisation.exchange = self.workers.exchange
-            self.prepare(optimisation)
             if progress.phase and not progress.epoch and not progress.step:
                 self.keeper.take_best(progress)
+            optimisation = Optimisation(
+                phase.parameters, self.settings.optimiser, self.device, phase.second, matrices=phase.matrices
+            )
+            optimisation.exchange = self.workers.exchange
+            self.prepare(optimisation)
             if restore is not None:
-                restore(optimisation)
+                with optimisation.answering():
+                    restore(optimisation)
                 restore = None
             progress = _PhaseLoop(self, phase, optimisation, progress).run()
         return replace(progress, finished=True)
@@ -112,7 +115,7 @@ class _PhaseLoop:
         rate = self._scheduled_rate(epoch) if self.phase.rate is None else self.phase.rate
         self.optimisation.set_rate(rate)
         items = source.epoch(epoch)
-        moves = self.settings.schedule.shape == "linear" and self.phase.rate is None  # from step to step
+        moves = self.settings.schedule.shape in MOVING and self.phase.rate is None  # from step to step
         first = self.progress.step
         for index in range(first, len(items)):
             if moves:
@@ -142,7 +145,7 @@ class _PhaseLoop:
         schedule, by_time = self.settings.schedule, self._share_by_time()
         if schedule.shape == "cosine":
             epoch = min(max(epoch, int(by_time)), max(epoch, self.phase.epochs - 1))
-        ahead = max(0.0, by_time - epoch) if schedule.shape == "linear" else 0.0
+        ahead = max(0.0, by_time - epoch) if schedule.shape in MOVING else 0.0
         return learning_rate(schedule, self.settings.optimiser.learning_rate, epoch, ahead)
 
     def _settle(self) -> bool:
@@ -199,7 +202,8 @@ class _PhaseLoop:
         self._report(wait=True)
         self._count_time()
         started = self.trainer.clock()
-        results = self.trainer.validate()
+        with self.optimisation.answering():
+            results = self.trainer.validate()
         self.trainer.workers.sync(now=True)
         metric = self.settings.validation.metric
         value, progress = chosen_metric(results, metric), self.progress
@@ -237,7 +241,8 @@ class _PhaseLoop:
         if self.progress.step:
             sums, counts = self.trainer.workers.gathered(self.runner.tally).tolist()
             self.progress = replace(self.progress, sums=tuple(sums), counts=tuple(counts))
-        self.keeper.save(self.progress, self.optimisation, best=best)
+        with self.optimisation.answering():
+            self.keeper.save(self.progress, self.optimisation, best=best)
         self.saved_at = self.trainer.clock()
 
     def _stop(self) -> None:
