@@ -103,7 +103,7 @@ def test_splits_are_made_as_asked(hynt, tmp_path):
         (["--split-by", "heat"], "facts cannot be grouped by 'heat'"),
         (["--split-by", "head,,tail"], "has an empty name"),
         (["--seed", "3"], "a seed alone makes no splits"),
-        (["--numeric", "age"], "the format jsonl has no option 'numeric'"),
+        (["--delimiter", "tab"], "the format jsonl has no option 'delimiter'"),
         (["--units", "metric"], "metric"),
         (["--outlier-rules", "nowhere.toml"], "cannot read the settings"),
         (["--entity-labels", "nowhere.tsv"], "nowhere.tsv"),

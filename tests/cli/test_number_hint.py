@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hynt.formats.csv_columns import relations_like_numbers
 from hynt.formats.from_python import graph_from_facts
+from hynt.formats.unmarked import hint_at_numbers
 from hynt.graph.storage import save_graph
 
 PEOPLE = [
@@ -20,7 +20,7 @@ def unmarked(tmp_path):
 
 
 def test_relations_whose_values_are_written_like_numbers_are_found():
-    assert relations_like_numbers(graph_from_facts(PEOPLE)) == ["height, cm", "year"]
+    assert "values of height, cm, year look like numbers" in hint_at_numbers(graph_from_facts(PEOPLE))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_relations_whose_values_are_written_like_numbers_are_found():
     ],
 )
 def test_other_graphs_get_no_hint(facts):
-    assert relations_like_numbers(graph_from_facts(facts)) == []
+    assert hint_at_numbers(graph_from_facts(facts)) is None
 
 
 def test_training_and_comparing_say_it_once(unmarked, tmp_path, hynt):
@@ -41,7 +41,7 @@ def test_training_and_comparing_say_it_once(unmarked, tmp_path, hynt):
     assert trained.code == 0
     words = " ".join(trained.err.split())
     assert words.count("note: this graph holds no numbers, but values of height, cm, year look like numbers.") == 1
-    assert """mark them: --numeric '"height, cm",year' for a table""" in words
+    assert "import the graph again with --numeric auto" in words
     again = hynt("train", unmarked, "--out", tmp_path / "run", "--resume", "--device", "cpu")
     assert "holds no numbers" not in again.err
     compared = hynt(

@@ -47,7 +47,8 @@ def test_id_maps_fix_the_order_and_tables_add_to_it(tmp_path):
 def test_label_files_are_given_by_path(tmp_path):
     (tmp_path / "names").write_text("Q1\tUniverse\nQ1\tUniverse\n")
     declared = read_declarations(tmp_path, entity_labels=tmp_path / "names", relation_labels=tmp_path / "names")
-    assert declared == Declarations((Entity("Q1", "Universe"),), (RelationDeclaration("Q1", label="Universe"),))
+    assert declared[:3] == Declarations((Entity("Q1", "Universe"),), (RelationDeclaration("Q1", label="Universe"),))[:3]
+    assert [(file.what, file.ids) for file in declared.labelled] == [("entity", ("Q1",)), ("relation", ("Q1",))]
 
 
 @pytest.mark.parametrize(

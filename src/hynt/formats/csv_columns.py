@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from hynt.errors import DataError, UsageError
 from hynt.formats.format import ReadOptions
-from hynt.graph.fact import Fact
-from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.names import advice_on
 
 ColumnKind: TypeAlias = Literal["entity", "number", "date"]
@@ -210,103 +205,3 @@ def _column(index: int, name: str, options: ReadOptions) -> ValueColumn:
 
 def _asked(name: str, options: ReadOptions) -> ColumnKind | None:
     return "number" if name in options.numeric else "date" if name in options.dates else None
-
-
-# A table whose numbers nobody marked reads well and means nothing: its first rows are looked at, to say so.
-#
-# It is a guess by spelling, so nothing but a hint follows from it: house numbers are names.
-
-NUMBER = r"\s*[-+]?\d+([.,]\d+)*([eE][-+]?\d+)?\s*"
-SHARE = 0.9
-"""Of the values: some may be missing or unknown, in words."""
-
-_ROWS = 1_000
-_SPELLINGS = {
-    "numeric": ("numbers", re.compile(NUMBER)),
-    "dates": ("dates", re.compile(r"\s*[-+]?\d{4,}-\d\d(-\d\d(T.*)?)?\s*")),
-}
-
-
-class UnmarkedNumbers:
-    """Counts the values of each relation that are written like numbers or dates and were read as names."""
-
-    def __init__(self) -> None:
-        self._rows = 0
-        self._seen: Counter[str] = Counter()
-        self._fits: dict[str, Counter[str]] = {option: Counter() for option in _SPELLINGS}
-
-    def look(self, fact: Fact) -> None:
-        """Look at one more fact, unless there were enough."""
-        if self._rows == _ROWS:
-            return
-        self._rows += 1
-        if not _SPELLINGS["numeric"][1].fullmatch(fact.head):  # else names are numbers here, as in lists of ids
-            self._look(fact.relation, fact.tail)
-        for qualifier in fact.qualifiers:
-            self._look(*qualifier)
-
-    def _look(self, relation: str, value: object) -> None:
-        if isinstance(value, str):
-            self._seen[relation] += 1
-            for option, (_, spelling) in _SPELLINGS.items():
-                self._fits[option][relation] += spelling.fullmatch(value) is not None
-
-    def hints(self) -> list[str]:
-        """What to say, with the option that marks them."""
-        said = []
-        for option, (words, _) in _SPELLINGS.items():
-            names = [name for name, seen in self._seen.items() if self._fits[option][name] >= SHARE * seen]
-            if names:
-                said.append(
-                    f"values of {', '.join(names)} are written like {words} and were read as names. "
-                    f"If they are {words}, add: --{option} {as_given(names)}"
-                )
-        return said
-
-
-def as_given(names: Iterable[str]) -> str:
-    """Names as a shell and `--numeric` take them."""
-    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
-
-
-SHOWN = 5
-
-
-def hint_at_numbers(graph: KnowledgeGraph) -> str | None:
-    """What to say of a graph without any number, some of whose relations seem to hold numbers that nobody marked."""
-    names = relations_like_numbers(graph)
-    if not names:
-        return None
-    listed = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-    return (
-        f"this graph holds no numbers, but values of {listed} look like numbers. They are taken for names of entities, "
-        f"so nothing is learnt of how large they are. If they are numbers, import the graph again and mark them: "
-        f"--numeric {as_given(names[:SHOWN])} for a table; other formats have types (docs/start/own-data.md)."
-    )
-
-
-def relations_like_numbers(graph: KnowledgeGraph) -> list[str]:
-    """Relations whose values are written like numbers and are never the head of a fact, where no relation is numeric.
-
-    It is a guess, so nothing but a hint may follow from it: a house number is no number either.
-    """
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    vocabulary = graph.vocabulary
-    if vocabulary.relation_is_number.any() or not vocabulary.entity_count:
-        return []
-    written = pa.array(vocabulary.entities, type=pa.string())
-    like = np.array(pc.match_substring_regex(written, f"^{NUMBER}$").to_pylist(), dtype=np.bool_)
-    for table in graph.splits.values():
-        like[table.head] = False
-    seen, fits = np.zeros(vocabulary.relation_count), np.zeros(vocabulary.relation_count)
-    for table in graph.splits.values():
-        for relation, value in (
-            (table.relation, table.tail_entity),
-            (table.qualifier_relation, table.qualifier_entity),
-        ):
-            seen += np.bincount(relation, minlength=vocabulary.relation_count)
-            fits += np.bincount(relation, weights=like[value], minlength=vocabulary.relation_count)
-    return [vocabulary.relations[place].name for place in np.flatnonzero((seen > 0) & (fits >= SHARE * seen))]

@@ -13,15 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hynt.errors import DataError, RecordProblem
-from hynt.formats.csv_columns import (
-    ColumnKind,
-    FileColumns,
-    NameColumn,
-    UnmarkedNumbers,
-    ValueColumn,
-    choose_delimiter,
-    read_header,
-)
+from hynt.formats.csv_columns import ColumnKind, FileColumns, NameColumn, ValueColumn, choose_delimiter, read_header
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.names import check_name, shortened
 from hynt.formats.numbers import parse_number
@@ -56,7 +48,6 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
         yield from rows.facts(record)
         report.line = end  # a record may span lines; the problem names its first, reading goes on after its last
     rows.note_unused_names()
-    report.hints += rows.unmarked.hints()
 
 
 def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
@@ -75,7 +66,6 @@ class _EdgeRows:
         self._kinds.update((name, "number") for name in options.numeric)
         self._kinds.update((name, "date") for name in options.dates)
         columns = {column.name for column in layout.properties}
-        self.unmarked = UnmarkedNumbers()
         self._unused = {name for name in self._kinds if name not in columns and layout.tail_kind == "entity"}
 
     def facts(self, record: CsvRecord) -> Iterator[Fact]:
@@ -112,9 +102,7 @@ class _EdgeRows:
             self._unused.discard(name)
         value = _identity(fields, tail, "tail") if kind == "entity" else read_value(fields[tail.position], kind)
         unit = fields[self._layout.unit.position].strip() if self._layout.unit else ""
-        fact = Fact(subject, name, _in_unit(value, unit, name) if unit else value, tuple(self._qualifiers(fields)))
-        self.unmarked.look(fact)
-        return fact
+        return Fact(subject, name, _in_unit(value, unit, name) if unit else value, tuple(self._qualifiers(fields)))
 
     def _qualifiers(self, fields: list[str]) -> Iterator[Qualifier]:
         for column in self._layout.properties:

@@ -13,12 +13,13 @@ and made by hand.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hynt.errors import DataError, RecordProblem
-from hynt.formats.format import Format, ReadOptions, ReadReport
+from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.names import check_name, shortened
 from hynt.formats.opening import read_object, text_lines
 from hynt.formats.parts import bare_name
@@ -51,20 +52,25 @@ class RelationDeclaration(NamedTuple):
     label: str = ""
 
 
+class LabelFile(NamedTuple):
+    """A file of labels that the caller gave, and the ids in it."""
+
+    path: Path
+    what: str  # "entity" or "relation"
+    ids: tuple[str, ...]
+
+
 class Declarations(NamedTuple):
     """Everything the sidecars and label files say."""
 
     entities: tuple[Entity, ...] = ()
     relations: tuple[RelationDeclaration, ...] = ()
     fixes_order: bool = False  # whether the entities' ids follow this order, whether or not facts come in another
+    labelled: tuple[LabelFile, ...] = ()
 
 
 def read_declarations(
-    source: Path,
-    format: Format | None = None,  # noqa: A002, ARG001 - all formats have the same sidecars so far
-    *,
-    entity_labels: Path | None = None,
-    relation_labels: Path | None = None,
+    source: Path, *, entity_labels: Path | None = None, relation_labels: Path | None = None
 ) -> Declarations:
     """What stands beside the facts of a folder, with labels from the given files. A single file has no sidecars."""
     entities = {name: Entity(name) for name in _id_map(source, "entity2id.txt")}
@@ -74,11 +80,36 @@ def read_declarations(
     relations = {name: RelationDeclaration(name) for name in _id_map(source, "relation2id.txt")}
     for row, where in _rows(source, "relations", ("id", "label", "kind", "unit", "scale")):
         relations[row["id"]] = _relation(row, where)
-    for name, label in read_labels(entity_labels).items() if entity_labels else ():
-        entities[name] = entities.get(name, Entity(name))._replace(label=label)
-    for name, label in read_labels(relation_labels).items() if relation_labels else ():
-        relations[name] = relations.get(name, RelationDeclaration(name))._replace(label=label)
-    return Declarations(tuple(entities.values()), tuple(relations.values()), fixes_order)
+    labelled: list[LabelFile] = []
+    for path, what in ((entity_labels, "entity"), (relation_labels, "relation")):
+        labels = {} if path is None else read_labels(path)
+        if path is not None:
+            labelled.append(LabelFile(path, what, tuple(labels)))
+        for name, label in labels.items():
+            if what == "entity":
+                entities[name] = entities.get(name, Entity(name))._replace(label=label)
+            else:
+                relations[name] = relations.get(name, RelationDeclaration(name))._replace(label=label)
+    return Declarations(tuple(entities.values()), tuple(relations.values()), fixes_order, tuple(labelled))
+
+
+def labels_without_use(file: LabelFile, known: Iterable[str]) -> list[str]:
+    """What to say of labels whose ids the graph does not have: often theirs differ by a suffix."""
+    names = set(known)
+    unused = [name for name in file.ids if name not in names]
+    if not unused:
+        return []
+    example = repr(shortened(unused[0]))
+    ordered = sorted(names)
+    for name in unused:
+        longer = ordered[bisect_left(ordered, name) % len(ordered)]
+        if longer.startswith(name):
+            example = f"{shortened(name)!r}, while it has {shortened(longer)!r}"
+            break
+    return [
+        f"{len(unused):,} of {len(file.ids):,} labels in {file.path} belong to no {file.what} of this graph, such as "
+        f"{example}."
+    ]
 
 
 def write_declarations(graph: KnowledgeGraph, folder: Path) -> list[Path]:

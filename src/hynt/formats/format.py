@@ -28,8 +28,8 @@ class ReadOptions:
     """What a caller may say about a source. A format lists the options it knows; any other given to it is an error."""
 
     strict: bool = False  # refuse odd but published things instead of keeping and noting them
-    numeric: tuple[str, ...] = ()  # csv-edges: the columns (or relations) that hold numbers
-    dates: tuple[str, ...] = ()  # csv-edges: the columns (or relations) that hold dates
+    numeric: tuple[str, ...] = ()  # the relations (in tables: or columns) that hold numbers
+    dates: tuple[str, ...] = ()  # the relations (in tables: or columns) that hold dates
     head: str = ""  # csv-edges: names of the three main columns, "" to find them
     relation: str = ""
     tail: str = ""
@@ -82,6 +82,14 @@ class ReportedProblem(NamedTuple):
     advice: str
 
 
+class FileBeside(NamedTuple):
+    """A file in the folder of a source that was not read."""
+
+    file: str  # its path, as the user named the folder
+    what: str  # what it seems to hold
+    option: str  # what to add to the command so that it is read; "" where nothing reads it
+
+
 @dataclass
 class ReadReport:
     """Counts, and the first problems with their places. One report serves all files of a source."""
@@ -93,6 +101,7 @@ class ReadReport:
     problems: list[ReportedProblem] = field(default_factory=list)  # the first rejected ones
     notes: list[ReportedProblem] = field(default_factory=list)  # the first noted ones
     hints: list[str] = field(default_factory=list)  # what a user may have forgotten to say
+    beside: list[FileBeside] = field(default_factory=list)  # files in the folders that were not read
     file: str = ""  # the file being read, as the user named it
     line: int = 0  # the line or record being read, from 1
     labels: dict[str, str] = field(default_factory=dict)  # names for people that stand among the facts, by id

@@ -7,20 +7,25 @@ Nothing is written unless everything went well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.formats.declarations import Declarations, read_declarations
+from hynt.formats.beside import files_beside
+from hynt.formats.csv_edges import read_value
+from hynt.formats.declarations import Declarations, labels_without_use, read_declarations
 from hynt.formats.format import Format, ReadOptions, ReadReport, UnitRule
 from hynt.formats.parts import SourceFile, find_parts, title_of
 from hynt.formats.registry import get_format
+from hynt.formats.unmarked import AUTO, find_unmarked, hints_at
 from hynt.graph.assembly import Assembler, Assembly, AssemblyPolicy
 from hynt.graph.encoding import MixedRelations
+from hynt.graph.fact import Fact, Value
+from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest
-from hynt.graph.splitting import find_leakage
+from hynt.graph.splitting import ADDED, find_leakage
 from hynt.graph.storage import check_target, save_assembly
 from hynt.graph.vocabulary import Entity
 from hynt.progress import SILENT, Progress
@@ -68,7 +73,7 @@ class ImportResult:
 
 
 def import_graph(
-    source: Path,
+    source: Path | Sequence[Path],
     format_name: str,
     out: Path,
     options: ImportOptions | None = None,
@@ -76,9 +81,9 @@ def import_graph(
     overwrite: bool = False,
     progress: Progress = SILENT,
 ) -> ImportResult:
-    """Read a source and save it as a graph folder."""
+    """Read a source, or several into one graph, and save it as a graph folder."""
     check_target(Path(out), overwrite=overwrite)
-    run = _Import(Path(source), format_name, options or ImportOptions(), progress)
+    run = _opened(source, format_name, options, progress)
     with run.assembler:
         assembly = run.read()
         run.tell("writing")
@@ -86,25 +91,60 @@ def import_graph(
 
 
 def read_graph(
-    source: Path, format_name: str, options: ImportOptions | None = None, *, progress: Progress = SILENT
+    source: Path | Sequence[Path],
+    format_name: str,
+    options: ImportOptions | None = None,
+    *,
+    progress: Progress = SILENT,
 ) -> KnowledgeGraph:
     """Read a source into memory, without saving it."""
-    run = _Import(Path(source), format_name, options or ImportOptions(), progress)
+    run = _opened(source, format_name, options, progress)
     with run.assembler:
         assembly = run.read()
         return assembly.to_graph(run.manifest(assembly))
 
 
 def check_source(
-    source: Path, format_name: str, options: ImportOptions | None = None, *, progress: Progress = SILENT
+    source: Path | Sequence[Path],
+    format_name: str,
+    options: ImportOptions | None = None,
+    *,
+    progress: Progress = SILENT,
 ) -> tuple[ReadReport, dict[str, Any]]:
     """Read everything, write nothing: what was found, and what an import would make of it ({} with bad records)."""
-    run = _Import(Path(source), format_name, options or ImportOptions(), progress)
+    run = _opened(source, format_name, options, progress)
     with run.assembler:
         run.collect()
         if run.report.rejected:
             return run.report, {}
-        return run.report, _outcome(run.assembler.finish(run.tell))
+        return run.report, _outcome(run.settled())
+
+
+def _opened(
+    source: Path | Sequence[Path], format_name: str, options: ImportOptions | None, progress: Progress
+) -> _Import:
+    """A reading that is ready to begin. For `--numeric auto` the source is read once before, to find the relations
+    whose values are written like numbers."""
+    sources = [source] if isinstance(source, Path) else list(source)
+    options = options or ImportOptions()
+    reading: Any = options.reading  # its fields are set by name below
+    given = {option: getattr(reading, option) for option in ("numeric", "dates") if AUTO in getattr(reading, option)}
+    if given:
+        said = {option: tuple(name for name in names if name != AUTO) for option, names in given.items()}
+        reading = replace(reading, **said)
+        scout = _Import(sources, format_name, replace(options, reading=reading, mixed_relations="split"), progress)
+        with scout.assembler:
+            scout.collect()
+            found = _unmarked(scout.assembler.finish(scout.tell))
+        reading = replace(reading, **{option: (*said[option], *found.get(option, ())) for option in given})
+    return _Import(sources, format_name, replace(options, reading=reading), progress)
+
+
+def _unmarked(assembly: Assembly) -> dict[str, list[str]]:
+    def tables() -> Iterator[FactTable]:
+        return (table for split in assembly.split_names for table in assembly.tables(split))
+
+    return find_unmarked(assembly.vocabulary, tables)
 
 
 def _outcome(assembly: Assembly) -> dict[str, Any]:
@@ -129,31 +169,35 @@ def report_bytes(progress: Progress, step: str, facts: int, taken: int, total: i
     progress.update(step, facts, unit="facts", share=min(taken / total, 1.0) if total else None, note=megabytes)
 
 
-class _Import:
-    """One reading of a source."""
+class _Source(NamedTuple):
+    """One of the sources of a graph."""
 
-    def __init__(self, source: Path, format_name: str, options: ImportOptions, progress: Progress) -> None:
-        self.format = get_format(format_name, source.name)
-        _refuse_foreign_options(self.format, options.reading)
+    path: Path
+    format: Format
+    parts: list[SourceFile]
+    declared: Declarations
+    joins_train: bool  # another source's splits are kept, so that all of this one is added to train
+
+
+class _Import:
+    """One reading of all sources."""
+
+    def __init__(self, sources: Sequence[Path], format_name: str, options: ImportOptions, progress: Progress) -> None:
         self.options = options
-        self.source = source
         self.progress = progress
         self.report = ReadReport()
-        self.parts: list[SourceFile] = find_parts(source, self.format)
-        self.bytes_total = sum(part.path.stat().st_size for part in self.parts)
-        self.declared: Declarations = read_declarations(
-            source, self.format, entity_labels=options.entity_labels, relation_labels=options.relation_labels
-        )
+        self.sources = _sources(sources, format_name, options)
+        self.bytes_total = sum(part.path.stat().st_size for source in self.sources for part in source.parts)
         self.assembler = Assembler(
             options.assembly,
             {
-                "convert_units": (options.units or self.format.units) == "si",
+                "convert_units": (options.units or self.sources[0].format.units) == "si",
                 "mixed": options.mixed_relations,
                 "strict": options.reading.strict,
                 "place": lambda: self.report.where,
                 "note": self.report.note,
             },
-            {entity.name: entity for entity in self.declared.entities},
+            {entity.name: entity for source in self.sources for entity in source.declared.entities},
         )
 
     def read(self) -> Assembly:
@@ -161,26 +205,47 @@ class _Import:
         self.collect()
         if self.report.rejected and self.options.on_error == "stop":
             raise SourceProblems(self.report)
-        return self.assembler.finish(self.tell)
+        return self.settled()
 
     def collect(self) -> None:
         """Read every part into the assembler."""
-        for declared in self.declared.relations:
-            self.assembler.encoder.declare_relation(*declared)
-        if self.declared.fixes_order:
-            self.assembler.encoder.declare_entities(entity.name for entity in self.declared.entities)
         report, add = self.report, self.assembler.add
-        for part in self.parts:
-            for fact in self.format.read(part.path, self.options.reading, report):
-                try:
-                    add(fact, part.split)
-                except RecordProblem as problem:
-                    report.kept -= 1
-                    report.reject(problem)
-                if report.kept % _PROGRESS_EVERY == 0:
-                    self.tell("reading")
+        for source in self.sources:
+            for declared in source.declared.relations:
+                self.assembler.encoder.declare_relation(*declared)
+            if source.declared.fixes_order:
+                self.assembler.encoder.declare_entities(entity.name for entity in source.declared.entities)
+        for source in self.sources:
+            marked = _Marked(source.format, self.options.reading)
+            for part in source.parts:
+                split = ADDED if source.joins_train else part.split
+                for fact in source.format.read(part.path, self.options.reading, report):
+                    try:
+                        add(marked(fact), split)
+                    except RecordProblem as problem:
+                        report.kept -= 1
+                        report.reject(problem)
+                    if report.kept % _PROGRESS_EVERY == 0:
+                        self.tell("reading")
+            for name in marked.unused:
+                report.note("unused-name", f"{name!r} is no column and no relation here.", "Check its spelling.")
         self._name_by(report.labels)
         self.tell("reading")
+
+    def settled(self) -> Assembly:
+        """The graph, once everything is read, and what the user may have overlooked about it."""
+        assembly = self.assembler.finish(self.tell)
+        vocabulary, report = assembly.vocabulary, self.report
+        relations = [relation.name for relation in vocabulary.relations]
+        report.hints += hints_at(_unmarked(assembly))
+        for file in self.sources[0].declared.labelled:
+            report.hints += labels_without_use(file, vocabulary.entities if file.what == "entity" else relations)
+        given = (self.options.entity_labels, self.options.relation_labels)
+        taken = [*(source.path for source in self.sources), *(path for path in given if path is not None)]
+        for source in self.sources:
+            read = [*taken, *(part.path for part in source.parts)]
+            report.beside += files_beside(source.path, read, self.assembler.encoder.entity_ids, set(relations))
+        return assembly
 
     def _name_by(self, labels: Mapping[str, str]) -> None:
         """Use the names that stood among the facts, where nothing better was declared."""
@@ -194,31 +259,79 @@ class _Import:
         report_bytes(self.progress, step, self.report.kept, self.report.bytes_read, self.bytes_total)
 
     def manifest(self, assembly: Assembly) -> Manifest:
-        options = self.options
+        options, first = self.options, self.sources[0]
         importing = {
             **self.report.to_mapping(),
             **assembly.report,
-            "files": [part.path.name for part in self.parts],
-            "units": options.units or self.format.units,
+            "files": [part.path.name for source in self.sources for part in source.parts],
+            "beside": [Path(file.file).name for file in self.report.beside],
+            "units": options.units or first.format.units,
         }
         return Manifest(
-            name=options.name or title_of(self.source, self.format),
-            source=options.source or self.source.name,
-            format=self.format.name,
+            name=options.name or title_of(first.path, first.format),
+            source=options.source or ", ".join(source.path.name for source in self.sources),
+            format=", ".join(dict.fromkeys(source.format.name for source in self.sources)),
             licence=options.licence,
             importing=importing,
         )
 
 
-def _refuse_foreign_options(chosen: Format, options: ReadOptions) -> None:
-    """An option that the format does not know is wrong use, not something to ignore."""
-    everywhere = {"strict", "max_line_bytes", "max_expansion"}
+def _sources(paths: Sequence[Path], format_name: str, options: ImportOptions) -> list[_Source]:
+    """The sources with their formats: the one that was named, one for each by commas, or what each of them is."""
+    names = format_name.split(",")
+    if len(names) not in (1, len(paths)):
+        raise UsageError(
+            f"{len(names)} formats for {len(paths)} sources.",
+            where="--format",
+            advice="Give one for all, or one for each, separated by commas.",
+        )
+    found: list[_Source] = []
+    for path, name in zip(paths, names * (len(paths) if len(names) == 1 else 1), strict=True):
+        chosen = get_format(name, path.name)
+        parts = find_parts(path, chosen)
+        labels = {} if found else {"entity_labels": options.entity_labels, "relation_labels": options.relation_labels}
+        found.append(_Source(path, chosen, parts, read_declarations(path, **labels), joins_train=False))
+    _refuse_foreign_options([source.format for source in found], options.reading)
+    split = next((place for place, source in enumerate(found) if any(part.split for part in source.parts)), None)
+    return found if split is None else [one._replace(joins_train=place != split) for place, one in enumerate(found)]
+
+
+class _Marked:
+    """Facts with the values that the user declared numbers or dates, where the format itself cannot be told."""
+
+    def __init__(self, chosen: Format, options: ReadOptions) -> None:
+        self._kinds: dict[str, Literal["number", "date"]] = {}
+        if "numeric" not in chosen.options:
+            self._kinds.update((name, "number") for name in options.numeric)
+            self._kinds.update((name, "date") for name in options.dates)
+        self.unused = dict.fromkeys(self._kinds)
+
+    def __call__(self, fact: Fact) -> Fact:
+        kinds = self._kinds
+        if not kinds:
+            return fact
+        pairs = fact.qualifiers
+        if any(relation in kinds for relation, _ in pairs):
+            pairs = tuple(pair._replace(value=self._value(*pair)) for pair in pairs)
+        return fact._replace(tail=self._value(fact.relation, fact.tail), qualifiers=pairs)
+
+    def _value(self, relation: str, value: Value) -> Value:
+        kind = self._kinds.get(relation)
+        if kind is None:
+            return value
+        self.unused.pop(relation, None)
+        return read_value(value, kind) if isinstance(value, str) else value
+
+
+def _refuse_foreign_options(chosen: Sequence[Format], options: ReadOptions) -> None:
+    """An option that no format of the sources knows is wrong use, not something to ignore."""
+    known = frozenset[str]().union(*(one.options for one in chosen))
     for option in _changed(options):
-        if option not in everywhere | chosen.options:
+        if option not in {"strict", "max_line_bytes", "max_expansion", "numeric", "dates", *known}:
             raise UsageError(
-                f"the format {chosen.name} has no option {option.replace('_', '-')!r}.",
+                f"the format {chosen[0].name} has no option {option.replace('_', '-')!r}.",
                 where=f"--{option.replace('_', '-')}",
-                advice=f"It knows: {', '.join(sorted(chosen.options)) or 'no options of its own'}.",
+                advice=f"It knows: {', '.join(sorted({'numeric', 'dates', *known}))}.",
             )
 
 

@@ -34,7 +34,7 @@ numbers>
 
 
 def import_graph(
-    source: AnyPath,
+    source: AnyPath | Sequence[AnyPath],
     format: str | None = None,  # noqa: A002 - the word users know it by
     out: AnyPath | None = None,
     *,
@@ -43,7 +43,8 @@ def import_graph(
     **options: Unpack[ImportWords],
 ) -> KnowledgeGraph:
     """Reads facts from a file, or a folder of files, in one of the formats that `hynt.list_formats` names; with `out`
-    the graph is saved there as well.
+    the graph is saved there as well. Of several sources the first that has splits keeps them, and the facts of the
+    others join train.
 
     Without `format` the file's name decides, where it leaves no doubt. A record that cannot be kept is a `DataError`
     with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split ("8:1:1"),
@@ -63,12 +64,13 @@ def import_graph(
     from hynt.front.watching import watched
     from hynt.interruption import interruptible
 
-    path, chosen = Path(source), format or format_of(Path(source))
+    paths = [Path(source)] if isinstance(source, str | os.PathLike) else [Path(one) for one in source]
+    chosen = format or ",".join(map(format_of, paths))
     wanted = import_options(**options)
     with interruptible(), watched(progress) as shown:
         if out is None:
-            return read_source(path, chosen, wanted, progress=shown)
-        import_to(path, chosen, Path(out), wanted, overwrite=overwrite, progress=shown)
+            return read_source(paths, chosen, wanted, progress=shown)
+        import_to(paths, chosen, Path(out), wanted, overwrite=overwrite, progress=shown)
     return read_graph(out)
 
 

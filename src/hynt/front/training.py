@@ -232,7 +232,7 @@ def _trackers(names: Sequence[str]) -> dict[str, Any]:
 
 def say_hint(graph: KnowledgeGraph, note: Callable[[str], None]) -> None:
     """A graph without numbers whose values look like numbers was probably read wrongly."""
-    from hynt.formats.csv_columns import hint_at_numbers
+    from hynt.formats.unmarked import hint_at_numbers
 
     hint = hint_at_numbers(graph)
     if hint is not None:

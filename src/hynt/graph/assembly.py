@@ -24,7 +24,7 @@ from hynt.graph.fact import Fact
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest
 from hynt.graph.outlier_rules import OutlierFilter, OutlierRules
-from hynt.graph.splitting import SPLITS, AcrossSplits, SplitRule, bring_into_train, draw, find_leakage
+from hynt.graph.splitting import ADDED, SPLITS, AcrossSplits, SplitRule, bring_into_train, draw, find_leakage
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 
 
@@ -103,8 +103,9 @@ class Assembler:
         self.store.__exit__(*problem)
 
     def add(self, fact: Fact, split: str | None = None) -> None:
-        """One more fact; raises RecordProblem, and adds nothing, when it does not fit the others."""
-        self.encoder.add(fact, None if split is None else SPLITS.index(split))
+        """One more fact; raises RecordProblem, and adds nothing, when it does not fit the others. The split `ADDED` is
+        that of facts which join train beside the given splits, unless valid or test holds them."""
+        self.encoder.add(fact, None if split is None else (*SPLITS, ADDED).index(split))
 
     def finish(self, progress: Callable[[str], None] = lambda step: None) -> Assembly:
         """Settle duplicates and splits. The assembly reads from this assembler: use it before leaving the context."""
@@ -116,6 +117,8 @@ class Assembler:
         is_number = np.array([relation.kind == "number" for relation in relations], dtype=np.bool_)
         report: dict[str, Any] = {}
         progress("finding duplicates")
+        added = split == len(SPLITS)
+        split[added] = 0
         kept = np.ones(len(split), dtype=np.bool_)
         given = self.encoder.facts_with_split == len(split)
         if not given and self.encoder.facts_with_split:
@@ -151,6 +154,8 @@ class Assembler:
             }
         else:
             report["split"] = {"rule": "given"}
+            if added.any():
+                report["added"] = self._hold_out(added, split, kept, hashes)
             report["across_splits"] = self._across(split, kept, hashes)
         return self._settled(split, kept, entities, relations, report)
 
@@ -179,6 +184,14 @@ class Assembler:
 
     def _column(self, name: str) -> NDArray[np.int32]:
         return np.concatenate([getattr(chunk, name) for chunk in self.store])
+
+    def _hold_out(self, added: Flags, split: NDArray[np.int8], kept: Flags, hashes: Hashes) -> dict[str, int]:
+        """Take added facts that valid or test asks for out of `kept`: they would give the answers away."""
+        rows = np.flatnonzero(kept & (added | (split > 0)))
+        rows = rows[np.argsort(added[rows], kind="stable")]
+        held_out = rows[repeats(np.zeros(len(rows), dtype=np.int8), hashes[rows]) & added[rows]]
+        kept[held_out] = False
+        return {"facts": int((kept & added).sum()), "held_out": len(held_out)}
 
     def _across(self, split: NDArray[np.int8], kept: Flags, hashes: Hashes) -> dict[str, Any]:
         """Facts that stand in two given splits: counted, and by policy kept, dropped from the later one, or refused."""

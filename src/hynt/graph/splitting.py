@@ -20,6 +20,8 @@ from hynt.graph.content_hash import Hashes, mixed
 from hynt.graph.fact_table import FactTable
 
 SPLITS = ("train", "valid", "test")
+ADDED = "added"
+"""The split of facts that join train beside given splits: those of a second source."""
 AcrossSplits = Literal["keep", "drop", "error"]
 
 

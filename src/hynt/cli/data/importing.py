@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.data.options import BadRecordChoice, FormatOption, SourceArgument, SourceOptions
+from hynt.cli.data.options import BadRecordChoice, FormatOption, SourceOptions, SourcesArgument
 from hynt.cli.options import GraphArgument, about, with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
 from hynt.files import check_new_folder
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @with_option_groups
 def import_source(
-    source: SourceArgument,
+    source: SourcesArgument,
     options: SourceOptions,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")],
     format: FormatOption = "",
@@ -48,7 +48,7 @@ def import_source(
     check_save(save)
     check_new_folder(out, "--out")
     wanted = options.importing(on_error=on_error.value, name=name, licence=licence, source_words=source_words)
-    with about(source), interruptible(), ShownProgress() as progress:
+    with about(source[0]), interruptible(), ShownProgress() as progress:
         done = import_graph(source, format, out, wanted, overwrite=overwrite, progress=progress)
     manifest = done.manifest
     result: dict[str, Any] = {
@@ -70,6 +70,7 @@ def _tell(result: dict[str, Any], out: Console) -> None:
     tell_problems({**result, **importing}, out)
     tell_outcome({**importing, "counts": result["counts"]}, out)
     out.print(f"Saved in {visible(result['graph'])}", soft_wrap=True)
+    tell_beside(result["beside"], out)
 
 
 # `hynt data check`: read a source whole, change nothing, and say what is wrong with it.
@@ -77,7 +78,7 @@ def _tell(result: dict[str, Any], out: Console) -> None:
 
 @with_option_groups
 def check(
-    source: SourceArgument,
+    source: SourcesArgument,
     options: SourceOptions,
     format: FormatOption = "",
     json: JsonFlag = False,
@@ -87,11 +88,11 @@ def check(
     from hynt.formats.importing import check_source
 
     check_save(save)
-    with about(source), interruptible(), ShownProgress() as progress:
+    with about(source[0]), interruptible(), ShownProgress() as progress:
         report, outcome = check_source(source, format, options.importing(), progress=progress)
     result: dict[str, Any] = {
         "ok": not report.rejected,
-        "source": str(source),
+        "source": ", ".join(map(str, source)),
         "format": format,
         **report.to_mapping(),
         **problems_of(report),
@@ -110,6 +111,7 @@ def _tell_check(result: dict[str, Any], out: Console) -> None:
     if result["outcome"]:
         tell_outcome(result["outcome"], out)
         out.print("Nothing stands in the way of an import.")
+    tell_beside(result["beside"], out)
 
 
 # What a check or an import found, in words.
@@ -121,6 +123,7 @@ def problems_of(report: ReadReport) -> dict[str, Any]:
         "problems": [problem._asdict() for problem in report.problems],
         "notes": [note._asdict() for note in report.notes],
         "hints": list(dict.fromkeys(report.hints)),
+        "beside": [beside._asdict() for beside in report.beside],
     }
 
 
@@ -142,6 +145,15 @@ def tell_problems(result: Mapping[str, Any], out: Console) -> None:
     if noted:
         out.print("Odd, but kept (--strict refuses it): " + _counted(noted))
         _tell_list(result["notes"][:3], out)
+
+
+def tell_beside(beside: list[dict[str, str]], out: Console) -> None:
+    """Every file that was left aside, and how to have it read."""
+    if beside:
+        out.print("Not read, in the same folder:")
+    for file in beside:
+        reads = f"; to read it, add: {visible(file['option'])}" if file["option"] else ""
+        out.print(f"  {visible(Path(file['file']).name)}: {file['what']}{reads}", soft_wrap=True)
 
 
 def tell_outcome(outcome: Mapping[str, Any], out: Console) -> None:
@@ -169,6 +181,10 @@ def tell_outcome(outcome: Mapping[str, Any], out: Console) -> None:
         dropped = f"; {across['dropped']:,} dropped from the later one" if "dropped" in across else ""
         if any(pairs.values()):
             out.print(f"Facts in two splits: {_counted(pairs)}{dropped}.")
+    if "added" in outcome:
+        joined, held_out = outcome["added"]["facts"], outcome["added"]["held_out"]
+        left = f"; {held_out:,} left out, which valid or test asks for" if held_out else ""
+        out.print(f"{plural(joined, 'fact')} of further sources joined train{left}.")
     lacking = outcome["missing_from_train"]
     if any(lacking.values()):
         out.print(f"Train lacks {lacking['entities']:,} entities and {lacking['relations']:,} relations of the others.")

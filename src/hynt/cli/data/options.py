@@ -42,7 +42,14 @@ class StringLiterals(StrEnum):
     KEEP = "keep"
 
 
-SourceArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="SOURCE", help="A file, or a folder of files.")]
+SourcesArgument: TypeAlias = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="SOURCE…",
+        help="A file, or a folder of files. Further ones join the same graph: the splits of the first that has any are "
+        "kept, and all facts of the others go to train.",
+    ),
+]
 FormatOption: TypeAlias = Annotated[
     str, typer.Option("--format", "-f", metavar="F", help="Its format: `hynt data list` names them.")
 ]
@@ -90,11 +97,11 @@ class SourceOptions:
     )] = None
     numeric: Annotated[list[str] | None, typer.Option(
         "--numeric", metavar="COLUMN,…", show_default=False, **_TABLES,
-        help="csv-edges: the columns (or relations) that hold numbers.",
+        help="The relations (in a table also columns) that hold numbers; auto: all whose values are written like them.",
     )] = None
     dates: Annotated[list[str] | None, typer.Option(
         "--dates", metavar="COLUMN,…", show_default=False, **_TABLES,
-        help="csv-edges: the columns (or relations) that hold dates.",
+        help="The relations (in a table also columns) that hold dates; auto: all whose values are written like them.",
     )] = None
     head: Annotated[str, typer.Option(
         "--head", metavar="COLUMN", **_TABLES, help="csv-edges: the column of heads."
