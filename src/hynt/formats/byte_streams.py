@@ -16,9 +16,7 @@ from typing import BinaryIO, Protocol, cast
 
 from hynt.errors import DataError
 from hynt.formats.format import ReadOptions, ReadReport
-
-BOMB_WATCH_BYTES = 64 * 2**20
-"""Output below this is never called a bomb, however small its archive: it does no harm."""
+from hynt.limits import WATCHED_OUTPUT
 
 _GZIP, _BZIP2, _ZSTD, _ZSTD_SKIPPABLE = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"
 _FOREIGN = (
@@ -135,7 +133,7 @@ class _Checked:
         except (OSError, zlib.error, ValueError) as problem:
             raise self._broken("ends too early" if "runcated" in str(problem) else "is damaged") from None
         self._given += len(data)
-        if self._given > BOMB_WATCH_BYTES and self._given > self._max_expansion * self._source.taken:
+        if self._given > WATCHED_OUTPUT and self._given > self._max_expansion * self._source.taken:
             raise DataError(
                 f"unpacks to more than {self._max_expansion} times its size ({self._given:,} bytes so far): "
                 "it is taken for an archive bomb.",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from hynt.errors import RecordProblem
 from hynt.graph.fact import Fact
+from hynt.limits import LONGEST_LINE, MOST_EXPANSION
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -36,8 +37,8 @@ class ReadOptions:
     delimiter: str = ""  # csv-edges: "" to take it from the file name and the header
     string_literals: Literal["drop", "keep"] = "drop"  # rdf: text literals are dropped and counted, or become entities
     label_language: str = "en"  # rdf: rdfs:label in this language, or without one, names entities and relations
-    max_line_bytes: int = 16 * 2**20  # a longer line is an error, so memory stays bounded
-    max_expansion: int = 200  # decompressed bytes per compressed byte beyond which a file is taken for a bomb
+    max_line_bytes: int = LONGEST_LINE  # a longer line is an error, so memory stays bounded
+    max_expansion: int = MOST_EXPANSION  # decompressed bytes per byte, beyond which a file is taken for a bomb
 
 
 class Reader(Protocol):

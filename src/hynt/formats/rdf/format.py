@@ -18,7 +18,8 @@ from hynt.files import new_folder
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.names import check_name, check_writable
 from hynt.formats.rdf.blocks import LEFT_OUT, BlockReader
-from hynt.formats.rdf.parsing import RdfTriple, TripleTerm, load_pyoxigraph, statements
+from hynt.formats.rdf.documents import load_pyoxigraph
+from hynt.formats.rdf.parsing import RdfTriple, TripleTerm, statements
 from hynt.formats.rdf.terms import (
     ENTITY_BASE,
     LABEL,

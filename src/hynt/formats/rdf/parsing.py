@@ -8,17 +8,17 @@ the reading.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from hynt.errors import DataError, RecordProblem, UsageError
+from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.opening import open_bytes, text_lines
+from hynt.formats.opening import text_lines
 from hynt.formats.parts import bare_name
+from hynt.formats.rdf.documents import blocks, load_pyoxigraph, what_is_wrong
 from hynt.formats.rdf.terms import REIFIES
+from hynt.limits import DEEPEST_RDF, LONGEST_LINE, SMALL_DOCUMENT
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal, Triple
@@ -55,19 +55,6 @@ SUFFIXES = {
 """What a file holds, by the end of its name. `.ntx` and `.nts` are N-Triples-star, as YAGO names it."""
 STAR_SUFFIXES = {".ntx": "N_TRIPLES", ".nts": "N_TRIPLES", ".ttls": "TURTLE"}
 LINES_PER_BLOCK = 2_000
-_PLACE = re.compile(r"^Parser error (?:at|between) line .*?: ", re.DOTALL)
-_READ_BYTES = 2**16
-
-
-def load_pyoxigraph() -> Any:
-    """The library, or an error that names the extra to install."""
-    try:
-        import pyoxigraph
-    except ImportError:
-        raise UsageError(
-            "reading and writing RDF needs pyoxigraph, which is not installed.", advice="Run: pip install 'hynt[rdf]'"
-        ) from None
-    return pyoxigraph
 
 
 def statements(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[RdfTriple]:
@@ -83,14 +70,15 @@ def statements(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
             advice=f"Name it with one of {', '.join(known)}, compressed or not.",
         )
     reader = _LineReader if kind in ("N_TRIPLES", "N_QUADS") else _DocumentReader
-    yield from reader(pyoxigraph, getattr(pyoxigraph.RdfFormat, kind), report).read(path, options)
+    yield from reader(pyoxigraph, kind, report).read(path, options)
 
 
 class _Reader:
     """Turns pyoxigraph's terms into ours."""
 
-    def __init__(self, pyoxigraph: Any, format: Any, report: ReadReport) -> None:  # noqa: A002 - pyoxigraph's word
-        self.pyoxigraph, self.format, self.report = pyoxigraph, format, report
+    def __init__(self, pyoxigraph: Any, kind: str, report: ReadReport) -> None:
+        self.pyoxigraph, self.kind, self.report = pyoxigraph, kind, report
+        self._lines = pyoxigraph.RdfFormat.N_TRIPLES if kind == "N_TRIPLES" else pyoxigraph.RdfFormat.N_QUADS
         self._named, self._blank, self._triple = pyoxigraph.NamedNode, pyoxigraph.BlankNode, pyoxigraph.Triple
         self._default_graph = pyoxigraph.DefaultGraph()
 
@@ -116,28 +104,29 @@ class _Reader:
 class _LineReader(_Reader):
     def read(self, path: Path, options: ReadOptions) -> Iterator[RdfTriple]:
         block: list[tuple[int, str]] = []
+        size = 0
         for line in text_lines(path, options, self.report):
             text = line.strip(" \t")
             if not text or text[0] == "#":
                 continue
-            if text.startswith("<<") and not text.startswith("<<("):
-                here = self.report.line
+            here = self.report.line
+            is_star = text.startswith("<<") and not text.startswith("<<(")
+            if not is_star:
+                block.append((here, text))
+                size += len(text)
+            if is_star or len(block) == LINES_PER_BLOCK or size > LONGEST_LINE:
                 yield from self._block(block)
-                block = []
+                block, size = [], 0
+            if is_star:
                 yield from self._star_line(here, text)
-                self.report.line = here  # whoever took the statements may have moved it
-                continue
-            block.append((self.report.line, text))
-            if len(block) == LINES_PER_BLOCK:
-                here = self.report.line
-                yield from self._block(block)
-                block = []
-                self.report.line = here
+            self.report.line = here  # whoever took the statements may have moved it
         yield from self._block(block)
 
     def _block(self, block: list[tuple[int, str]]) -> Iterator[RdfTriple]:
+        together = "\n".join(text for _, text in block)
+        is_flat = together.count("<<") <= DEEPEST_RDF or not any(_is_too_deep(text) for _, text in block)
         try:
-            quads = list(self.pyoxigraph.parse("\n".join(text for _, text in block), format=self.format))
+            quads = list(self.pyoxigraph.parse(together, format=self._lines)) if is_flat else []
         except (SyntaxError, MemoryError):
             quads = []
         if len(quads) == len(block):  # else a line is bad, or its text ran into the next line
@@ -145,19 +134,27 @@ class _LineReader(_Reader):
                 yield self.statement(line, quad)
             return
         for line, text in block:
-            yield from self._line(line, text, self.format)
+            yield from self._line(line, text, self._lines)
 
-    def _line(self, line: int, text: str, format: Any) -> list[RdfTriple]:  # noqa: A002
+    def _line(self, line: int, text: str, format: Any) -> list[RdfTriple]:  # noqa: A002 - pyoxigraph's word
         try:
+            if _is_too_deep(text):
+                raise SyntaxError(f"statements are nested more than {DEEPEST_RDF} deep")
             return [self.statement(line, quad) for quad in self.pyoxigraph.parse(text, format=format)]
         except (SyntaxError, MemoryError) as problem:
+            what = what_is_wrong(problem)
             self.report.line = line
             self.report.read += 1
-            self.report.reject(RecordProblem("syntax", _what(problem), "Correct the line: one triple and a full stop."))
+            self.report.reject(RecordProblem("syntax", what, "Correct the line: one triple and a full stop."))
             return []
 
     def _star_line(self, line: int, text: str) -> Iterator[RdfTriple]:
         """`<< s p o >> q v .`: in RDF-star all lines about one triple speak of the same statement."""
+        if len(text) > SMALL_DOCUMENT:  # it is Turtle, in which much may be meant by few words
+            what = f"a line about a triple is longer than {SMALL_DOCUMENT:,} characters."
+            self.report.read += 1
+            self.report.reject(RecordProblem("syntax", what, "Write it as <<( subject predicate object )>>."))
+            return
         found = self._line(line, text, self.pyoxigraph.RdfFormat.TURTLE)
         names = {
             statement.subject: "_:star" + hashlib.blake2b(repr(statement.object).encode(), digest_size=12).hexdigest()
@@ -168,60 +165,15 @@ class _LineReader(_Reader):
             yield statement._replace(subject=names.get(statement.subject, statement.subject))
 
 
-class _DocumentReader(_Reader):
+class _DocumentReader(_LineReader):
+    """Reads what `documents` writes out as lines; a line of these is never bad."""
+
     def read(self, path: Path, options: ReadOptions) -> Iterator[RdfTriple]:
         self.report.file, self.report.line = str(path), 0
-        with closing(open_bytes(path, options, self.report)) as stream:
-            lines = _OneLineAtATime(stream)
-            quads = self.pyoxigraph.parse(lines, format=self.format)
-            while True:
-                try:
-                    quad = next(quads)
-                except StopIteration:
-                    return
-                except SyntaxError as problem:
-                    raise DataError(
-                        f"the RDF is broken here: {_what(problem)}",
-                        where=f"{path}:{problem.lineno or lines.line}",
-                        advice="Correct it, or write the file again as N-Triples, where a bad line costs one triple.",
-                    ) from None
-                except MemoryError:
-                    raise DataError(
-                        "a single text or name is longer than 16 MiB.",
-                        where=f"{path}:{lines.line}",
-                        advice="Check that a quote or a bracket is closed.",
-                    ) from None
-                yield self.statement(lines.line, quad)
+        for block in blocks(path, self.kind, options, self.report):
+            yield from self._block(list(zip(block.lines, block.text.removesuffix("\n").split("\n"), strict=True)))
 
 
-class _OneLineAtATime:
-    """A stream that gives its reader at most one line a call, so that the line being parsed is known."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._held = b""
-        self._start = 0
-        self._line_ended = True
-        self._first = True
-        self.line = 0
-
-    def read(self, size: int = _READ_BYTES) -> bytes:
-        if self._start == len(self._held):
-            self._held, self._start = self._stream.read(_READ_BYTES), 0
-            if self._first:
-                self._held = self._held.removeprefix(b"\xef\xbb\xbf")
-                self._first = False
-        if self._line_ended and self._held:
-            self.line += 1
-        end = self._held.find(b"\n", self._start, self._start + size) + 1
-        self._line_ended = end > 0
-        piece = self._held[self._start : end or self._start + size]
-        self._start += len(piece)
-        return piece
-
-
-def _what(problem: SyntaxError | MemoryError) -> str:
-    if isinstance(problem, MemoryError):
-        return "a single text or name is too long."
-    text = _PLACE.sub("", problem.msg)
-    return (text if len(text) <= 200 else text[:197] + "...").rstrip(".") + "."
+def _is_too_deep(text: str) -> bool:
+    """Whether a line may be nested so deep that the parser would crash."""
+    return text.count("<<") > DEEPEST_RDF
