@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
-EXTRAS := create,dev,hub,mlflow,onnx,plot,rdf,serve,spark,sweep,tensorboard,wandb
+EXTRAS := create,dev,hub,mcp,mlflow,onnx,plot,rdf,serve,spark,sweep,tensorboard,wandb
 TYPED := src $(wildcard benchmarks tools)
 
 .DEFAULT_GOAL := help

@@ -269,7 +269,7 @@ def test_names_that_several_share_are_in_the_graph():
 def test_every_verb_of_the_command_is_a_call():
     from hynt.cli.application import VERBS
 
-    calls = {"data": "import_graph", "models": "list_models", "demo": "train", "serve": "Client"}
+    calls = {"data": "import_graph", "models": "list_models", "demo": "train", "mcp": "serve"}
     for verb in VERBS:
         name = calls.get(verb, verb)
         assert hasattr(hynt, name) or hasattr(hynt.Run, name), f"Python cannot {verb}"

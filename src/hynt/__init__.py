@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hynt.front.drawing import draw
     from hynt.front.graphs import export_graph, import_graph, list_formats, list_graphs, list_models, read_graph
     from hynt.front.run import Run, load
+    from hynt.front.serving import serve
     from hynt.front.sharing import pull, push
     from hynt.front.sweeping import sweep
     from hynt.front.training import estimate, train
@@ -64,6 +65,7 @@ __all__ = [
     "pull",
     "push",
     "read_graph",
+    "serve",
     "sweep",
     "train",
 ]
@@ -99,6 +101,7 @@ _HOMES = {
     "pull": "hynt.front.sharing",
     "push": "hynt.front.sharing",
     "read_graph": "hynt.front.graphs",
+    "serve": "hynt.front.serving",
     "sweep": "hynt.front.sweeping",
     "train": "hynt.front.training",
 }

@@ -45,6 +45,7 @@ VERBS = (
     "export",
     "report",
     "serve",
+    "mcp",
 )
 """In the order that `hynt --help` lists them. Each is a module of this room with a function or a group of its name."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import logging
 import os
@@ -12,11 +11,9 @@ from typing import Annotated
 
 import typer
 
+import hynt
 from hynt.cli.options import Device, ScoringDevice
 from hynt.cli.output import JsonFlag
-from hynt.errors import UsageError
-
-WORLD = "world"
 
 
 def serve(
@@ -53,46 +50,23 @@ def serve(
     as_json: JsonFlag = False,
 ) -> None:
     """Serve RUN over HTTP until Ctrl-C or SIGTERM: pages for people, JSON under /v1 for programs."""
-    for package in ("fastapi", "jinja2", "prometheus_client", "uvicorn"):
-        if importlib.util.find_spec(package) is None:
-            raise UsageError(f"{package} is not installed.", advice="Install it: pip install 'hynt[serve]'.")
-    from hynt.service.http.guards import read_token
-    from hynt.service.http.server import serve as serve_run
-    from hynt.service.pages.doubtful import check_audit
-    from hynt.service.settings import ServiceSettings
-
-    token = None if token_file is None else read_token(token_file)
-    if audit is not None:
-        check_audit(audit)
-    settings = ServiceSettings(
-        _folder(run),
+    _start_log(quiet)
+    hynt.serve(
+        run,
         host,
         port,
-        token,
-        tuple(allowed_hosts or ()),
-        audit,
-        device.value,
-        batching,
-        window / 1000,
+        token_file=token_file,
+        allowed_hosts=allowed_hosts or (),
+        audit=audit,
+        device=device.value,
+        started=lambda url: _announce(url, run, as_json),
+        batching=batching,
+        window=window / 1000,
         queue=queue,
         answer_within=answer_within,
         grace=grace,
         log_questions=log_questions,
     )
-    _start_log(quiet)
-    serve_run(settings, lambda url: _announce(url, run, as_json))
-
-
-def _folder(run: str) -> Path:
-    if run != WORLD:
-        return Path(run)
-    from hynt.interruption import interruptible
-    from hynt.service.cached_run import world_run, world_run_folder
-
-    if not world_run_folder().exists():
-        print("Training a small run of the embedded graph, once: about a minute.", file=sys.stderr, flush=True)
-    with interruptible():
-        return world_run()
 
 
 def _start_log(quiet: bool) -> None:

@@ -40,6 +40,7 @@ class ProposalOptions:
     level: float = 0.9  # of intervals
     top: int = 1  # answers to one question that may be proposed
     without: tuple[str, ...] = ()  # splits to take for unknown, to see which proposals they confirm
+    heads: tuple[str, ...] = ()  # ids or names of those that facts are proposed for; none: all
 
     def check(self) -> None:
         """Refuses what cannot be wanted."""
@@ -93,7 +94,9 @@ def propose(predictor: Predictor, options: ProposalOptions, progress: Progress =
     if options.without:
         predictor = predictor.observing(peers.facts)
     answers = ProposalAnswers(predictor, peers.facts, options.level, options.top)
-    questions = MissingQuestions(predictor, peers, options.share, _chosen(predictor, peers, options))
+    heads = np.array(sorted({predictor.names.entity(name) for name in options.heads}), dtype=np.int64)
+    chosen = _chosen(predictor, peers, options)
+    questions = MissingQuestions(predictor, peers, options.share, chosen, heads if options.heads else None)
     found, asked, without, made, passed = ProposedFacts.none(), 0, 0, 0, 0
     for batch in questions.batches():
         each, lost = answers.proposals(batch)

@@ -40,8 +40,12 @@ class MissingBatch:
 class MissingQuestions:
     """For each relation and each entity that lacks it."""
 
-    def __init__(self, predictor: Predictor, peers: Peers, share: float, relations: Ids) -> None:
+    def __init__(
+        self, predictor: Predictor, peers: Peers, share: float, relations: Ids, heads: Ids | None = None
+    ) -> None:
+        """`heads`: only these entities; None for all."""
         self._predictor, self._peers, self._share, self._relations = predictor, peers, share, relations
+        self._heads = heads
         self._looked = 0
         self.lacked = 0  # relations that someone lacks
         self.unasked = 0  # questions that the model cannot answer
@@ -54,7 +58,7 @@ class MissingQuestions:
         """All questions, relation by relation, at most `AT_ONCE` together."""
         waiting: list[MissingBatch] = []
         for relation in self._relations.tolist():
-            lacking = self._peers.lacking(relation, self._share)
+            lacking = self._peers.lacking(relation, self._share).among(self._heads)
             usual = self._usual(relation) if len(lacking.entity) else None
             self._looked += 1
             self.lacked += bool(len(lacking.entity))
@@ -167,6 +171,13 @@ class Lacking:
     entity: Ids  # (n,) ascending
     share: NDArray[np.float64]  # (n,) of their peers, that have it
     peers: Ids  # (n,) how many peers each has in all its groups together
+
+    def among(self, heads: Ids | None) -> Lacking:
+        """Those of them that are `heads`; all where that is None."""
+        if heads is None:
+            return self
+        kept = np.flatnonzero(np.isin(self.entity, heads))
+        return Lacking(self.entity[kept], self.share[kept], self.peers[kept])
 
 
 @dataclass(frozen=True, eq=False)

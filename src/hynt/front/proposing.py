@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,23 +70,28 @@ class ProposalReport(Table):
 
 def proposed(
     run: Predictor,
-    relations: tuple[str, ...],
+    relations: Sequence[str],
     limits: Limits,
     without: tuple[str, ...],
+    heads: Sequence[str],
     out: str | os.PathLike[str] | None,
     progress: Watching,
 ) -> ProposalReport:
     """See `Run.propose`."""
     from hynt.files import check_parquet, whole_file
 
-    if isinstance(relations, str):
-        raise UsageError("relations are a list of names.", where="relations", advice="Give a list.")
+    for name, given in (("relations", relations), ("heads", heads)):
+        if isinstance(given, str):
+            raise UsageError(f"{name} are a list of names.", where=name, advice="Give a list.")
     if out is not None:
         check_parquet(Path(out), "out")
     graph = run.graph
     with located("relations"):
         for name in relations:
             graph.names.relation(name)
+    with located("heads"):
+        for name in heads:
+            graph.names.entity(name)
     with located("without"):
         for name in without:
             graph.split(name)
@@ -93,7 +99,7 @@ def proposed(
     from hynt.front.watching import watched
     from hynt.interruption import interruptible
 
-    wanted = ProposalOptions(relations, *limits, without)
+    wanted = ProposalOptions(tuple(relations), *limits, without, tuple(heads))
     wanted.check()
     _ = run.loaded
     with interruptible(), watched(progress) as shown:

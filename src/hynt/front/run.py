@@ -217,10 +217,12 @@ class Run(Predictor):
         level: float = LEVEL,
         top: int = 1,
         without: Sequence[str] = (),
+        heads: Sequence[str] = (),
         progress: Watching = None,
     ) -> ProposalReport:
         """Facts that the graph lacks, for entities without a relation that a `share` of their peers has; most
-        probable first. `without` takes splits for unknown, to see which proposals they confirm.
+        probable first. `heads` asks about these entities alone. `without` takes splits for unknown, to see which
+        proposals they confirm.
 
         >>> found = run.propose(["capital"], threshold=0.0, share=0.5, without=["test"], budget=3)
         >>> len(found) <= 3
@@ -229,7 +231,7 @@ class Run(Predictor):
         from hynt.front.proposing import proposed
 
         limits = (budget, threshold, widest, per_relation, share, level, top)
-        return proposed(self, tuple(relations), limits, tuple(without), out, progress)
+        return proposed(self, relations, limits, tuple(without), heads, out, progress)
 
     def audit(self, out: str | os.PathLike[str] | None = None, **options: Any) -> Audit:
         """The facts of the run's graph by how wrong they look: `hynt.audit` of this run, with its options.

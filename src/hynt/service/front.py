@@ -107,6 +107,10 @@ class Front:
         """The entities whose vectors are most alike."""
         return _read((await self.asked("similar", [{"entity": entity, "top": top}]))[0])
 
+    async def propose(self, entity: str, top: int = 10) -> dict[str, Any]:
+        """Facts that the graph lacks about an entity, most probable first; see `hynt.Run.propose`."""
+        return _read((await self.asked("propose", [{"entity": entity, "top": top}]))[0])
+
     async def asked(self, kind: str, jobs: Sequence[Mapping[str, Any]], listed_in: str = "") -> list[bytes]:
         """JSON in bytes for each job; where one is refused, all are, with every fault and where it is.
 

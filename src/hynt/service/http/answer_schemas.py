@@ -155,6 +155,27 @@ class SimilarModel(BaseModel):
     similar: list[SimilarEntity]
 
 
+class ProposalModel(BaseModel):
+    """A fact that the graph lacks; `share` of the entity's peers have one with this relation."""
+
+    rank: int
+    relation: str
+    relation_label: str
+    tail_label: str
+    sentence: str
+    probability: float
+    share: float
+    peers: int
+
+
+class ProposalsModel(BaseModel):
+    model_config = _shown(examples.PROPOSALS)
+
+    entity: DescribedEntityModel
+    proposals: list[ProposalModel]
+    below_threshold: int
+
+
 class AttentionModel(BaseModel):
     """Where the transformers looked, by layer and head."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -35,15 +36,23 @@ Every failure is an RFC 9457 problem; `errors` names the field at fault by a JSO
 
 
 def create_application(front: Front, settings: ServiceSettings) -> FastAPI:
-    """The whole service; starting and stopping the front belongs to it."""
+    """The whole service; starting and stopping the front belongs to it. Agents are served where `mcp` is installed."""
+    agents = None
+    if importlib.util.find_spec("mcp") is not None:
+        from mcp.server.transport_security import TransportSecuritySettings
+
+        from hynt.service.agents import agent_server
+
+        agents = agent_server(front, settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await front.start()
-        try:
-            yield
-        finally:
-            await front.stop()
+        async with agents.session_manager.run() if agents else contextlib.nullcontext():
+            await front.start()
+            try:
+                yield
+            finally:
+                await front.stop()
 
     application = FastAPI(
         title="hynt",
@@ -58,6 +67,15 @@ def create_application(front: Front, settings: ServiceSettings) -> FastAPI:
     application.state.front, application.state.settings = front, settings
     application.include_router(endpoints.router)
     application.include_router(pages.router)
+    if agents:
+        served = agents.streamable_http_app(
+            json_response=True,
+            stateless_http=True,
+            max_request_body_size=BODY_BYTES,
+            # `Guards` checks the host, for every address alike.
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
+        application.router.routes.extend(served.routes)
     application.mount("/static", LastingFiles(directory=STATIC), name="static")
     _add_refusals(application)
     application.openapi = lambda: _described(application)  # type: ignore[method-assign]

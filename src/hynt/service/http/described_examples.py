@@ -60,6 +60,14 @@ SIMILAR: Example = {
                  "similarity": 0.8334413170814514}],
 }
 
+PROPOSALS: Example = {
+    "entity": {"id": "country/France", "name": "France", "type": "country"},
+    "proposals": [{"rank": 1, "relation": "region", "relation_label": "region", "tail_label": "Europe",
+                   "sentence": "France · region · Europe", "probability": 0.8367714899862543,
+                   "share": 0.9876543209876543, "peers": 161}],
+    "below_threshold": 0,
+}
+
 ENTITIES: Example = {
     "query": "jap", "more": True,
     "entities": [{"id": "country/Japan", "name": "Japan", "type": "country", "facts": 264, "match": "prefix"}],

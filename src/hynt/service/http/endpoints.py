@@ -112,8 +112,24 @@ async def trends(front: FrontHere, asked: schemas.TrendQuestion) -> Response:
 )
 async def similar(front: FrontHere, entity: Name, top: Top = 10) -> Response:
     """By the cosine of the angle between the vectors that the model has learned."""
+    return await _about_entity(front, "similar", entity, top)
+
+
+@router.get(
+    "/v1/proposals",
+    tags=["asking"],
+    summary="Facts that the graph lacks about an entity",
+    response_model=answer_schemas.ProposalsModel,
+    responses=refusals(422, 429, 503),
+)
+async def proposals(front: FrontHere, entity: Name, top: Top = 10) -> Response:
+    """Those with relations that most of its peers have, at least as probable as not, most probable first."""
+    return await _about_entity(front, "propose", entity, top)
+
+
+async def _about_entity(front: Front, kind: str, entity: str, top: int) -> Response:
     try:
-        return _json((await front.asked("similar", [{"entity": entity, "top": top}]))[0])
+        return _json((await front.asked(kind, [{"entity": entity, "top": top}]))[0])
     except HttpProblem as problem:
         faults = [
             Fault(fault.detail, parameter="entity" if fault.pointer else None, advice=fault.advice)

@@ -169,7 +169,7 @@ def wants_a_page(scope: Scope) -> bool:
 
 
 def is_for_programs(path: str) -> bool:
-    return path == "/v1" or path.startswith("/v1/")
+    return path in ("/v1", "/mcp") or path.startswith("/v1/")
 
 
 async def send_problem(

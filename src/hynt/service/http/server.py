@@ -14,11 +14,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
 
 import uvicorn
 
 from hynt.errors import UsageError
+from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.runs.place import open_run
 from hynt.service.front import Front
 from hynt.service.http.application import create_application
@@ -35,16 +35,19 @@ _TELLING = 1.0
 """Of the grace, the seconds kept for telling those who will get no answer."""
 
 
-def serve(settings: ServiceSettings, listening: Callable[[str], None] = lambda url: None) -> None:
-    """Serves until a signal comes. `listening` hears the address once requests are taken."""
+def serve(settings: ServiceSettings, listening: Callable[[str, Service], None] = lambda url, service: None) -> None:
+    """Serves until a signal comes. `listening` hears the address, and the service to stop, once requests are taken."""
     with contextlib.closing(listening_socket(settings)) as listener:
         graph = open_run(settings.run).graph()
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
-        asyncio.run(_serve(settings, graph, listener, lambda: listening(f"http://{shown}:{port}")))
+        url = f"http://{shown}:{port}"
+        asyncio.run(_serve(settings, graph, listener, lambda service: listening(url, service)))
 
 
-async def _serve(settings: ServiceSettings, graph: Any, listener: socket.socket, listening: Callable[[], None]) -> None:
+async def _serve(
+    settings: ServiceSettings, graph: KnowledgeGraph, listener: socket.socket, listening: Callable[[Service], None]
+) -> None:
     engine = InferenceProcess(settings.run, settings.device, longest=2 * settings.answer_within)
     front = Front(graph, engine, settings)
     service = Service(front, settings)
@@ -65,10 +68,10 @@ async def _stop_on_failure(engine: InferenceProcess, service: Service) -> None:
     service.should_exit = True
 
 
-async def _announce(service: Service, listening: Callable[[], None]) -> None:
+async def _announce(service: Service, listening: Callable[[Service], None]) -> None:
     while not service.started:
         await asyncio.sleep(0.02)
-    listening()
+    listening(service)
 
 
 class Service(uvicorn.Server):

@@ -58,6 +58,7 @@ class RunJobs:
             "explain": lambda jobs: [_refused_or(self._explain, job) for job in jobs],
             "similar": lambda jobs: [_refused_or(self._similar, job) for job in jobs],
             "trends": lambda jobs: [_refused_or(self._trends, job) for job in jobs],
+            "propose": lambda jobs: [_refused_or(self._propose, job) for job in jobs],
         }
 
     def warm_up(self) -> None:
@@ -169,13 +170,25 @@ class RunJobs:
             raise problem.at(_place_in_trend(problem.where)) from None
 
     def _similar(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        predictor, graph = self.predictor, self.predictor.graph
-        with located("entity"):
-            identity = self.names.entity(job["entity"])
-        one = graph.entities[identity]
-        found = predictor.similar(one.name, int(job["top"]))
-        named = {"id": one.name, "name": graph.entity_labels[identity], "type": one.type}
+        named = self._named(job["entity"])
+        found = self.predictor.similar(named["id"], int(job["top"]))
         return {"entity": named, "similar": [other.to_dict() for other in found]}
+
+    def _propose(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        from hynt.completion.missing_facts import ProposalOptions, propose
+
+        named, top = self._named(job["entity"]), int(job["top"])
+        found = propose(self.predictor, ProposalOptions(budget=top, heads=(named["id"],)))
+        shown = ("rank", "relation", "relation_label", "tail_label", "sentence", "probability", "share", "peers")
+        rows = found.proposals.rows(self.predictor.graph).select(shown).to_pylist()
+        return {"entity": named, "proposals": rows, "below_threshold": found.below}
+
+    def _named(self, entity: str) -> dict[str, Any]:
+        with located("entity"):
+            identity = self.names.entity(entity)
+        graph = self.predictor.graph
+        one = graph.entities[identity]
+        return {"id": one.name, "name": graph.entity_labels[identity], "type": one.type}
 
 
 def _place_in_trend(where: str) -> str:

@@ -1,0 +1,272 @@
+"""The run for agents: the tools of the Model Context Protocol, by the protocol's own Python library.
+
+`hynt mcp RUN` speaks it over standard input and output, a served run at /mcp. Every tool reads and none writes. What
+they give is small: sentences instead of parts, few rows unless more are asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from typing import Annotated, Any, Literal, TypeVar
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+from pydantic import BaseModel, ConfigDict, Field
+
+from hynt import __version__
+from hynt.service.front import Front
+from hynt.service.http.answer_schemas import (
+    AnswersModel,
+    EntitiesModel,
+    EntityModel,
+    ProposalsModel,
+    RelationModel,
+    RelationsModel,
+)
+from hynt.service.http.problems import HttpProblem
+from hynt.service.http.schemas import QualifierPart, TextField, ValueField
+from hynt.service.pages.doubtful import KINDS, Doubtful, audit_path
+from hynt.service.settings import HEADS, PAGE, POINTS, QUALIFIERS, TEXT, ServiceSettings
+
+_INSTRUCTIONS = """A knowledge graph, {name}, and a model trained on it. A fact is head, relation, tail, with
+qualifiers that say more about it; a tail or a qualifier's value may be a number or a date.
+
+Find names with search_entities and search_relations, read what the graph says with facts_of, and only then ask the
+model with predict. `known` in an answer is what the graph holds, `probability` is how sure the model is, `low` and
+`high` bound a number. What the graph does not hold is a guess: say so when you pass it on."""
+
+_READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+
+Searched = Annotated[str, Field(max_length=TEXT)]
+Pairs = Annotated[list[QualifierPart], Field(max_length=QUALIFIERS, description="What else is said about the fact.")]
+Few = Annotated[int, Field(ge=1, le=PAGE)]
+Offset = Annotated[int, Field(ge=0)]
+Got = TypeVar("Got")
+
+
+_NO_EXAMPLES = ConfigDict(json_schema_extra={})
+"""The endpoints' models carry examples for people; an agent would pay for them in every conversation."""
+
+
+class FoundEntities(EntitiesModel):
+    model_config = _NO_EXAMPLES
+
+
+class FoundRelations(RelationsModel):
+    model_config = _NO_EXAMPLES
+
+
+class AnswersFound(AnswersModel):
+    model_config = _NO_EXAMPLES
+
+
+class ProposedFacts(ProposalsModel):
+    model_config = _NO_EXAMPLES
+
+
+class RelationNumbers(RelationModel):
+    """The range of a relation's numbers; quantiles by their level."""
+
+    count: int = 0
+    minimum: float | None = None
+    maximum: float | None = None
+    quantiles: dict[str, float] = Field(default_factory=dict)
+
+
+class Influence(BaseModel):
+    """A part of the question and what became of the answer without it."""
+
+    says: str
+    change: str
+    answer: str | None = None
+    probability_change: float | None = None
+    value_change: float | None = None
+
+
+class Explained(BaseModel):
+    question: str
+    answer: str
+    influences: list[Influence]
+    notes: list[str]
+
+
+class TrendPoint(BaseModel):
+    """`value` is what the graph holds there; None where it holds nothing."""
+
+    head: str
+    at_text: str
+    value: float | None
+    predicted: float
+    low: float | None
+    high: float | None
+
+
+class Trend(BaseModel):
+    relation_name: str
+    unit: str
+    over_name: str
+    condition: str
+    level: float
+    notes: list[str]
+    rows: list[TrendPoint]
+
+
+class ToldFact(BaseModel):
+    text: str
+    split: str
+
+
+class ToldFacts(BaseModel):
+    """Facts in words; `total` counts all there are."""
+
+    entity: EntityModel
+    total: int
+    offset: int
+    facts: list[ToldFact]
+
+
+class DoubtfulFact(BaseModel):
+    rank: int
+    fact: str
+    component: str
+    stored: str
+    said: str
+    reason: str
+
+
+class DoubtfulFacts(BaseModel):
+    """Stored facts that look wrong, most doubtful first."""
+
+    total: int
+    offset: int
+    facts: list[DoubtfulFact]
+
+
+def agent_server(front: Front, settings: ServiceSettings) -> MCPServer[Any]:
+    """A server whose tools ask `front`."""
+    logging.getLogger("mcp").setLevel(logging.WARNING)  # its notes repeat what was asked
+    server: MCPServer[Any] = MCPServer(
+        "hynt", version=__version__, instructions=_INSTRUCTIONS.format(name=front.graph.name), log_level="WARNING"
+    )
+    tools = _Tools(front, settings)
+    for tool in (
+        tools.search_entities,
+        tools.search_relations,
+        tools.facts_of,
+        tools.numbers_of,
+        tools.predict,
+        tools.explain,
+        tools.trends,
+        tools.propose,
+        tools.doubtful_facts,
+    ):
+        server.add_tool(tool, annotations=_READS)
+    return server
+
+
+class _Tools:
+    """Each method is a tool: its docstring and its types are what an agent reads."""
+
+    def __init__(self, front: Front, settings: ServiceSettings) -> None:
+        self._front, self._settings = front, settings
+        self._doubtful: Doubtful | None = None
+
+    async def search_entities(self, query: Searched, limit: Few = 10) -> FoundEntities:
+        """Find entities by name, id, or a name spelled alike. Those with the most facts come first among equals."""
+        return FoundEntities.model_validate(await _told(self._front.entities(query, limit)))
+
+    async def search_relations(
+        self, query: Searched = "", kind: Literal["entity", "number"] | None = None, limit: Few = 20, offset: Offset = 0
+    ) -> FoundRelations:
+        """Find relations whose name holds the query; kind "number" for those whose tails are numbers or dates."""
+        return FoundRelations.model_validate(await _told(self._front.relations(query, kind, offset, limit)))
+
+    async def facts_of(self, entity: TextField, limit: Few = 20, offset: Offset = 0) -> ToldFacts:
+        """What the graph says about an entity, in words: facts it heads, then those it is the tail or a value of."""
+        found = await _told(self._front.entity(entity, offset, limit))
+        return ToldFacts.model_validate(found)
+
+    async def numbers_of(self, relation: TextField) -> RelationNumbers:
+        """A relation with its unit and, where its tails are numbers, their range and quantiles."""
+        found = await _told(self._front.relation(relation))
+        return RelationNumbers.model_validate({**found, **(found["numbers"] or {})})
+
+    async def predict(
+        self, head: TextField, relation: TextField, tail: ValueField, qualifiers: Pairs | None = None, top: Few = 5
+    ) -> AnswersFound:
+        """Ask for the missing component: write "?" for the head, the relation, the tail, or a qualifier's value.
+
+        Answers are ranked, with probabilities; a number has an interval.
+        """
+        question = {**_question(head, relation, tail, qualifiers), "top": top}
+        return AnswersFound.model_validate(await self._asked(self._front.predict(question)))
+
+    async def explain(
+        self,
+        head: TextField,
+        relation: TextField,
+        tail: ValueField,
+        qualifiers: Pairs | None = None,
+        answer: TextField | None = None,
+    ) -> Explained:
+        """What mattered to the first answer, or to the one named: each part of the question is taken away in turn."""
+        question = _question(head, relation, tail, qualifiers)
+        found = await self._asked(self._front.explain(question, answer))
+        about, first = found["about"], found["answers"][0]
+        return Explained.model_validate({**found, "answer": about["name"] if about else first["text"]})
+
+    async def trends(
+        self,
+        heads: Annotated[list[TextField], Field(min_length=1, max_length=HEADS)],
+        relation: TextField,
+        over: Annotated[TextField | None, Field(description="The qualifier to move along; a date if left out.")] = None,
+        start: str | float | None = None,
+        end: str | float | None = None,
+        points: Annotated[int, Field(ge=2, le=POINTS)] = 12,
+    ) -> Trend:
+        """How a number moves, usually over time, with intervals, beside the values that the graph knows."""
+        asked = self._front.trends(heads, relation, over=over, start=start, end=end, points=points)
+        return Trend.model_validate(await self._asked(asked))
+
+    async def propose(self, entity: TextField, limit: Few = 10) -> ProposedFacts:
+        """Facts that the graph lacks about an entity though most of its peers have such a fact, most probable first."""
+        return ProposedFacts.model_validate(await self._asked(self._front.propose(entity, limit)))
+
+    async def doubtful_facts(
+        self,
+        kind: Annotated[Literal[KINDS] | None, Field(description="Which component is doubtful.")] = None,  # type: ignore[valid-type]
+        offset: Offset = 0,
+    ) -> DoubtfulFacts:
+        """Stored facts that look wrong, most doubtful first, from an audit of this run."""
+        if self._doubtful is None:
+            path = audit_path(self._settings.run, self._settings.audit)
+            if path is None:
+                raise ToolError("This run has not been audited. Whoever runs it can: hynt audit RUN.")
+            self._doubtful = await asyncio.to_thread(Doubtful, path)
+        page = await asyncio.to_thread(self._doubtful.page, kind, offset)
+        return DoubtfulFacts.model_validate({"total": page.total, "offset": offset, "facts": page.rows})
+
+    async def _asked(self, asked: Awaitable[Got]) -> Got:
+        """An agent asks as soon as it is connected, so the first question waits for the model."""
+        state, waited = self._front.engine.state, 0.0
+        while not state.ready and waited < self._settings.answer_within:
+            await asyncio.sleep(0.1)
+            waited += 0.1
+        return await _told(asked)
+
+
+def _question(head: Any, relation: str, tail: Any, qualifiers: list[QualifierPart] | None) -> dict[str, Any]:
+    pairs = [{"relation": pair.relation, "value": pair.value} for pair in qualifiers or ()]
+    return {"head": head, "relation": relation, "tail": tail, "qualifiers": pairs}
+
+
+async def _told(asked: Awaitable[Got]) -> Got:
+    """A refusal becomes words that an agent can act on."""
+    try:
+        return await asked
+    except HttpProblem as problem:
+        faults = [f"{fault.pointer or fault.parameter or ''} {fault.advice}".strip() for fault in problem.faults]
+        raise ToolError(" ".join([problem.detail, *(fault for fault in faults if fault)])) from None
