@@ -122,7 +122,7 @@ class _EdgeRows:
         for column in self._layout.properties:
             for text in self._texts(column, fields):
                 if column.kind == "entity":
-                    self._report.note(
+                    self._report.leave_out(
                         "text-property",
                         f"the text {column.name!r} of a node is left out.",
                         "If it holds numbers or dates, name it with --numeric or --dates.",

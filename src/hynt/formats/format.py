@@ -36,6 +36,8 @@ class ReadOptions:
     tail: str = ""
     delimiter: str = ""  # csv-edges: "" to take it from the file name and the header
     string_literals: Literal["drop", "keep"] = "drop"  # rdf: text literals are dropped and counted, or become entities
+    base: str = ""  # rdf: what relative addresses stand under
+    named_graphs: Literal["ignore", "qualifier"] = "ignore"  # rdf: the graph of a triple becomes a qualifier
     label_language: str = "en"  # rdf: rdfs:label in this language, or without one, names entities and relations
     max_line_bytes: int = LONGEST_LINE  # a longer line is an error, so memory stays bounded
     max_expansion: int = MOST_EXPANSION  # decompressed bytes per byte, beyond which a file is taken for a bomb
@@ -98,7 +100,8 @@ class ReadReport:
     read: int = 0
     kept: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
-    noted: Counter[str] = field(default_factory=Counter)  # odd but kept, by reason
+    noted: Counter[str] = field(default_factory=Counter)  # odd but kept, or left out on purpose, by reason
+    left_out: set[str] = field(default_factory=set)  # which of these reasons leave something out
     problems: list[ReportedProblem] = field(default_factory=list)  # the first rejected ones
     notes: list[ReportedProblem] = field(default_factory=list)  # the first noted ones
     hints: list[str] = field(default_factory=list)  # what a user may have forgotten to say
@@ -124,6 +127,11 @@ class ReadReport:
         self.noted[reason] += 1
         if len(self.notes) < PROBLEMS_SHOWN:
             self.notes.append(ReportedProblem(self.where, reason, what, advice))
+
+    def leave_out(self, reason: str, what: str, advice: str = "It is left out.") -> None:
+        """Count something that the source says and a graph does not hold."""
+        self.left_out.add(reason)
+        self.note(reason, what, advice)
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON and the manifest."""

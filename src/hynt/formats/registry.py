@@ -86,7 +86,7 @@ _ALL = (
         (".nt", ".nq", ".ttl", ".trig", ".rdf", ".owl", ".ntx", ".nts", ".ttls"),
         _reader("rdf.format"),
         _writer("rdf.format"),
-        options=frozenset({"string_literals", "label_language"}),
+        options=frozenset({"string_literals", "label_language", "base", "named_graphs"}),
         extra="rdf",
     ),
 )

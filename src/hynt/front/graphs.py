@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -49,8 +50,8 @@ def import_graph(
     Without `format` the file's name decides, where it leaves no doubt. A record that cannot be kept is a `DataError`
     with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split ("8:1:1"),
     split_by, seed, across_splits, remove_leakage, units, mixed_relations, strict, outlier_rules, numeric, dates, head,
-    relation, tail, delimiter, string_literals, label_language, entity_labels, relation_labels, on_error, name, licence,
-    source_words.
+    relation, tail, delimiter, string_literals, label_language, base, named_graphs, entity_labels, relation_labels,
+    on_error, name, licence, source_words.
 
     >>> from pathlib import Path
     >>> _ = Path("facts.csv").write_text("head,relation,tail,year\\nAnn,height,1.7,2020\\nAnn,knows,Bob,2021\\n")
@@ -94,6 +95,8 @@ class ImportWords(TypedDict, total=False):
     delimiter: str
     string_literals: Literal["drop", "keep"]
     label_language: str
+    base: str
+    named_graphs: Literal["ignore", "qualifier"]
     entity_labels: AnyPath | None
     relation_labels: AnyPath | None
     on_error: Literal["stop", "skip"]
@@ -126,7 +129,7 @@ def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
     labels: dict[str, Any] = {
         name: Path(given[name]) for name in ("entity_labels", "relation_labels") if given.get(name) is not None
     }
-    of_reading = ("strict", "head", "relation", "tail", "delimiter", "string_literals", "label_language")
+    of_reading = [field.name for field in fields(ReadOptions) if field.name not in ("numeric", "dates")]
     of_graph = ("units", "mixed_relations", "on_error", "name", "licence")
     return ImportOptions(
         ReadOptions(**{name: given[name] for name in of_reading if name in given}, **lists),

@@ -300,3 +300,39 @@ def test_labels_become_the_names_of_a_graph(tmp_path):
     graph = read_graph(path, "rdf")
     assert graph.entity_labels == ("School", E + "t")
     assert graph.relation_labels == ("part of",)
+
+
+def test_lists_are_left_out_and_nodes_without_names_counted(tmp_path):
+    found, report = turtle(":a :parts ( :b 3 ) ; :none () ; :near [ :city :c ] .", tmp_path)
+    assert [(fact.relation, fact.tail) for fact in found] == [(E + "near", "_:facts.ttl:1"), (E + "city", E + "c")]
+    assert dict(report.noted) == {"rdf-list": 6, "blank-node": 2}
+    assert report.left_out == {"rdf-list"}
+
+
+def test_a_base_makes_relative_addresses_whole(tmp_path):
+    path = tmp_path / "facts.ttl"
+    path.write_text("<a> <knows> <b> .")
+    with pytest.raises(DataError, match=r"Give what relative addresses stand under, with --base"):
+        read_file(path, "rdf")
+    assert read_file(path, "rdf", base="http://x.org/")[0] == [
+        Fact("http://x.org/a", "http://x.org/knows", "http://x.org/b")
+    ]
+    with pytest.raises(UsageError, match="'here' is no base"):
+        read_file(path, "rdf", base="here")
+
+
+def test_the_graph_of_a_triple_is_its_qualifier_on_request(tmp_path):
+    path = tmp_path / "facts.trig"
+    text = (
+        ':g { :a :knows :b . :a <http://www.w3.org/2000/01/rdf-schema#label> "A" } :h { :a :knows :b } :c :knows :d .'
+    )
+    path.write_text("@prefix : <http://example.org/> .\n" + text)
+    found, report = read_file(path, "rdf", named_graphs="qualifier")
+    assert set(found) == {
+        Fact(E + "a", E + "knows", E + "b", (Qualifier("graph", E + "g"),)),
+        Fact(E + "a", E + "knows", E + "b", (Qualifier("graph", E + "h"),)),
+        Fact(E + "c", E + "knows", E + "d"),
+    }
+    assert not report.noted
+    assert report.labels == {E + "a": "A"}
+    assert len(read_file(path, "rdf")[0]) == 2

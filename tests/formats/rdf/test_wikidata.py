@@ -202,3 +202,53 @@ def test_annotations_are_joined_within_the_window(tmp_path):
     facts, report, _ = joined(path, window=60)
     assert report.read == len(facts) == 399
     assert all(len(fact.qualifiers) == 1 for fact in facts)
+
+
+# The same decisions as those of `hynt create wikidata`, for every Wikibase.
+
+DUMP = """
+wikibase:Dump a schema:Dataset ; schema:dateModified "2020-01-01T00:00:00Z"^^xsd:dateTime .
+<https://WIKI/wiki/Special:EntityData/Q42> a schema:Dataset ; schema:about wd:Q42 ; schema:version 5 .
+<https://en.wikipedia.org/wiki/D> a schema:Article ; schema:about wd:Q42 ; schema:isPartOf <https://en.wikipedia.org/> .
+<https://en.wikipedia.org/> wikibase:wikiGroup "wikipedia" .
+wd:Q42 a wikibase:Item ; rdfs:label "D"@en ; schema:version 5 ; wdt:P31 wd:Q5 ; p:P31 wds:Q42-1 ; p:P18 wds:Q42-2 ;
+    p:P856 wds:Q42-3 ; p:P2048 wds:Q42-4 ; wdt:P18 <http://commons.wikimedia.org/wiki/Special:FilePath/D.jpg> ;
+    wdt:P973 <http://example.org/> .
+wds:Q42-1 a wikibase:Statement ; ps:P31 wd:Q5 ; pq:P580 "1952"^^xsd:gYear ; pq:P854 <http://example.org/> ;
+    prov:wasDerivedFrom wdref:1 .
+wdref:1 <http://WIKI/prop/reference/P854> <http://example.org/> .
+wds:Q42-2 ps:P18 <http://commons.wikimedia.org/wiki/Special:FilePath/D.jpg> .
+wds:Q42-3 ps:P856 <http://example.org/> .
+wds:Q42-4 ps:P2048 1.9 ; psv:P2048 wdv:a .
+wdv:a a wikibase:QuantityValue ; wikibase:quantityAmount 1.9 ; wikibase:quantityUnit wd:Q11573 .
+wd:P31 a wikibase:Property ; rdfs:label "instance of"@en ; wikibase:directClaim wdt:P31 .
+wdt:P31 a owl:ObjectProperty .
+"""
+
+
+@pytest.mark.parametrize("wiki", ["www.wikidata.org", "test.wikidata.org", "graph.example/base"])
+def test_pages_pictures_and_addresses_are_left_out_and_counted_in_every_wikibase(tmp_path, wiki):
+    (tmp_path / "facts.ttl").write_text((PREFIXES + DUMP).replace("WIKI", wiki).replace("www.wikidata.org", wiki))
+    found, report = read_file(tmp_path / "facts.ttl", "rdf")
+    base = "" if wiki == "www.wikidata.org" else f"http://{wiki}/entity/"
+    assert set(found) == {
+        Fact(f"{base}Q42", f"{base}P31", f"{base}Q5", (Qualifier(f"{base}P580", Number(1952.0, "1952", "date")),)),
+        Fact(f"{base}Q42", f"{base}P2048", Number(1.9, "1.9", f"{base}Q11573")),
+    }
+    assert dict(report.noted) == {"wikidata-bookkeeping": 11, "web-address": 3, "qualifier-web-address": 1}
+    assert report.left_out == set(report.noted)
+    assert report.labels == {f"{base}Q42": "D", f"{base}P31": "instance of"}
+
+
+def test_addresses_are_kept_where_texts_are(tmp_path):
+    found, _ = read("wd:Q1 p:P856 wds:1 . wds:1 ps:P856 <http://example.org/> .", tmp_path, string_literals="keep")
+    assert found == [Fact("Q1", "P856", "http://example.org/")]
+
+
+def test_ordinary_rdf_with_values_and_references_stays(tmp_path):
+    path = tmp_path / "facts.nt"
+    path.write_text(
+        "<http://x.org/value/ab> <http://x.org/near> <http://x.org/reference/1> .\n"
+        "<http://x.org/entity/1> <http://schema.org/about> <http://x.org/topic> .\n"
+    )
+    assert len(read_file(path, "rdf")[0]) == 2

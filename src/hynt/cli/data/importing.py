@@ -122,6 +122,7 @@ def problems_of(report: ReadReport) -> dict[str, Any]:
     return {
         "problems": [problem._asdict() for problem in report.problems],
         "notes": [note._asdict() for note in report.notes],
+        "left_out": sorted(report.left_out),
         "hints": list(dict.fromkeys(report.hints)),
         "beside": [beside._asdict() for beside in report.beside],
     }
@@ -141,10 +142,12 @@ def tell_problems(result: Mapping[str, Any], out: Console) -> None:
         if sum(rejected.values()) > len(result["problems"]):
             out.print(f"… these are the first {len(result['problems'])}.")
         out.print("By reason: " + _counted(rejected))
-    noted: dict[str, int] = result["noted"]
-    if noted:
-        out.print("Odd, but kept (--strict refuses it): " + _counted(noted))
-        _tell_list(result["notes"][:3], out)
+    for words, left in (("Left out", True), ("Odd, but kept (--strict refuses it)", False)):
+        counts = {reason: count for reason, count in result["noted"].items() if (reason in result["left_out"]) is left}
+        if counts:
+            out.print(f"{words}: {_counted(counts)}")
+            examples = {note["reason"]: note for note in reversed(result["notes"]) if note["reason"] in counts}
+            _tell_list([examples[reason] for reason in counts if reason in examples][:3], out)
 
 
 def tell_beside(beside: list[dict[str, str]], out: Console) -> None:

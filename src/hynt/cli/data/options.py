@@ -42,6 +42,11 @@ class StringLiterals(StrEnum):
     KEEP = "keep"
 
 
+class NamedGraphs(StrEnum):
+    IGNORE = "ignore"
+    QUALIFIER = "qualifier"
+
+
 SourcesArgument: TypeAlias = Annotated[
     list[Path],
     typer.Argument(
@@ -119,6 +124,12 @@ class SourceOptions:
     string_literals: Annotated[StringLiterals, typer.Option(
         "--string-literals", **_TABLES, help="rdf: drop and count text literals, or keep them as entities."
     )] = StringLiterals.DROP
+    base: Annotated[str, typer.Option(
+        "--base", metavar="ADDRESS", **_TABLES, help="rdf: what relative addresses stand under."
+    )] = ""
+    named_graphs: Annotated[NamedGraphs, typer.Option(
+        "--named-graphs", **_TABLES, help="rdf: read all graphs as one, or make a triple's graph its qualifier."
+    )] = NamedGraphs.IGNORE
     label_language: Annotated[str, typer.Option(
         "--label-language", metavar="LANGUAGE", **_TABLES,
         help="rdf: the language of the rdfs:labels that become names.",

@@ -3,7 +3,7 @@ statements."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -12,28 +12,36 @@ from hynt.formats.names import check_name
 from hynt.formats.rdf import wikidata
 from hynt.formats.rdf.parsing import TripleTerm
 from hynt.formats.rdf.terms import (
+    ABOUT_PAGES,
+    EMPTY_LIST,
     REIFIES,
+    STATEMENT,
     TEXT_FOR_PEOPLE,
     TEXTS,
     TYPE,
-    WIKIDATA_DIRECT,
-    WIKIDATA_STATEMENT,
+    WIKIBASE,
     ReadValue,
     entity_name,
+    is_wikibase_entity,
     literal_values,
     node_value,
+    property_use,
     relation_name,
 )
-from hynt.formats.rdf.wikidata import MAIN, MAIN_NODE, QUALIFIER, QUALIFIER_NODE, is_statement, is_unknown_value
+from hynt.formats.rdf.wikidata import is_statement, is_unknown_value
 from hynt.graph.fact import Fact, Qualifier
 
 if TYPE_CHECKING:
     from hynt.formats.format import ReadReport
 
 SubjectTriples: TypeAlias = Mapping[tuple[str, Any], int]
-_NOT_KEPT = frozenset({"text-literal", "unsupported-datatype", "unknown-value", "nested-annotation"})
+_NOT_KEPT = frozenset(
+    {"text-literal", "web-address", "unsupported-datatype", "unknown-value", "nested-annotation", "rdf-list"}
+)
 """Reasons for which a qualifier is left out and noted, while its fact stays."""
-LEFT_OUT = frozenset({"text-literal", "unsupported-datatype", "unknown-value", "no-value", "deprecated-rank"})
+LEFT_OUT = frozenset(
+    {"text-literal", "web-address", "unsupported-datatype", "unknown-value", "no-value", "deprecated-rank", "rdf-list"}
+)
 """Reasons that are no fault of the file: what RDF can say and a fact cannot hold, or what Wikidata itself withdrew."""
 _NO_FACT = Fact("", "", "")
 
@@ -58,13 +66,14 @@ class BlockReader:
         self._reifiers = reifiers
         self.links: dict[str, tuple[str, str]] = {}  # statement node → item, predicate
         self.values: dict[str, dict[str, Any]] = {}  # value node → what it says
+        self.lists: dict[str, None] = {}  # nodes of lists
 
     def is_complete(self, subject: str, block: SubjectTriples) -> bool:
         """Whether a block can be read now, or waits for others."""
         if not is_statement(subject):
             return True
-        has_main = any(key[0].startswith(MAIN) or _is_no_value(key) for key in block)
-        nodes = (value for predicate, value in block if predicate.startswith((MAIN_NODE, QUALIFIER_NODE)))
+        has_main = any(_use(key[0])[0].startswith("statement") or _is_no_value(key) for key in block)
+        nodes = (value for predicate, value in block if _use(predicate)[0] in ("statement/value", "qualifier/value"))
         return subject in self.links and has_main and all(node in self.values for node in nodes)
 
     def records(self, subject: str, block: SubjectTriples) -> Iterator[Record]:
@@ -76,7 +85,7 @@ class BlockReader:
         elif wikidata.is_bookkeeping(subject, block.keys()):
             for line in block.values():
                 self._report.line = line
-                self._report.note("wikidata-bookkeeping", f"{subject} is about the dump itself.", "It is left out.")
+                self._report.leave_out("wikidata-bookkeeping", f"{subject} is about the dump itself.")
         else:
             yield from self._ordinary(subject, block)
 
@@ -85,21 +94,32 @@ class BlockReader:
         stated = {relation_name(predicate) for predicate, value in block if is_statement(value)}
         for (predicate, value), line in block.items():
             role, relation = _role(predicate)
+            if predicate in ABOUT_PAGES and is_wikibase_entity(subject):
+                self._report.line = line
+                self._report.leave_out("wikidata-bookkeeping", f"{predicate} is about a page.")
+                continue
             if role == "skip" or (self._annotated and TripleTerm(subject, predicate, value) in self._annotated):
                 continue  # in the second case the reifier is the record
             if role == "direct" and relation in stated:
                 continue  # the short form of a statement
             if value.__class__ is not str:
-                if role != "text" or isinstance(value, TripleTerm) or value.datatype.value not in TEXTS:
+                if subject in self.lists:
+                    yield Record(line, problem=_list())
+                elif role != "text" or isinstance(value, TripleTerm) or value.datatype.value not in TEXTS:
                     yield from self._facts(line, subject, predicate, value, ())
-            elif value.startswith(WIKIDATA_STATEMENT):
+            elif STATEMENT in value:
                 continue  # the statement is the record
-            elif role == "direct" and is_unknown_value(value):
-                yield Record(line, problem=_unknown_value())
-            elif relation == TYPE and value.startswith(wikidata.WIKIBASE):
+            elif role == "direct":
+                try:
+                    yield from (Record(line, Fact(head, relation, read)) for _, read in self._statement_values(value))
+                except RecordProblem as problem:
+                    yield Record(line, problem=problem)
+            elif relation == TYPE and value.startswith(WIKIBASE):
                 continue
             elif value in self._reifiers:
                 yield Record(line, problem=_nested())
+            elif subject in self.lists or value in self.lists or value == EMPTY_LIST:
+                yield Record(line, problem=_list())
             else:
                 yield Record(line, Fact(head, relation, entity_name(value)))
 
@@ -121,16 +141,18 @@ class BlockReader:
             if predicate != REIFIES and not self._is_text_for_people(predicate, value):
                 yield from self._qualifier(line, relation_name(predicate), value)
 
-    def _qualifier(self, line: int, relation: str, value: Any) -> Iterator[Qualifier]:
+    def _qualifier(
+        self, line: int, relation: str, value: Any, values: Callable[[Any], list[ReadValue]] | None = None
+    ) -> Iterator[Qualifier]:
         check_name(relation, "qualifier relation")
         try:
-            for suffix, read in self._values(value):
+            for suffix, read in (values or self._values)(value):
                 yield Qualifier(relation + suffix, read)
         except RecordProblem as problem:
             if problem.reason not in _NOT_KEPT:
                 raise
             self._report.line = line
-            self._report.note(f"qualifier-{problem.reason}", f"qualifier {relation}: {problem.what}", "It is left out.")
+            self._report.leave_out(f"qualifier-{problem.reason}", f"qualifier {relation}: {problem.what}")
 
     def _facts(
         self, line: int, subject: str, predicate: str, value: Any, qualifiers: tuple[Qualifier, ...]
@@ -145,6 +167,8 @@ class BlockReader:
         if isinstance(value, str):
             if value in self._reifiers or is_statement(value):
                 raise _nested()
+            if value in self.lists or value == EMPTY_LIST:
+                raise _list()
             return node_value(value)
         if isinstance(value, TripleTerm):
             raise _nested()
@@ -167,9 +191,9 @@ class BlockReader:
             raise RecordProblem(
                 "deprecated-rank", "the statement has Wikidata's deprecated rank.", "Nothing: it is known to be wrong."
             )
-        main = [(predicate, value) for predicate, value in block if predicate.startswith(MAIN)]
-        nodes = [value for predicate, value in main if predicate.startswith(MAIN_NODE)]
-        simple = [value for predicate, value in main if "/" not in predicate[len(MAIN) :]]
+        main = [(role, value) for predicate, value in block if (role := _use(predicate)[0]).startswith("statement")]
+        nodes = [value for role, value in main if role == "statement/value"]
+        simple = [value for role, value in main if role == "statement"]
         if not main:
             if any(_is_no_value(key) for key in block):
                 raise RecordProblem(
@@ -186,25 +210,27 @@ class BlockReader:
             yield Record(line, Fact(entity_name(item), relation_name(link) + suffix, value, qualifiers))
 
     def _statement_qualifiers(self, block: SubjectTriples) -> Iterator[Qualifier]:
-        with_nodes = {
-            predicate[len(QUALIFIER_NODE) :] for predicate, _ in block if predicate.startswith(QUALIFIER_NODE)
-        }
+        uses = {predicate: _use(predicate) for predicate, _ in block}
+        with_nodes = {name for role, name in uses.values() if role == "qualifier/value"}
         for (predicate, value), line in block.items():
-            name = predicate.removeprefix(QUALIFIER)
-            if predicate.startswith(QUALIFIER_NODE):
-                relation = predicate.removeprefix(QUALIFIER_NODE)
+            role, name = uses[predicate]
+            if role == "qualifier/value":
                 for suffix, read in wikidata.node_values(self._known(value)):
-                    yield Qualifier(relation + suffix, read)
-            elif name != predicate and "/" not in name:
-                if isinstance(value, str) and is_unknown_value(value):
-                    self._report.line = line
-                    self._report.note("qualifier-unknown-value", f"qualifier {name}: unknown value.", "It is left out.")
-                elif isinstance(value, str) or name not in with_nodes:
-                    yield from self._qualifier(line, name, value)
+                    yield Qualifier(name + suffix, read)
+            elif role == "qualifier" and (isinstance(value, str) or name not in with_nodes):
+                yield from self._qualifier(line, name, value, self._statement_values)
 
     def _statement_values(self, value: Any) -> list[ReadValue]:
-        if isinstance(value, str) and is_unknown_value(value):
-            raise _unknown_value()
+        """The values of a statement. An address is one of a picture or a web page: what the JSON dump calls text."""
+        if isinstance(value, str):
+            if is_unknown_value(value):
+                raise _unknown_value()
+            if not (self._keep_text or is_wikibase_entity(value) or is_statement(value)):
+                raise RecordProblem(
+                    "web-address",
+                    f"{value[:80]} is the address of a page or a picture.",
+                    "To make an entity of each text and address, give --string-literals keep.",
+                )
         return self._values(value)
 
     def _known(self, node: str) -> wikidata.ValueNode:
@@ -226,19 +252,32 @@ class BlockReader:
 @lru_cache(maxsize=65_536)
 def _role(predicate: str) -> tuple[Literal["fact", "text", "direct", "skip"], str]:
     """What a predicate is for at an ordinary subject, and the relation it names."""
-    if predicate.startswith((wikidata.WIKIBASE, wikidata.DIRECT_NORMALIZED)):
+    role, _ = _use(predicate)
+    if predicate.startswith(WIKIBASE) or role == "direct-normalized":
         return "skip", predicate  # Wikibase's own counts, and direct triples repeated with full IRIs
     if predicate in TEXT_FOR_PEOPLE:
         return "text", relation_name(predicate)
-    return "direct" if predicate.startswith(WIKIDATA_DIRECT) else "fact", relation_name(predicate)
+    return "direct" if role == "direct" else "fact", relation_name(predicate)
+
+
+def _use(predicate: str) -> tuple[str, str]:
+    """What a Wikibase uses a predicate for, and the property; "" twice for any other predicate."""
+    used = property_use(predicate)
+    return ("", "") if used is None else (used.role, used.property)
 
 
 def _is_no_value(key: tuple[str, Any]) -> bool:
-    return key[0] == TYPE and isinstance(key[1], str) and key[1].startswith(wikidata.NO_VALUE)
+    return key[0] == TYPE and isinstance(key[1], str) and _use(key[1])[0] == "novalue"
 
 
 def _unknown_value() -> RecordProblem:
     return RecordProblem("unknown-value", "the value exists but nobody knows it.", "Nothing: a fact needs a tail.")
+
+
+def _list() -> RecordProblem:
+    return RecordProblem(
+        "rdf-list", "a list has an order, which a fact cannot hold.", "Say each member in a triple of its own."
+    )
 
 
 def _nested() -> RecordProblem:

@@ -4,7 +4,7 @@ In a document a few bytes can stand for gigabytes: entities of entities, prefixe
 runs out of memory ends its process without a word, so it gets one that may end. Only a small document, in which no
 trick gets far, is read without.
 
-    parent                          child: python -m hynt.formats.rdf.documents FILE KIND MOST_EXPANSION
+    parent                          child: python -m hynt.formats.rdf.documents FILE KIND MOST_EXPANSION BASE
     one frame at a time   ◀──────   a line of JSON, and the N-Quads it counts
 """
 
@@ -53,6 +53,11 @@ class Block(NamedTuple):
 
 def blocks(path: Path, kind: str, options: ReadOptions, report: ReadReport) -> Iterator[Block]:
     """The statements of a document; `kind` is the name of a format of pyoxigraph."""
+    try:
+        load_pyoxigraph().NamedNode(options.base or "urn:none")
+    except ValueError as problem:
+        advice = "Give a whole address, such as http://example.org/."
+        raise UsageError(f"{options.base!r} is no base: {problem}.", where="--base", advice=advice) from None
     with closing(open_bytes(path, options, ReadReport())) as stream:
         start = b""
         while len(start) <= SMALL_DOCUMENT and (more := stream.read(SMALL_DOCUMENT + 1)):
@@ -67,7 +72,16 @@ def blocks(path: Path, kind: str, options: ReadOptions, report: ReadReport) -> I
 
 
 def _from_child(path: Path, kind: str, options: ReadOptions) -> Iterator[Block]:
-    command = [sys.executable, "-P", "-m", __name__, str(path.absolute()), kind, str(options.max_expansion)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        __name__,
+        str(path.absolute()),
+        kind,
+        str(options.max_expansion),
+        options.base,
+    ]
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as child:
@@ -97,7 +111,8 @@ def _written_out(
 ) -> Iterator[Block]:
     pyoxigraph = load_pyoxigraph()
     lines = _OneLineAtATime(stream, path, is_xml=kind == "RDF_XML")
-    quads = _with_lines(path, pyoxigraph.parse(lines, format=getattr(pyoxigraph.RdfFormat, kind)), lines)
+    parsed = pyoxigraph.parse(lines, format=getattr(pyoxigraph.RdfFormat, kind), base_iri=options.base or None)
+    quads = _with_lines(path, parsed, lines)
     given = 0
     while block := list(islice(quads, _QUADS_PER_BLOCK)):
         text = pyoxigraph.serialize((quad for _, quad in block), format=pyoxigraph.RdfFormat.N_QUADS).decode()
@@ -122,7 +137,9 @@ def _with_lines(path: Path, quads: Iterator[Any], lines: _OneLineAtATime) -> Ite
             raise DataError(
                 f"the RDF is broken here: {what_is_wrong(problem)}",
                 where=f"{path}:{problem.lineno or lines.line}",
-                advice="Correct it, or write the file again as N-Triples, where a bad line costs one triple.",
+                advice="Give what relative addresses stand under, with --base http://example.org/."
+                if "No scheme found" in problem.msg
+                else "Correct it, or write the file again as N-Triples, where a bad line costs one triple.",
             ) from None
         except MemoryError:
             raise DataError(
@@ -184,9 +201,9 @@ class _OneLineAtATime:
             )
 
 
-def _main(path: Path, kind: str, max_expansion: int) -> None:
+def _main(path: Path, kind: str, max_expansion: int, base: str) -> None:
     _bound_memory()
-    options, report = ReadOptions(max_expansion=max_expansion), ReadReport()
+    options, report = ReadOptions(max_expansion=max_expansion, base=base), ReadReport()
     out = sys.stdout.buffer
     try:
         with closing(open_bytes(path, options, report)) as stream:
@@ -211,4 +228,4 @@ def _bound_memory() -> None:
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    _main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4])

@@ -23,11 +23,12 @@ from hynt.formats.rdf.parsing import RdfTriple, TripleTerm, statements
 from hynt.formats.rdf.terms import (
     ENTITY_BASE,
     LABEL,
+    LIST_PARTS,
     REIFIES,
-    WIKIDATA_PROPERTY,
     entity_iri,
     entity_name,
     literal_of,
+    property_use,
     relation_iri,
     settled_name,
 )
@@ -44,7 +45,7 @@ __all__ = ["read_facts", "write_graph"]
 def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
     """The facts of an RDF file. Its rdfs:labels in the wanted language go to `report.labels`."""
     joiner = StatementJoiner(report, options)
-    blank_nodes = _BlankNodes(path.name)
+    blank_nodes = _BlankNodes(path.name, report)
     for statement in statements(path, options, report):
         label = _label(statement, options.label_language)
         if label is not None:
@@ -70,8 +71,9 @@ def _label(statement: RdfTriple, language: str) -> tuple[str, str] | None:
 class _BlankNodes:
     """Gives blank nodes names that hold: their own are local to a file, and random where the file gives none."""
 
-    def __init__(self, file_name: str) -> None:
+    def __init__(self, file_name: str, report: ReadReport) -> None:
         self._file_name = file_name
+        self._report = report
         self._names: dict[str, str] = {}
 
     def renamed(self, fact: Fact) -> Fact:
@@ -80,6 +82,11 @@ class _BlankNodes:
         if not (_may_change(head) or _may_change(tail) or any(_may_change(value) for _, value in qualifiers)):
             return fact
         pairs = tuple(pair._replace(value=self._settled(pair.value)) for pair in qualifiers)
+        if head.startswith("_:") or (isinstance(tail, str) and tail.startswith("_:")):
+            what = (
+                f"{head} {fact.relation} {tail if isinstance(tail, str) else tail.literal} has a node without a name."
+            )
+            self._report.note("blank-node", what, "Kept under a number: it means nothing outside this file.")
         return fact._replace(head=self._name(head), tail=self._settled(tail), qualifiers=pairs)
 
     def _settled(self, value: str | Number) -> str | Number:
@@ -201,13 +208,15 @@ class StatementJoiner:
         if predicate == REIFIES and isinstance(value, TripleTerm):
             self._annotated[value] = None
             self._reifiers[subject] = None
-        elif isinstance(value, str) and predicate.startswith(WIKIDATA_PROPERTY) and is_statement(value):
+        elif predicate in LIST_PARTS:
+            self._reader.lists[subject] = None
+        elif isinstance(value, str) and is_statement(value) and property_use(predicate) is not None:
             self._reader.links[value] = (subject, predicate)
         return self.held > self._release_at
 
     def finish(self) -> Iterator[Fact]:
         """The end of the file: settle everything that is left."""
-        for subject in [subject for subject in self._blocks if is_value_node(subject)]:
+        for subject in [subject for subject, block in self._blocks.items() if is_value_node(subject, block)]:
             self._keep_value_node(subject)
         for subject in list(self._blocks):
             yield from self._settle(subject)
@@ -226,12 +235,13 @@ class StatementJoiner:
         for subject in list(self._blocks)[:-1]:  # the last is still being read
             if self.held <= self._window // 2:
                 break
-            if is_value_node(subject):
+            if is_value_node(subject, self._blocks[subject]):
                 self._keep_value_node(subject)
             elif self._reader.is_complete(subject, self._blocks[subject]):
                 yield from self._settle(subject)
         _forget_oldest(self._annotated, self._window)
         _forget_oldest(self._reifiers, self._window)
+        _forget_oldest(self._reader.lists, self._window)
         waiting = max(self.held, len(self._reader.values), len(self._reader.links))
         if waiting > self._limit:
             raise DataError(
@@ -262,7 +272,7 @@ class StatementJoiner:
                     check_name(fact.tail, "tail")
             except RecordProblem as found:
                 if found.reason in LEFT_OUT and not self._strict:
-                    report.note(found.reason, found.what, found.advice)
+                    report.leave_out(found.reason, found.what, found.advice)
                 else:
                     report.read += 1
                     report.reject(found)

@@ -17,7 +17,7 @@ from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.opening import text_lines
 from hynt.formats.parts import bare_name
 from hynt.formats.rdf.documents import blocks, load_pyoxigraph, what_is_wrong
-from hynt.formats.rdf.terms import REIFIES
+from hynt.formats.rdf.terms import GRAPH, REIFIES, TEXT_FOR_PEOPLE
 from hynt.limits import DEEPEST_RDF, LONGEST_LINE, SMALL_DOCUMENT
 
 if TYPE_CHECKING:
@@ -70,24 +70,34 @@ def statements(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
             advice=f"Name it with one of {', '.join(known)}, compressed or not.",
         )
     reader = _LineReader if kind in ("N_TRIPLES", "N_QUADS") else _DocumentReader
-    yield from reader(pyoxigraph, kind, report).read(path, options)
+    yield from reader(pyoxigraph, kind, options, report).read(path, options)
 
 
 class _Reader:
     """Turns pyoxigraph's terms into ours."""
 
-    def __init__(self, pyoxigraph: Any, kind: str, report: ReadReport) -> None:
+    def __init__(self, pyoxigraph: Any, kind: str, options: ReadOptions, report: ReadReport) -> None:
         self.pyoxigraph, self.kind, self.report = pyoxigraph, kind, report
+        self._graphs_qualify = options.named_graphs == "qualifier"
         self._lines = pyoxigraph.RdfFormat.N_TRIPLES if kind == "N_TRIPLES" else pyoxigraph.RdfFormat.N_QUADS
         self._named, self._blank, self._triple = pyoxigraph.NamedNode, pyoxigraph.BlankNode, pyoxigraph.Triple
         self._default_graph = pyoxigraph.DefaultGraph()
 
-    def statement(self, line: int, quad: Any) -> RdfTriple:
+    def triples(self, line: int, quad: Any) -> Iterator[RdfTriple]:
+        """The triple of a quad; where its graph is to be a qualifier, an annotation of the triple with it as well."""
         subject, predicate, object_, graph = quad
-        if graph != self._default_graph:
+        triple = RdfTriple(line, self._node(subject), predicate.value, self._term(object_))
+        yield triple
+        if graph == self._default_graph or triple.predicate in (REIFIES, *TEXT_FOR_PEOPLE):
+            return
+        if self._graphs_qualify:
+            name = "_:graph" + hashlib.blake2b(repr((triple[1:], str(graph))).encode(), digest_size=12).hexdigest()
+            yield RdfTriple(line, name, REIFIES, TripleTerm(*triple[1:]))
+            yield RdfTriple(line, name, GRAPH, self._node(graph))
+        else:
             self.report.line = line
-            self.report.note("named-graph", f"the triple is in the graph {graph}.", "It is read like any other.")
-        return RdfTriple(line, self._node(subject), predicate.value, self._term(object_))
+            advice = "It is read like any other; with --named-graphs qualifier the graph becomes a qualifier."
+            self.report.note("named-graph", f"the triple is in the graph {graph}.", advice)
 
     def _node(self, term: Any) -> str:
         return str(term.value) if term.__class__ is self._named else f"_:{term.value}"
@@ -131,7 +141,7 @@ class _LineReader(_Reader):
             quads = []
         if len(quads) == len(block):  # else a line is bad, or its text ran into the next line
             for (line, _), quad in zip(block, quads, strict=True):
-                yield self.statement(line, quad)
+                yield from self.triples(line, quad)
             return
         for line, text in block:
             yield from self._line(line, text, self._lines)
@@ -140,7 +150,8 @@ class _LineReader(_Reader):
         try:
             if _is_too_deep(text):
                 raise SyntaxError(f"statements are nested more than {DEEPEST_RDF} deep")
-            return [self.statement(line, quad) for quad in self.pyoxigraph.parse(text, format=format)]
+            quads = self.pyoxigraph.parse(text, format=format)
+            return [triple for quad in quads for triple in self.triples(line, quad)]
         except (SyntaxError, MemoryError) as problem:
             what = what_is_wrong(problem)
             self.report.line = line

@@ -1,7 +1,8 @@
 """IRIs and names: what an RDF term is called in a graph, and back.
 
-An IRI is its own name, with two exceptions: Wikidata's entities and properties go by their ids (`Q42`, `P31`), and
-names that hynt wrote (`urn:hynt:entity:…`, `urn:hynt:relation:…`) come back as they were.
+An IRI is its own name, with three exceptions: Wikidata's entities and properties go by their ids (`Q42`, `P31`), the
+properties of any other Wikibase by the IRI of the property itself, and names that hynt wrote (`urn:hynt:entity:…`,
+`urn:hynt:relation:…`) come back as they were.
 """
 
 from __future__ import annotations
@@ -25,11 +26,15 @@ if TYPE_CHECKING:
 ENTITY_BASE = "urn:hynt:entity:"
 RELATION_BASE = "urn:hynt:relation:"
 UNIT_BASE = "urn:hynt:unit:"
+GRAPH = RELATION_BASE + "graph"
+"""The qualifier that names the graph of a triple, where it is asked for."""
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 TYPE = RDF + "type"
 REIFIES = RDF + "reifies"
 LANGUAGE_STRINGS = frozenset({RDF + "langString", RDF + "dirLangString"})
+LIST_PARTS = frozenset({RDF + "first", RDF + "rest"})
+EMPTY_LIST = RDF + "nil"
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 
 _RDFS, _SKOS = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2004/02/skos/core#"
@@ -42,15 +47,42 @@ TEXT_FOR_PEOPLE = frozenset(
 
 WIKIDATA = "http://www.wikidata.org/"
 WIKIDATA_ENTITY = WIKIDATA + "entity/"
-WIKIDATA_STATEMENT = WIKIDATA_ENTITY + "statement/"
-WIKIDATA_PROPERTY = WIKIDATA + "prop/"
-WIKIDATA_DIRECT = WIKIDATA_PROPERTY + "direct/"
+WIKIBASE = "http://wikiba.se/ontology#"
+STATEMENT = "/entity/statement/"
+"""What the IRIs of statements hold, in every Wikibase."""
+PAGE = "/Special:EntityData/"
+ABOUT_PAGES = frozenset(base + name for base in _SCHEMA for name in ("about", "version", "dateModified"))
+ON_PROPERTY = "http://www.w3.org/2002/07/owl#onProperty"
 
 _WIKIDATA_ID = re.compile(r"[QPLE][1-9][0-9]*(?:-[FS][1-9][0-9]*)?")
+_WIKIBASE_ENTITY = re.compile(rf"(https?://.+/)entity/{_WIKIDATA_ID.pattern}")
+_PROPERTY_USE = re.compile(r"(https?://.+/)prop/((?:[a-z-]+/)*)(P[1-9][0-9]*)")
 _PLAIN_IRI = re.compile(r"https?://[A-Za-z0-9.-]+/[A-Za-z0-9._~/?#&=+:@,;!$'()*-]*")
 _SAFE = "._~!$'()*,;=@-"
 _LIKE_BLANK = ("_:", ENTITY_BASE + "_%3A")
 """How names begin that stay written as IRIs until blank nodes have their names: nobody must take them for these."""
+
+
+class PropertyUse(NamedTuple):
+    """A predicate of a Wikibase: the property, and what its IRI uses it for."""
+
+    property: str  # P31 in Wikidata, the property's own IRI elsewhere
+    role: str  # "" links to a statement; "direct", "statement", "statement/value", "qualifier", …
+
+
+@lru_cache(maxsize=65_536)
+def property_use(predicate: str) -> PropertyUse | None:
+    """What a predicate such as `prop/statement/P31` of Wikidata or any other Wikibase stands for: all build them so."""
+    found = _PROPERTY_USE.fullmatch(predicate)
+    if found is None:
+        return None
+    base, role, name = found.groups()
+    return PropertyUse(name if base == WIKIDATA else f"{base}entity/{name}", role.removesuffix("/"))
+
+
+def is_wikibase_entity(iri: str) -> bool:
+    """Whether an IRI names an item, a property or a lexeme of some Wikibase."""
+    return "/entity/" in iri and _WIKIBASE_ENTITY.fullmatch(iri) is not None
 
 
 def entity_name(iri: str) -> str:
@@ -75,19 +107,21 @@ def settled_name(name: str) -> str:
 @lru_cache(maxsize=65_536)
 def relation_name(iri: str) -> str:
     """The name of the relation that a predicate stands for."""
-    if iri.startswith(WIKIDATA):
-        for base in (WIKIDATA_DIRECT, WIKIDATA_ENTITY, WIKIDATA_PROPERTY):
-            identity = iri.removeprefix(base)
-            if identity != iri and _WIKIDATA_ID.fullmatch(identity):
-                return identity
-        return iri
+    used = property_use(iri)
+    if used is not None:
+        return used.property if used.role in ("", "direct") else iri
+    if iri.startswith(WIKIDATA_ENTITY):
+        return entity_name(iri)
     return unquote(iri[len(RELATION_BASE) :]) if iri.startswith(RELATION_BASE) else iri
 
 
 def entity_iri(name: str) -> str:
     """The IRI to write an entity with: its name where that is an IRI already, else the name under
     `urn:hynt:entity:`."""
-    if _PLAIN_IRI.fullmatch(name) and entity_name(name) == name and not name.startswith(WIKIDATA):
+    special = (
+        name.startswith((WIKIDATA, WIKIBASE)) or STATEMENT in name or PAGE in name or property_use(name) is not None
+    )
+    if _PLAIN_IRI.fullmatch(name) and entity_name(name) == name and not special:
         return name
     return ENTITY_BASE + quote(name, safe=_SAFE)
 
@@ -95,8 +129,8 @@ def entity_iri(name: str) -> str:
 @lru_cache(maxsize=65_536)
 def relation_iri(name: str) -> str:
     """The IRI to write a relation with; predicates that mean something to the reader are not written as they are."""
-    special = name in TEXT_FOR_PEOPLE or name == REIFIES or name.startswith(WIKIDATA) or "wikiba.se/" in name
-    if _PLAIN_IRI.fullmatch(name) and not special and relation_name(name) == name:
+    special = name in TEXT_FOR_PEOPLE | ABOUT_PAGES | {REIFIES, ON_PROPERTY} or name.startswith((WIKIDATA, WIKIBASE))
+    if _PLAIN_IRI.fullmatch(name) and not special and property_use(name) is None:
         return name
     return RELATION_BASE + quote(name, safe=_SAFE)
 

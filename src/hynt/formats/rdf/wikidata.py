@@ -1,4 +1,4 @@
-"""Wikidata's statements in RDF: an item links to a statement node, which holds the value and the qualifiers.
+"""Statements of Wikidata, and of any other Wikibase: an item links to a node with the value and the qualifiers.
 
     wd:Q90 p:P1082 s:1 .
     s:1 ps:P1082 2102650 ; psv:P1082 v:1 ; pq:P585 "2020-01-01T00:00:00Z"^^xsd:dateTime .
@@ -16,12 +16,17 @@ from typing import TYPE_CHECKING, TypeAlias
 from hynt.errors import RecordProblem
 from hynt.formats.numbers import parse_number
 from hynt.formats.rdf.terms import (
+    ABOUT_PAGES,
+    ON_PROPERTY,
+    PAGE,
+    STATEMENT,
+    WIKIBASE,
     WIKIDATA,
     WIKIDATA_ENTITY,
-    WIKIDATA_PROPERTY,
-    WIKIDATA_STATEMENT,
     ReadValue,
     coordinates,
+    is_wikibase_entity,
+    property_use,
 )
 from hynt.graph.fact import DATE_UNIT, Number
 from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date
@@ -29,17 +34,10 @@ from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date
 if TYPE_CHECKING:
     from hynt.formats.rdf.parsing import Object
 
-WIKIBASE = "http://wikiba.se/ontology#"
-MAIN = WIKIDATA_PROPERTY + "statement/"
-MAIN_NODE = MAIN + "value/"
-QUALIFIER = WIKIDATA_PROPERTY + "qualifier/"
-QUALIFIER_NODE = QUALIFIER + "value/"
-DIRECT_NORMALIZED = WIKIDATA_PROPERTY + "direct-normalized/"
-NO_VALUE = WIKIDATA_PROPERTY + "novalue/"
 VALUE = WIKIDATA + "value/"
 RANK = WIKIBASE + "rank"
 DEPRECATED = WIKIBASE + "DeprecatedRank"
-NO_UNIT = WIKIDATA_ENTITY + "Q199"  # the number one
+_NO_UNIT = ("", "1", WIKIDATA_ENTITY + "Q199")  # the number one
 
 ValueNode: TypeAlias = "Mapping[str, Object]"
 """Predicate → object of a value node; each occurs once."""
@@ -48,18 +46,16 @@ _VALUE_PREDICATES = frozenset(
     WIKIBASE + name
     for name in ("quantityAmount", "quantityUnit", "timeValue", "timePrecision", "geoLatitude", "geoLongitude")
 )
-_ABOUT = frozenset({"http://schema.org/about", "https://schema.org/about"})
-_ON_PROPERTY = "http://www.w3.org/2002/07/owl#onProperty"
 
 
 def is_statement(node: object) -> bool:
-    """Whether a node is one of Wikidata's statements."""
-    return isinstance(node, str) and node.startswith(WIKIDATA_STATEMENT)
+    """Whether a node is one of a Wikibase's statements."""
+    return isinstance(node, str) and STATEMENT in node
 
 
-def is_value_node(subject: str) -> bool:
+def is_value_node(subject: str, pairs: Collection[tuple[str, object]]) -> bool:
     """Whether a node holds a quantity, a time or a coordinate."""
-    return subject.startswith(VALUE)
+    return subject.startswith(VALUE) or any(predicate in _VALUE_PREDICATES for predicate, _ in pairs)
 
 
 def is_unknown_value(node: str) -> bool:
@@ -72,10 +68,18 @@ def is_bookkeeping(subject: str, pairs: Collection[tuple[str, object]]) -> bool:
     IRIs."""
     if subject.startswith((WIKIDATA, "https://www.wikidata.org/")):
         return not subject.startswith(WIKIDATA_ENTITY)
-    return any(
-        (predicate in _ABOUT or predicate == _ON_PROPERTY) and isinstance(value, str) and value.startswith(WIKIDATA)
-        for predicate, value in pairs
-    )
+    if subject.startswith(WIKIBASE) or PAGE in subject or ("/prop/" in subject and property_use(subject)):
+        return True
+    for predicate, value in pairs:
+        used = property_use(predicate)
+        if used is not None and used.role.startswith("reference"):
+            return True
+        if isinstance(value, str) and (
+            (predicate in ABOUT_PAGES and is_wikibase_entity(value))
+            or (predicate == ON_PROPERTY and property_use(value) is not None)
+        ):
+            return True
+    return False
 
 
 def trimmed_value_node(pairs: Collection[tuple[str, Object]]) -> dict[str, Object]:
@@ -92,7 +96,7 @@ def node_values(node: ValueNode) -> list[ReadValue]:
 
     if amount := text("quantityAmount"):
         unit = text("quantityUnit")
-        known = "" if unit in ("", NO_UNIT) else unit.removeprefix(WIKIDATA_ENTITY)
+        known = "" if unit in _NO_UNIT else unit.removeprefix(WIKIDATA_ENTITY)
         return [ReadValue("", Number(parse_number(amount), amount, known))]
     if time := text("timeValue"):
         return [ReadValue("", _time(time, text("timePrecision")))]
