@@ -19,7 +19,7 @@ from hynt.evaluation.results import by_scope
 from hynt.graph.storage import load_graph
 from hynt.runs.opening import load_run, new_model
 from hynt.runs.progress import Watcher
-from hynt.runs.training_data import fit_scaling, training_data
+from hynt.runs.training_data import fit_scaling, training_data, training_splits
 from hynt.training.epochs import EpochSource
 from hynt.training.optimisation import Optimisation
 from hynt.training.phases import phases_for, runner_for
@@ -66,7 +66,7 @@ class Bench:
         data = training_data(self.graph, settings, fit_scaling(self.graph, settings), self.device)
         model = new_model(settings, data, self.device).train()
         phase = phases_for(model, data, settings)[0]
-        optimisation = Optimisation(phase.parameters, settings.optimiser, self.device)
+        optimisation = Optimisation(phase.parameters, settings.optimiser, self.device, matrices=phase.matrices)
         runner = runner_for(model, self.device, settings, say, self.compiled)(phase, optimisation)
         return model, phase, runner, settings
 
@@ -242,6 +242,7 @@ def _one_seed(bench: Bench, seed: int) -> dict[str, Any]:
             device=bench.device,
             literals=loaded.literals,
             described=loaded.described(),
+            observed=training_splits(settings),
         )
         found = evaluator.evaluate(loaded.model)
         evaluating = bench.waited() - begin

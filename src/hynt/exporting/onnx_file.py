@@ -32,6 +32,7 @@ from hynt.errors import DataError, UsageError
 from hynt.files import whole_file
 from hynt.graph.components import component_count
 from hynt.models.contract import Candidates, Entities, Model, Position, Relations, ScaledNumber, position_of
+from hynt.models.task_weights import TaskWeights
 from hynt.runs.opening import LoadedRun
 
 INSTALL = "Install it with: pip install 'hynt[onnx]'."
@@ -56,6 +57,12 @@ def export_onnx(loaded: LoadedRun, out: Path, capacity: int | None = None) -> di
             f"the model {name!r} cannot be written as ONNX; these can: {', '.join(EXPORTABLE)}.",
             where="--format",
             advice="Ask it through hynt itself: hynt predict, or hynt.load in Python.",
+        )
+    if isinstance(loaded.model, TaskWeights):
+        raise UsageError(
+            "this run answers each task with weights of its own, and a file holds those of one model.",
+            where="--format",
+            advice="Train it with validation.each_task=false and the metric that counts.",
         )
     onnx, runtime = _libraries()
     capacity = capacity or default_capacity(loaded)

@@ -25,6 +25,11 @@ WEIGHTS, OPTIMISER, PROGRESS = "weights.safetensors", "optimiser.safetensors", "
 _NAME = re.compile(r"\d+-\d{6,}-\d{6,}\Z")
 
 
+def task_weights(task: str) -> str:
+    """The file of the weights that a run answers a task with, where they are not those of the other tasks."""
+    return f"weights-{task}.safetensors"
+
+
 def checkpoint_name(progress: TrainingState) -> str:
     """The folder of a checkpoint; later checkpoints sort later."""
     return f"{progress.phase}-{progress.epoch:06d}-{progress.step:06d}"

@@ -11,13 +11,23 @@ import torch
 from torch import nn
 
 from hynt import __version__
+from hynt.batches.masked_batch import Task
 from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.seeds import derived_seed
 from hynt.errors import DataError
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.contract import Model, Part
-from hynt.runs.checkpoint import WEIGHTS, checkpoint_name, checkpoints, fill_tensors, read_progress, weights_of
+from hynt.models.task_weights import TaskWeights
+from hynt.runs.checkpoint import (
+    WEIGHTS,
+    checkpoint_name,
+    checkpoints,
+    fill_tensors,
+    read_progress,
+    task_weights,
+    weights_of,
+)
 from hynt.runs.model_choice import build_model
 from hynt.runs.observing import ObservedFacts
 from hynt.runs.place import SavedRun
@@ -51,7 +61,12 @@ class LoadedRun:
             "trained_on": "+".join(training_splits(self.settings)),
             "scaled_on": self.settings.scale_on,
             "finished": self.is_finished,
-        }
+        } | self._epochs_of_tasks()
+
+    def _epochs_of_tasks(self) -> dict[str, Any]:
+        """Where tasks have weights of their own: of which epoch each task's are."""
+        bests = self.run.manifest.get("training", {}).get("best_of_tasks", {})
+        return {"epochs_of_tasks": {task: one["epoch"] for task, one in bests.items()}} if bests else {}
 
 
 def load_run(place: Path | SavedRun, device: torch.device | str = "cpu") -> LoadedRun:
@@ -64,10 +79,11 @@ def load_run(place: Path | SavedRun, device: torch.device | str = "cpu") -> Load
     settings, graph = run.settings(), opened.graph()
     scaling = run.scaling(graph)
     data = training_data(graph, settings, scaling, device)
-    model = new_model(settings, data, device)
     if run.is_finished:
-        fill_tensors(run.checked(WEIGHTS), weights_of(model))
+        weights = run.checked(WEIGHTS)
         epoch = int(run.manifest.get("training", {}).get("weights_of_epoch", 0))
+        named = {task: task_weights(task.name.lower()) for task in Task}
+        of_tasks = {task: run.checked(name) for task, name in named.items() if name in run.manifest["files"]}
     else:
         progress, folder = last_good(run)
         if folder is None:
@@ -77,11 +93,21 @@ def load_run(place: Path | SavedRun, device: torch.device | str = "cpu") -> Load
                 advice=f"Go on: hynt train GRAPH --out {path} --resume.",
             )
         epoch = progress.epoch
+        of_tasks = {}
         if progress.best is not None and settings.validation.keep_best:
             folder, epoch = run.checkpoints / best_name(progress.best), progress.best.epoch
-        fill_tensors(folder / WEIGHTS, weights_of(model))
-    model.eval()
-    made = cast(Model, model)
+            bests = {Task[task.upper()]: best_name(one) for task, one in progress.best_of_tasks.items()}
+            of_tasks = {task: run.checkpoints / name / WEIGHTS for task, name in bests.items() if name != folder.name}
+        weights = folder / WEIGHTS
+
+    def filled(weights: Path) -> Model:
+        model = new_model(settings, data, device)
+        fill_tensors(weights, weights_of(model))
+        return cast(Model, model.eval())
+
+    made = filled(weights)
+    if of_tasks:
+        made = TaskWeights(made, {task: filled(path) for task, path in of_tasks.items()}).eval()
     observed = None
     if Part.OBSERVED_FACTS in made.reads:
         everything = concatenate(list(graph.splits.values()))

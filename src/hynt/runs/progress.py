@@ -29,10 +29,15 @@ class TrainingState:
     sums: tuple[float, ...] = ()  # of the epoch at hand: each part of the loss
     counts: tuple[float, ...] = ()
     best: BestValidation | None = None
-    misses: int = 0  # validations since the best one
+    best_of_tasks: dict[str, BestValidation] = field(default_factory=dict)  # where each task keeps weights of its own
+    misses: int = 0  # validations since the best one, of any task
     seconds: float = 0.0  # spent training, before and after interruptions
     metrics_bytes: int = 0  # how much of metrics.jsonl belongs to this state
     finished: bool = False
+
+    def kept(self) -> list[BestValidation]:
+        """The validations whose weights a run answers with."""
+        return [*([] if self.best is None else [self.best]), *self.best_of_tasks.values()]
 
     def to_mapping(self) -> dict[str, Any]:
         """For JSON. Python writes floats in JSON so that they read back bit for bit."""

@@ -5,7 +5,7 @@
         scaling.json         how numbers were scaled
         environment.json     versions and device
         graph/               the graph, when it is small; else the manifest has its relative path
-        weights.safetensors  once training is over
+        weights.safetensors  once training is over; weights-relation.safetensors and the like, where a task has its own
         metrics.jsonl        a line per epoch and a line per validation
         reads.json           how often each held-out split was read by an evaluation
         checkpoints/         while training goes on
@@ -20,6 +20,7 @@ import os
 import platform
 import shutil
 import tomllib
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ from hynt.files import (
 )
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import save_graph
-from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs.checkpoint import WEIGHTS, task_weights
 from hynt.runs.graph_identity import fingerprints, graph_differences
 from hynt.runs.model_choice import package_of, settings_class_of_run
 from hynt.runs.place import SCHEMA_VERSION, SavedRun
@@ -126,12 +127,16 @@ class RunFolder(SavedRun):
         path = self.checked(SCALING)
         return NumberScaling.from_mapping(json.loads(path.read_bytes()), graph.vocabulary, str(path))
 
-    def finish(self, weights: Path, summary: dict[str, Any]) -> RunFolder:
-        """Takes the chosen checkpoint's weights as the run's own. Until the manifest lists them, they are not."""
-        target = self.path / WEIGHTS
-        with weights.open("rb") as source, whole_file(target) as file:
-            shutil.copyfileobj(source, file, 2**20)
-        files = {**self.manifest["files"], WEIGHTS: sha256_of(target)}
+    def finish(self, weights: Path, summary: dict[str, Any], of_tasks: Mapping[str, Path] | None = None) -> RunFolder:
+        """Takes the chosen checkpoint's weights as the run's own, and those of tasks that have others. Until the
+        manifest lists them, they are not.
+        """
+        files = dict(self.manifest["files"])
+        chosen = {task_weights(task): path for task, path in (of_tasks or {}).items()}
+        for name, path in {**chosen, WEIGHTS: weights}.items():
+            with path.open("rb") as source, whole_file(self.path / name) as file:
+                shutil.copyfileobj(source, file, 2**20)
+            files[name] = sha256_of(self.path / name)
         manifest = {**self.manifest, "files": files, "training": summary}
         write_whole(self.path / MANIFEST_NAME, index_text(manifest))
         self.tidy()

@@ -82,6 +82,14 @@ class Validation:
     seconds: Annotated[float, Range(0, above_minimum=True)] | None = None  # of training, after which it is due as well
     facts: Positive | None = None  # how many facts of the split are asked about, drawn once; None: all
     first: Positive = 1  # the epoch before which `every` does not count
+    each_task: bool = False  # keep the best weights of each task, and answer each with its own
+
+    def metrics_of_tasks(self) -> dict[str, str]:
+        """By which metric each task chooses its own weights; empty where one choice serves all."""
+        if not self.each_task:
+            return {}
+        usual = {task: f"{task}.all.{'rmse' if task == 'number' else 'mrr'}" for task in ("link", "relation", "number")}
+        return usual | {self.metric.partition(".")[0]: self.metric}
 
 
 @dataclass(frozen=True)

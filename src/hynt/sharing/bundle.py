@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hynt.batches.masked_batch import Task
 from hynt.calibration.calibration import CALIBRATION
 from hynt.errors import DataError
 from hynt.files import MANIFEST_NAME, hashes, index_text, read_index
 from hynt.graph.splitting import SPLITS
-from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs.checkpoint import WEIGHTS, task_weights
 from hynt.runs.run_folder import CONFIG, ENVIRONMENT, GRAPH, METRICS, READS, SCALING
 
 LIST, CARD = "hynt-run.json", "README.md"
@@ -25,6 +26,7 @@ NAMES = (
     METRICS,
     READS,
     CALIBRATION,
+    *(task_weights(task.name.lower()) for task in Task),
     *(f"{GRAPH}/{name}" for name in (MANIFEST_NAME, "entities.parquet", "relations.parquet")),
     *(f"{GRAPH}/{split}.parquet" for split in SPLITS),
 )

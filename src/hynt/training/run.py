@@ -82,7 +82,7 @@ class _FolderKeeper:
         progress = replace(progress, metrics_bytes=self.run.metrics.stat().st_size)
         weights, state = self.tables.weights(), self.tables.state(optimisation)
         saved = save_checkpoint(self.run.checkpoints, progress, weights, state)
-        kept = {saved.name} | ({best_name(progress.best)} if progress.best is not None and self.keep_best else set())
+        kept = {saved.name} | ({best_name(one) for one in progress.kept()} if self.keep_best else set())
         prune(self.run.checkpoints, kept)
 
     def take_best(self, progress: TrainingState) -> None:
@@ -166,4 +166,19 @@ def _finish(run: RunFolder, model: nn.Module, settings: RunSettings, end: Traini
         folder = saved[-1]
     progress = read_progress(folder)
     summary["weights_of_epoch"] = progress.epoch
-    return run.finish(folder / WEIGHTS, summary)
+    of_tasks: dict[str, Path] = {}
+    if settings.validation.keep_best:
+        metrics, bests = settings.validation.metrics_of_tasks(), end.best_of_tasks
+        summary |= (
+            {
+                "best_of_tasks": {
+                    task: {"epoch": one.epoch, "metric": metrics[task], "value": one.value}
+                    for task, one in bests.items()
+                }
+            }
+            if bests
+            else {}
+        )
+        places = {task: run.checkpoints / best_name(one) for task, one in bests.items()}
+        of_tasks = {task: place / WEIGHTS for task, place in places.items() if place != folder}
+    return run.finish(folder / WEIGHTS, summary, of_tasks)

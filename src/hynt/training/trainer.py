@@ -207,13 +207,16 @@ class _PhaseLoop:
         self.trainer.workers.sync(now=True)
         metric = self.settings.validation.metric
         value, progress = chosen_metric(results, metric), self.progress
-        # A later phase began with the best weights: what it added is kept, even where the metric does not see it.
-        is_first = progress.best is None or progress.best.phase < progress.phase
-        is_best = not math.isnan(value) and (
-            is_first or (progress.best is not None and _is_better(metric, value, progress.best.value))
-        )
+        is_best = self._is_best(progress.best, metric, value)
         best = BestValidation(progress.phase, progress.epoch, value) if is_best else progress.best
-        self.progress = replace(progress, best=best, misses=0 if is_best else progress.misses + 1)
+        of_tasks = self._better_tasks(results)
+        better = is_best or bool(of_tasks)
+        self.progress = replace(
+            progress,
+            best=best,
+            best_of_tasks=progress.best_of_tasks | of_tasks,
+            misses=0 if better else progress.misses + 1,
+        )
         took = self.trainer.clock() - started
         self.keeper.validated(
             ValidationRecord(
@@ -222,7 +225,21 @@ class _PhaseLoop:
         )
         self.counted_from, self.validated_at = self.trainer.clock(), progress.seconds
         self.ledger.pass_over_time()
-        self._save(best=is_best)
+        self._save(best=better)
+
+    def _is_best(self, before: BestValidation | None, metric: str, value: float) -> bool:
+        """A later phase began with the best weights: what it added is kept, even where the metric does not see it."""
+        is_first = before is None or before.phase < self.progress.phase
+        return not math.isnan(value) and (before is None or is_first or _is_better(metric, value, before.value))
+
+    def _better_tasks(self, results: Mapping[str, Any]) -> dict[str, BestValidation]:
+        """The tasks that were answered better than before, where each keeps weights of its own."""
+        found: dict[str, BestValidation] = {}
+        for task, metric in self.settings.validation.metrics_of_tasks().items():
+            value = chosen_metric(results, metric) if task in results else math.nan
+            if self._is_best(self.progress.best_of_tasks.get(task), metric, value):
+                found[task] = BestValidation(self.progress.phase, self.progress.epoch, value)
+        return found
 
     def _report(self, *, wait: bool) -> None:
         for record in self.ledger.ready(wait=wait):

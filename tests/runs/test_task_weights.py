@@ -1,0 +1,136 @@
+"""A run that keeps the best weights of each task and answers each with its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from hynt.batches.masked_batch import Task
+from hynt.errors import DataError, UsageError
+from hynt.evaluation.evaluator import Evaluator
+from hynt.exporting.onnx_file import export_onnx
+from hynt.interruption import Stopper
+from hynt.models.checking import check_model
+from hynt.models.contract import Entities, Relations, ScaledNumber
+from hynt.models.hynt_inductive import HyntInductive
+from hynt.models.task_weights import TaskWeights
+from hynt.runs.opening import load_run
+from hynt.runs.progress import Interrupted
+from hynt.runs.run_folder import RunFolder
+from hynt.sharing.bundle import packed_names
+from hynt.training.run import start, train
+from tests.models.test_hynt_inductive import FACTS, SMALL, every_question, model_of
+from tests.training.small_graph import small_graph, tiny_settings
+from tests.training.test_run import StopAfter
+
+CPU = torch.device("cpu")
+TASKS = ("link", "relation", "number")
+
+
+def settings():
+    return tiny_settings(
+        schedule={"epochs": 8, "period": 8}, validation={"every": 1, "each_task": True, "metric": "link.triplet.mrr"}
+    )
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    torch.set_num_threads(1)
+    return train(start(small_graph(), settings(), tmp_path_factory.mktemp("runs") / "run", CPU), CPU)
+
+
+def validations(run):
+    lines = [json.loads(line) for line in run.metrics.read_text().splitlines()]
+    return {line["epoch"]: line["validation"] for line in lines if "validation" in line}
+
+
+def best_epochs(run):
+    """Of each task, by looking at all validations: the first of the best."""
+    seen = validations(run)
+    link = max(seen, key=lambda epoch: (seen[epoch]["link"]["triplet"]["mrr"], -epoch))
+    relation = max(seen, key=lambda epoch: (seen[epoch]["relation"]["all"]["mrr"], -epoch))
+    number = min(seen, key=lambda epoch: (seen[epoch]["number"]["all"]["rmse"], epoch))
+    return {"link": link, "relation": relation, "number": number}
+
+
+def test_each_task_is_answered_as_well_as_it_ever_was(run):
+    """Two tasks at least are best at different times here, or this would show nothing."""
+    wanted = best_epochs(run)
+    assert len({*wanted.values()}) > 1
+    loaded = load_run(run.path)
+    assert loaded.described()["epochs_of_tasks"] == wanted
+    found = Evaluator(loaded.graph, loaded.scaling, "valid").evaluate(loaded.model).to_mapping()
+    for task in TASKS:
+        for metric, value in validations(run)[wanted[task]][task]["all"].items():
+            assert found[task]["all"][metric] == pytest.approx(value, rel=1e-6)
+
+
+def test_weights_lie_beside_each_other_only_where_they_differ(run):
+    wanted, main = best_epochs(run), best_epochs(run)["link"]
+    own = {f"weights-{task}.safetensors" for task, epoch in wanted.items() if epoch != main}
+    assert own
+    assert {path.name for path in run.path.glob("weights-*")} == own
+    assert own <= {*run.manifest["files"]}
+    assert own <= {*packed_names(run.path)}
+
+
+def test_a_damaged_file_of_a_task_is_refused(run, tmp_path):
+    run.copy(tmp_path / "copy")
+    file = next((tmp_path / "copy").glob("weights-*"))
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    with pytest.raises(DataError, match=file.name):
+        load_run(tmp_path / "copy")
+
+
+def test_stopped_and_resumed_keeps_the_same_weights_of_all_tasks(run, tmp_path):
+    stopper = Stopper()
+    begun = start(small_graph(), settings(), tmp_path / "run", CPU)
+    with pytest.raises(Interrupted):
+        train(begun, CPU, StopAfter(4, stopper), stopper)
+    halfway = load_run(begun.path)
+    assert not halfway.is_finished
+    resumed = train(RunFolder.open(begun.path), CPU)
+    for path in run.path.glob("weights*"):
+        assert path.read_bytes() == (resumed.path / path.name).read_bytes()
+
+
+def test_a_file_of_one_model_cannot_hold_it(run, tmp_path):
+    with pytest.raises(UsageError, match="answers each task with weights of its own"):
+        export_onnx(load_run(run.path), tmp_path / "model.onnx")
+
+
+def test_rows_of_all_tasks_are_read_by_their_own_copies():
+    first, relation, number = (model_of(FACTS, seed=seed) for seed in range(3))
+    model = TaskWeights(first, {Task.RELATION: relation, Task.NUMBER: number}).eval()
+    batch, answers, _ = every_question(FACTS, torch.arange(5))
+    with torch.no_grad():
+        read = model.read(batch)
+        for task, own, candidates in (
+            (Task.LINK, first, Entities()),
+            (Task.RELATION, relation, Relations()),
+            (Task.NUMBER, number, ScaledNumber()),
+        ):
+            rows = torch.nonzero(answers.task == int(task)).squeeze(1)
+            assert len(rows)
+            expected = own.score(own.read(batch).take(rows), candidates)
+            assert torch.equal(model.score(read.take(rows), candidates), expected)
+        assert torch.equal(model.distribution(read).probability, number.distribution(number.read(batch)).probability)
+
+
+def test_the_contract():
+    def made(sizes, train):
+        first, number = (HyntInductive.build(sizes, train, SMALL) for _ in range(2))
+        return TaskWeights(first, {Task.NUMBER: number})
+
+    check_model(made)
+
+
+def test_without_it_one_file_serves_all(tmp_path):
+    plain = tiny_settings(schedule={"epochs": 2, "period": 2})
+    made = train(start(small_graph(), plain, tmp_path / "run", CPU), CPU)
+    assert [path.name for path in made.path.glob("weights*")] == ["weights.safetensors"]
+    assert "best_of_tasks" not in made.manifest["training"]
+    assert load_file(made.path / "weights.safetensors")
