@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as parquet
@@ -175,6 +176,25 @@ def test_a_cut_interval_is_not_taken_for_a_narrow_one(predictor):
     whole, near_zero, below = answers._widths(np.full(3, height), np.array([9.0, 0.01, -0.01]))
     assert near_zero == pytest.approx(whole)
     assert below == np.inf
+
+
+def test_chosen_heads_only(predictor, found):
+    chosen = propose(predictor, replace(ALL, heads=("Person 0", "p9")))
+    whole = [fact for fact in found.proposals.facts(predictor.graph) if fact.head in ("p0", "p9")]
+    assert chosen.proposals.facts(predictor.graph) == whole
+    assert chosen.questions == len(whole) == 4
+    with pytest.raises(UsageError, match="no entity called 'Persn 0'"):
+        propose(predictor, replace(ALL, heads=("Persn 0",)))
+
+
+def test_a_run_without_intervals_proposes_entities_alone(predictor, monkeypatch):
+    """One that was trained on the validation split has nothing to fit intervals on."""
+    uncalibrated = replace(predictor.calibration, radii=None)
+    monkeypatch.setitem(predictor.__dict__, "calibration", uncalibrated)
+    found = propose(predictor, ALL)
+    assert not found.proposals.is_number.any()
+    assert len(found.proposals) > 0
+    assert found.without_interval > 0
 
 
 def test_the_page_shows_what_was_measured_of_proposals():

@@ -44,7 +44,7 @@ def test_curl_examples(world):
         for command in re.split(r"^(?=curl )", block, flags=re.MULTILINE)
         if command
     ]
-    assert len(commands) == 10
+    assert len(commands) == 11
     for command in commands:
         assert ADDRESS in command
         local = command.replace(ADDRESS, world.url).replace("curl ", "curl --fail-with-body --max-time 30 ", 1)

@@ -244,7 +244,8 @@ class ProposalAnswers:
     def _widths(self, relation: Ids, value: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n,) of the intervals around these answers; without end where the answer is none that can be."""
         radii, scaling = self._predictor.calibration.radii, self._predictor.loaded.scaling
-        assert radii is not None  # there are intervals
+        if radii is None:  # as for a run that was trained on the validation split: no number has an interval
+            return np.zeros(len(value))
         width = radii.width(scaling, relation, scaling.scale(relation, value), self._level)
         return np.where(radii.ends_at_zero[relation] & (value < 0), np.inf, width)
 
