@@ -6,6 +6,7 @@
 
 A job is a text of key=value pairs:
     graph      a saved graph's folder (needed for all measures but `checks`)
+    model      a model's name (default hynt)
     preset     a preset's name; without it the defaults for the graph's size
     measure    some of: checks, epoch, train, evaluate, profile, with commas between
     seeds      for `train`: whole schedules, one per seed (default 0)
@@ -36,7 +37,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-KEYS = ("graph", "preset", "measure", "seeds", "epochs", "every", "split", "keep", "set", "name")
+KEYS = ("graph", "model", "preset", "measure", "seeds", "epochs", "every", "split", "keep", "set", "name")
 MEASURES = ("checks", "epoch", "profile", "evaluate", "train")
 
 
@@ -52,6 +53,7 @@ class Job:
             values[key].append(value)
         last = {key: found[-1] for key, found in values.items()}
         self.graph_folder = last.get("graph")
+        self.model = last.get("model", "hynt")
         self.preset = last.get("preset")
         self.measures = last.get("measure", "epoch").split(",")
         self.seeds = [int(seed) for seed in last.get("seeds", "0").split(",")]

@@ -34,6 +34,7 @@ class Job(Protocol):
     """What to measure on."""
 
     graph_folder: str | None
+    model: str
     preset: str | None
     epochs: int | None
     split: str
@@ -51,7 +52,8 @@ class Bench:
         self.graph = load_graph(job.graph_folder)
 
     def settings(self, seed: int = 0) -> Any:
-        request = SettingsRequest("hynt", self.job.preset, self.job.epochs, seed, changes=tuple(self.job.changes))
+        job = self.job
+        request = SettingsRequest(job.model, job.preset, job.epochs, seed, changes=tuple(job.changes))
         return resolve_settings(request, self.graph, on_gpu=self.device.type == "cuda")
 
     def waited(self) -> float:

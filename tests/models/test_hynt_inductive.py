@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from hynt.batches.buckets import layout_of, rows_by_bucket
 from hynt.batches.fact_slots import QUALIFIER
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
-from hynt.batches.masking import mask
 from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.observed_degrees import degrees_of
 from hynt.evaluation.evaluator import Evaluator
@@ -29,6 +25,7 @@ from hynt.runs.scoring import read_tiles
 from hynt.training.run import start, train
 from tests.batches.random_graphs import mixed_facts
 from tests.models.first_steps import CPU, trained
+from tests.models.question_batches import every_question, exchanged
 from tests.training.small_graph import small_graph, tiny_settings
 from tests.training.test_nary_runs import StopAfterFirst
 
@@ -43,21 +40,6 @@ def model_of(facts, settings=SMALL, seed=0):
         for one in model.parameters():
             one.add_(torch.randn_like(one) * 0.2)
     return model
-
-
-def every_question(facts, rows):
-    """All questions about some facts as one batch, with the fact and position of each."""
-    where = [(int(r), p) for r in rows for p in range(3 + 2 * int(facts.qualifier_counts()[r]))]
-    count = facts.qualifier_counts()[torch.tensor([r for r, _ in where])]
-    order, segments = [], []
-    for capacity, members in rows_by_bucket(count):
-        order += members.tolist()
-        segments.append((len(members), capacity))
-    where = [where[k] for k in order]
-    batch, answers = mask(
-        facts, torch.tensor([r for r, _ in where]), torch.tensor([p for _, p in where]), layout_of(segments)
-    )
-    return batch, answers, where
 
 
 def test_the_contract():
@@ -108,39 +90,6 @@ def test_a_question_read_from_a_batch_has_the_state_it_has_in_a_training_step():
             torch.testing.assert_close(believed[k], outcome.number[of_number[slot]].softmax(0), **close)
         else:
             torch.testing.assert_close(entity[k], outcome.entity[of_slot[slot]], **close)
-
-
-def exchanged(facts, rows, position):
-    """The facts with what stands at `position` of those in `rows` exchanged, its kind kept."""
-    e, r = facts.sizes.entities, facts.sizes.relations
-    mine = torch.zeros(len(facts), dtype=torch.bool).index_fill_(0, rows, True)
-    here = torch.zeros(len(facts.qualifier_relation), dtype=torch.bool)
-    at = facts.offsets[rows] + (position - 3) // 2
-    here[at[(at < facts.offsets[rows + 1]) & (position > 2)]] = True
-
-    def moved(name, mark, new):
-        column = getattr(facts, name)
-        return {name: torch.where(mark, new(column), column).to(column.dtype)}
-
-    def next_entity(ids):
-        return (ids + 3) % e
-
-    def next_relation(ids):
-        return (ids + 3) % r  # of the same kind: every third relation has numbers
-
-    if position == 0:
-        return replace(facts, **moved("head", mine, next_entity))
-    if position == 1:
-        return replace(facts, **moved("relation", mine, next_relation))
-    if position == 2:
-        number = facts.tail_is_number
-        tail = moved("tail_entity", mine & ~number, next_entity)
-        return replace(facts, **tail, **moved("tail_number", mine & number, lambda x: 1 - x))
-    if position % 2:
-        return replace(facts, **moved("qualifier_relation", here, next_relation))
-    number = facts.qualifier_is_number
-    value = moved("qualifier_entity", here & ~number, next_entity)
-    return replace(facts, **value, **moved("qualifier_number", here & number, lambda x: 1 - x))
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
@@ -267,8 +216,9 @@ SETTINGS = {
 
 
 def test_the_first_losses():
-    _, losses, _ = trained("hynt-inductive", GRAPH, SETTINGS, 3)
-    assert losses == pytest.approx([2.7208179, 2.6051698, 2.3414394], rel=1e-4)
+    without_dropout = SETTINGS | {"model": SETTINGS["model"] | {"dropout": 0.0, "message_dropout": 0.0}}
+    _, losses, _ = trained("hynt-inductive", GRAPH, without_dropout, 3)
+    assert losses == pytest.approx([2.6829792, 2.5016946, 2.2925323], rel=1e-4)
 
 
 def test_it_learns_what_towns_people_are_born_in():

@@ -11,6 +11,7 @@ import torch.nn.functional as functional
 from hynt.batches.fact_slots import QUALIFIER
 from hynt.errors import DataError
 from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
+from hynt.objectives.drawn_beside import ReadNumbers, Room, room_for
 from hynt.objectives.observed_and_targets import ObservedAndTargets, Split
 from hynt.objectives.streams import PhaseSettings
 from tests.batches.random_graphs import mixed_facts
@@ -76,6 +77,38 @@ def test_an_epoch_has_as_many_steps_as_are_asked_for():
     steps = model_of().phases(FACTS, phases)[0].stream.epoch(0, 0)
     assert (len(steps), len(stream_of(20).epoch(0, 0))) == (7, 10)
     assert not torch.equal(steps.items(5).tensors[2], steps.items(6).tensors[2])
+
+
+def test_no_qualifier_is_left_out_however_uneven_the_facts():
+    """One of very many facts has nearly all qualifiers: when it is asked about, all of them are."""
+    counts = torch.zeros(2000, dtype=torch.int64)
+    counts[7] = 500
+    assert room_for(counts, 1) == room_for(counts, 1999) == 500
+    step = stream_of(20).step((torch.arange(100), torch.arange(0)), torch.arange(150, 170))
+    asked, facts = step.questions.targets, FACTS.qualifier_counts()
+    assert int((asked.there & (asked.role == QUALIFIER)).sum()) == int(facts[150:170].sum())
+    assert bool(step.fits)
+
+
+@pytest.mark.parametrize("chosen", [0, 1, 40, 700, 999, 1000])
+def test_room_is_enough_for_every_draw_and_not_much_more_than_needed(chosen):
+    generator = torch.Generator().manual_seed(0)
+    counts = torch.randint(0, 4, (1000,), generator=generator)
+    drawn = [int(counts[torch.randperm(1000, generator=generator)[:chosen]].sum()) for _ in range(200)]
+    assert max(drawn) <= room_for(counts, chosen) <= max(drawn) + 14 * (1.25 * min(chosen, 1000 - chosen)) ** 0.5
+
+
+def test_a_step_without_room_is_no_number_instead_of_a_smaller_loss():
+    model, stream = model_of().eval(), stream_of(20)
+    items = stream.epoch(0, 0).items(0)
+    with_entity, with_number, targets = items.tensors
+    step, read = stream.step, stream.step((with_entity, with_number), targets)
+    room = Room(*(int(one) for one in stream._needed(torch.cat([with_entity, with_number]), targets)))
+    numbers = ReadNumbers.of(stream.numbers, stream.features, room.relation_nodes(FACTS, 20) - 1)
+    stream.step = lambda observed, asked: step(observed, asked, room._replace(asked=room.asked - 1), numbers)
+    assert bool(read.fits)
+    with torch.no_grad():
+        assert math.isnan(stream.loss_for(items.shape)(model, items.tensors).total)
 
 
 def test_every_slot_and_relation_of_a_target_is_asked_for_once():
@@ -150,7 +183,7 @@ def test_losses_are_means_over_questions_without_other_true_answers():
             of_entities.append(functional.cross_entropy(scores, torch.tensor(answer)))
     for logits, j in zip(outcome.number, step.number_question.tolist(), strict=True):
         if asked.is_number[j]:
-            of_numbers.append(model.bins.loss(logits[None], step.number_value[asked.number[j]][None])[0])
+            of_numbers.append(model.bins.loss(logits[None], step.numbers.value[asked.number[j]][None])[0])
     for j, (answer, there) in enumerate(zip(step.questions.relation, step.questions.relation_asked, strict=True)):
         if there:
             scores = outcome.relation_states @ outcome.relation[j]

@@ -13,6 +13,7 @@ import torch.nn.functional as functional
 from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.pieces import Pieces, pieces_of
 
 HEAD, TAIL, QUALIFIER = 0, 1, 2
 """Roles of slots."""
@@ -30,6 +31,7 @@ class Links(NamedTuple):
     row: Tensor  # (items,) int32 the row of each item
     order: Tensor  # (items,) int32 items sorted by row, stable
     offsets: Tensor  # (rows + 2,) int32 the items of row r are order[offsets[r] : offsets[r + 1]]
+    pieces: Pieces | None = None  # how kernels share the work; made with the list on a GPU, else when asked for
 
     @classmethod
     def of(cls, row: Tensor, rows: int) -> Links:
@@ -38,7 +40,12 @@ class Links(NamedTuple):
         ordered, order = torch.sort(row, stable=True)
         bounds = torch.arange(rows + 2, dtype=torch.int32, device=row.device)
         offsets = torch.searchsorted(ordered, bounds, out_int32=True)
-        return cls(rows, row, order.to(torch.int32), offsets)
+        pieces = pieces_of(offsets, rows, len(row)) if row.is_cuda else None
+        return cls(rows, row, order.to(torch.int32), offsets, pieces)
+
+    def cut(self) -> Pieces:
+        """The list in pieces of bounded length."""
+        return pieces_of(self.offsets, self.rows, len(self.row)) if self.pieces is None else self.pieces
 
 
 class Slots(NamedTuple):

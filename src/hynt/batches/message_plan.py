@@ -27,6 +27,18 @@ class SummedItems(NamedTuple):
     offsets: Tensor  # (sums + 1,) int64
 
 
+class Heard(NamedTuple):
+    """Messages as their receivers hear them: with a row of a table beside each."""
+
+    rows: Links  # messages → rows of the table
+    receiver: Links  # messages → nodes
+    in_order: Tensor  # (messages,) int32 the rows in the receivers' order
+
+    @classmethod
+    def of(cls, rows: Links, receiver: Links) -> Heard:
+        return cls(rows, receiver, rows.row.index_select(0, receiver.order))
+
+
 class Sizes(NamedTuple):
     """How many rows the tables have that a plan reads."""
 
@@ -59,6 +71,16 @@ class MessagePlan:
     def relation_messages(self) -> int:
         """How many messages relations receive."""
         return len(self.own_rows.row)
+
+    @cached_property
+    def heard_by_values(self) -> Heard:
+        """How value nodes hear messages."""
+        return Heard.of(self.context_rows, self.to_values)
+
+    @cached_property
+    def heard_by_relations(self) -> Heard:
+        """How relation nodes hear the first messages."""
+        return Heard.of(self.own_rows, self.to_relations)
 
     @cached_property
     def slots_of_message(self) -> SummedItems:

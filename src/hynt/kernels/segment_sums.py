@@ -9,10 +9,15 @@ import torch.nn.functional as functional
 from torch import Tensor
 
 from hynt.batches.fact_slots import Links
+from hynt.kernels.availability import HAS_TRITON
 
 
 def summed(items: Tensor, links: Links) -> Tensor:
     """(rows, width), in the precision of `items` (n, width): the sum of each row's items. No gradient."""
+    if HAS_TRITON and items.is_cuda:
+        from hynt.kernels.segment_sum_kernel import summed_by_kernel
+
+        return summed_by_kernel(items, links)
     # The last bag holds the items that belong to no row.
     bags: Tensor = functional.embedding_bag(links.order, items, links.offsets, mode="sum", include_last_offset=True)
     return bags[:-1]

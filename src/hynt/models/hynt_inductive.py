@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from hynt.batches.fact_slots import Links, NumberRows
 from hynt.batches.fact_tensors import FactTensors, Sizes
@@ -27,6 +28,9 @@ from hynt.batches.neighbour_values import NeighbourLists, SeenValues
 from hynt.batches.observed_degrees import Degrees, degrees_of
 from hynt.config.declarations import Range
 from hynt.kernels.dropout import Dropout
+from hynt.kernels.entity_softmax import LAST
+from hynt.kernels.linear_maps import apply
+from hynt.kernels.lower_precision import lowered
 from hynt.models.contract import (
     EVERYWHERE,
     Candidates,
@@ -39,10 +43,10 @@ from hynt.models.contract import (
     Relations,
     ScaledNumber,
 )
-from hynt.models.layers.message_passing import Drop, MessageLayer, Nodes, Numbers, apply, linear, norm
+from hynt.models.layers.message_passing import Drop, MessageLayer, Nodes, Numbers, linear, norm
 from hynt.models.layers.number_features import FEATURES, NumberFeatures
 from hynt.objectives.number_distribution import Bins, NumberDistribution
-from hynt.objectives.observed_and_targets import LAST, ObservedAndTargets, ObservedStep, TargetOutcome
+from hynt.objectives.observed_and_targets import ObservedAndTargets, ObservedStep, TargetOutcome
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
 Count = Annotated[int, Range(1)]
@@ -173,9 +177,9 @@ class HyntInductive(nn.Module):
             self.features.known(numbers.relation),
         )
         nodes, drop = Nodes(*self._starts(degrees, 1.0)), self._drop(facts.device)
-        layers = [nodes]
+        layers, normed = [nodes], nodes.normed(self._precision(facts.device))
         for layer in self.rounds:
-            nodes = layer(nodes, read, plans, drop, self._precision(facts.device))
+            nodes, normed = layer(nodes, normed, read, plans, drop)
             layers.append(nodes)
         observed = torch.zeros(len(facts), dtype=torch.bool, device=facts.device).index_fill_(0, rows, True)
         return ObservedStates(tuple(layers), degrees.seen, NeighbourLists.of(facts).seen(observed))
@@ -188,12 +192,14 @@ class HyntInductive(nn.Module):
             self.relation_start + (relation @ self.relation_degree.t()).float(),
         )
 
-    def _read_numbers(self, features: Tensor, relation: Links, known: Tensor | None = None) -> Numbers:
+    def _read_numbers(
+        self, features: Tensor, relation: Links, known: Tensor | None = None, kind: torch.dtype | None = None
+    ) -> Numbers:
         """X of numbers with these features, (numbers, FEATURES).
 
         Where `known` (numbers,) is false, nothing is known of the relation's other values: just "a number" is read.
         """
-        kind = self._precision(features.device)
+        kind = kind or self._precision(features.device)
         hidden = functional.gelu(apply(self.number_in, features.to(kind)))
         encoded = norm(apply(self.number_out, hidden)).to(kind)
         unknown = norm(self.unknown_number).to(kind).unsqueeze(0)
@@ -238,7 +244,7 @@ class HyntInductive(nn.Module):
             nodes = Nodes(
                 torch.cat([before.value[asked.entity], value]), torch.cat([before.relation[asked.relation], relation])
             )
-            after = layer(nodes, numbers, [asked.plan], drop, kind)
+            after, _ = layer(nodes, nodes.normed(kind), numbers, [asked.plan], drop)
             value, relation = after.value[entities:], after.relation[relations:]
         encoded = torch.where(asked.asks_relation.unsqueeze(1), relation, value)
         # Answers are scored by the last states alone: a question that is kept keeps no more.
@@ -257,6 +263,12 @@ class HyntInductive(nn.Module):
 
     def read_step(self, step: ObservedStep) -> TargetOutcome:
         """A training step: observed facts and questions go through the layers together."""
+        device = step.degrees.entity.device
+        kind = self._precision(device)
+        with torch.autocast(device.type, enabled=False):  # each product says its precision
+            return self._read_step(step, kind, self._drop(device))
+
+    def _read_step(self, step: ObservedStep, kind: torch.dtype, drop: Drop) -> TargetOutcome:
         asked, (entity, relation) = step.questions.targets, self._starts(step.degrees, step.share)
         entities, relations = len(entity), len(relation)
         value = torch.where(asked.is_number.unsqueeze(1), self.ask_number, self.ask_entity)
@@ -264,18 +276,19 @@ class HyntInductive(nn.Module):
             value = value.index_add(0, step.number_question, self._nearby(step.nearby))
         wanted = self.ask_relation.expand(len(step.questions.relation), -1)
         nodes = Nodes(torch.cat([entity, value]), torch.cat([relation, wanted]))
-        numbers = self._read_numbers(step.features, step.number_relation)
-        drop, kind = self._drop(entity.device), self._precision(entity.device)
-        for layer in self.rounds:
-            nodes = layer(nodes, numbers, [step.plan], drop, kind)
+        numbers = self._read_numbers(step.numbers.features, step.numbers.relation, kind=kind)
+        normed = nodes.normed(kind)
+        for layer, weights in zip(self.rounds, lowered(self.rounds, kind), strict=True):
+            nodes, normed = functional_call(layer, weights, (nodes, normed, numbers, [step.plan], drop))
         questions, scale = nodes.value[entities:], 1 / math.sqrt(self.settings.dimension)
         return TargetOutcome(
-            self.entity_norm(questions[step.entity_question]) * scale,
-            self.entity_norm(nodes.value[:entities]),
-            self.relation_norm(nodes.relation[relations:]) * scale,
-            self.relation_norm(nodes.relation[:relations]),
+            (self.entity_norm(questions.index_select(0, step.entity_question)) * scale).to(kind),
+            self.entity_norm(nodes.value[:entities]).to(kind),
+            (self.relation_norm(nodes.relation[relations:]) * scale).to(kind),
+            self.relation_norm(nodes.relation[:relations]).to(kind),
             self._number_logits(
-                questions[step.number_question], nodes.relation[asked.relation[step.number_question].long()]
+                questions.index_select(0, step.number_question),
+                nodes.relation[asked.relation[step.number_question].long()],
             ),
         )
 

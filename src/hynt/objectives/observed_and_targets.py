@@ -15,25 +15,21 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
-from hynt.batches.fact_slots import QUALIFIER, Links, NumberRows, Slots
+from hynt.batches.fact_slots import QUALIFIER, NumberRows, Slots
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.message_plan import MessagePlan, Questions, plan_training
 from hynt.batches.neighbour_values import NeighbourLists
 from hynt.batches.observed_degrees import Degrees, degrees_of
-from hynt.batches.seeds import generator_for
+from hynt.batches.seeds import derived_seed, generator_for
 from hynt.errors import DataError
 from hynt.graph.components import ENTITY_KIND
 from hynt.graph.content_hash import question_keys
 from hynt.graph.known_answers import KnownAnswers
+from hynt.kernels.entity_softmax import EntityQuestions, entity_loss
+from hynt.objectives.drawn_beside import DrawnBeside, ReadNumbers, Room
 from hynt.objectives.losses import LossSettings
 from hynt.objectives.number_distribution import Bins
 from hynt.objectives.streams import ItemStream, Loss, LossFunction, StepItems
-
-SPARE = 8.0
-"""Standard deviations that a capacity has to spare: more qualifiers than that are not met."""
-
-LAST = -1e4
-"""The score of what must not be the answer: it ranks last, and is finite."""
 
 
 class Split(NamedTuple):
@@ -79,12 +75,12 @@ class ObservedStep(NamedTuple):
     questions: Questions
     degrees: Degrees
     share: float  # how much of the facts is observed
-    features: Tensor  # (numbers, ·) of the numbers that it reads
-    number_relation: Links  # numbers → relation nodes
-    number_value: Tensor  # (numbers + 1,) float32 scaled
+    numbers: ReadNumbers
     entity_question: Tensor  # (k,) int64 which value questions ask for an entity, and filler
     number_question: Tensor  # (m,) int64
     nearby: Tensor  # (m, ·) float32 what observed facts say near the numbers that these ask for; 0 for filler
+    entities: EntityQuestions  # what `entity_question` asks for: weights sum to 1, 0 for filler and unseen answers
+    fits: Tensor  # () bool: there was room for all qualifiers
 
 
 class TargetOutcome(NamedTuple):
@@ -115,9 +111,13 @@ class DrawnEpoch:
         return self._stream.epoch_steps or -(-self._stream.item_count // self._stream.split.targets)
 
     def items(self, index: int) -> StepItems:
-        """The numbers of the facts observed, with entities and with numbers as tails, and of those asked about."""
-        generator = generator_for(self._seed, self._epoch, index, "observed and targets")
-        return StepItems(self._stream.split, self._stream.drawn(generator))
+        """The numbers of the facts observed, with entities and with numbers as tails, and of those asked about; on a
+        GPU the whole step, packed.
+        """
+        stream, key = self._stream, (self._seed, self._epoch, index, "observed and targets")
+        if stream.beside is not None:
+            return StepItems(stream.split, stream.beside.drawn(derived_seed(*key)))
+        return StepItems(stream.split, stream.drawn(generator_for(*key)))
 
 
 class ObservedAndTargets(ItemStream):
@@ -148,17 +148,13 @@ class ObservedAndTargets(ItemStream):
         has_number = facts.tail_is_number.cpu()
         self._kinds = (every[~has_number], every[has_number])
         self.split = Split.of(len(self._kinds[0]), len(self._kinds[1]), share, targets)
-        counts, asked = facts.qualifier_counts().double(), self.split.targets
-        self.observed_capacity = _capacity(counts, self.split.observed / len(facts))
-        self.target_capacity = _capacity(counts, asked / len(facts))
-        of_number = _per_fact(facts, facts.qualifier_is_number[:-1])
-        self.entity_places = asked + self.split.target_entities + _capacity(counts - of_number, asked / len(facts))
-        self.number_places = self.split.target_numbers + _capacity(of_number, asked / len(facts))
         self.known = _KnownEntities.of(facts)
         self.neighbours = NeighbourLists.of(facts)
-        around = (self.neighbours.start[1:] - self.neighbours.start[:-1])[facts.head].double()
-        asked_numbers = of_number + facts.tail_is_number
-        self.neighbour_places = _capacity(around * asked_numbers, asked / len(facts))
+        running = functional.pad(facts.qualifier_is_number[:-1].cumsum(0), (1, 0))
+        self.number_counts = running[facts.offsets[1:]] - running[facts.offsets[:-1]]  # (facts,) of qualifiers
+        around = (self.neighbours.start[1:] - self.neighbours.start[:-1])[facts.head]
+        self.neighbour_counts = around * (self.number_counts + facts.tail_is_number)  # (facts,) read when asked about
+        self.beside = None if facts.device.type == "cpu" else DrawnBeside(self)
 
     def epoch(self, seed: int, epoch: int) -> DrawnEpoch:
         """Steps that are drawn one by one."""
@@ -182,47 +178,62 @@ class ObservedAndTargets(ItemStream):
         """Encodes what is observed, asks, and compares with the targets."""
 
         def loss(model: StepReader, tensors: tuple[Tensor, ...]) -> Loss:
-            with_entity, with_number, targets = tensors
-            step = self.step((with_entity, with_number), targets)
+            if self.beside is None:
+                with_entity, with_number, targets = tensors
+                step = self.step((with_entity, with_number), targets)
+            else:
+                step = self.beside.step(tensors)
             outcome = model.read_step(step)
-            each = [
-                self._entities(step, targets, outcome),
-                self._relations(step, outcome),
-                self._numbers(step, outcome),
-            ]
-            totals = [(one * weight).sum() for one, weight in each]
-            counts = [weight.sum() for _, weight in each]
+            entity = entity_loss(outcome.entity, outcome.entity_states, step.entities)
+            each = [self._relations(step, outcome), self._numbers(step, outcome)]
+            counts = [(step.entities.weight > 0).sum(), *(weight.sum() for _, weight in each)]
+            totals = [entity * counts[0], *((one * weight).sum() for one, weight in each)]
             entity, relation, number = (total / count.clamp(min=1) for total, count in zip(totals, counts, strict=True))
             joint = entity + self.losses.relation_weight * relation + self.losses.number_weight * number
+            joint = torch.where(step.fits, joint, math.nan)
             return Loss(joint, torch.stack(totals), torch.stack(counts))
 
         return loss
 
-    def step(self, observed: tuple[Tensor, Tensor], targets: Tensor) -> ObservedStep:
-        """The step that observes these facts, with entities and with numbers as tails, and asks about `targets`."""
-        capacities = self.observed_capacity, self.target_capacity
-        numbers, features = self.numbers, self.features
-        if not features.is_cuda:  # a GPU wants shapes that stay, a CPU less work
-            numbers, chosen = numbers.of_facts(self.facts, torch.cat([*observed, targets]))
-            features = features[chosen]
-        plan, questions = plan_training(self.facts, numbers, observed, targets, *capacities)
-        asked = questions.targets
-        number_question = _first(asked.is_number, self.number_places)
+    def step(
+        self,
+        observed: tuple[Tensor, Tensor],
+        targets: Tensor,
+        room: Room | None = None,
+        read: ReadNumbers | None = None,
+    ) -> ObservedStep:
+        """The step that observes these facts, with entities and with numbers as tails, and asks about `targets`.
+
+        With `room` and all numbers to `read` no shape depends on the draw, as a captured step needs it; without, there
+        is as much as this draw needs.
+        """
+        numbers, together = self.numbers, torch.cat(observed)
+        needed = self._needed(together, targets)
+        if room is None or read is None:
+            room = Room(*(int(one) for one in needed))
+            numbers, chosen = numbers.of_facts(self.facts, torch.cat([together, targets]))
+            read = ReadNumbers.of(numbers, self.features[chosen], room.relation_nodes(self.facts, len(targets)))
+        plan, questions = plan_training(self.facts, numbers, observed, targets, room.observed, room.asked)
+        asked, degrees = questions.targets, degrees_of(self.facts, together)
+        entity_question = _first(asked.there & asked.is_number.logical_not(), room.entities)
+        number_question = _first(asked.is_number, room.numbers)
         return ObservedStep(
             plan,
             questions,
-            degrees_of(self.facts, torch.cat(observed)),
+            degrees,
             self.observed_share,
-            features,
-            Links.of(numbers.relation, plan.sizes.relation_nodes),
-            functional.pad(numbers.value, (0, 1)),  # filler has the row 0, which must be there
-            _first(asked.there & asked.is_number.logical_not(), self.entity_places),
+            read,
+            entity_question,
             number_question,
-            self._nearby(asked, number_question, torch.cat(observed), targets),
+            self._nearby(asked, number_question, together, targets, room.neighbours),
+            self._asked_entities(questions, entity_question, degrees.seen, targets),
+            torch.stack([one <= place for one, place in zip(needed, room, strict=True)]).all(),
         )
 
-    def _nearby(self, asked: Slots, at: Tensor, observed: Tensor, targets: Tensor) -> Tensor:
-        """(m, ·) what the observed facts say near the numbers that the questions `at` (m,) ask for."""
+    def _nearby(self, asked: Slots, at: Tensor, observed: Tensor, targets: Tensor, places: int | None) -> Tensor:
+        """(m, ·) what the observed facts say near the numbers that the questions `at` (m,) ask for, from so many places
+        for neighbours; None: as many as there are.
+        """
         facts = self.facts
         is_seen = torch.zeros(len(facts), dtype=torch.bool, device=facts.device).index_fill_(0, observed, True)
         fact, nobody = targets[asked.fact[at]], facts.sizes.entities
@@ -232,20 +243,32 @@ class ObservedAndTargets(ItemStream):
             torch.where(asks, facts.head[fact].long(), nobody),
             torch.where(beside, facts.tail_entity[fact].long(), nobody),
             asked.relation[at].long(),
-            self.neighbour_places if is_seen.is_cuda else None,  # a GPU wants shapes that stay
+            places,
         )
 
-    def _entities(self, step: ObservedStep, targets: Tensor, outcome: TargetOutcome) -> tuple[Tensor, Tensor]:
-        """(k,) losses and weights: an answer that no observed fact names cannot be found, and is not asked for."""
-        slots, at, seen = step.questions.targets, step.entity_question, step.degrees.seen
+    def _needed(self, observed: Tensor, targets: Tensor) -> tuple[Tensor, ...]:
+        """How much room these facts need, as `Room` has it, () int64 each."""
+        begin, end = self.facts.offsets[:-1], self.facts.offsets[1:]
+        asked = (end[targets] - begin[targets]).sum()
+        numbers = self.facts.tail_is_number[targets].sum() + self.number_counts[targets].sum()
+        seen, around = (end[observed] - begin[observed]).sum(), self.neighbour_counts[targets].sum()
+        return seen, asked, 2 * len(targets) + asked - numbers, numbers, around
+
+    def _asked_entities(self, questions: Questions, at: Tensor, seen: Tensor, targets: Tensor) -> EntityQuestions:
+        """The questions at `at` (k,): an answer that no observed fact names cannot be found, and is not asked for."""
+        slots = questions.targets
         answer = slots.entity[at].long()
         asked = slots.there[at] & slots.is_number[at].logical_not() & seen[answer.clamp(max=len(seen) - 1)]
-        answer = torch.where(asked, answer, 0)
-        scores = (outcome.entity @ outcome.entity_states.t()).float() + torch.where(seen, 0.0, LAST)
         component = _component(self.facts, targets[slots.fact[at]], at - slots.first[at])
-        row, other = self.known.beside(torch.where(asked, component, 0), answer)
-        scores = scores.index_put((row, other), scores.new_tensor(LAST))
-        return functional.cross_entropy(scores, answer, reduction="none"), asked.float()
+        component = torch.where(asked, component, 0)
+        return EntityQuestions(
+            torch.where(asked, answer, 0),
+            asked.float() / asked.sum().clamp(min=1),
+            seen,
+            self.known.start[component],
+            torch.where(asked, self.known.known[component], 0),
+            self.known.answers,
+        )
 
     def _relations(self, step: ObservedStep, outcome: TargetOutcome) -> tuple[Tensor, Tensor]:
         scores = (outcome.relation @ outcome.relation_states.t()).float()
@@ -254,7 +277,7 @@ class ObservedAndTargets(ItemStream):
 
     def _numbers(self, step: ObservedStep, outcome: TargetOutcome) -> tuple[Tensor, Tensor]:
         slots, at = step.questions.targets, step.number_question
-        losses = self.bins.loss(outcome.number, step.number_value[slots.number[at].long()])
+        losses = self.bins.loss(outcome.number, step.numbers.value[slots.number[at].long()])
         return losses, slots.is_number[at].float()
 
 
@@ -273,31 +296,10 @@ class _KnownEntities(NamedTuple):
         columns = (torch.as_tensor(one.astype("int64")) for one in (start, count, index.known.answers))
         return cls(*(one.to(facts.device) for one in columns))
 
-    def beside(self, component: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
-        """Of the questions at `component` (k,) all known answers but `answer` (k,): their rows and entities, (n,)."""
-        count = self.known[component]
-        row = torch.repeat_interleave(torch.arange(len(component), device=component.device), count)
-        within = torch.arange(len(row), device=row.device) - (count.cumsum(0) - count)[row]
-        entity = self.answers[self.start[component][row] + within]
-        others = entity != answer[row]
-        return row[others], entity[others]
-
 
 def _component(facts: FactTensors, row: Tensor, slot: Tensor) -> Tensor:
     """(k,) the number among all components of slot `slot` (k,) of the facts `row` (k,)."""
     return 3 * row + 2 * facts.offsets[row] + 2 * slot.clamp(min=0)
-
-
-def _capacity(counts: Tensor, share: float) -> int:
-    """Qualifiers that a random share of the facts has at most, from the counts of all, (n,) float64."""
-    total, spread = float(counts.sum()) * share, math.sqrt(float((counts**2).sum()) * share * (1 - share))
-    return min(int(counts.sum()), math.ceil(total + SPARE * spread))
-
-
-def _per_fact(facts: FactTensors, flags: Tensor) -> Tensor:
-    """(n,) float64: how many of each fact's qualifiers are marked."""
-    running = functional.pad(flags.double().cumsum(0), (1, 0))
-    return running[facts.offsets[1:]] - running[facts.offsets[:-1]]
 
 
 def _first(marked: Tensor, count: int) -> Tensor:

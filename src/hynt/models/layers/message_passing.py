@@ -15,9 +15,12 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from hynt.batches.fact_slots import ROLES, Links
-from hynt.batches.message_plan import MessagePlan
+from hynt.batches.message_plan import Heard, MessagePlan
+from hynt.kernels.availability import kernels_serve
 from hynt.kernels.dropout import Dropout
+from hynt.kernels.linear_maps import apply, apply_all
 from hynt.kernels.other_slots import other_slots
+from hynt.kernels.residual_norm import added_and_normed
 from hynt.kernels.segment_sums import look_up, sum_up
 
 HIGHEST_LOGIT = 30.0
@@ -38,17 +41,15 @@ def linear(inputs: int, outputs: int, gain: float = 1.0, bias: bool = True) -> n
     return made
 
 
-def apply(layer: nn.Linear, x: Tensor) -> Tensor:
-    """(n, outputs) from (n, inputs), in the precision of `x`."""
-    bias: Tensor | None = layer.bias
-    return functional.linear(x, layer.weight.to(x.dtype), None if bias is None else bias.to(x.dtype))
-
-
 class Nodes(NamedTuple):
     """Whatever receives messages: entities, then questions for values; relations, then questions for relations."""
 
     value: Tensor  # (values, d) float32
     relation: Tensor  # (relations, d) float32
+
+    def normed(self, kind: torch.dtype) -> Nodes:
+        """The same after `norm`, in the precision `kind`."""
+        return Nodes(norm(self.value).to(kind), norm(self.relation).to(kind))
 
 
 class Numbers(NamedTuple):
@@ -66,13 +67,12 @@ class Drop(NamedTuple):
     message: Dropout
 
 
-class _Tables(NamedTuple):
-    """What slots and messages look up, made once a layer."""
+class Pairs(NamedTuple):
+    """What each slot may bring into the messages of its fact: P = A_role LN(E) + B_role LN(R), the two halves apart."""
 
-    pair: Tensor  # (·, d) rows of entities by role, then of numbers: A_role LN(E), A'_role X
-    relation_pair: Tensor  # (relation nodes × 3, d) B_role LN(R)
-    context: Tensor  # (relation nodes × 3, 2d) C_role LN(R)
-    own: Tensor  # (·, 2d) D_role of entities, then of numbers
+    entity: Tensor  # (entities, 3d) A_role LN(E)
+    number: Tensor  # (numbers + 1, 2d) A'_role X as tail, as qualifier; the last is of unknown relation
+    relation: Tensor  # (relation nodes, 3d) B_role LN(R)
 
 
 class MessageLayer(nn.Module):
@@ -95,68 +95,89 @@ class MessageLayer(nn.Module):
         self.value_node, self.relation_node = (NodeUpdate(d, feedforward) for _ in range(2))
 
     def forward(
-        self, nodes: Nodes, numbers: Numbers, plans: Sequence[MessagePlan], drop: Drop, kind: torch.dtype
-    ) -> Nodes:
-        """The nodes after this round, with matrix products in the precision `kind`. Facts may come in several plans
-        over the same nodes, one after the other.
+        self, nodes: Nodes, normed: Nodes, numbers: Numbers, plans: Sequence[MessagePlan], drop: Drop
+    ) -> tuple[Nodes, Nodes]:
+        """The nodes after this round, and these normed. `normed` says in which precision matrix products are. Facts may
+        come in several plans over the same nodes, one after the other.
         """
-        value, relation = norm(nodes.value).to(kind), norm(nodes.relation).to(kind)
-        tables = self._tables(value[: plans[0].sizes.entities], relation, numbers)
-        of_values = Attention(apply(self.value_node.query_key_value, value), self.heads)
-        of_relations = Attention(apply(self.relation_node.query_key_value, relation), self.heads)
+        known, width = plans[0].sizes.entities, 2 * self.role_bias.shape[1]
+        value_maps = [self.value_node.query_key_value, self.entity_pair, self.entity_own]
+        own_values, entity_pair, entity_own = apply_all(value_maps, normed.value, [len(normed.value), known, known])
+        own = self.relation_node.query_key_value
+        relation_maps = [own, self.relation_pair, self.relation_context, self.number_scale]
+        own_relations, relation_pair, context, scale = apply_all(relation_maps, normed.relation)
+        number = torch.cat([numbers.encoded * (1 + look_up(scale, numbers.relation)), numbers.unknown])
+        number_pair, number_own = apply_all([self.number_pair, self.number_own], number)
+        pairs = Pairs(entity_pair, number_pair, relation_pair)
+        of_values = Attention(own_values, self.heads, (context.view(-1, width),), len(plans))
+        of_relations = Attention(own_relations, self.heads, (entity_own.view(-1, width), number_own), len(plans))
         for plan in plans:
-            f = self._messages(tables, plan, drop.message)
-            heard = apply(self.to_value, f) + look_up(tables.context, plan.context_rows)
-            of_values.hear(heard, plan.to_values)
-            heard = apply(self.to_relation, f[: plan.relation_messages]) + look_up(tables.own, plan.own_rows)
-            of_relations.hear(heard, plan.to_relations)
-        return Nodes(
-            self.value_node(nodes.value, of_values.outcome(), drop.node),
-            self.relation_node(nodes.relation, of_relations.outcome(), drop.node),
-        )
+            to_values, to_relations = self._keys_and_values(pairs, plan, drop.message)
+            of_values.hear(to_values, plan.heard_by_values)
+            of_relations.hear(to_relations, plan.heard_by_relations)
+        value, value_normed = self.value_node(nodes.value, of_values.outcome(), drop.node)
+        relation, relation_normed = self.relation_node(nodes.relation, of_relations.outcome(), drop.node)
+        return Nodes(value, relation), Nodes(value_normed, relation_normed)
 
-    def _tables(self, entity: Tensor, relation: Tensor, numbers: Numbers) -> _Tables:
-        d = relation.shape[1]
-        scale = look_up(apply(self.number_scale, relation), numbers.relation)
-        number = torch.cat([numbers.encoded * (1 + scale), numbers.unknown])
-        pair = [apply(self.entity_pair, entity).view(-1, d), apply(self.number_pair, number).view(-1, d)]
-        own = [apply(self.entity_own, entity).view(-1, 2 * d), apply(self.number_own, number)]
-        return _Tables(
-            torch.cat(pair),
-            apply(self.relation_pair, relation).view(-1, d),
-            apply(self.relation_context, relation).view(-1, 2 * d),
-            torch.cat(own),
-        )
-
-    def _messages(self, tables: _Tables, plan: MessagePlan, drop: Dropout) -> Tensor:
-        """(messages, d) f of each message."""
-        kind = tables.pair.dtype
-        pair = look_up(tables.pair, plan.value_rows) + look_up(tables.relation_pair, plan.relation_rows)
+    def _keys_and_values(self, pairs: Pairs, plan: MessagePlan, drop: Dropout) -> tuple[Tensor, Tensor]:
+        """W_kv f (messages, 2d) of all messages and W'_kv f of those that relations hear."""
+        kind, d = pairs.relation.dtype, self.role_bias.shape[1]
+        if kernels_serve(pairs.relation, d):
+            return self._fast_keys_and_values(pairs, plan, drop)
+        of_values = torch.cat([pairs.entity.view(-1, d), pairs.number.view(-1, d)])
+        pair = look_up(of_values, plan.value_rows) + look_up(pairs.relation.view(-1, d), plan.relation_rows)
         role = functional.one_hot(plan.message_role.long(), ROLES).to(kind)
         f = drop((norm(other_slots(pair, plan)) + role @ self.role_bias.to(kind)).to(kind))
-        return f + apply(self.message_out, drop(functional.gelu(apply(self.message_in, norm(f).to(kind)))))
+        f = f + apply(self.message_out, drop(functional.gelu(apply(self.message_in, norm(f).to(kind)))))
+        return apply(self.to_value, f), apply(self.to_relation, f[: plan.relation_messages])
+
+    def _fast_keys_and_values(self, pairs: Pairs, plan: MessagePlan, drop: Dropout) -> tuple[Tensor, Tensor]:
+        from hynt.kernels.fact_message_kernel import KeysAndValues
+
+        weights: list[Tensor] = [
+            self.role_bias, self.message_in.weight, self.message_in.bias, self.message_out.weight,
+            self.message_out.bias, self.to_value.weight, self.to_relation.weight,
+        ]  # fmt: skip
+        cast = [one.to(pairs.relation.dtype) for one in weights]
+        found: tuple[Tensor, Tensor] = KeysAndValues.apply(*pairs, *cast, plan, drop.keys(), drop.keys(), drop.rate)  # type: ignore[no-untyped-call]
+        return found
 
 
 class Attention:
-    """Softmax over {self, messages} of each node, from its own query, key and value; messages may come in parts."""
+    """Softmax over {self, messages} of each node, from its own query, key and value; messages may come in parts.
 
-    def __init__(self, own: Tensor, heads: int) -> None:
-        """`own` (nodes, 3d)."""
-        self.kind, self.heads, self.width = own.dtype, heads, own.shape[1] // 3
-        self.query, key, value = self._by_head(own, 3)
-        self.total = _raised(self.query, key)  # (nodes, heads)
-        self.mixed = self.total.unsqueeze(2) * value  # (nodes, heads, d / heads)
+    A message's key and value are a row of what is heard plus a row of the context.
+    """
 
-    def hear(self, key_value: Tensor, receiver: Links) -> None:
-        """Takes in messages with these keys and values, (messages, 2d)."""
-        key, value = self._by_head(key_value, 2)
+    def __init__(self, own: Tensor, heads: int, context: tuple[Tensor, ...], parts: int) -> None:
+        """`own` (nodes, 3d); `context` one or two tables of rows (·, 2d), numbered one after the other."""
+        self.own, self.heads, self.width, self.context = own, heads, own.shape[1] // 3, context
+        self.by_kernel = parts == 1 and kernels_serve(own, self.width)
+        if not self.by_kernel:
+            self.query, key, value = self._by_head(own, 3)
+            self.total = _raised(self.query, key)  # (nodes, heads)
+            self.mixed = self.total.unsqueeze(2) * value  # (nodes, heads, d / heads)
+            self.table = torch.cat(context)
+
+    def hear(self, key_value: Tensor, heard: Heard) -> None:
+        """Takes in messages (messages, 2d) beside rows of the context."""
+        rows, receiver = heard.rows, heard.receiver
+        if self.by_kernel:
+            from hynt.kernels.segment_attention_kernel import SegmentAttention
+
+            tables = (*self.context, None)[:2]
+            self.mixed = SegmentAttention.apply(self.own, key_value, *tables, *heard, self.heads)  # type: ignore[no-untyped-call]
+            return
+        key, value = self._by_head(key_value + look_up(self.table, rows), 2)
         weight = _raised(look_up(self.query.flatten(1), receiver).view_as(key), key)
         self.total = self.total + sum_up(weight, receiver)
         self.mixed = self.mixed + sum_up((weight.unsqueeze(2) * value).flatten(1), receiver).view_as(self.mixed)
 
     def outcome(self) -> Tensor:
         """(nodes, d)."""
-        return (self.mixed / self.total.unsqueeze(2)).flatten(1).to(self.kind)
+        if self.by_kernel:
+            return self.mixed
+        return (self.mixed / self.total.unsqueeze(2)).flatten(1).to(self.own.dtype)
 
     def _by_head(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
         return x.float().view(-1, parts, self.heads, self.width // self.heads).unbind(1)
@@ -177,8 +198,7 @@ class NodeUpdate(nn.Module):
         self.project = linear(dimension, dimension, 0.02)
         self.expand, self.contract = linear(dimension, feedforward, 1.4), linear(feedforward, dimension, 0.02)
 
-    def forward(self, x: Tensor, mixed: Tensor, drop: Dropout) -> Tensor:
-        """(nodes, d) float32 the nodes' new states."""
-        x = x + drop(apply(self.project, mixed)).float()
-        hidden = functional.gelu(apply(self.expand, norm(x).to(mixed.dtype)))
-        return x + drop(apply(self.contract, hidden)).float()
+    def forward(self, x: Tensor, mixed: Tensor, drop: Dropout) -> tuple[Tensor, Tensor]:
+        """(nodes, d) the nodes' new states, float32, and these normed."""
+        x, normed = added_and_normed(x, apply(self.project, mixed), drop)
+        return added_and_normed(x, apply(self.contract, functional.gelu(apply(self.expand, normed))), drop)

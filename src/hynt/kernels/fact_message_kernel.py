@@ -1,0 +1,337 @@
+"""Messages of facts: one kernel gathers and norms, one is the feed-forward net.
+
+The first gathers the pairs of each message's other slots from the tables of entities, numbers and relations, so no pair
+is ever stored, and what stands in the receiving slot is never read. The second works on tiles of messages. On the way
+back it makes its inside again, and sums over facts and then over whoever looked into a row follow, sorted.
+The plain twin is `MessageLayer._keys_and_values`. Import this module only where Triton is installed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from hynt.batches.message_plan import MessagePlan
+from hynt.kernels.column_sum_kernel import column_sums
+from hynt.kernels.paired_dropout import limit_and_growth
+from hynt.kernels.paired_dropout_kernel import is_kept_pair
+from hynt.kernels.segment_sum_kernel import summed_by_kernel
+
+
+class Shape(NamedTuple):
+    """How the work of the net is cut."""
+
+    tile: int  # messages of a program
+    block: int  # hidden units that it looks at together
+    warps: int
+    stages: int
+
+
+NET, NET_BACK = Shape(64, 32, 4, 1), Shape(64, 64, 8, 1)
+"""In bf16; the best of those tried on an H200 at width 128. Tiles of 128 on the way back broke the device there."""
+
+EXACT = Shape(16, 16, 4, 1)
+"""In float32."""
+
+
+def _shape(kind: torch.dtype, width: int, of_bf16: Shape) -> Shape:
+    chosen = of_bf16 if kind == torch.bfloat16 else EXACT
+    return chosen._replace(block=min(chosen.block, width))
+
+
+SLOTS = 16
+"""Messages or slots that a program looks at together where it only gathers, or goes back through norms."""
+
+TILES = 8
+"""How many times so many messages a program goes back through."""
+
+FEW = 4
+"""Other slots that are read one after the other; beyond, so many are read at once."""
+
+EPSILON = 1e-5
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _normed(x, epsilon, width: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Layer norm without parameters, and the factor it took."""
+    centred = x - (tl.sum(x, 1) / width)[:, None]
+    inverse = 1 / tl.sqrt(tl.sum(centred * centred, 1) / width + epsilon)
+    return centred * inverse[:, None], inverse
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _normed_back(outer, normed, inverse, width: tl.constexpr):  # type: ignore[no-untyped-def]
+    along = (tl.sum(outer * normed, 1) / width)[:, None]
+    return (outer - (tl.sum(outer, 1) / width)[:, None] - normed * along) * inverse[:, None]
+
+
+@triton.jit
+def _phi(x):  # type: ignore[no-untyped-def]
+    """The share of a normal distribution below x, and exp(−x²/2).
+
+    By Abramowitz and Stegun 7.1.26, within 1.5e-7: half the work of a library's, and both need the same power.
+    """
+    power = tl.exp(-0.5 * x * x)
+    t = 1 / (1 + 0.23164189 * tl.abs(x))
+    tail = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t * power
+    return tl.where(x > 0, 1 - 0.5 * tail, 0.5 * tail), power
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _gather(  # type: ignore[no-untyped-def]
+    entity_pair, number_pair, relation_pair, message_slot, slot_first, slot_stop, slot_value, slot_relation,
+    summed, scale, messages, entity_rows, epsilon,
+    width: tl.constexpr, tile: tl.constexpr, few: tl.constexpr, numbers: tl.constexpr,
+):  # fmt: skip
+    """The pairs of each message's other slots, added up in the fact's order and normed."""
+    row, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
+    there = row < messages
+    slot = tl.load(message_slot + row, there, 0)
+    first, stop = tl.load(slot_first + slot, there, 0), tl.load(slot_stop + slot, there, 0)
+    x = tl.zeros([tile, width], tl.float32)
+    others = tl.max(stop - first, 0) - 1
+    for nth in range(tl.minimum(others, few)):
+        other = first + nth
+        other += (other >= slot).to(tl.int32)  # all slots of the fact but its own
+        reads = there & (other < stop)
+        relation = tl.load(slot_relation + other, reads, 0).to(tl.int64)
+        value = tl.load(slot_value + other, reads, 0).to(tl.int64)
+        x += tl.load(relation_pair + relation[:, None] * width + column[None, :], reads[:, None], 0.0).to(tl.float32)
+        of_entity = reads
+        if numbers:
+            of_number = reads & (value >= entity_rows)
+            of_entity = reads & (value < entity_rows)
+            at = number_pair + (value - entity_rows)[:, None] * width + column[None, :]
+            x += tl.load(at, of_number[:, None], 0.0).to(tl.float32)
+        x += tl.load(entity_pair + value[:, None] * width + column[None, :], of_entity[:, None], 0.0).to(tl.float32)
+    for start in range(few, others, few):  # the rare long facts, several slots at once
+        other = first[:, None] + start + tl.arange(0, few)[None, :]
+        other += (other >= slot[:, None]).to(tl.int32)
+        reads = there[:, None] & (other < stop[:, None])
+        relation = tl.load(slot_relation + other, reads, 0).to(tl.int64)
+        value = tl.load(slot_value + other, reads, 0).to(tl.int64)
+        at = relation_pair + relation[:, :, None] * width + column[None, None, :]
+        x += tl.sum(tl.load(at, reads[:, :, None], 0.0).to(tl.float32), 1)
+        of_entity = reads
+        if numbers:
+            of_number = reads & (value >= entity_rows)
+            of_entity = reads & (value < entity_rows)
+            at = number_pair + (value - entity_rows)[:, :, None] * width + column[None, None, :]
+            x += tl.sum(tl.load(at, of_number[:, :, None], 0.0).to(tl.float32), 1)
+        at = entity_pair + value[:, :, None] * width + column[None, None, :]
+        x += tl.sum(tl.load(at, of_entity[:, :, None], 0.0).to(tl.float32), 1)
+    x, inverse = _normed(x, epsilon, width)
+    at = row.to(tl.int64)[:, None] * width + column[None, :]
+    tl.store(summed + at, x.to(summed.dtype.element_ty), there[:, None])
+    tl.store(scale + row, inverse, there)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _net(  # type: ignore[no-untyped-def]
+    summed, message_role, role_bias, weight_in, bias_in, weight_out, bias_out, first_keys, second_keys,
+    message, normed_out, inner_scale, messages, limit, grown, epsilon,
+    width: tl.constexpr, tile: tl.constexpr, block: tl.constexpr, drops: tl.constexpr,
+):  # fmt: skip
+    """f + FFN(LN f), hidden units in blocks."""
+    row, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
+    there = row < messages
+    kind = message.dtype.element_ty
+    at = row.to(tl.int64)[:, None] * width + column[None, :]
+    role = tl.load(message_role + row, there, 0)
+    f = tl.load(summed + at, there[:, None], 0.0).to(tl.float32)
+    f += tl.load(role_bias + role[:, None] * width + column[None, :]).to(tl.float32)
+    if drops:
+        f = tl.where(is_kept_pair(row, column, first_keys, limit, width), f * grown, 0.0)
+    normed, inverse = _normed(f, epsilon, width)
+    normed = normed.to(kind)
+    tl.store(normed_out + at, normed, there[:, None])
+    tl.store(inner_scale + row, inverse, there)
+    f += tl.load(bias_out + column).to(tl.float32)[None, :]
+    for start in range(0, width, block):
+        unit = start + tl.arange(0, block)
+        into = tl.load(weight_in + unit[None, :] * width + column[:, None])  # (width, block)
+        hidden = tl.dot(normed, into, input_precision="ieee") + tl.load(bias_in + unit).to(tl.float32)[None, :]
+        below, _ = _phi(hidden)
+        hidden = hidden * below
+        if drops:
+            hidden = tl.where(is_kept_pair(row, unit, second_keys, limit, width), hidden * grown, 0.0)
+        out_of = tl.load(weight_out + column[None, :] * width + unit[:, None])  # (block, width)
+        f = tl.dot(hidden.to(kind), out_of, f, input_precision="ieee")
+    tl.store(message + at, f.to(kind), there[:, None])
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _net_back(  # type: ignore[no-untyped-def]
+    outer, normed_all, weight_in, bias_in, weight_out, keys, hidden_out, of_hidden_out, of_bias, messages, limit, grown,
+    width: tl.constexpr, tile: tl.constexpr, block: tl.constexpr, drops: tl.constexpr,
+):  # fmt: skip
+    """The net's hidden units again, and their gradients."""
+    row, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
+    there = row < messages
+    at = row.to(tl.int64)[:, None] * width + column[None, :]
+    kind = outer.dtype.element_ty
+    normed = tl.load(normed_all + at, there[:, None], 0.0)
+    g = tl.load(outer + at, there[:, None], 0.0)
+    for start in range(0, width, block):
+        unit = start + tl.arange(0, block)
+        into = tl.load(weight_in + unit[None, :] * width + column[:, None])  # (width, block)
+        hidden = tl.dot(normed, into, input_precision="ieee") + tl.load(bias_in + unit).to(tl.float32)[None, :]
+        below, power = _phi(hidden)
+        slope = below + hidden * 0.3989422804014327 * power
+        hidden = hidden * below
+        if drops:
+            kept = is_kept_pair(row, unit, keys, limit, width)
+            hidden = tl.where(kept, hidden * grown, 0.0)
+            slope = tl.where(kept, slope * grown, 0.0)
+        here = row.to(tl.int64)[:, None] * width + unit[None, :]
+        tl.store(hidden_out + here, hidden.to(kind), there[:, None])
+        out_of = tl.load(weight_out + column[:, None] * width + unit[None, :])  # (width, block)
+        of_hidden = tl.dot(g, out_of, input_precision="ieee") * slope  # 0 in rows that are not there, as g is
+        tl.store(of_bias + tl.program_id(0) * width + unit, tl.sum(of_hidden, 0))
+        tl.store(of_hidden_out + here, of_hidden.to(kind), there[:, None])
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _norms_back(  # type: ignore[no-untyped-def]
+    outer, of_normed, normed_all, inner_scale, summed, scale, message_role, keys, of_sum, of_biases,
+    messages, limit, grown,
+    width: tl.constexpr, tile: tl.constexpr, tiles: tl.constexpr, drops: tl.constexpr,
+):  # fmt: skip
+    """Back through both norms, and this program's part of the sums over messages: of each role's, and of all."""
+    column = tl.arange(0, width)
+    # Added up across the tile only at the end: before, every thread adds for itself.
+    head, tail = tl.zeros([tile, width], tl.float32), tl.zeros([tile, width], tl.float32)
+    qualifier, total = tl.zeros([tile, width], tl.float32), tl.zeros([tile, width], tl.float32)
+    for number in range(tiles):
+        row = (tl.program_id(0) * tiles + number) * tile + tl.arange(0, tile)
+        there = row < messages
+        at = row.to(tl.int64)[:, None] * width + column[None, :]
+        g = tl.load(outer + at, there[:, None], 0.0).to(tl.float32)
+        total += g
+        inner = tl.load(of_normed + at, there[:, None], 0.0).to(tl.float32)
+        normed = tl.load(normed_all + at, there[:, None], 0.0).to(tl.float32)
+        g += _normed_back(inner, normed, tl.load(inner_scale + row, there, 0.0), width)
+        if drops:
+            g = tl.where(is_kept_pair(row, column, keys, limit, width), g * grown, 0.0)
+        role = tl.load(message_role + row, there, 0)[:, None]
+        head += tl.where(role == 0, g, 0.0)
+        tail += tl.where(role == 1, g, 0.0)
+        qualifier += tl.where(role == 2, g, 0.0)
+        x = tl.load(summed + at, there[:, None], 0.0).to(tl.float32)
+        of_x = _normed_back(g, x, tl.load(scale + row, there, 0.0), width)
+        tl.store(of_sum + at, of_x.to(of_sum.dtype.element_ty), there[:, None])
+    part = of_biases + tl.program_id(0) * (4 * width) + column
+    tl.store(part, tl.sum(head, 0))
+    tl.store(part + width, tl.sum(tail, 0))
+    tl.store(part + 2 * width, tl.sum(qualifier, 0))
+    tl.store(part + 3 * width, tl.sum(total, 0))
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _spread(  # type: ignore[no-untyped-def]
+    of_sum, slot_first, slot_stop, slot_message, of_pair, slots, messages,
+    width: tl.constexpr, tile: tl.constexpr, few: tl.constexpr,
+):  # fmt: skip
+    """The gradient of each slot's pair: the sum over the messages to the other slots of its fact."""
+    slot, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
+    there = slot < slots
+    first, stop = tl.load(slot_first + slot, there, 0), tl.load(slot_stop + slot, there, 0)
+    total = tl.zeros([tile, width], tl.float32)
+    others = tl.max(stop - first, 0) - 1
+    for nth in range(tl.minimum(others, few)):
+        other = first + nth
+        other += (other >= slot).to(tl.int32)
+        message = tl.load(slot_message + other, there & (other < stop), messages).to(tl.int64)
+        reads = (message < messages)[:, None]
+        total += tl.load(of_sum + message[:, None] * width + column[None, :], reads, 0.0).to(tl.float32)
+    for start in range(few, others, few):
+        other = first[:, None] + start + tl.arange(0, few)[None, :]
+        other += (other >= slot[:, None]).to(tl.int32)
+        message = tl.load(slot_message + other, there[:, None] & (other < stop[:, None]), messages).to(tl.int64)
+        at = of_sum + message[:, :, None] * width + column[None, None, :]
+        total += tl.sum(tl.load(at, (message < messages)[:, :, None], 0.0).to(tl.float32), 1)
+    at = slot.to(tl.int64)[:, None] * width + column[None, :]
+    tl.store(of_pair + at, total.to(of_pair.dtype.element_ty), there[:, None])
+
+
+class KeysAndValues(torch.autograd.Function):
+    """`apply(pairs of entities, of numbers, of relations, role bias, W_in, b_in, W_out, b_out, W_kv, W'_kv, plan,
+    keys, keys, rate)`: (messages, 2d) and (first messages, 2d). All tensors have one precision.
+    """
+
+    @staticmethod
+    def forward(
+        context: Any, entity: Tensor, number: Tensor, relation: Tensor, role_bias: Tensor, weight_in: Tensor,
+        bias_in: Tensor, weight_out: Tensor, bias_out: Tensor, to_value: Tensor, to_relation: Tensor,
+        plan: MessagePlan, first_keys: Tensor | None, second_keys: Tensor | None, rate: float,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        d, kind, messages, first = role_bias.shape[1], relation.dtype, len(plan.message_slot), plan.relation_messages
+        message, summed = relation.new_empty(messages, d), relation.new_empty(messages, d)
+        normed = torch.empty_like(message)
+        scale, inner_scale = relation.new_empty(2, messages, dtype=torch.float32).unbind()
+        weight_in, weight_out = weight_in.contiguous(), weight_out.contiguous()
+        keys = (message, message) if first_keys is None else (first_keys, second_keys)
+        _gather[(triton.cdiv(messages, SLOTS),)](
+            entity.contiguous(), number.contiguous(), relation.contiguous(), plan.message_slot, plan.slot_first,
+            plan.slot_stop, plan.value_rows.row, plan.relation_rows.row, summed, scale, messages,
+            3 * plan.sizes.entities, EPSILON, d, SLOTS, FEW, plan.sizes.numbers > 0, num_warps=4,
+        )  # fmt: skip
+        shape = _shape(kind, d, NET)
+        _net[(triton.cdiv(messages, shape.tile),)](
+            summed, plan.message_role, role_bias, weight_in, bias_in, weight_out, bias_out, *keys, message, normed,
+            inner_scale, messages, *limit_and_growth(rate), EPSILON, d, shape.tile, shape.block,
+            first_keys is not None, num_warps=shape.warps, num_stages=shape.stages,
+        )  # fmt: skip
+        context.save_for_backward(
+            message, summed, scale, normed, inner_scale, weight_in, bias_in, weight_out, to_value, to_relation,
+            first_keys, second_keys,
+        )  # fmt: skip
+        context.plan, context.rate, context.entities = plan, rate, len(entity)
+        return message @ to_value.t(), message[:first] @ to_relation.t()
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        message, summed, scale, normed, inner_scale, weight_in, bias_in, weight_out, to_value, to_relation, *both = (
+            context.saved_tensors
+        )
+        of_values, of_relations = (one.contiguous() for one in gradients)
+        plan: MessagePlan = context.plan
+        (messages, d), kind, first = message.shape, message.dtype, plan.relation_messages
+        outer = of_values @ to_value
+        outer[:first].addmm_(of_relations, to_relation)
+        of_sum, hidden, of_hidden = (torch.empty_like(message) for _ in range(3))
+        keys = (message, message) if both[0] is None else both
+        drops = *limit_and_growth(context.rate), d
+        shape = _shape(kind, d, NET_BACK)
+        tiles = triton.cdiv(messages, shape.tile)
+        of_bias_in = message.new_empty(tiles, d, dtype=torch.float32)
+        _net_back[(tiles,)](
+            outer, normed, weight_in, bias_in, weight_out, keys[1], hidden, of_hidden, of_bias_in, messages, *drops,
+            shape.tile, shape.block, both[0] is not None, num_warps=shape.warps, num_stages=shape.stages,
+        )  # fmt: skip
+        of_normed = of_hidden @ weight_in
+        programs = triton.cdiv(messages, SLOTS * TILES)
+        of_biases = message.new_empty(programs, 4, d, dtype=torch.float32)
+        _norms_back[(programs,)](
+            outer, of_normed, normed, inner_scale, summed, scale, plan.message_role, keys[0], of_sum, of_biases,
+            messages, *drops, SLOTS, TILES, both[0] is not None, num_warps=4,
+        )  # fmt: skip
+        slots = len(plan.slot_first)
+        of_pair = message.new_empty(slots, d)
+        _spread[(triton.cdiv(slots, SLOTS),)](
+            of_sum, plan.slot_first, plan.slot_stop, plan.slot_message, of_pair, slots, messages, d, SLOTS, FEW,
+            num_warps=4,
+        )  # fmt: skip
+        of_value_rows = summed_by_kernel(of_pair, plan.value_rows)
+        entity_rows = 3 * context.entities
+        biases = column_sums(of_biases.view(programs, 4 * d), kind).view(4, d)
+        return (
+            of_value_rows[:entity_rows].view(-1, 3 * d), of_value_rows[entity_rows:].view(-1, 2 * d),
+            summed_by_kernel(of_pair, plan.relation_rows).view(-1, 3 * d), biases[:3],
+            of_hidden.t() @ normed, column_sums(of_bias_in, kind), outer.t() @ hidden, biases[3],
+            of_values.t() @ message, of_relations.t() @ message[:first], None, None, None, None,
+        )  # fmt: skip

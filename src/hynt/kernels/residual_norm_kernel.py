@@ -1,0 +1,92 @@
+"""Residual connection, dropout and layer norm in one visit: a Triton kernel each way.
+
+Its plain twin is the formula in `residual_norm.added_and_normed`. Import this module only where Triton is installed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from hynt.kernels.dropout_kernel import is_kept
+
+TILE = 16
+EPSILON = 1e-5
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _add(  # type: ignore[no-untyped-def]
+    x, added, keys, out, normed, scale, rows, limit, grown, epsilon,
+    width: tl.constexpr, tile: tl.constexpr, drops: tl.constexpr,
+):  # fmt: skip
+    row, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
+    there = (row < rows)[:, None]
+    at = row.to(tl.int64)[:, None] * width + column[None, :]
+    plus = tl.load(added + at, there, 0.0).to(tl.float32)
+    if drops:
+        plus = tl.where(is_kept(at, keys, limit), plus * grown, 0.0)
+    new = tl.load(x + at, there, 0.0) + plus
+    tl.store(out + at, new, there)
+    centred = new - (tl.sum(new, 1) / width)[:, None]
+    inverse = 1 / tl.sqrt(tl.sum(centred * centred, 1) / width + epsilon)
+    tl.store(normed + at, (centred * inverse[:, None]).to(normed.dtype.element_ty), there)
+    tl.store(scale + row, inverse, row < rows)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _add_back(  # type: ignore[no-untyped-def]
+    of_out, of_normed, normed, scale, keys, of_x, of_added, rows, limit, grown,
+    width: tl.constexpr, tile: tl.constexpr, drops: tl.constexpr, has_out: tl.constexpr, has_normed: tl.constexpr,
+):  # fmt: skip
+    row, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
+    there = (row < rows)[:, None]
+    at = row.to(tl.int64)[:, None] * width + column[None, :]
+    total = tl.zeros([tile, width], tl.float32)
+    if has_out:
+        total += tl.load(of_out + at, there, 0.0)
+    if has_normed:
+        g = tl.load(of_normed + at, there, 0.0).to(tl.float32)
+        n = tl.load(normed + at, there, 0.0).to(tl.float32)
+        g = g - (tl.sum(g, 1) / width)[:, None] - n * (tl.sum(g * n, 1) / width)[:, None]
+        total += g * tl.load(scale + row, row < rows, 0.0)[:, None]
+    tl.store(of_x + at, total, there)
+    if drops:
+        total = tl.where(is_kept(at, keys, limit), total * grown, 0.0)
+    tl.store(of_added + at, total.to(of_added.dtype.element_ty), there)
+
+
+class AddedAndNormed(torch.autograd.Function):
+    """`apply(x, added, keys, rate)`: x + dropout(added), float32, and its norm in the precision of `added`."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, added: Tensor, keys: Tensor | None, rate: float) -> tuple[Tensor, Tensor]:
+        x, added = x.contiguous(), added.contiguous()
+        rows, width = x.shape
+        out, normed = torch.empty_like(x), torch.empty_like(added)
+        scale = torch.empty(rows, dtype=torch.float32, device=x.device)
+        _add[(triton.cdiv(rows, TILE),)](
+            x, added, x if keys is None else keys, out, normed, scale, rows, int(rate * 2**31), 1 / (1 - rate),
+            EPSILON, width, TILE, keys is not None, num_warps=4,
+        )  # fmt: skip
+        context.save_for_backward(normed, scale, keys)
+        context.rate = rate
+        context.set_materialize_grads(False)
+        return out, normed
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        of_out, of_normed = (None if one is None else one.contiguous() for one in gradients)
+        normed, scale, keys = context.saved_tensors
+        rows, width = normed.shape
+        of_x, of_added = torch.empty(rows, width, dtype=torch.float32, device=normed.device), torch.empty_like(normed)
+        _add_back[(triton.cdiv(rows, TILE),)](
+            normed if of_out is None else of_out, normed if of_normed is None else of_normed, normed, scale,
+            normed if keys is None else keys, of_x, of_added, rows, int(context.rate * 2**31),
+            1 / (1 - context.rate), width, TILE, keys is not None, of_out is not None, of_normed is not None,
+            num_warps=4,
+        )  # fmt: skip
+        return of_x, of_added, None, None

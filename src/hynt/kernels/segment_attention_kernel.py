@@ -1,0 +1,262 @@
+"""Attention over segments of a sorted list: nodes and the messages they hear, each way one Triton kernel and a small
+one for long segments.
+
+A program looks at one piece of a node's messages and gathers keys and values itself. Logits are clamped, so parts of a
+softmax are simply added, in a fixed order. Import this module only where Triton is installed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from hynt.batches.fact_slots import Links
+from hynt.kernels.segment_sum_kernel import summed_by_kernel
+
+BLOCK, WARPS = 4, 1
+"""Messages that a program looks at together, and its warps: most nodes hear few."""
+
+BLOCK_BACK, WARPS_BACK = 4, 1
+"""The same on the way back."""
+
+PARTS = 32
+"""Parts of a long segment that are added together."""
+
+CLAMP = 30.0
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _said(  # type: ignore[no-untyped-def]
+    key_value, first_table, second_table, item, context, mine, column, in_first,
+    width: tl.constexpr, two: tl.constexpr,
+):  # fmt: skip
+    """(block, width) float32: keys or values of messages, whichever `column` points at."""
+    said = tl.load(key_value + item[:, None] * (2 * width) + column[None, :], mine[:, None], 0.0).to(tl.float32)
+    of_first = mine
+    if two:
+        of_second = mine & (context >= in_first)
+        of_first = mine & (context < in_first)
+        beyond = second_table + (context - in_first)[:, None] * (2 * width) + column[None, :]
+        said += tl.load(beyond, of_second[:, None], 0.0).to(tl.float32)
+    at = first_table + context[:, None] * (2 * width) + column[None, :]
+    return said + tl.load(at, of_first[:, None], 0.0).to(tl.float32)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _attend(  # type: ignore[no-untyped-def]
+    own, key_value, first_table, second_table, order, context_row,
+    piece_row, piece_first, piece_last, piece_place, out, total, partial, partial_total,
+    rows, places, in_first, scale, clamp: tl.constexpr,
+    width: tl.constexpr, heads: tl.constexpr, block: tl.constexpr, two: tl.constexpr,
+):  # fmt: skip
+    piece = tl.program_id(0)
+    row = tl.load(piece_row + piece)
+    if row < rows:
+        first, last, place = tl.load(piece_first + piece), tl.load(piece_last + piece), tl.load(piece_place + piece)
+        column, head = tl.arange(0, width), tl.arange(0, heads)
+        mine_at = own + row.to(tl.int64) * (3 * width) + column
+        query = tl.load(mine_at).to(tl.float32)
+        mixed = tl.zeros([heads, width // heads], tl.float32)
+        weights = tl.zeros([heads], tl.float32)
+        for start in range(first, last, block):
+            at = start + tl.arange(0, block)
+            mine = at < last
+            item = tl.load(order + at, mine, 0).to(tl.int64)
+            context = tl.load(context_row + at, mine, 0).to(tl.int64)
+            key = _said(key_value, first_table, second_table, item, context, mine, column, in_first, width, two)
+            value = _said(
+                key_value, first_table, second_table, item, context, mine, width + column, in_first, width, two
+            )
+            logit = tl.sum(tl.reshape(key * query[None, :], (block, heads, width // heads)), 2) * scale
+            raised = tl.where(mine[:, None], tl.exp(tl.minimum(tl.maximum(logit, -clamp), clamp)), 0.0)
+            mixed += tl.sum(tl.reshape(value, (block, heads, width // heads)) * raised[:, :, None], 0)
+            weights += tl.sum(raised, 0)
+        if place == places:
+            key, value = tl.load(mine_at + width).to(tl.float32), tl.load(mine_at + 2 * width).to(tl.float32)
+            logit = tl.sum(tl.reshape(key * query, (heads, width // heads)), 1) * scale
+            raised = tl.exp(tl.minimum(tl.maximum(logit, -clamp), clamp))
+            weights += raised
+            mixed = (mixed + tl.reshape(value, (heads, width // heads)) * raised[:, None]) / weights[:, None]
+            tl.store(out + row.to(tl.int64) * width + column, tl.reshape(mixed, (width,)).to(out.dtype.element_ty))
+            tl.store(total + row * heads + head, weights)
+        else:
+            tl.store(partial + place.to(tl.int64) * width + column, tl.reshape(mixed, (width,)))
+            tl.store(partial_total + place * heads + head, weights)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _attend_long(  # type: ignore[no-untyped-def]
+    own, partial, partial_total, long_row, long_first, long_last, out, total, rows, scale, clamp: tl.constexpr,
+    width: tl.constexpr, heads: tl.constexpr, parts: tl.constexpr,
+):  # fmt: skip
+    row = tl.load(long_row + tl.program_id(0))
+    if row < rows:
+        first, last = tl.load(long_first + tl.program_id(0)), tl.load(long_last + tl.program_id(0))
+        column, head = tl.arange(0, width), tl.arange(0, heads)
+        mine_at = own + row.to(tl.int64) * (3 * width) + column
+        query, key = tl.load(mine_at).to(tl.float32), tl.load(mine_at + width).to(tl.float32)
+        value = tl.load(mine_at + 2 * width).to(tl.float32)
+        sums = tl.zeros([width], tl.float32)
+        weights = tl.zeros([heads], tl.float32)
+        for start in range(first, last, parts):
+            at = start + tl.arange(0, parts)
+            there = (at < last)[:, None]
+            sums += tl.sum(tl.load(partial + at.to(tl.int64)[:, None] * width + column[None, :], there, 0.0), 0)
+            weights += tl.sum(tl.load(partial_total + at[:, None] * heads + head[None, :], there, 0.0), 0)
+        logit = tl.sum(tl.reshape(key * query, (heads, width // heads)), 1) * scale
+        raised = tl.exp(tl.minimum(tl.maximum(logit, -clamp), clamp))
+        weights += raised
+        mixed = tl.reshape(sums, (heads, width // heads)) + tl.reshape(value, (heads, width // heads)) * raised[:, None]
+        mixed = tl.reshape(mixed / weights[:, None], (width,))
+        tl.store(out + row.to(tl.int64) * width + column, mixed.to(out.dtype.element_ty))
+        tl.store(total + row * heads + head, weights)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _own_back(  # type: ignore[no-untyped-def]
+    mine_at, to_at, query, outer, delta, weights, of_query, scale, clamp: tl.constexpr,
+    width: tl.constexpr, heads: tl.constexpr,
+):  # fmt: skip
+    """Adds the node's own key and value, and stores the gradients of its query, key and value."""
+    key, value = tl.load(mine_at + width).to(tl.float32), tl.load(mine_at + 2 * width).to(tl.float32)
+    logit = tl.sum(tl.reshape(key * query, (heads, width // heads)), 1) * scale
+    share = tl.exp(tl.minimum(tl.maximum(logit, -clamp), clamp)) / weights
+    of_share = tl.sum(tl.reshape(value * outer, (heads, width // heads)), 1)
+    of_logit = tl.where((logit > -clamp) & (logit < clamp), share * (of_share - delta), 0.0) * scale
+    by_head = tl.reshape(tl.broadcast_to(of_logit[:, None], (heads, width // heads)), (width,))
+    shares = tl.reshape(tl.broadcast_to(share[:, None], (heads, width // heads)), (width,))
+    kind = to_at.dtype.element_ty
+    tl.store(to_at, (of_query + by_head * key).to(kind))
+    tl.store(to_at + width, (by_head * query).to(kind))
+    tl.store(to_at + 2 * width, (shares * outer).to(kind))
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _attend_back(  # type: ignore[no-untyped-def]
+    own, key_value, first_table, second_table, order, context_row,
+    piece_row, piece_first, piece_last, piece_place, out, total, outer_all,
+    of_own, of_key_value, partial, rows, places, in_first, scale, clamp: tl.constexpr,
+    width: tl.constexpr, heads: tl.constexpr, block: tl.constexpr, two: tl.constexpr,
+):  # fmt: skip
+    piece = tl.program_id(0)
+    row = tl.load(piece_row + piece)
+    if row <= rows:  # the messages that nobody hears come last: their gradient is 0
+        first, last, place = tl.load(piece_first + piece), tl.load(piece_last + piece), tl.load(piece_place + piece)
+        column, head = tl.arange(0, width), tl.arange(0, heads)
+        heard = row < rows
+        node = tl.where(heard, row, 0).to(tl.int64)
+        mine_at = own + node * (3 * width) + column
+        query = tl.load(mine_at).to(tl.float32)
+        outer = tl.load(outer_all + node * width + column).to(tl.float32)
+        outcome = tl.load(out + node * width + column).to(tl.float32)
+        weights = tl.load(total + node * heads + head)
+        delta = tl.sum(tl.reshape(outer * outcome, (heads, width // heads)), 1)
+        of_query = tl.zeros([width], tl.float32)
+        for start in range(first, last, block):
+            at = start + tl.arange(0, block)
+            mine = at < last
+            item = tl.load(order + at, mine, 0).to(tl.int64)
+            reads = mine & heard
+            context = tl.load(context_row + at, reads, 0).to(tl.int64)
+            key = _said(key_value, first_table, second_table, item, context, reads, column, in_first, width, two)
+            value = _said(
+                key_value, first_table, second_table, item, context, reads, width + column, in_first, width, two
+            )
+            logit = tl.sum(tl.reshape(key * query[None, :], (block, heads, width // heads)), 2) * scale
+            share = tl.exp(tl.minimum(tl.maximum(logit, -clamp), clamp)) / weights[None, :]
+            share = tl.where(reads[:, None], share, 0.0)
+            of_share = tl.sum(tl.reshape(value * outer[None, :], (block, heads, width // heads)), 2)
+            inside = (logit > -clamp) & (logit < clamp)
+            of_logit = tl.where(inside, share * (of_share - delta[None, :]), 0.0) * scale
+            by_head = tl.reshape(tl.broadcast_to(of_logit[:, :, None], (block, heads, width // heads)), (block, width))
+            shares = tl.reshape(tl.broadcast_to(share[:, :, None], (block, heads, width // heads)), (block, width))
+            of_query += tl.sum(by_head * key, 0)
+            to = of_key_value + item[:, None] * (2 * width) + column[None, :]
+            kind = of_key_value.dtype.element_ty
+            tl.store(to, (by_head * query[None, :]).to(kind), mine[:, None])
+            tl.store(to + width, (shares * outer[None, :]).to(kind), mine[:, None])
+        if heard:
+            if place == places:
+                to_at = of_own + node * (3 * width) + column
+                _own_back(mine_at, to_at, query, outer, delta, weights, of_query, scale, clamp, width, heads)
+            else:
+                tl.store(partial + place.to(tl.int64) * width + column, of_query)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _attend_long_back(  # type: ignore[no-untyped-def]
+    own, partial, long_row, long_first, long_last, out, total, outer_all, of_own, rows, scale, clamp: tl.constexpr,
+    width: tl.constexpr, heads: tl.constexpr, parts: tl.constexpr,
+):  # fmt: skip
+    row = tl.load(long_row + tl.program_id(0))
+    if row < rows:
+        first, last = tl.load(long_first + tl.program_id(0)), tl.load(long_last + tl.program_id(0))
+        column, head = tl.arange(0, width), tl.arange(0, heads)
+        node = row.to(tl.int64)
+        mine_at, to_at = own + node * (3 * width) + column, of_own + node * (3 * width) + column
+        outer = tl.load(outer_all + node * width + column).to(tl.float32)
+        outcome = tl.load(out + node * width + column).to(tl.float32)
+        delta = tl.sum(tl.reshape(outer * outcome, (heads, width // heads)), 1)
+        of_query = tl.zeros([width], tl.float32)
+        for start in range(first, last, parts):
+            at = start + tl.arange(0, parts)
+            where = partial + at.to(tl.int64)[:, None] * width + column[None, :]
+            of_query += tl.sum(tl.load(where, (at < last)[:, None], 0.0), 0)
+        query, weights = tl.load(mine_at).to(tl.float32), tl.load(total + node * heads + head)
+        _own_back(mine_at, to_at, query, outer, delta, weights, of_query, scale, clamp, width, heads)
+
+
+class SegmentAttention(torch.autograd.Function):
+    """`apply(own, key_value, first table, second table or None, context rows, receiver, context rows in
+    its order, heads)`: (nodes, d)."""
+
+    @staticmethod
+    def forward(
+        context: Any, own: Tensor, key_value: Tensor, table: Tensor, second: Tensor | None, rows: Links,
+        receiver: Links, context_row: Tensor, heads: int,
+    ) -> Tensor:  # fmt: skip
+        own, key_value = own.contiguous(), key_value.contiguous()
+        nodes, width, pieces = len(own), own.shape[1] // 3, receiver.cut()
+        new, float32 = own.new_empty, torch.float32
+        out, total = new(nodes, width), new(nodes, heads, dtype=float32)
+        partial, partial_total = new(pieces.places, width, dtype=float32), new(pieces.places, heads, dtype=float32)
+        scale = (width // heads) ** -0.5
+        _attend[(len(pieces.row),)](
+            own, key_value, table, table if second is None else second, receiver.order, context_row,
+            pieces.row, pieces.first, pieces.last, pieces.place, out, total, partial, partial_total,
+            nodes, pieces.places, len(table), scale, CLAMP, width, heads, BLOCK, second is not None, num_warps=WARPS,
+        )  # fmt: skip
+        _attend_long[(len(pieces.long_row),)](
+            own, partial, partial_total, pieces.long_row, pieces.long_first, pieces.long_last, out, total, nodes,
+            scale, CLAMP, width, heads, PARTS, num_warps=4,
+        )  # fmt: skip
+        context.save_for_backward(own, key_value, table, second, out, total, context_row)
+        context.rows, context.receiver, context.heads = rows, receiver, heads
+        return out
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        own, key_value, table, second, out, total, context_row = context.saved_tensors
+        rows, receiver, heads = context.rows, context.receiver, context.heads
+        outer, pieces = gradients[0].contiguous(), receiver.cut()
+        nodes, width = out.shape
+        of_own, of_key_value = torch.empty_like(own), torch.empty_like(key_value)
+        partial = own.new_empty(pieces.places, width, dtype=torch.float32)
+        scale = (width // heads) ** -0.5
+        _attend_back[(len(pieces.row),)](
+            own, key_value, table, table if second is None else second, receiver.order, context_row,
+            pieces.row, pieces.first, pieces.last, pieces.place, out, total, outer, of_own, of_key_value, partial,
+            nodes, pieces.places, len(table), scale, CLAMP, width, heads, BLOCK_BACK, second is not None,
+            num_warps=WARPS_BACK,
+        )  # fmt: skip
+        _attend_long_back[(len(pieces.long_row),)](
+            own, partial, pieces.long_row, pieces.long_first, pieces.long_last, out, total, outer, of_own, nodes,
+            scale, CLAMP, width, heads, PARTS, num_warps=4,
+        )  # fmt: skip
+        of_tables = summed_by_kernel(of_key_value, rows)
+        of_second = None if second is None else of_tables[len(table) :]
+        return of_own, of_key_value, of_tables[: len(table)], of_second, None, None, None, None

@@ -1,0 +1,233 @@
+"""What must hold of `hynt-inductive` on a GPU, as plain functions: the tests marked `gpu` call them, and they run on a
+machine without pytest.
+"""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from hynt.batches.fact_tensors import FactTensors
+from hynt.interruption import Stopper
+from hynt.kernels import entity_softmax, linear_maps, residual_norm, segment_sums
+from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
+from hynt.models.layers import message_passing
+from hynt.objectives.observed_and_targets import ObservedAndTargets
+from hynt.objectives.streams import PhaseSettings
+from hynt.runs.progress import Interrupted, Watcher
+from hynt.runs.run_folder import RunFolder
+from hynt.runs.settings import Optimiser
+from hynt.training.captured_step import CapturedStep, tell_of_waiting
+from hynt.training.optimisation import Optimisation
+from hynt.training.run import start, train
+from hynt.training.step import EagerStep
+from tests.batches.random_graphs import mixed_facts
+from tests.models.question_batches import every_question, exchanged
+from tests.training.small_graph import small_graph, tiny_settings
+
+GPU = torch.device("cuda")
+SMALL = HyntInductiveSettings(dimension=64, layers=2, heads=4, feedforward=128, dropout=0.0, message_dropout=0.0)
+
+
+@contextmanager
+def plain_forms() -> Iterator[None]:
+    """Inside, no kernel of the model's is used."""
+    modules = (entity_softmax, linear_maps, residual_norm, message_passing)
+    before = [module.kernels_serve for module in modules], segment_sums.HAS_TRITON
+    for module in modules:
+        module.kernels_serve = lambda x, width: False  # type: ignore[attr-defined]
+    segment_sums.HAS_TRITON = False
+    try:
+        yield
+    finally:
+        for module, function in zip(modules, before[0], strict=True):
+            module.kernels_serve = function  # type: ignore[attr-defined]
+        segment_sums.HAS_TRITON = before[1]
+
+
+def model_of(facts: FactTensors, settings: HyntInductiveSettings = SMALL) -> HyntInductive:
+    torch.manual_seed(0)
+    model = HyntInductive.build(facts.sizes, facts, settings).to(GPU)
+    with torch.no_grad():
+        for one in model.parameters():
+            one.add_(torch.randn_like(one) * 0.05)
+    return model
+
+
+def facts_on_gpu(count: int = 600) -> FactTensors:
+    return mixed_facts(count).to(GPU)
+
+
+def stream_of(model: HyntInductive, facts: FactTensors, targets: int = 60) -> Any:
+    return model.phases(facts, PhaseSettings(batch_size=targets, epochs=1))[0].stream
+
+
+def learned(model: HyntInductive, stream: ObservedAndTargets, kind: torch.dtype) -> dict[str, torch.Tensor]:
+    """Losses and gradients of one step."""
+    model.zero_grad()
+    items = stream.epoch(0, 0).items(0)
+    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=kind == torch.bfloat16, cache_enabled=False):
+        loss = stream.loss_for(items.shape)(model, items.tensors)
+    loss.total.backward()  # type: ignore[no-untyped-call]
+    found = {name: one.grad.clone() for name, one in model.named_parameters() if one.grad is not None}
+    return found | {"sums": loss.sums.detach(), "total": loss.total.detach()}
+
+
+def apart(one: torch.Tensor, other: torch.Tensor) -> float:
+    return float((one - other).norm() / other.norm().clamp(min=1e-6))
+
+
+def kernels_equal_the_plain_forms() -> None:
+    facts = facts_on_gpu()
+    model = model_of(facts)
+    stream = stream_of(model, facts)
+    with plain_forms():
+        exact, rough = (learned(model, stream, kind) for kind in (torch.float32, torch.bfloat16))
+    fast, half = (learned(model, stream, kind) for kind in (torch.float32, torch.bfloat16))
+    for name, value in exact.items():
+        assert apart(fast[name], value) < 1e-4, (name, apart(fast[name], value))
+    ratios = [(apart(half[name], value), apart(rough[name], value), name) for name, value in exact.items()]
+    print("    bf16 beside float32, kernels / plain:", [tuple(one) for one in sorted(ratios)[-3:]])
+    middle = (
+        sorted(one for one, _, _ in ratios)[len(ratios) // 2],
+        sorted(one for _, one, _ in ratios)[len(ratios) // 2],
+    )
+    assert middle[0] < 1.3 * middle[1] + 1e-3, middle
+    again = learned(model, stream, torch.bfloat16)
+    assert all(torch.equal(again[name], value) for name, value in half.items()), "not the same bits when run again"
+
+
+def runner_of(model: HyntInductive, facts: FactTensors, kind: str, notes: list[str], bf16: bool) -> Any:
+    model = copy.deepcopy(model).train()
+    stream = stream_of(model, facts)
+    optimisation = Optimisation(tuple(model.parameters()), Optimiser(learning_rate=1e-3, clip=1.0), GPU)
+    if kind == "eager":
+        return EagerStep(model, stream, optimisation, GPU, bf16=bf16)
+    return CapturedStep(model, stream, optimisation, GPU, bf16=bf16, note=notes.append)
+
+
+def captured_steps_equal_eager_ones_to_the_last_bit() -> None:
+    facts, notes = facts_on_gpu(), []
+    model = model_of(facts, HyntInductiveSettings(dimension=64, layers=2, heads=4, feedforward=128))
+    runners = [runner_of(model, facts, kind, notes, True) for kind in ("eager", "captured", "captured")]
+    for runner in runners:
+        for epoch in range(2):
+            items = runner.stream.epoch(0, epoch)
+            for index in range(len(items)):
+                runner.run(items.items(index), 100 * epoch + index)
+    torch.cuda.synchronize()
+    assert not notes, notes
+    eager, captured, again = ([*runner.model.parameters()] for runner in runners)
+    assert all(torch.equal(one, other) for one, other in zip(captured, again, strict=True)), "not repeatable"
+    assert all(torch.equal(one, other) for one, other in zip(eager, captured, strict=True)), "capture changes bits"
+    assert any(not torch.equal(one, other) for one, other in zip(model.parameters(), captured, strict=True))
+
+
+def steps_never_wait() -> None:
+    facts = facts_on_gpu()
+    runner = runner_of(model_of(facts), facts, "captured", [], True)
+    items = runner.stream.epoch(0, 0)
+    runner.run(items.items(0), 0)
+    tell_of_waiting("error")
+    try:
+        for index in range(1, len(items)):
+            runner.run(items.items(index), index)
+            runner.has_failed()
+    finally:
+        tell_of_waiting("default")
+
+
+def a_bad_step_moves_nothing() -> None:
+    for plain in (False, True):
+        facts = facts_on_gpu()
+        runner = runner_of(model_of(facts), facts, "eager" if plain else "captured", [], True)
+        items = runner.stream.epoch(0, 0)
+        runner.run(items.items(0), 0)
+        with torch.no_grad():
+            runner.model.rounds[1].message_in.weight[0, 0] = float("nan")
+        before = [one.detach().clone() for one in runner.model.parameters()]
+        if plain:
+            with plain_forms():
+                runner.run(items.items(1), 1)
+        else:
+            runner.run(items.items(1), 1)
+        torch.cuda.synchronize()
+        assert bool(runner.optimisation.failed)
+        for one, other in zip(before, runner.model.parameters(), strict=True):
+            torch.testing.assert_close(one, other.detach(), rtol=0, atol=0, equal_nan=True)
+
+
+def what_is_asked_for_does_not_reach_its_question() -> None:
+    host = mixed_facts(300)
+    rows = torch.argsort(host.qualifier_counts(), descending=True)[40:52]
+    model = model_of(host.to(GPU)).eval()
+    batch, _, where = every_question(host, rows, GPU)
+    others = [every_question(exchanged(host, rows, position), rows, GPU)[0] for position in range(9)]
+
+    def checked() -> None:
+        states = model.encode(host.to(GPU), torch.arange(100, 300, device=GPU))
+        before = model.read_beside(batch, states).encoded
+        for position, other in enumerate(others):
+            same = (before == model.read_beside(other, states).encoded).all(1).cpu()
+            mine = torch.tensor([asked == position for _, asked in where])
+            assert same[mine].all(), position
+            assert not same[~mine].all(), position
+
+    for half in (False, True):
+        with torch.no_grad(), torch.autocast("cuda", dtype=torch.bfloat16, enabled=half):
+            checked()
+            with plain_forms():
+                checked()
+
+
+def a_stopped_run_resumes_byte_for_byte() -> None:
+    model = {"dimension": 32, "layers": 2, "heads": 4, "feedforward": 64, "bins": 21}
+    chosen = tiny_settings("hynt-inductive", batch_size=16, schedule={"epochs": 6, "shape": "linear"}, model=model)
+    graph, stopper = small_graph(60), Stopper()
+
+    class Stop(Watcher):
+        def epoch_done(self, record: Any) -> None:  # the next epoch has begun by then
+            stopper.asked = record.epoch == 3
+
+    with tempfile.TemporaryDirectory() as place:
+        whole = train(start(graph, chosen, Path(place) / "whole", GPU), GPU)
+        stopped = start(graph, chosen, Path(place) / "stopped", GPU)
+        try:
+            train(stopped, GPU, Stop(), stopper)
+        except Interrupted as interrupted:
+            print("   ", interrupted)
+        else:
+            raise AssertionError("training was not stopped")
+        again = train(RunFolder.open(stopped.path), GPU)
+        one, other = ((folder.path / "weights.safetensors").read_bytes() for folder in (whole, again))
+    assert one == other
+
+
+def trains_without_triton() -> None:
+    """By the plain forms, which wait for the device and so are not captured."""
+    facts, notes = facts_on_gpu(), []
+    with plain_forms():
+        runner = runner_of(model_of(facts), facts, "captured", notes, True)
+        items = runner.stream.epoch(0, 0)
+        for index in range(3):
+            runner.run(items.items(index), index)
+        torch.cuda.synchronize()
+        assert not runner.has_failed()
+    print("   ", notes)
+
+
+CHECKS = (
+    kernels_equal_the_plain_forms,
+    captured_steps_equal_eager_ones_to_the_last_bit,
+    steps_never_wait,
+    a_bad_step_moves_nothing,
+    what_is_asked_for_does_not_reach_its_question,
+    a_stopped_run_resumes_byte_for_byte,
+    trains_without_triton,
+)
