@@ -53,6 +53,12 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which does not exist"
 
 
+def test_the_index_for_language_models_names_every_page():
+    named = set(re.findall(r"\]\(([^)]+\.md)\)", text_of("docs/llms.txt")))
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    assert named == {page for page in pages if not re.match(r"decisions/\d", page)}
+
+
 def test_make_targets_in_the_papers_exist():
     targets = set(re.findall(r"^([a-z-]+):", text_of("Makefile"), flags=re.MULTILINE))
     named = {
