@@ -56,3 +56,20 @@ def world_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cpu = torch.device("cpu")
     settings = tiny_settings(batch_size=512, schedule={"epochs": 1, "period": 1})
     return train(start(load_graph("world"), settings, tmp_path_factory.mktemp("world") / "run", cpu), cpu).path
+
+
+@pytest.fixture(scope="session")
+def inductive_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of hynt-inductive that has hardly learned anything, but whose answers depend on what it observes; nobody
+    writes to it.
+    """
+    import torch
+
+    from hynt.training.run import start, train
+    from tests.training.small_graph import small_graph, tiny_settings
+
+    torch.set_num_threads(1)
+    cpu = torch.device("cpu")
+    model = {"dimension": 16, "layers": 2, "heads": 2, "feedforward": 32, "bins": 21}
+    settings = tiny_settings("hynt-inductive", model=model, batch_size=16, schedule={"epochs": 3})
+    return train(start(small_graph(), settings, tmp_path_factory.mktemp("inductive") / "run", cpu), cpu).path

@@ -51,6 +51,8 @@ def test_every_public_name_has_an_example_that_runs(name, thing, request, tmp_pa
     if wanted & {"run", "address"} or '"runs/world"' in text:
         shutil.copytree(request.getfixturevalue("small_world_run"), tmp_path / "runs" / "world")
         parsed.globs["run"] = hynt.load("runs/world", "cpu")
+    if "inductive" in text:
+        parsed.globs["inductive"] = hynt.load(request.getfixturevalue("inductive_run"), "cpu")
     if "address" in wanted:
         parsed.globs["address"] = request.getfixturevalue("small_world_address")
     (tmp_path / "dump.json").write_text(DUMP, encoding="utf-8")

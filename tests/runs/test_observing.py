@@ -13,29 +13,20 @@ from hynt.asking.question import ask
 from hynt.auditing.auditing import audit
 from hynt.auditing.work import AuditFolder
 from hynt.calibration.calibration import held_out, number_questions
+from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.explanation.explaining import folds_of_answers
+from hynt.graph.changes import fact_hashes
 from hynt.graph.components import RELATION, TAIL
 from hynt.graph.fact_table import concatenate
-from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.reporting.report.measurements import first_ones
 from hynt.runs import observing
-from hynt.runs.observing import FOLDS, fact_hashes, folds_of
+from hynt.runs.observing import FOLDS, folds_of
 from hynt.runs.scoring import read_tiles
 from hynt.training.run import start, train
 from tests.training.small_graph import small_graph, tiny_settings
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(scope="module")
-def inductive_run(tmp_path_factory):
-    """A run of hynt-inductive that has hardly learned anything, but whose answers depend on what it observes."""
-    torch.set_num_threads(1)
-    model = {"dimension": 16, "layers": 2, "heads": 2, "feedforward": 32, "bins": 21}
-    settings = tiny_settings("hynt-inductive", model=model, batch_size=16, schedule={"epochs": 3})
-    path = tmp_path_factory.mktemp("inductive") / "run"
-    return train(start(small_graph(), settings, path, CPU), CPU).path
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +215,8 @@ def test_a_model_that_reads_no_observed_facts_is_asked_as_it_is(tmp_path):
     assert loaded.loaded.observed is None
     assert observing.stored_folds(loaded.loaded, loaded.graph.split("valid")) is None
     assert observing.without_folds(loaded.loaded, [1]) is loaded.loaded
-    assert isinstance(loaded.graph, KnowledgeGraph)
+    with pytest.raises(UsageError, match="a run of 'hynt' answers about the graph it was trained on and"):
+        loaded.on(small_graph(seed=1))
 
 
 def test_an_evaluation_observes_the_training_split_and_may_leave_out_duplicates(run):

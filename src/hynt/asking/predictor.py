@@ -102,7 +102,9 @@ class Predictor:
         >>> run.described()
         {'model': 'hynt', 'graph': 'world'}
         """
-        return {"model": self.saved.manifest["model_name"], "graph": self.saved.manifest["graph"]["name"]}
+        elsewhere = "loaded" in self.__dict__ and self.loaded.home is not None
+        graph = self.graph.name if elsewhere else self.saved.manifest["graph"]["name"]
+        return {"model": self.saved.manifest["model_name"], "graph": graph}
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -247,6 +249,29 @@ class Predictor:
         fold = stored_folds(self.loaded, asked.table) if stored else None
         return QuestionBatch(self.loaded, self.device, self.calibration, self.known, asked, fold)
 
+    def on(self, graph: KnowledgeGraph | str | os.PathLike[str]) -> Self:
+        """The same run, asked of another graph: new entities, new relations, other facts. It needs a model that reads
+        observed facts, such as hynt-inductive, and trains nothing.
+
+        >>> elsewhere = inductive.on(hynt.graph_from_facts([("Ann", "knows", "Bob"), ("Bob", "knows", "Eve")]))
+        >>> elsewhere.predict("Eve", "knows", "?").candidates
+        3
+        """
+        from hynt.graph.storage import load_graph
+        from hynt.runs.elsewhere import on_graph
+
+        found = graph if isinstance(graph, KnowledgeGraph) else load_graph(graph)
+        with located("graph"):
+            return self.asked_of(found, on_graph(self.loaded, found))
+
+    def asked_of(self, graph: KnowledgeGraph, loaded: LoadedRun) -> Self:
+        """A copy that answers from these; what was made of the graph before is left behind."""
+        other, device = copy(self), self.device
+        for name in [name for name in other.__dict__ if name not in ("path", "note", "saved", "_device", "_kept")]:
+            del other.__dict__[name]
+        other.__dict__ |= {"graph": graph, "loaded": loaded, "device": device}
+        return other
+
     def observing(self, facts: FactTable) -> Self:
         """The same run, asked of these facts alone where its model reads observed facts."""
         from hynt.runs.observing import observing
@@ -326,12 +351,16 @@ class Predictor:
             raise _of_question(problem, number) from None
 
     def _refuse_unanswerable(self, asked: AskedFact) -> None:
-        from hynt.asking.refusals import unanswerable
+        from hynt.asking.refusals import too_few_numbers, unanswerable
         from hynt.evaluation.questions import answerable
+        from hynt.models.contract import unpredictable
 
         position, kind = np.array([asked.position]), np.array([asked.kind])
         if not answerable(self.loaded.model, position, kind)[0]:
             raise unanswerable(self.loaded, asked.position, asked.kind)
+        if asked.kind == NUMBER_KIND and unpredictable(self.loaded.model, np.array([asked.relation]))[0]:
+            assert asked.relation is not None
+            raise too_few_numbers(self.loaded, asked.relation)
 
     def _refuse_non_finite(self, is_finite: bool, asked: AskedFact) -> None:
         from hynt.asking.refusals import non_finite

@@ -15,7 +15,6 @@ from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.number_summary import sorted_numbers
 from hynt.models.contract import Part
 from hynt.runs.opening import LoadedRun
-from hynt.runs.training_data import training_splits
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +71,7 @@ class AnswerBuilder:
     def training_ranges(self) -> dict[int, tuple[float, float]]:
         """The least and greatest training number of each relation."""
         graph = self.loaded.graph
-        trained_on = concatenate([graph.split(name) for name in training_splits(self.loaded.settings)])
+        trained_on = concatenate([graph.split(name) for name in self.loaded.known_splits])
         numbers = sorted_numbers(trained_on, graph.vocabulary.relation_is_number)
         least, most = numbers.value[numbers.start], numbers.value[numbers.start + numbers.size - 1]
         return dict(zip(numbers.present.tolist(), zip(least.tolist(), most.tolist(), strict=True), strict=True))

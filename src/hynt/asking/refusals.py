@@ -7,6 +7,7 @@ import numpy as np
 from hynt.errors import DataError, UsageError
 from hynt.graph.components import ENTITY_KIND, KIND_NAMES, POSITION_GROUPS, position_group, position_name
 from hynt.graph.fact_table import FactTable
+from hynt.runs.elsewhere import FEWEST
 from hynt.runs.opening import LoadedRun
 
 NO_CANDIDATE = "no candidate is left."
@@ -21,6 +22,16 @@ def unanswerable(loaded: LoadedRun, position: int, kind: int) -> UsageError:
         f"the model {loaded.settings.model_name!r} cannot answer {article} {KIND_NAMES[kind]} as {group}.",
         where=position_name(position),
         advice=f"It answers: {', '.join(offers)}.",
+    )
+
+
+def too_few_numbers(loaded: LoadedRun, relation: int) -> UsageError:
+    """The refusal of a number that a run which reads observed facts has no scale for."""
+    name = loaded.graph.relation_labels[relation]
+    return UsageError(
+        f"the run has learned no numbers of {name!r}, and its graph has fewer than {FEWEST} different ones.",
+        where="relation",
+        advice="Add more facts of it: the numbers there are read, but none can be predicted from so few.",
     )
 
 

@@ -120,6 +120,10 @@ class Observer(Protocol):
         """What the questions to come are asked of, until other facts are given."""
         ...
 
+    def predicts(self, relation: Tensor) -> Tensor:
+        """(n,) bool: whether it knows enough numbers of these relations, (n,) int64, to say one."""
+        ...
+
 
 def position_of(asked: Tensor) -> Tensor:
     """(rows,) int64 indices into `list(Position)` from asked positions: all qualifiers are alike."""

@@ -31,7 +31,6 @@ from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.observing import stored_folds
 from hynt.runs.opening import LoadedRun
 from hynt.runs.scoring import ReadTile, read_tiles
-from hynt.runs.training_data import training_splits
 
 CALIBRATION = "calibration.json"
 SCHEMA_VERSION = 1
@@ -60,6 +59,15 @@ class Calibration:
         }
         return found if self.radii is None else found | {"number": self.radii.to_mapping(vocabulary)}
 
+    def on(self, home: Vocabulary, vocabulary: Vocabulary) -> Calibration:
+        """The same for another graph: temperatures hold there too, and so do intervals of relations that both have."""
+        numbers = [relation.name for relation in vocabulary.relations if relation.kind == "number"]
+        mapping = self.to_mapping(home)
+        if "number" in mapping:
+            none: dict[str, Any] = {"values": 0, "radius": {}, "own": []}
+            mapping["number"] = {name: mapping["number"].get(name, none) for name in numbers}
+        return Calibration.from_mapping(mapping, vocabulary, "calibration")
+
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any], vocabulary: Vocabulary, where: str) -> Calibration:
         """Reads what `to_mapping` wrote."""
@@ -85,8 +93,12 @@ def calibration_of(
 ) -> Calibration:
     """The run's calibration: read where it is kept, else made and kept.
 
-    That of an unfinished run is not kept, because its weights will change; nor where the folder cannot be written to.
+    A run over another graph has that of its own. That of an unfinished run is not kept, because its weights will
+    change; nor where the folder cannot be written to.
     """
+    if loaded.home is not None:
+        found = calibration_of(loaded.home, device, note).on(loaded.home.graph.vocabulary, loaded.graph.vocabulary)
+        return _with_ends(found, loaded)
     path, vocabulary = loaded.run.path / CALIBRATION, loaded.graph.vocabulary
     weights = loaded.run.manifest["files"].get(WEIGHTS)
     if path.exists() and weights is not None:
@@ -110,7 +122,7 @@ def calibration_of(
 
 def calibrate(loaded: LoadedRun, device: torch.device, note: Callable[[str], None] = lambda text: None) -> Calibration:
     """Fits both on the validation split; says why where that cannot be."""
-    if SPLIT in training_splits(loaded.settings):
+    if SPLIT in loaded.known_splits:
         return Calibration("the run was trained on the validation split", {}, None)
     if not len(loaded.graph.splits.get(SPLIT, ())):
         return Calibration("the graph has no validation split", {}, None)
@@ -123,7 +135,7 @@ def _with_ends(made: Calibration, loaded: LoadedRun) -> Calibration:
     """With intervals that end where the training numbers say that nothing can be beyond."""
     if made.radii is None:
         return made
-    tables = [loaded.graph.split(name) for name in training_splits(loaded.settings)]
+    tables = [loaded.graph.split(name) for name in loaded.known_splits]
     return replace(made, radii=replace(made.radii, ends_at_zero=never_negative(loaded.graph.vocabulary, tables)))
 
 
@@ -148,7 +160,7 @@ def _radii(loaded: LoadedRun, device: torch.device) -> Radii | None:
     numbers = number_questions(loaded, SPLIT, device)
     if numbers is None:
         return None
-    trained_on = [loaded.graph.split(name) for name in training_splits(loaded.settings)]
+    trained_on = [loaded.graph.split(name) for name in loaded.known_splits]
     spread = training_spread(loaded.graph, trained_on, loaded.scaling)
     predicted = loaded.scaling.scale(numbers.relation, numbers.predicted)
     truth = loaded.scaling.scale(numbers.relation, numbers.truth)

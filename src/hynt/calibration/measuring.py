@@ -19,7 +19,6 @@ from hynt.graph.components import TAIL
 from hynt.graph.fact_table import concatenate
 from hynt.graph.number_summary import sorted_numbers
 from hynt.runs.opening import LoadedRun
-from hynt.runs.training_data import training_splits
 
 LEVEL = 0.9
 """Of the intervals that are told relation by relation."""
@@ -128,7 +127,7 @@ class _Covered:
     def _has_range(self) -> NDArray[np.bool_]:
         """(relations,) whether the splits that the run was trained on have different numbers of it."""
         graph = self.loaded.graph
-        trained_on = concatenate([graph.split(name) for name in training_splits(self.loaded.settings)])
+        trained_on = concatenate([graph.split(name) for name in self.loaded.known_splits])
         numbers = sorted_numbers(trained_on, graph.vocabulary.relation_is_number)
         found = np.zeros(graph.vocabulary.relation_count, dtype=np.bool_)
         found[numbers.present] = numbers.value[numbers.start] < numbers.value[numbers.start + numbers.size - 1]

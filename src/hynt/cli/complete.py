@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import Device, LevelOption, RunArgument, ScoringDevice
+from hynt.cli.options import Device, LevelOption, OnGraph, RunArgument, ScoringDevice, opened_run
 from hynt.cli.output import JsonFlag, deliver, note_to_person
 from hynt.errors import UsageError
 from hynt.files import check_parquet
@@ -75,6 +75,7 @@ def complete(
         list[str] | None,
         typer.Option("--without", metavar="SPLIT", help="--missing: treat a split as unknown; see what it confirms."),
     ] = None,
+    graph: OnGraph = None,
     device: ScoringDevice = Device.AUTO,
     processes: Annotated[
         int, typer.Option("--processes", min=1, metavar="N", help="Answer in N processes, one per GPU with cuda.")
@@ -87,9 +88,7 @@ def complete(
         several = processes if processes > 1 else None
         refused = {"QUESTIONS": questions, "--resume": resume, "--candidates": candidates, "--processes": several}
         _refuse(refused, "with --missing")
-        from hynt.front.run import Run
-
-        opened = Run(run, device.value, note_to_person)
+        opened = opened_run(run, device, graph)
         found = opened.propose(
             relations or (),
             out=out,
@@ -120,10 +119,9 @@ def complete(
         if code:
             raise typer.Exit(code)
         return
-    from hynt.front.run import Run
     from hynt.front.training import is_first_process
 
-    opened = Run(run, device.value, note_to_person)
+    opened = opened_run(run, device, graph)
     kinds: list[Any] = [kind.value for kind in candidates or ()]
     try:
         done = opened.complete(

@@ -54,6 +54,12 @@ def evaluate(
     questions: Annotated[
         Path | None, typer.Option("--questions", metavar="FILE", help="Write each question's result as Parquet.")
     ] = None,
+    observed: Annotated[
+        str | None, typer.Option("--observed", metavar="GRAPH", help="Read the training facts of this graph instead.")
+    ] = None,
+    asked: Annotated[
+        str | None, typer.Option("--asked", metavar="GRAPH", help="Ask about the split of this graph.")
+    ] = None,
     without_duplicates: Annotated[
         bool, typer.Option("--without-duplicates", help="Leave out observed facts that equal an asked one.")
     ] = False,
@@ -85,6 +91,8 @@ def evaluate(
         breakdown=[name.strip() for name in breakdown.split(",") if name.strip()],
         compare=other,
         questions=questions,
+        observed=observed,
+        asked=asked,
         without_duplicates=without_duplicates,
         progress=True,
     )

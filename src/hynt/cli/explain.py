@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hynt.cli.options import Device, QuestionOptions, RunArgument, ScoringDevice, with_option_groups
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
+from hynt.cli.options import (
+    Device,
+    OnGraph,
+    QuestionOptions,
+    RunArgument,
+    ScoringDevice,
+    opened_run,
+    with_option_groups,
+)
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -25,18 +33,18 @@ def explain(
         str | None, typer.Option("--answer", help="The entity or relation to explain; by default the first answer.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A .png or .svg picture.")] = None,
+    graph: OnGraph = None,
     device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
     """Ask RUN as predict does, and say which qualifiers and components the answer depends on."""
     from hynt.front.drawing import check_drawing, draw
-    from hynt.front.run import Run
 
     check_save(save)
     pictures = [] if out is None else [out]
     check_drawing(pictures)
-    opened = Run(run, device.value, note_to_person)
+    opened = opened_run(run, device, graph)
     found = opened.explain(**question.arguments(opened.names), answer=answer)
     draw(found, *pictures)
     result = {"run": str(run), **opened.described(), "out": None if out is None else str(out), **found.to_dict()}

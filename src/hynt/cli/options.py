@@ -17,6 +17,7 @@ import typer
 from hynt.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from hynt.front.run import Run
     from hynt.graph.lookup import NameLookup
 
 
@@ -35,6 +36,21 @@ TrainingDevice: TypeAlias = Annotated[Device, typer.Option("--device", help="Whe
 LevelOption: TypeAlias = Annotated[
     float, typer.Option("--level", help="How sure intervals of numbers are: 0.5, 0.8, 0.9, 0.95 or 0.99.")
 ]
+
+
+OnGraph: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--graph", metavar="GRAPH", help="Ask of this graph instead, where the model reads observed facts."),
+]
+
+
+def opened_run(run: Path, device: Device, graph: str | None) -> Run:
+    """The run, asked of its own graph or of the one that was named."""
+    from hynt.cli.output import note_to_person
+    from hynt.front.run import Run
+
+    opened = Run(run, device.value, note_to_person)
+    return opened if graph is None else opened.on(graph)
 
 
 # Options that several commands share: a frozen dataclass whose fields are the options, taken as one parameter.

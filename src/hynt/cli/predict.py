@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import Device, QuestionOptions, RunArgument, ScoringDevice, with_option_groups
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
+from hynt.cli.options import (
+    Device,
+    OnGraph,
+    QuestionOptions,
+    RunArgument,
+    ScoringDevice,
+    opened_run,
+    with_option_groups,
+)
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -21,15 +29,15 @@ def predict(
     run: RunArgument,
     question: QuestionOptions,
     top: Annotated[int, typer.Option("--top", min=1, help="How many answers to show.")] = 10,
+    graph: OnGraph = None,
     device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
     """Ask RUN for the one component of a fact that is written as ?."""
-    from hynt.front.run import Run
 
     check_save(save)
-    opened = Run(run, device.value, note_to_person)
+    opened = opened_run(run, device, graph)
     answers = opened.predict(**question.arguments(opened.names), top=top)
     result = {"run": str(run), **opened.described(), **answers.to_dict()}
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, answers))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hynt.cli.options import Device, LevelOption, RunArgument, ScoringDevice
-from hynt.cli.output import JsonFlag, deliver, note_to_person
+from hynt.cli.options import Device, LevelOption, OnGraph, RunArgument, ScoringDevice, opened_run
+from hynt.cli.output import JsonFlag, deliver
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -39,16 +39,16 @@ def trends(
     end: Annotated[str | None, typer.Option("--to", help="Where the axis ends; by default at the last value.")] = None,
     points: Annotated[int, typer.Option("--points", help="How many points a curve has.")] = 100,
     level: LevelOption = 0.9,
+    graph: OnGraph = None,
     device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
 ) -> None:
     """Draw what RUN says of a number over time, beside what the graph knows."""
     from hynt.asking.question import pair_from_text
     from hynt.front.drawing import check_drawing, draw
-    from hynt.front.run import Run
 
     check_drawing(out, with_table=True)
-    opened = Run(run, device.value, note_to_person)
+    opened = opened_run(run, device, graph)
     pairs = [pair_from_text(text, opened.names) for text in qualifiers or ()]
     found = opened.trends(
         heads, relation, over=over, qualifiers=pairs, start=start, end=end, points=points, level=level

@@ -17,7 +17,7 @@ from hynt.asking.candidate_rules import TYPE, UNKNOWN
 from hynt.asking.columns import AskedFacts, NumberColumns, RankedColumns
 from hynt.asking.encoding import QuestionEncoder
 from hynt.asking.predictor import Predictor
-from hynt.asking.refusals import NO_CANDIDATE, non_finite, off_scale, unanswerable
+from hynt.asking.refusals import NO_CANDIDATE, non_finite, off_scale, too_few_numbers, unanswerable
 from hynt.completion.question_files import FileBatch, QuestionFile, open_questions
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
@@ -27,6 +27,7 @@ from hynt.graph.components import KIND_NAMES, NUMBER_KIND, RELATION_KIND
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import AnswerLists, KnownAnswers
 from hynt.graph.sentences import format_quantity
+from hynt.models.contract import unpredictable
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,10 @@ class BatchAnswers:
         cannot = ~answerable(loaded.model, asked.position, asked.kind)
         for at in np.flatnonzero(cannot).tolist():
             problems[int(encoded.row[at])] = unanswerable(loaded, int(asked.position[at]), int(asked.kind[at]))
+        unscaled = ~cannot & (asked.kind == NUMBER_KIND) & unpredictable(loaded.model, asked.relation)
+        for at in np.flatnonzero(unscaled).tolist():
+            problems[int(encoded.row[at])] = too_few_numbers(loaded, int(asked.relation[at]))
+        cannot |= unscaled
         owner = asked.owners()
         for row, problem in off_scale(loaded, asked.table):
             cannot[owner[row]] = True

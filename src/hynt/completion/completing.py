@@ -36,6 +36,7 @@ from hynt.errors import UsageError
 from hynt.files import sha256_of
 from hynt.progress import SILENT, Progress
 from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs.graph_identity import fingerprints
 
 BATCH = 16_384
 """Questions that are read and scored together."""
@@ -237,6 +238,7 @@ def job_of(
     weights = loaded.run.manifest["files"].get(WEIGHTS)
     return {
         "run": weights or f"unfinished, epoch {loaded.epoch}",
+        **({} if loaded.home is None else {"graph": fingerprints(loaded.graph)}),
         "calibration": predictor.calibration.to_mapping(loaded.graph.vocabulary),
         "questions": sha256_of(questions),
         "top": options.top,

@@ -20,6 +20,7 @@ from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.seen_values import SeenValues
+from hynt.models.contract import unpredictable
 
 AT_ONCE = 16_384
 """Questions that are scored together."""
@@ -82,6 +83,7 @@ class MissingQuestions:
             kind = NUMBER_KIND
             usual = replace(usual, tail_number=np.ones(1), tail_literal=pa.array(["1.0"], type=pa.string()))
         can = answerable(loaded.model, np.array([TAIL]), np.array([kind]))[0]
+        can &= kind != NUMBER_KIND or not unpredictable(loaded.model, np.array([relation]))[0]
         return usual if can and not off_scale(loaded, usual) else None
 
     def _asked(self, usual: FactTable, lacking: Lacking) -> MissingBatch:

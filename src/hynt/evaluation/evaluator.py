@@ -25,16 +25,14 @@ from hynt.evaluation.metrics import TIES, Ties
 from hynt.evaluation.questions import TASKS, TaskName, answerable_components, checked_tasks, of_task
 from hynt.evaluation.results import Evaluation, RankedQuestions, TaskQuestions, by_scope
 from hynt.graph.arrays import Ids
+from hynt.graph.changes import fact_hashes, same_facts
 from hynt.graph.components import Components, components
-from hynt.graph.content_hash import Fingerprints, question_keys
+from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers
 from hynt.models.contract import Model, Part, give_observed
 from hynt.models.registry import build
-
-_PAIR = np.dtype([("first", np.uint64), ("second", np.uint64)])
-"""The two halves of a hash as one value."""
 
 # Asking in several processes: each takes every so many-th tile of questions, and what they found is added up.
 #
@@ -161,10 +159,8 @@ class Evaluator:
         """What a model that reads observed facts is given; duplicates of asked facts too, unless they are left out."""
         table = concatenate([self.graph.split(name) for name in self.observed])
         if self.without_duplicates:
-            names = [relation.name for relation in self.graph.relations]
-            prints = Fingerprints(self.graph.vocabulary.entities, names, self.graph.vocabulary.relation_is_number)
-            lanes = [prints.facts(one).view(_PAIR).reshape(-1) for one in (table, self.graph.split(self.split))]
-            table = table.where(~np.isin(lanes[0], lanes[1]))
+            asked = fact_hashes(self.graph.split(self.split), self.graph.vocabulary)
+            table = table.where(~same_facts(fact_hashes(table, self.graph.vocabulary), asked))
         return FactTensors.from_table(table, self.graph.vocabulary, self.scaling, self.device, self.literals)
 
     def _observed_words(self) -> str:

@@ -64,5 +64,8 @@ def answerable(model: Model, position: NDArray[np.int64], kind: NDArray[np.integ
 
 def answerable_components(model: Model, components: Components, task: TaskName) -> NDArray[np.int64]:
     """(n,) the numbers of the components of a task that a model answers."""
+    from hynt.models.contract import unpredictable
+
     chosen = of_task(components, task)
-    return chosen[answerable(model, components.position[chosen], components.kind[chosen])]
+    chosen = chosen[answerable(model, components.position[chosen], components.kind[chosen])]
+    return chosen[~unpredictable(model, components.relation[chosen])] if task == "number" else chosen

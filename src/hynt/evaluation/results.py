@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,14 @@ from hynt.evaluation.metrics import Metrics, Ties, number_metrics, ranking_metri
 from hynt.evaluation.questions import SCOPES, TaskName, in_scope
 from hynt.files import whole_file
 from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import ENTITY_KIND, POSITION_GROUPS, components, position_group
+from hynt.graph.components import (
+    ENTITY_KIND,
+    NUMBER_KIND,
+    POSITION_GROUPS,
+    component_starts,
+    components,
+    position_group,
+)
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Vocabulary
 
@@ -190,6 +197,49 @@ def by_entity_frequency(questions: TaskQuestions, ties: Ties, frequency: Ids) ->
     """
     entity = questions.answer if isinstance(questions, RankedQuestions) else questions.head
     return _by_steps(questions, ties, frequency[entity], FREQUENCY_STEPS)
+
+
+SEEN_GROUPS = (
+    "answer and context seen",
+    "answer seen, context not",
+    "answer not seen, context seen",
+    "neither answer nor context seen",
+)
+
+
+def by_seen(
+    questions: TaskQuestions, ties: Ties, table: FactTable, met: NameCounts, vocabulary: Vocabulary
+) -> list[dict[str, Any]]:
+    """One row for each of `SEEN_GROUPS`: whether training has `met` the answer and all other names of the question. A
+    number is seen: its relation is part of the context.
+    """
+    parts = components(table, vocabulary.relation_is_number)
+    unseen = np.where(parts.kind == ENTITY_KIND, met.entity[parts.entity] == 0, met.relation[parts.relation] == 0)
+    unseen &= parts.kind != NUMBER_KIND
+    answer = unseen[component_starts(table)[questions.row] + questions.position]
+    context = np.bincount(parts.row[unseen], minlength=len(table))[questions.row] > answer
+    return _grouped(questions, ties, (2 * answer + context).astype(np.int64), SEEN_GROUPS)
+
+
+class NameCounts(NamedTuple):
+    """How often some facts name each entity and relation of a vocabulary."""
+
+    entity: Ids  # (entities,)
+    relation: Ids  # (relations,)
+
+    @classmethod
+    def of(cls, table: FactTable, own: Vocabulary, vocabulary: Vocabulary) -> NameCounts:
+        """The facts have their ids from `own`; what the other vocabulary lacks is not counted."""
+        used = np.concatenate([table.relation, table.qualifier_relation])
+        entity, relation = entity_frequency(table, own), np.bincount(used, minlength=own.relation_count)
+        if vocabulary is own:
+            return cls(entity, relation.astype(np.int64))
+        counts = dict(zip(own.entities, entity.tolist(), strict=True))
+        of_relation = dict(zip((one.name for one in own.relations), relation.tolist(), strict=True))
+        return cls(
+            np.array([counts.get(name, 0) for name in vocabulary.entities], dtype=np.int64),
+            np.array([of_relation.get(one.name, 0) for one in vocabulary.relations], dtype=np.int64),
+        )
 
 
 def entity_frequency(table: FactTable, vocabulary: Vocabulary) -> Ids:

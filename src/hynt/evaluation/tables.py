@@ -36,9 +36,14 @@ def headline(result: Found) -> str:
     return (
         f"{protocol['model']} on {protocol['graph'] or 'the graph'}, {protocol['split']} split; trained on "
         f"{protocol['trained_on']}, numbers scaled on {protocol['scaled_on']}, seed {protocol['seed']}, epoch "
-        f"{protocol['epoch']}; ties {protocol['ties']}, filter {protocol['filter']}; times this split was read: "
-        f"{protocol['reads_of_split']}"
+        f"{protocol['epoch']}; ties {protocol['ties']}, filter {protocol['filter']}; {_observed_or_reads(protocol)}"
     )
+
+
+def _observed_or_reads(protocol: Found) -> str:
+    if "reads_of_split" in protocol:
+        return f"times this split was read: {protocol['reads_of_split']}"
+    return f"asked of {protocol['observed_facts']:,} facts of {protocol['observed_graph'] or 'another graph'}"
 
 
 def evaluation_tables(result: Found) -> list[TextTable]:
@@ -65,12 +70,31 @@ def breakdown_tables(result: Found) -> list[TextTable]:
     for task, groupings in result.get("breakdowns", {}).items():
         metrics = NUMBER if task == "number" else RANKED
         for grouping, rows in groupings.items():
+            if (task, grouping) == ("number", "relation"):
+                found.append(_own_units(result["number"]["per_relation"]))
+                continue
             cells = [
                 [str(row["group"]), *(_number(row[metric]) for metric in metrics), f"{row['count']:,}"] for row in rows
             ]
             columns = ["group", *(WORDS[metric] for metric in metrics), "asked"]
             found.append(TextTable(f"{task} by {grouping}", columns, cells, len(metrics) + 1))
     return found
+
+
+def _own_units(rows: Sequence[Found]) -> TextTable:
+    """Errors of numbers in the units that their relations have."""
+    cells = [
+        [
+            row["relation"],
+            row["unit"],
+            f"{row['mae']:.4g}",
+            f"{row['rmse']:.4g}",
+            _number(row["scaled_mae"]),
+            f"{row['count']:,}",
+        ]
+        for row in rows
+    ]
+    return TextTable("number by relation", ["group", "unit", "MAE", "RMSE", WORDS["mae"], "asked"], cells, 4)
 
 
 def comparison_tables(result: Found) -> list[TextTable]:

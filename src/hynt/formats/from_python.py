@@ -164,12 +164,13 @@ def located(problem: RecordProblem, part: str, index: int) -> DataError:
 def _facts(values: Facts, part: str) -> Iterator[Fact]:
     for index, value in enumerate(values):
         try:
-            yield _fact(value)
+            yield as_fact(value)
         except RecordProblem as problem:
             raise located(problem, part, index) from None
 
 
-def _fact(given: Any) -> Fact:
+def as_fact(given: Any) -> Fact:
+    """A tuple `(head, relation, tail, qualifiers)` as a fact; raises RecordProblem where it is none."""
     if isinstance(given, str) or not isinstance(given, Sequence) or len(given) not in (3, 4):
         raise RecordProblem(
             "not-a-fact",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hynt.errors import UsageError
 from hynt.evaluation.tables import evaluation_tables, headline
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from hynt.evaluation.evaluator import Evaluator
     from hynt.evaluation.metrics import Ties
     from hynt.evaluation.results import Evaluation
+    from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.runs.opening import LoadedRun
 
-GROUPINGS = ("relation", "position", "qualifiers", "frequency")
+    GivenGraph: TypeAlias = KnowledgeGraph | str | os.PathLike[str]
+
+GROUPINGS = ("relation", "position", "qualifiers", "frequency", "seen")
 METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "rmse", "mae", "count")
 
 
@@ -92,6 +95,8 @@ def evaluated(
     breakdown: Sequence[str],
     compare: Predictor | str | os.PathLike[str] | None,
     questions: str | os.PathLike[str] | None,
+    observed: GivenGraph | None,
+    asked: GivenGraph | None,
     without_duplicates: bool,
     processes: int,
     progress: Watching,
@@ -109,6 +114,12 @@ def evaluated(
             raise UsageError(what, where="breakdown", advice=advice_on(name, GROUPINGS))
     listed = [name.strip() for name in tasks.split(",") if name.strip()] if isinstance(tasks, str) else list(tasks)
     wanted = checked_tasks(listed)
+    if observed is not None or asked is not None or ("loaded" in run.__dict__ and run.loaded.home is not None):
+        if compare is not None or processes > 1:
+            what = "a run that is asked of another graph is evaluated by itself, in one process."
+            raise UsageError(what, where="compare" if compare is not None else "processes", advice="Leave it out.")
+        run = _elsewhere(run, observed, asked)
+        breakdown = tuple(dict.fromkeys(["seen", "position", *breakdown]))
     if processes > 1 and not is_launched():
         from hynt.front.processes import in_processes, options
 
@@ -168,11 +179,26 @@ def evaluated(
     return EvaluationReport(result)
 
 
+def _elsewhere(run: Predictor, observed: GivenGraph | None, asked: GivenGraph | None) -> Predictor:
+    """The run over the training facts of one graph, asked about the other splits of another, or of the same."""
+    from hynt.graph.changes import joined
+    from hynt.graph.knowledge_graph import KnowledgeGraph
+    from hynt.graph.storage import load_graph
+    from hynt.runs.elsewhere import on_graph
+
+    first, second = observed or asked or run.graph, asked or observed or run.graph
+    opened = first if isinstance(first, KnowledgeGraph) else load_graph(first)
+    other = opened if second is first else second if isinstance(second, KnowledgeGraph) else load_graph(second)
+    graph = opened if other is opened else joined(opened, other)
+    return run.asked_of(graph, on_graph(run.loaded, graph, ("train",)))
+
+
 def _opened(run: Predictor, split: str) -> LoadedRun:
     """The run, which may be asked about this split."""
     loaded = run.loaded
-    if split in loaded.described()["trained_on"].split("+"):
-        what = f"the run was trained on {split}, so its answers there say nothing."
+    if split in loaded.known_splits:
+        verb = "was trained on" if loaded.home is None else "observes"
+        what = f"the run {verb} {split}, so its answers there say nothing."
         raise UsageError(what, where="split", advice="Choose another split.")
     loaded.graph.split(split)  # refuses an unknown split before it is counted
     return loaded
@@ -198,9 +224,12 @@ def _evaluator(
     workers: Any,
 ) -> Evaluator:
     from hynt.evaluation.evaluator import Evaluator
-    from hynt.runs.training_data import training_splits
 
-    described = loaded.described() | {"reads_of_split": _counted(loaded, split, counts=workers.rank == 0)}
+    described = loaded.described()
+    if loaded.home is None:
+        described |= {"reads_of_split": _counted(loaded, split, counts=workers.rank == 0)}
+    else:
+        described |= {"observed_graph": loaded.graph.name, "observed_facts": len(loaded.graph.split("train"))}
     return Evaluator(
         loaded.graph,
         loaded.scaling,
@@ -211,7 +240,7 @@ def _evaluator(
         type_constrained,
         literals=loaded.literals,
         described=described,
-        observed=training_splits(loaded.settings),
+        observed=loaded.known_splits,
         without_duplicates=without_duplicates,
         workers=workers,
     )
@@ -231,7 +260,7 @@ def references_of(evaluator: Evaluator, loaded: LoadedRun) -> dict[str, Any]:
     from hynt.evaluation.evaluator import reference_rows
     from hynt.runs.training_data import training_table
 
-    facts = training_table(loaded.graph, loaded.settings)
+    facts = training_table(loaded.graph, loaded.settings) if loaded.home is None else loaded.graph.split("train")
     train = FactTensors.from_table(facts, loaded.graph.vocabulary, loaded.scaling, evaluator.device)
     return reference_rows(evaluator, train)
 
@@ -251,12 +280,16 @@ def _breakdowns(found: Evaluation, loaded: LoadedRun, groupings: Sequence[str]) 
     from hynt.runs.training_data import training_table
 
     vocabulary = loaded.graph.vocabulary
-    frequency = breakdowns.entity_frequency(training_table(loaded.graph, loaded.settings), vocabulary)
+    home = loaded.home or loaded
+    trained_on = training_table(home.graph, home.settings)
+    met = breakdowns.NameCounts.of(trained_on, home.graph.vocabulary, vocabulary)
+    table = loaded.graph.split(found.protocol["split"])
     ways: dict[str, Callable[[Any], Any]] = {
         "relation": lambda questions: breakdowns.by_relation(questions, found.ties, vocabulary),
         "position": lambda questions: breakdowns.by_position(questions, found.ties),
         "qualifiers": lambda questions: breakdowns.by_qualifier_count(questions, found.ties),
-        "frequency": lambda questions: breakdowns.by_entity_frequency(questions, found.ties, frequency),
+        "frequency": lambda questions: breakdowns.by_entity_frequency(questions, found.ties, met.entity),
+        "seen": lambda questions: breakdowns.by_seen(questions, found.ties, table, met, vocabulary),
     }
     return {
         task: {name: ways[name](questions) for name in groupings if (task, name) != ("relation", "frequency")}

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hynt.asking.predictor import LEVEL, Predictor
 from hynt.asking.question import asked_parts, rules_of
+from hynt.errors import UsageError
 from hynt.graph.fact import Fact
 from hynt.markup import shown
 from hynt.notebook import box, pairs
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from hynt.front.proposing import ProposalReport
     from hynt.front.temporary import TemporaryFolder
     from hynt.front.watching import Watching
+    from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.reporting.report.page import Report
     from hynt.runs.settings import RunSettings
     from hynt.trends.trends import Trend
@@ -176,6 +178,20 @@ class Run(Predictor):
             write_embeddings(self.loaded, Path(out))
         return super().embeddings()
 
+    def with_facts(self, facts: Iterable[Any]) -> Run:
+        """What if these were facts too? The same run, asked of its graph and of them; nothing is written. Facts are
+        tuples `(head, relation, tail, qualifiers)`, and may name entities and relations that are new. It needs a model
+        that reads observed facts, such as hynt-inductive.
+
+        >>> more = inductive.with_facts([("Zoe", "knows", "person 1")])
+        >>> "Zoe" in more.graph, "Zoe" in inductive.graph
+        (True, False)
+        """
+        from hynt.front.updating import fitted_facts
+        from hynt.graph.changes import with_facts
+
+        return self.on(with_facts(self.graph, fitted_facts(self.graph, facts)))
+
     # ------------------------------------------------------------------ many questions
 
     def complete(
@@ -240,6 +256,7 @@ class Run(Predictor):
         >>> len(found) > 0
         True
         """
+        self._refuse_elsewhere("audit")
         from hynt.front.auditing import audit
 
         return audit(self.path, out, **{"device": self._device, **options})
@@ -258,6 +275,8 @@ class Run(Predictor):
         breakdown: Sequence[str] = (),
         compare: Run | str | os.PathLike[str] | None = None,
         questions: str | os.PathLike[str] | None = None,
+        observed: KnowledgeGraph | str | os.PathLike[str] | None = None,
+        asked: KnowledgeGraph | str | os.PathLike[str] | None = None,
         without_duplicates: bool = False,
         processes: int = 1,
         progress: Watching = None,
@@ -269,6 +288,8 @@ class Run(Predictor):
         `compare` another run on the same graph, question by question; `questions` is a Parquet file for each question's
         result. A model that reads observed facts is given the training split; `without_duplicates` leaves out what
         equals an asked fact.
+        With `observed` it reads the training facts of that graph instead, and the split is that of the graph `asked`,
+        or of the same one: results are then told apart by whether training met the answer and its context.
 
         >>> found = run.evaluate("valid", tasks="link", references=False)
         >>> 0 < found.metric("link.all.mrr") < 1
@@ -287,6 +308,8 @@ class Run(Predictor):
             breakdown=breakdown,
             compare=compare,
             questions=questions,
+            observed=observed,
+            asked=asked,
             without_duplicates=without_duplicates,
             processes=processes,
             progress=progress,
@@ -299,6 +322,7 @@ class Run(Predictor):
         >>> run.calibrate().calibrated
         True
         """
+        self._refuse_elsewhere("calibrate")
         from hynt.front.calibrating import calibrated
 
         return calibrated(self, split)
@@ -319,6 +343,7 @@ class Run(Predictor):
         >>> made.sections[0], made.page.startswith("<!doctype html>")
         ('metrics', True)
         """
+        self._refuse_elsewhere("report")
         from hynt.front.reporting import reported
 
         return reported(self, out, split, entity, again=again, progress=progress)
@@ -348,11 +373,20 @@ class Run(Predictor):
         >>> run.export("model.onnx", qualifiers=2)["qualifiers"]
         2
         """
+        self._refuse_elsewhere("export")
         from hynt.front.exporting import exported
 
         return exported(self, out, format, qualifiers, overwrite=overwrite)
 
     # ------------------------------------------------------------------ how it looks
+
+    def _refuse_elsewhere(self, verb: str) -> None:
+        if "loaded" in self.__dict__ and self.loaded.home is not None:
+            raise UsageError(
+                f"{verb} works on the graph that a run was trained on, and this run is asked of another.",
+                where=verb,
+                advice="Take the run itself, from hynt.load.",
+            )
 
     def __repr__(self) -> str:
         return shown(f"<run of {self._told['model']} on {self._told['graph']}: {self._trained}, {self._place}>")

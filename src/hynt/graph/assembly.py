@@ -60,28 +60,12 @@ class Assembly:
             table = chunk.where(wanted[start : start + len(chunk)])
             start += len(chunk)
             if len(table):
-                yield self._renumbered(table)
+                yield table.renumbered(self._entity_ids, self._relation_ids, self.vocabulary.relation_is_number)
 
     def to_graph(self, manifest: Manifest | None = None) -> KnowledgeGraph:
         """The whole graph in memory."""
         splits = {name: concatenate(list(self.tables(name))) for name in self.split_names}
         return KnowledgeGraph(self.vocabulary, splits, self.entities, manifest or Manifest(importing=self.report))
-
-    def _renumbered(self, table: FactTable) -> FactTable:
-        is_number = self.vocabulary.relation_is_number
-        relation, qualifier = self._relation_ids[table.relation], self._relation_ids[table.qualifier_relation]
-        return FactTable(
-            self._entity_ids[table.head],
-            relation,
-            np.where(is_number[relation], 0, self._entity_ids[table.tail_entity]).astype(np.int32),
-            table.tail_number,
-            table.tail_literal,
-            table.offsets,
-            qualifier,
-            np.where(is_number[qualifier], 0, self._entity_ids[table.qualifier_entity]).astype(np.int32),
-            table.qualifier_number,
-            table.qualifier_literal,
-        )
 
 
 @dataclass

@@ -97,6 +97,22 @@ class FactTable:
         """The facts where `keep`, (n,), is true."""
         return self if bool(keep.all()) else self.take(np.flatnonzero(keep).astype(np.int64))
 
+    def renumbered(
+        self, entity: NDArray[np.int32], relation: NDArray[np.int32], relation_is_number: NDArray[np.bool_]
+    ) -> FactTable:
+        """The same facts in other ids: `entity` and `relation` have the new id of each old one, and
+        `relation_is_number` goes by the new ones.
+        """
+        primary, inner = relation[self.relation], relation[self.qualifier_relation]
+        return replace(
+            self,
+            head=entity[self.head],
+            relation=primary,
+            tail_entity=np.where(relation_is_number[primary], 0, entity[self.tail_entity]).astype(np.int32),
+            qualifier_relation=inner,
+            qualifier_entity=np.where(relation_is_number[inner], 0, entity[self.qualifier_entity]).astype(np.int32),
+        )
+
     def with_qualifiers(self, keep: NDArray[np.bool_]) -> FactTable:
         """The same facts with only the qualifiers where `keep`, (m,), is true."""
         slots = np.flatnonzero(keep)

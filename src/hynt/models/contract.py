@@ -6,7 +6,12 @@ with ten million entities, and models that score fact by fact.
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import Task
@@ -52,6 +57,7 @@ __all__ = [
     "Tokens",
     "give_observed",
     "position_of",
+    "unpredictable",
 ]
 
 
@@ -75,6 +81,15 @@ class Model(Reader, Protocol):
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
         """The stages of its training. A later one may be missing where the facts give it nothing to learn from."""
         ...
+
+
+def unpredictable(model: Model, relation: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+    """(n,) relations of whose numbers a model that reads observed facts knows too few to say one."""
+    if Part.OBSERVED_FACTS not in model.reads:
+        return np.zeros(len(relation), dtype=np.bool_)
+    device = next(cast(nn.Module, model).parameters()).device
+    found = cast(Observer, model).predicts(torch.from_numpy(relation.astype(np.int64)).to(device))
+    return ~found.cpu().numpy()
 
 
 def give_observed(model: Model, facts: FactTensors) -> None:

@@ -150,6 +150,10 @@ class HyntInductive(nn.Module):
         """What questions are asked of from now on. It is encoded when first needed, and kept while `facts` are."""
         self._facts = facts
 
+    def predicts(self, relation: Tensor) -> Tensor:
+        """(n,) bool: a relation without ranks has no scale either."""
+        return self.features.known(relation)
+
     def states(self) -> ObservedStates:
         """The observed facts, encoded once for as long as no weight changes."""
         state = [tensor._version for tensor in self.parameters()] + [self.entity_start.data_ptr()]

@@ -19,7 +19,7 @@ import torch
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
 from hynt.graph.arrays import Flags, Ids
-from hynt.graph.content_hash import Fingerprints, Hashes
+from hynt.graph.changes import fact_hashes
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Vocabulary
 
@@ -74,12 +74,6 @@ class ObservedFacts:
             self._left[chosen] = self.where(~np.isin(self.fold, list(chosen)))
         self._left.move_to_end(chosen)
         return self._left[chosen]
-
-
-def fact_hashes(table: FactTable, vocabulary: Vocabulary) -> Hashes:
-    """(n, 2) the content of each fact, whatever ids its names have."""
-    names = [relation.name for relation in vocabulary.relations]
-    return Fingerprints(vocabulary.entities, names, vocabulary.relation_is_number).facts(table)
 
 
 def folds_of(table: FactTable, vocabulary: Vocabulary) -> Ids:

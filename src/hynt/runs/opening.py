@@ -50,6 +50,13 @@ class LoadedRun:
     epoch: int  # the epoch its weights are of
     is_finished: bool  # false: training goes on, or was stopped
     observed: ObservedFacts | None  # what open questions are asked of; None for a model that reads no observed facts
+    home: LoadedRun | None = None  # the run over its own graph, where this one is over another
+    asked_of: tuple[str, ...] = ()  # the splits of the other graph that are observed
+
+    @property
+    def known_splits(self) -> tuple[str, ...]:
+        """The splits whose facts it knows: it was trained on them, or observes them in a graph that is not its own."""
+        return training_splits(self.settings) if self.home is None else self.asked_of
 
     def described(self) -> dict[str, Any]:
         """What a number of this run needs beside it to be compared with another."""

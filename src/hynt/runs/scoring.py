@@ -24,7 +24,6 @@ from hynt.graph.fact_table import FactTable, concatenate
 from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, ScaledNumber, give_observed
 from hynt.runs.observing import by_fold
 from hynt.runs.opening import LoadedRun
-from hynt.runs.training_data import training_splits
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +123,7 @@ def with_stored_literals(asked: FactTable, loaded: LoadedRun) -> FactTable:
     if loaded.literals is None:
         return asked
     if loaded not in _KNOWN:
-        trained_on = concatenate([loaded.graph.split(name) for name in training_splits(loaded.settings)])
+        trained_on = concatenate([loaded.graph.split(name) for name in loaded.known_splits])
         _KNOWN[loaded] = _Spellings.of(trained_on)
     known = _KNOWN[loaded]
     return replace(

@@ -334,10 +334,9 @@ def trend_of(predictor: Predictor, plan: TrendPlan, level: float = LEVEL) -> Tre
 
 def _training_span(predictor: Predictor, plan: TrendPlan) -> tuple[float, float] | None:
     """From the first to the last place on the axis with a training fact of the relation, of whatever head."""
-    from hynt.runs.training_data import training_splits
 
     found = []
-    for name in training_splits(predictor.loaded.settings):
+    for name in predictor.loaded.known_splits:
         table = predictor.graph.split(name)
         own = table.relation[table.qualifier_owner()] == plan.relation
         found.append(table.qualifier_number[own & (table.qualifier_relation == plan.over)])
@@ -346,9 +345,8 @@ def _training_span(predictor: Predictor, plan: TrendPlan) -> tuple[float, float]
 
 
 def _series(predictor: Predictor, planned: PlannedSeries, curve: Predicted, predicted: Predicted) -> Series:
-    from hynt.runs.training_data import training_splits
 
-    trained_on = training_splits(predictor.loaded.settings)
+    trained_on = predictor.loaded.known_splits
     known = planned.known
     return Series(
         predictor.graph.vocabulary.entities[planned.head],

@@ -38,7 +38,7 @@ from hynt.runs.observing import stored_folds
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import whole_run
 from hynt.runs.scoring import ReadTile, read_tiles
-from hynt.runs.training_data import training_splits, training_table
+from hynt.runs.training_data import training_table
 
 Asking = Callable[[int, int], None]
 
@@ -78,7 +78,7 @@ def measured(
 
 def refuse_split(loaded: LoadedRun, split: str) -> None:
     """Refuses a split that the graph lacks, that is empty, or that the run was trained on."""
-    if split in training_splits(loaded.settings):
+    if split in loaded.known_splits:
         raise UsageError(
             f"the run was trained on {split}, so its answers there say nothing.",
             where="--split",
@@ -99,7 +99,7 @@ def measure_all(predictor: Predictor, split: str, reads: int, asking: Asking | N
         device=predictor.device,
         literals=loaded.literals,
         described=loaded.described() | {"reads_of_split": reads},
-        observed=training_splits(loaded.settings),
+        observed=loaded.known_splits,
     )
     evaluation = evaluator.evaluate(loaded.model, asking)
     if not evaluation.per_question:

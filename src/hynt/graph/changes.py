@@ -1,0 +1,206 @@
+"""Graphs made of other graphs: facts added and taken away, two graphs joined, entities merged. What was there keeps its
+spelling and, unless names go, its ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hynt.errors import DataError, RecordProblem, UsageError
+from hynt.graph.arrays import Flags, Ids
+from hynt.graph.chunk_store import ChunkStore
+from hynt.graph.content_hash import Fingerprints, Hashes, repeats
+from hynt.graph.encoding import FactEncoder, describe
+from hynt.graph.fact import Fact
+from hynt.graph.fact_table import FactTable, concatenate, empty_table
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.splitting import SPLITS
+from hynt.graph.vocabulary import Entity, Relation, Vocabulary
+
+
+def fact_hashes(table: FactTable, vocabulary: Vocabulary) -> Hashes:
+    """(n, 2) the content of each fact, whatever ids its names have."""
+    names = [relation.name for relation in vocabulary.relations]
+    return Fingerprints(vocabulary.entities, names, vocabulary.relation_is_number).facts(table)
+
+
+def same_facts(one: Hashes, other: Hashes) -> Flags:
+    """(n,) whether each fact of the first is among the second, by their content."""
+    first, second = (np.ascontiguousarray(lanes).view(_PAIR).reshape(-1) for lanes in (one, other))
+    return np.isin(first, second)
+
+
+_PAIR = np.dtype([("first", np.uint64), ("second", np.uint64)])
+"""The two halves of a hash as one value."""
+
+
+def encoded(facts: Iterable[Fact], vocabulary: Vocabulary) -> tuple[FactTable, Vocabulary]:
+    """Facts as columns in the ids of a vocabulary, which grows by the names it lacks. A fact that does not fit it, such
+    as one with an entity where the relation carries numbers, is a `DataError` that says which one it is.
+    """
+    with ChunkStore() as store:
+        encoder = FactEncoder(store, convert_units=False, strict=True)
+        encoder.declare_entities(vocabulary.entities)
+        for relation in vocabulary.relations:
+            encoder.declare_relation(relation.name, relation.kind, relation.unit, relation.scale, relation.label)
+        for number, fact in enumerate(facts, 1):
+            try:
+                encoder.add(fact)
+            except RecordProblem as problem:
+                raise DataError(problem.what, where=f"fact {number}", advice=problem.advice) from None
+        relations = encoder.finish()
+        known = tuple(vocabulary.relations)
+        return concatenate(list(store)) if store.fact_count else empty_table(), Vocabulary(
+            tuple(encoder.entity_ids), (*known, *relations[len(known) :])
+        )
+
+
+def with_facts(graph: KnowledgeGraph, facts: Iterable[Fact], labels: Sequence[Entity] = ()) -> KnowledgeGraph:
+    """The graph and these facts, in its training split, which every model that reads observed facts reads. A fact that
+    the graph holds already is a `DataError`; `labels` name entities that are new.
+    """
+    table, vocabulary = encoded(facts, graph.vocabulary)
+    hashes = fact_hashes(table, vocabulary)
+    known = fact_hashes(concatenate(list(graph.splits.values())), vocabulary)
+    twice = same_facts(hashes, known) | repeats(np.zeros(len(table), dtype=np.int8), hashes)
+    if twice.any():
+        first = int(np.flatnonzero(twice)[0])
+        (fact,) = table.take(np.array([first])).facts(vocabulary)
+        raise DataError(
+            f"the graph holds this already: {describe(fact)}.",
+            where=f"fact {first + 1}",
+            advice="Leave it out, or say --skip-known to pass over what is there.",
+        )
+    splits = {"train": concatenate([graph.splits.get("train", empty_table()), table])} | {
+        name: one for name, one in graph.splits.items() if name != "train"
+    }
+    named = {entity.name: entity for entity in labels}
+    new = vocabulary.entities[len(graph.entities) :]
+    entities = (*graph.entities, *(named.get(name, Entity(name)) for name in new))
+    return _remade(graph, vocabulary, splits, entities)
+
+
+def without_facts(graph: KnowledgeGraph, facts: Sequence[Fact]) -> KnowledgeGraph:
+    """The graph without these facts, in whatever split they are. One that it does not hold is a `DataError`."""
+    table, vocabulary = encoded(facts, graph.vocabulary)
+    hashes = fact_hashes(table, vocabulary)
+    known = fact_hashes(concatenate(list(graph.splits.values())), graph.vocabulary)
+    missing = ~same_facts(hashes, known)
+    if missing.any():
+        first = int(np.flatnonzero(missing)[0])
+        raise DataError(
+            f"the graph does not hold this: {describe(facts[first])}.",
+            where=f"fact {first + 1}",
+            advice="Write it as the graph has it: hynt data export shows its facts.",
+        )
+    splits = {
+        name: one.where(~same_facts(fact_hashes(one, graph.vocabulary), hashes)) for name, one in graph.splits.items()
+    }
+    return _remade(graph, graph.vocabulary, splits, graph.entities)
+
+
+def without_entity(graph: KnowledgeGraph, entity: int) -> tuple[KnowledgeGraph, int]:
+    """The graph without an entity and all facts that name it, and how many these are."""
+    splits = {
+        name: one.where(~names_any(one, graph.vocabulary, np.array([entity]))) for name, one in graph.splits.items()
+    }
+    lost = len(graph) - sum(len(one) for one in splits.values())
+    kept = np.arange(graph.vocabulary.entity_count) != entity
+    return _renamed(graph, splits, np.cumsum(kept) - 1, kept), lost
+
+
+def merged(graph: KnowledgeGraph, one: int, other: int) -> KnowledgeGraph:
+    """The graph in which two entities are one: all facts of the first are the second's. Facts that thereby become the
+    same are kept once in a split.
+    """
+    if one == other:
+        raise UsageError("an entity cannot be merged with itself.", where="merge", advice="Name two entities.")
+    kept = np.arange(graph.vocabulary.entity_count) != one
+    ids = np.cumsum(kept) - 1
+    ids[one] = ids[other]
+    made = _renamed(graph, graph.splits, ids, kept)
+    splits = {
+        name: table.where(~repeats(np.zeros(len(table), dtype=np.int8), fact_hashes(table, made.vocabulary)))
+        for name, table in made.splits.items()
+    }
+    return _remade(graph, made.vocabulary, splits, made.entities)
+
+
+def joined(observed: KnowledgeGraph, asked: KnowledgeGraph) -> KnowledgeGraph:
+    """What is observed as train, and the valid and test splits of the other, in one vocabulary. A relation that carries
+    entities in one and numbers in the other, or numbers in another unit, is a `UsageError`.
+    """
+    refuse_other_kinds(observed.vocabulary, asked.vocabulary, "asked")
+    first = observed.vocabulary
+    lacking = [name for name in asked.vocabulary.entities if name not in first.entity_ids]
+    relations = [one for one in asked.relations if one.name not in first.relation_ids]
+    vocabulary = Vocabulary((*first.entities, *lacking), (*first.relations, *relations))
+    entity = np.array([vocabulary.entity_ids[name] for name in asked.vocabulary.entities], dtype=np.int32)
+    relation = np.array([vocabulary.relation_ids[one.name] for one in asked.relations], dtype=np.int32)
+    splits = {"train": observed.split("train")} | {
+        name: asked.split(name).renumbered(entity, relation, vocabulary.relation_is_number)
+        for name in asked.splits
+        if name != "train"
+    }
+    by_name = {one.name: one for one in asked.entities}
+    return KnowledgeGraph(
+        vocabulary,
+        {name: splits[name] for name in SPLITS if name in splits},
+        (*observed.entities, *(by_name[name] for name in lacking)),
+        replace(asked.manifest, counts={}, files={}),
+    )
+
+
+def refuse_other_kinds(known: Vocabulary, other: Vocabulary, where: str) -> None:
+    """Raises a `UsageError` for the first relation that the two take for different things."""
+    for relation in other.relations:
+        mine = known.relations[known.relation_ids[relation.name]] if relation.name in known.relation_ids else relation
+        if (mine.kind, mine.unit) != (relation.kind, relation.unit):
+            raise UsageError(
+                f"the relation {relation.name!r} has {_values(relation)} there, and {_values(mine)} here.",
+                where=where,
+                advice="Import the graph with the same units and kinds, or under another relation name.",
+            )
+
+
+def names_any(table: FactTable, vocabulary: Vocabulary, entities: Ids) -> Flags:
+    """(n,) whether each fact names one of these entities anywhere."""
+    is_number, wanted = vocabulary.relation_is_number, np.zeros(vocabulary.entity_count, dtype=np.bool_)
+    wanted[entities] = True
+    found = wanted[table.head] | (~is_number[table.relation] & wanted[table.tail_entity])
+    inner = ~is_number[table.qualifier_relation] & wanted[table.qualifier_entity]
+    found[table.qualifier_owner()[inner]] = True
+    return np.asarray(found)
+
+
+def _values(relation: Relation) -> str:
+    if relation.kind == "entity":
+        return "entities"
+    return f"numbers in {relation.unit}" if relation.unit else "numbers without a unit"
+
+
+def _renamed(graph: KnowledgeGraph, splits: Mapping[str, FactTable], ids: Ids, kept: Flags) -> KnowledgeGraph:
+    """With new ids (entities,), and without the entities that are not `kept`."""
+    vocabulary = Vocabulary(
+        tuple(name for name, keep in zip(graph.vocabulary.entities, kept.tolist(), strict=True) if keep),
+        graph.vocabulary.relations,
+    )
+    relations = np.arange(vocabulary.relation_count, dtype=np.int32)
+    tables = {
+        name: one.renumbered(ids.astype(np.int32), relations, vocabulary.relation_is_number)
+        for name, one in splits.items()
+    }
+    entities = tuple(one for one, keep in zip(graph.entities, kept.tolist(), strict=True) if keep)
+    return _remade(graph, vocabulary, tables, entities)
+
+
+def _remade(
+    graph: KnowledgeGraph, vocabulary: Vocabulary, splits: dict[str, FactTable], entities: Sequence[Entity]
+) -> KnowledgeGraph:
+    manifest = replace(graph.manifest, counts={}, files={})
+    return KnowledgeGraph(
+        vocabulary, {name: splits[name] for name in SPLITS if name in splits}, tuple(entities), manifest
+    )

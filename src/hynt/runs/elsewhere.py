@@ -1,0 +1,99 @@
+"""A run over a graph that it was not trained on: entities, relations and numbers that it never met.
+
+Only a model that reads observed facts can do this. Relations that the run knows keep the run's scale and ranks, so that
+a number means what it meant in training. One that it does not know is fitted on the facts observed here once they have
+`FEWEST` different numbers of it; before that its numbers are read as numbers of which nothing is known, and it is not
+predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.number_scaling import NumberScaling
+from hynt.errors import UsageError
+from hynt.graph.arrays import Floats, Ids
+from hynt.graph.changes import refuse_other_kinds
+from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.number_summary import sorted_numbers
+from hynt.graph.vocabulary import Vocabulary
+from hynt.models.contract import Model
+from hynt.runs.checkpoint import weights_of
+from hynt.runs.model_choice import build_model
+from hynt.runs.observing import ObservedFacts
+from hynt.runs.opening import LoadedRun
+from hynt.runs.training_data import training_table
+
+FEWEST = 8
+"""Different numbers from which on a relation that is new to a run gets a scale of its own."""
+
+
+def on_graph(loaded: LoadedRun, graph: KnowledgeGraph, splits: Sequence[str] | None = None) -> LoadedRun:
+    """The run, asked of this graph. It observes these splits, or all."""
+    home = loaded.home or loaded
+    if home.observed is None:
+        name = home.settings.model_name
+        raise UsageError(
+            f"a run of {name!r} answers about the graph it was trained on and about no other.",
+            where="graph",
+            advice="Train a model that reads observed facts: hynt train GRAPH --model hynt-inductive.",
+        )
+    refuse_other_kinds(home.graph.vocabulary, graph.vocabulary, "graph")
+    chosen = tuple(graph.splits) if splits is None else tuple(splits)
+    table, device = concatenate([graph.split(name) for name in chosen]), home.observed.facts.device
+    scaling = scaling_on(home, graph.vocabulary, table)
+    numbers = _number_facts(*_reference_numbers(home, graph.vocabulary, table))
+    with torch.random.fork_rng(devices=[]):  # weights are drawn only to be replaced
+        model = build_model(home.settings, FactTensors.from_table(numbers, graph.vocabulary, scaling, device))
+    learned = weights_of(cast(torch.nn.Module, home.model))
+    with torch.no_grad():
+        for name, weight in weights_of(model).items():
+            weight.copy_(learned[name])
+    observed = ObservedFacts.of(table, graph.vocabulary, scaling, device)
+    made = cast(Model, model.to(device).eval())
+    return replace(home, graph=graph, scaling=scaling, model=made, observed=observed, home=home, asked_of=chosen)
+
+
+def scaling_on(home: LoadedRun, vocabulary: Vocabulary, table: FactTable) -> NumberScaling:
+    """The run's own scale for relations it has learned numbers of, and for others that of the facts in `table`."""
+    known, learned = home.scaling.to_mapping(home.graph.vocabulary), _learned(home)
+    fitted = NumberScaling.fit([table], vocabulary).to_mapping(vocabulary)
+    scales = {name: known[name] if name in learned else one for name, one in fitted.items()}
+    return NumberScaling.from_mapping(scales, vocabulary)
+
+
+def _learned(home: LoadedRun) -> dict[str, Floats]:
+    """The numbers that the run was trained on, by relation."""
+    numbers = sorted_numbers(training_table(home.graph, home.settings), home.graph.vocabulary.relation_is_number)
+    names = [home.graph.relations[relation].name for relation in numbers.present.tolist()]
+    return dict(zip(names, np.split(numbers.value, numbers.start[1:]), strict=True)) if names else {}
+
+
+def _reference_numbers(home: LoadedRun, vocabulary: Vocabulary, table: FactTable) -> tuple[Ids, Floats]:
+    """The numbers that ranks are told by: the run's training numbers, and those of new relations that have enough."""
+    learned = {vocabulary.relation_ids[k]: v for k, v in _learned(home).items() if k in vocabulary.relation_ids}
+    here = sorted_numbers(table, vocabulary.relation_is_number)
+    for relation, start, size in zip(here.present.tolist(), here.start.tolist(), here.size.tolist(), strict=True):
+        value = here.value[start : start + size]
+        if relation not in learned and np.count_nonzero(np.diff(value)) + 1 >= FEWEST:
+            learned[relation] = value
+    relation = np.repeat(np.array(list(learned), dtype=np.int64), [len(value) for value in learned.values()])
+    return relation, np.concatenate([np.zeros(0), *learned.values()])
+
+
+def _number_facts(relation: Ids, value: Floats) -> FactTable:
+    """A fact for each number; whose it is does not matter."""
+    count, none = len(relation), np.zeros(0, dtype=np.int32)
+    filler, empty = np.zeros(count, dtype=np.int32), pa.array([], type=pa.string())
+    literal = pa.array([""] * count, type=pa.string())
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    columns = (filler, relation.astype(np.int32), filler, value.astype(np.float64), literal, offsets)
+    return FactTable(*columns, none, none, np.zeros(0), empty)
