@@ -7,7 +7,7 @@ run.predict("Japan", "capital", "?").to_pandas()
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.asking.predictor import LEVEL, Predictor
+from hynt.asking.predictor import LEVEL
 from hynt.asking.question import asked_parts, rules_of
 from hynt.errors import UsageError
+from hynt.front.recorded_run import Note, RecordedRun
 from hynt.graph.fact import Fact
-from hynt.markup import shown
-from hynt.notebook import box, pairs
 
 if TYPE_CHECKING:
     from hynt.auditing.auditing import Audit
@@ -29,14 +28,11 @@ if TYPE_CHECKING:
     from hynt.front.completing import Completed
     from hynt.front.evaluating import EvaluationReport
     from hynt.front.proposing import ProposalReport
-    from hynt.front.temporary import TemporaryFolder
     from hynt.front.watching import Watching
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.reporting.report.page import Report
     from hynt.runs.settings import RunSettings
     from hynt.trends.trends import Trend
-
-Note = Callable[[str], None]
 
 
 def load(run: str | os.PathLike[str], device: str = "auto", note: Note = lambda text: None) -> Run:
@@ -53,7 +49,7 @@ def load(run: str | os.PathLike[str], device: str = "auto", note: Note = lambda 
     return opened
 
 
-class Run(Predictor):
+class Run(RecordedRun):
     """A trained model with its graph, settings and records, in a folder. It answers, and it says how well it does.
 
     `hynt.train` makes one and `hynt.load` opens one. What a served run answers through `hynt.Client`, it answers by the
@@ -64,17 +60,6 @@ class Run(Predictor):
     (2, 6)
     """
 
-    def __init__(
-        self,
-        run: str | os.PathLike[str],
-        device: str = "auto",
-        note: Note = lambda text: None,
-        kept: TemporaryFolder | None = None,
-    ) -> None:
-        """`kept`: the temporary folder that it lies in, to be removed when nobody needs the run any more."""
-        super().__init__(run, device, note)
-        self._kept = kept
-
     @cached_property
     def settings(self) -> RunSettings:
         """All settings it was trained with.
@@ -83,26 +68,6 @@ class Run(Predictor):
         0
         """
         return self.loaded.settings
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """What the run says of itself: model, graph, training, and the hash of each file.
-
-        >>> run.manifest["model_name"]
-        'hynt'
-        """
-        return self.saved.manifest
-
-    def history(self) -> list[dict[str, Any]]:
-        """How training went: a row per epoch, and a row per validation.
-
-        >>> run.history()[0]["epoch"]
-        1
-        """
-        from hynt.runs.place import read_record
-        from hynt.runs.run_folder import METRICS
-
-        return read_record(self.path / METRICS)
 
     # ------------------------------------------------------------------ asking
 
@@ -378,8 +343,6 @@ class Run(Predictor):
 
         return exported(self, out, format, qualifiers, overwrite=overwrite)
 
-    # ------------------------------------------------------------------ how it looks
-
     def _refuse_elsewhere(self, verb: str) -> None:
         if "loaded" in self.__dict__ and self.loaded.home is not None:
             raise UsageError(
@@ -387,32 +350,3 @@ class Run(Predictor):
                 where=verb,
                 advice="Take the run itself, from hynt.load.",
             )
-
-    def __repr__(self) -> str:
-        return shown(f"<run of {self._told['model']} on {self._told['graph']}: {self._trained}, {self._place}>")
-
-    def _repr_html_(self) -> str:
-        told = self._told
-        about = [("model", told["model"]), ("graph", told["graph"]), ("training", self._trained)]
-        if told["best"]:
-            best = told["best"]
-            about.append(("best on validation", f"{best['metric']} {best['value']:.4f} at epoch {best['epoch']}"))
-        return box("run", pairs([*about, ("kept", self._place)]))
-
-    @property
-    def _told(self) -> dict[str, Any]:
-        manifest = self.manifest
-        training = manifest.get("training") or {}
-        graph = manifest["graph"]["name"] or "a graph without a name"
-        return {"model": manifest["model_name"], "graph": graph, "best": training.get("best"), **training}
-
-    @property
-    def _trained(self) -> str:
-        if "training" not in self.manifest:
-            return "not finished"
-        epochs = max((line["epoch"] for line in self.history() if "loss" in line), default=0)
-        return f"{epochs:,} epoch{'' if epochs == 1 else 's'}, finished" if epochs else "finished"
-
-    @property
-    def _place(self) -> str:
-        return "in a temporary folder" if self._kept is not None else f"in {self.path}"
