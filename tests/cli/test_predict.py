@@ -39,7 +39,20 @@ def test_a_number_for_people(run, hynt):
     shown = hynt("predict", run, "--head", "p2", "--relation", "height", "--tail", "?").out
     assert "90% interval" in shown
     assert "training range  1.5 m to 2.08 m" in shown
-    assert "known           1.52 m (in valid)" in shown
+    assert shown.splitlines()[1] == "  in the graph, valid: 1.52 m"
+
+
+def test_what_the_graph_holds_comes_first_and_guesses_are_folded(run, hynt):
+    shown = hynt("predict", run, *BORN).out.splitlines()
+    assert shown[1].startswith("  in the graph, train: Ogdenville (t2); rank ")
+    assert "  new: none with probability 0.5 or more" in shown
+    assert any("guesses below probability 0.5: the first of them" in line for line in shown)
+    assert not any("guess " in line for line in shown)  # none of them in a table
+    whole = hynt("predict", run, *BORN, "--top", "3").out
+    assert whole.count("│ guess") + whole.count("│ in train") == 3
+    said = hynt("predict", run, *BORN, "--json").json
+    assert [(one["id"], one["splits"]) for one in said["stored"]] == [("t2", ["train"])]
+    assert said["new_from"] == 0.5
 
 
 def test_json_is_one_object_and_can_be_saved(run, hynt, tmp_path):
@@ -53,7 +66,7 @@ def test_json_is_one_object_and_can_be_saved(run, hynt, tmp_path):
         "hynt",
         "towns",
     )
-    assert set(found["answers"][0]) == {"rank", "id", "name", "probability", "score", "known"}
+    assert set(found["answers"][0]) == {"rank", "id", "name", "probability", "score", "known", "new"}
     assert len(found["answers"]) == 2
     assert json.loads((tmp_path / "answer.json").read_text()) == found
     hidden = hynt("predict", run, *arguments, "--qualifier", "?=t2").json

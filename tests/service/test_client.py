@@ -30,7 +30,7 @@ def test_what_it_gives(service):
     client = Client(f"{service.url}/")
     assert client.is_ready()
     table = client.predict(head="p0", relation="born in", tail="?", top=3).to_pandas()
-    assert list(table.columns) == ["rank", "id", "name", "probability", "score", "known"]
+    assert list(table.columns) == ["rank", "id", "name", "probability", "score", "known", "new"]
     assert len(table) == 3
     assert client.entities("spring")[0]["id"] == "town/0"
     assert client.entity("town/0", limit=1)["total"] == 55

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hynt.asking.candidate_masks import CandidateMasks
-from hynt.asking.columns import AskedFacts, NumberColumns, RankedColumns, RankedParts, splits_of
+from hynt.asking.columns import AskedFacts, NumberColumns, RankedColumns, RankedParts, Standing, splits_of
 from hynt.calibration.calibration import Calibration
-from hynt.graph.arrays import Floats, Ids, spread
+from hynt.graph.arrays import Flags, Floats, Ids, spread
 from hynt.graph.components import ENTITY_KIND, RELATION_KIND, component_starts
 from hynt.graph.content_hash import Hashes, question_keys
 from hynt.graph.known_answers import AnswerIndex, KnownAnswers
@@ -33,17 +33,19 @@ class QuestionBatch:
     asked: AskedFacts
     fold: Ids | None = None  # (rows,) of the asked table, where stored facts are asked about: see `read_tiles`
 
-    def ranked(self, allowed: CandidateMasks, top: int) -> RankedColumns:
-        """The best `top` candidates of each question for an entity or a relation."""
+    def ranked(self, allowed: CandidateMasks, top: int, named: Standing | None = None) -> RankedColumns:
+        """The best `top` candidates of each question for an entity or a relation; and where the answers `named` stand
+        among them.
+        """
         count = len(self.asked)
         found = RankedParts(np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.bool_))
         for kind in (ENTITY_KIND, RELATION_KIND):
             chosen = np.flatnonzero((self.asked.kind == kind) & ~self.asked.is_tried).astype(np.int64)
             if len(chosen):
-                self._rank(chosen, kind, allowed, top, found)
+                self._rank(chosen, kind, allowed, top, found, named)
         tried = np.flatnonzero(self.asked.is_tried).astype(np.int64)
         if len(tried):
-            self._rank_tried(tried, allowed, top, found)
+            self._rank_tried(tried, allowed, top, found, named)
         return found.columns()
 
     def numbers(self, chosen: Ids, level: float) -> NumberColumns:
@@ -69,7 +71,15 @@ class QuestionBatch:
 
     # ------------------------------------------------------------------ how
 
-    def _rank(self, chosen: Ids, kind: int, allowed: CandidateMasks, top: int, found: RankedParts) -> None:
+    def _rank(
+        self,
+        chosen: Ids,
+        kind: int,
+        allowed: CandidateMasks,
+        top: int,
+        found: RankedParts,
+        named: Standing | None,
+    ) -> None:
         inverse_temperature, index = self.calibration.inverse_temperature(task_of(kind)), self.known.of_kind(kind)
         rows, position = self.asked.rows[chosen], self.asked.position[chosen]
         start, size = index.spans(self._keys(rows, position))
@@ -96,8 +106,13 @@ class QuestionBatch:
         answers: list[tuple[Ids, Ids, Floats, Floats]] = []  # a tile's questions, candidates, probabilities, scores
 
         def work(tile: ReadTile) -> None:
-            chunks = tile.entity_chunks() if kind == ENTITY_KIND else tile.relation_chunks()
+            chunks = _Chunks(tile, kind)
             best, real = best_candidates(chunks, may(tile.repeated), inverse_temperature, top), len(tile.which)
+            if named is not None:
+                these, row = named.of_questions(chosen[tile.which])
+                if len(these):
+                    stands = _standing(chunks, may(tile.repeated), best.total, inverse_temperature)
+                    named.put(these, *stands(row, named.candidate[these]))
             score = best.score[:real].double()
             probability = torch.exp(score * inverse_temperature - best.total[:real, None]).cpu().numpy()
             shown = score.cpu().numpy()
@@ -112,7 +127,9 @@ class QuestionBatch:
         splits = splits_of(index, start[owner], size[owner], candidate)
         found.add(chosen[owner], candidate, probability, score, splits)
 
-    def _rank_tried(self, chosen: Ids, allowed: CandidateMasks, top: int, found: RankedParts) -> None:
+    def _rank_tried(
+        self, chosen: Ids, allowed: CandidateMasks, top: int, found: RankedParts, named: Standing | None
+    ) -> None:
         rows = self.asked.rows_of(chosen)
         owner = self.asked.owners()[rows]
         position = self.asked.position[owner]
@@ -124,6 +141,15 @@ class QuestionBatch:
         may = allowed.holds(owner, relation) & ~(allowed.only_unknown[owner] & (splits > 0))
         found.count[chosen] = np.bincount(owner[may], minlength=len(self.asked))[chosen]
         found.is_finite[owner[~judged.is_finite]] = False
+        if named is not None:
+            at, probability = judged.first(owner, may, len(rows))
+            rank = np.arange(len(at)) - np.searchsorted(owner[at], owner[at]) + 1
+            for one, question, candidate in zip(
+                *(column.tolist() for column in (np.arange(len(named.rank)), named.question, named.candidate)),
+                strict=True,
+            ):
+                here = np.flatnonzero((owner[at] == question) & (relation[at] == candidate))[:1]
+                named.put(np.full(len(here), one), np.ones(len(here), np.bool_), rank[here], probability[here])
         at, probability = judged.first(owner, may, top)
         found.add(owner[at], relation[at], probability, judged.score[at], splits[at])
 
@@ -155,6 +181,45 @@ def _known_pairs(index: AnswerIndex, start: Ids, size: Ids) -> tuple[Ids, Ids]:
 #
 # Candidates come in chunks, and of each chunk only the best are kept: all scores are never held at once. Everything is
 # done on whole tiles of one shape, so a question's result does not depend on what it is asked together with.
+
+
+class _Chunks:
+    """The chunks of a tile's scores, to be looked at more than once; where there is only one, it is made once."""
+
+    def __init__(self, tile: ReadTile, kind: int) -> None:
+        self._make = tile.entity_chunks if kind == ENTITY_KIND else tile.relation_chunks
+        few = kind != ENTITY_KIND or tile.model.sizes.entities <= tile.chunk
+        self._kept = list(self._make()) if few else None
+
+    def __iter__(self) -> Iterator[tuple[int, Tensor]]:
+        return self._make() if self._kept is None else iter(self._kept)
+
+
+def _standing(
+    chunks: Iterable[tuple[int, Tensor]], allowed: Allowed, total: Tensor, inverse_temperature: float
+) -> Callable[[Ids, Ids], tuple[Flags, Ids, Floats]]:
+    """For rows (k,) and a candidate of each: whether it may be answered, its rank and its probability."""
+
+    def stand(row: Ids, candidate: Ids) -> tuple[Flags, Ids, Floats]:
+        rows, answers = (torch.from_numpy(one).to(total.device) for one in (row, candidate))
+        own = torch.full((len(row),), -torch.inf, device=total.device)
+        for first, scores in chunks:
+            mask = allowed(first, first + scores.shape[1])
+            inside = (answers >= first) & (answers < first + scores.shape[1])
+            if mask is not None:
+                inside &= mask[rows, (answers - first).clamp(0, scores.shape[1] - 1)]
+            own = torch.where(inside, scores[rows, (answers - first).clamp(0, scores.shape[1] - 1)], own)
+        rank = torch.ones_like(answers)
+        for first, scores in chunks:
+            mask, here = allowed(first, first + scores.shape[1]), scores[rows]
+            earlier = torch.arange(first, first + scores.shape[1], device=total.device) < answers[:, None]
+            better = (here > own[:, None]) | ((here == own[:, None]) & earlier)
+            rank += torch.count_nonzero(better if mask is None else better & mask[rows], dim=1)
+        probability = torch.exp(own.double() * inverse_temperature - total[rows])
+        return torch.isfinite(own).cpu().numpy(), rank.cpu().numpy(), probability.cpu().numpy()
+
+    return stand
+
 
 Allowed = Callable[[int, int], Tensor | None]
 """(first, end) → (rows, end − first) bool, which of the candidates first … end − 1 may be answered; None: all."""

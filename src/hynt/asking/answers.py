@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hynt.graph.sentences import format_quantity
@@ -12,6 +12,42 @@ from hynt.tables import Table, arrow_table, pandas_or_refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+NEW_FROM = 0.5
+"""The probability from which on an answer that the graph does not hold is called new; below it is a guess."""
+
+
+@dataclass(frozen=True)
+class StoredAnswer:
+    """What the graph holds, and how the model sees it."""
+
+    text: str  # the entity's or relation's name, or the number with its unit
+    splits: tuple[str, ...]
+    id: str | None  # None for a number
+    value: float | None  # None for an entity or a relation
+    qualifiers: str  # what the stored fact says beyond the question: "point in time 2024; sex female"
+    rank: int | None  # among the candidates of the question; None for a number, and for what is no candidate
+    probability: float | None  # likewise
+    predicted: float | None  # the model's own number, where a number is asked for
+    judged_without: bool  # whether the model, which reads facts, was not shown those that hold the answer
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"splits": list(self.splits)}
+
+    @property
+    def named(self) -> str:
+        """The answer with its id where that says more, and with what the fact says beyond the question."""
+        text = self.text if self.id in (None, self.text) else f"{self.text} ({self.id})"
+        return f"{text} ({self.qualifiers})" if self.qualifiers else text
+
+    @property
+    def judged(self) -> str:
+        """How the model sees it, in words; "" where nothing is to be said."""
+        if self.rank is None or self.probability is None:
+            return ""
+        without = ", judged without it" if self.judged_without else ""
+        return f"rank {self.rank:,}, probability {self.probability:.4f}{without}"
 
 
 @dataclass(frozen=True)
@@ -24,16 +60,10 @@ class RankedAnswer:
     probability: float  # among the candidates
     score: float  # the model's own, as the evaluator sees it
     known: tuple[str, ...]  # the splits that hold this very fact
+    new: bool  # whether the graph holds no such answer and its probability is at least `NEW_FROM`
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "rank": self.rank,
-            "id": self.id,
-            "name": self.name,
-            "probability": self.probability,
-            "score": self.score,
-            "known": list(self.known),
-        }
+        return asdict(self) | {"known": list(self.known)}
 
 
 @dataclass(frozen=True)
@@ -87,7 +117,8 @@ Answer: TypeAlias = RankedAnswer | NumberAnswer
 
 @dataclass(frozen=True)
 class Answers(Table):
-    """The answers to one question, best first: a sequence, and a table with a row per answer.
+    """The answers to one question, best first: a sequence, and a table with a row per answer. Before them, in `stored`,
+    stands what the graph holds.
 
     >>> answers = run.predict("Japan", "capital", "?", top=3)
     >>> [answer.rank for answer in answers]
@@ -95,7 +126,9 @@ class Answers(Table):
     >>> answers.kind, answers.question
     ('entity', 'Japan · capital · ?')
     >>> answers.to_arrow().column_names
-    ['rank', 'id', 'name', 'probability', 'score', 'known']
+    ['rank', 'id', 'name', 'probability', 'score', 'known', 'new']
+    >>> answers.stored[0].text, answers.stored[0].splits
+    ('Tokyo', ('valid',))
     """
 
     question: str  # on one line, with ? for the blank
@@ -105,6 +138,8 @@ class Answers(Table):
     candidates: int  # how many were ranked; 0 for a number
     calibrated: bool  # whether probabilities and intervals were fitted on held-out questions
     notes: tuple[str, ...] = field(default=())  # what a reader of the answers should know
+    stored: tuple[StoredAnswer, ...] = field(default=())  # what the graph holds: the closest facts, then the latest
+    stored_total: int = 0  # how many different answers the graph holds
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -124,10 +159,11 @@ class Answers(Table):
         True
         """
         answers = tuple(
-            _number(one) if found["kind"] == "number" else RankedAnswer(**{**one, "known": tuple(one["known"])})
+            _number(one) if found["kind"] == "number" else RankedAnswer(**{"new": False, **one, "known": tuple(one["known"])})
             for one in found["answers"]
         )
-        rest = (found["candidates"], found["calibrated"], tuple(found["notes"]))
+        stored = tuple(StoredAnswer(**{**one, "splits": tuple(one["splits"])}) for one in found.get("stored", ()))
+        rest = (found["candidates"], found["calibrated"], tuple(found["notes"]), stored, found.get("stored_total", 0))
         return cls(found["question"], found["hole"], found["kind"], answers, *rest)
 
     def to_dict(self) -> dict[str, Any]:
@@ -140,6 +176,9 @@ class Answers(Table):
             "question": self.question,
             "hole": self.hole,
             "kind": self.kind,
+            "stored": [one.to_dict() for one in self.stored],
+            "stored_total": self.stored_total,
+            "new_from": NEW_FROM,
             "candidates": self.candidates,
             "calibrated": self.calibrated,
             "notes": list(self.notes),
@@ -162,32 +201,82 @@ class Answers(Table):
         """
         return arrow_table((answer.to_dict() for answer in self.answers), _schema(self.kind))
 
+    @property
+    def guesses(self) -> tuple[RankedAnswer, ...]:
+        """The answers that are neither new nor stored: what a short view folds away.
+
+        >>> all(answer.probability < 0.5 or answer.known for answer in run.predict("Japan", "capital", "?").guesses)
+        True
+        """
+        stored = {one.id for one in self.stored}
+        ranked = (one for one in self.answers if isinstance(one, RankedAnswer))
+        return tuple(one for one in ranked if not one.new and one.id not in stored)
+
+    @property
+    def new(self) -> tuple[RankedAnswer, ...]:
+        """The answers that the graph does not hold, at least as probable as `new_from` says."""
+        return tuple(one for one in self.answers if isinstance(one, RankedAnswer) and one.new)
+
     def _repr_html_(self) -> str:
+        parts = [quiet(*(f"{told}: {text}" for told, text in self.told_of_graph()))]
         if self.kind == "number":
-            parts = [table(["answer", "interval"], [[one.text(one.value), _between(one)] for one in self._numbers()])]
+            parts.append(
+                table(["answer", "interval"], [[one.text(one.value), _between(one)] for one in self._numbers()])
+            )
         else:
             rows = [
-                [str(one.rank), one.name, one.id, f"{one.probability:.4f}", ", ".join(one.known)]
+                [str(one.rank), one.name, one.id, f"{one.probability:.4f}", self.status(one)]
                 for one in self.answers
                 if isinstance(one, RankedAnswer)
             ]
-            parts = [table(["rank", self.kind, "id", "probability", "known in"], rows, numbers=(0, 3))]
+            parts.append(table(["rank", self.kind, "id", "probability", "status"], rows, numbers=(0, 3)))
             parts.append(quiet(f"of {self.candidates:,} candidate{'' if self.candidates == 1 else 's'}"))
         return box(self.question, *parts, quiet(*self.notes))
 
     def _numbers(self) -> list[NumberAnswer]:
         return [one for one in self.answers if isinstance(one, NumberAnswer)]
 
+    def status(self, answer: RankedAnswer) -> str:
+        """Whether an answer is stored, new or a guess, in words.
+
+        >>> run.predict("Japan", "capital", "?").status(run.predict("Japan", "capital", "?")[0])
+        'guess'
+        """
+        stored = next((one.splits for one in self.stored if one.id == answer.id), answer.known)
+        return f"in {', '.join(stored)}" if stored else "new" if answer.new else "guess"
+
+    def told_of_graph(self) -> list[tuple[str, str]]:
+        """What the graph holds, in pairs of words: where it stands, and the answer with the model's view of it."""
+        if not self.stored:
+            return [("in the graph", "no answer to this question")]
+        told = [
+            (
+                f"in the graph, {' and '.join(one.splits)}",
+                "; ".join(part for part in (one.named, one.judged) if part),
+            )
+            for one in self.stored
+        ]
+        more = self.stored_total - len(self.stored)
+        return told + ([("in the graph", f"and {more:,} more")] if more else [])
+
+    def told_of_guesses(self, shown: int = 0) -> str:
+        """What a short view leaves away, in words, where it shows so many of the guesses; "" where that is nothing."""
+        left = self.guesses[shown:]
+        if not left:
+            return ""
+        first = f"the first of them {left[0].name} ({left[0].probability:.3f})"
+        return f"{len(left):,} guess{'' if len(left) == 1 else 'es'} below probability {NEW_FROM:g}: {first}"
+
     def __str__(self) -> str:
-        lines = [self.question]
-        for answer in self.answers:
-            if isinstance(answer, RankedAnswer):
-                known = f"  known in {', '.join(answer.known)}" if answer.known else ""
-                named = answer.name if answer.name == answer.id else f"{answer.name} ({answer.id})"
-                lines.append(f"{answer.rank:>4}  {answer.probability:.3f}  {named}{known}")
-            else:
-                lines.append(f"  {answer.text(answer.value)}{_interval_text(answer)}")
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        lines = [self.question, *(f"  {told}: {text}" for told, text in self.told_of_graph())]
+        for answer in self.new:
+            named = answer.name if answer.name == answer.id else f"{answer.name} ({answer.id})"
+            lines.append(f"  new: {named}; rank {answer.rank:,}, probability {answer.probability:.4f}")
+        if self.kind != "number" and not self.new:
+            lines.append(f"  new: none with probability {NEW_FROM:g} or more")
+        lines += [f"  {answer.text(answer.value)}{_interval_text(answer)}" for answer in self._numbers()]
+        folded = self.told_of_guesses()
+        return "\n".join([*lines, *([f"  {folded}"] if folded else []), *(f"note: {note}" for note in self.notes)])
 
 
 def _number(found: Mapping[str, Any]) -> NumberAnswer:
@@ -211,9 +300,8 @@ def _schema(kind: str) -> pa.Schema:
     splits = pa.list_(pa.string())
     if kind != "number":
         texts = [("id", pa.string()), ("name", pa.string())]
-        return pa.schema(
-            [("rank", pa.int64()), *texts, ("probability", pa.float64()), ("score", pa.float64()), ("known", splits)]
-        )
+        judged = [("probability", pa.float64()), ("score", pa.float64()), ("known", splits), ("new", pa.bool_())]
+        return pa.schema([("rank", pa.int64()), *texts, *judged])
     numbers = {"value", "low", "high", "level", "training_low", "training_high"}
     names = ("value", "text", "unit", "low", "high", "low_text", "high_text", "level", "interval_from")
     columns = [(name, pa.float64() if name in numbers else pa.string()) for name in names]

@@ -188,6 +188,36 @@ class RankedParts:
 
 
 @dataclass(frozen=True, eq=False)
+class Standing:
+    """Where `w` answers that somebody names stand among the candidates of their questions; filled in by whoever ranks
+    them.
+    """
+
+    question: Ids  # (w,)
+    candidate: Ids  # (w,)
+    is_candidate: Flags  # (w,) whether the question allows it
+    rank: Ids  # (w,) from 1, in the order that `RankedColumns` has; read only where it is a candidate
+    probability: Floats  # (w,) likewise
+
+    @classmethod
+    def of(cls, question: Ids, candidate: Ids) -> Standing:
+        """Room for what these answers come to."""
+        count = len(question)
+        return cls(question, candidate, np.zeros(count, np.bool_), np.zeros(count, np.int64), np.zeros(count))
+
+    def put(self, chosen: Ids, is_candidate: Flags, rank: Ids, probability: Floats) -> None:
+        """What the answers `chosen` (k,), by their number, come to."""
+        self.is_candidate[chosen], self.rank[chosen], self.probability[chosen] = is_candidate, rank, probability
+
+    def of_questions(self, numbers: Ids) -> tuple[Ids, Ids]:
+        """(k,) the answers to the questions `numbers` (n,), and (k,) the place of each one's question among those."""
+        order = np.argsort(numbers, kind="stable")
+        at = np.minimum(np.searchsorted(numbers[order], self.question), max(len(numbers) - 1, 0))
+        chosen = np.flatnonzero(numbers[order][at] == self.question) if len(numbers) else np.zeros(0, np.int64)
+        return chosen.astype(np.int64), order[at[chosen]]
+
+
+@dataclass(frozen=True, eq=False)
 class NumberColumns:
     """The numbers that answer `n` questions, in the graph's units."""
 

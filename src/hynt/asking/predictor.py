@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -20,12 +21,14 @@ from hynt.asking.columns import AskedFact, AskedFacts
 from hynt.asking.question import ask, ask_each, asked_parts, parts_of, rules_of
 from hynt.calibration.intervals import check_level
 from hynt.errors import UsageError, located
+from hynt.graph.arrays import Ids
 from hynt.graph.components import NUMBER_KIND
 from hynt.graph.fact import Fact
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.lookup import NameLookup
+from hynt.graph.stored_facts import StoredFacts
 from hynt.graph.views import GraphViews
 from hynt.runs.place import SavedRun, whole_run
 
@@ -118,6 +121,11 @@ class Predictor:
     def known(self) -> KnownAnswers:
         """What all splits of the graph answer."""
         return KnownAnswers.build(self.graph.splits, self.graph.vocabulary.relation_is_number)
+
+    @cached_property
+    def stored_facts(self) -> StoredFacts:
+        """The graph's facts, to look up which of them answer a question."""
+        return StoredFacts(self.graph)
 
     @cached_property
     def names(self) -> NameLookup:
@@ -217,25 +225,37 @@ class Predictor:
         check_level(level)
         from hynt.asking.candidate_masks import CandidateMasks
         from hynt.asking.refusals import NO_CANDIDATE
+        from hynt.asking.stored import HeldAnswers
 
         reached = [self._reached(one, number, len(asked)) for number, one in enumerate(asked, 1)]
         allowed = CandidateMasks.all_of(len(asked)) if candidates is None else CandidateMasks.of(candidates)
         answering = self.question_batch(AskedFacts.joined(reached))
         numeric = np.flatnonzero(answering.asked.kind == NUMBER_KIND).astype(np.int64)
-        ranked = answering.ranked(allowed, top) if len(numeric) < len(asked) else None
+        held = HeldAnswers.find(self.stored_facts, reached)
+        named, value = held.named(), np.zeros(len(asked))
+        ranked = answering.ranked(allowed, top, named) if len(numeric) < len(asked) else None
         numbers = answering.numbers(numeric, level) if len(numeric) else None
+        if numbers is not None:
+            value[numeric] = numbers.value
+        held.settle(named, value.tolist())
+        if self.loaded.observed is not None:
+            held.judge_without(answering, allowed, level, self._folds)
         place = dict(zip(numeric.tolist(), range(len(numeric)), strict=True))
         found = []
         for number, one in enumerate(reached):
             if numbers is not None and number in place:
                 self._refuse_non_finite(numbers.is_finite[place[number]], one)
-                found.append(self._builder.number(one, numbers, place[number], level))
-            elif ranked is not None:
+                made = self._builder.number(one, numbers, place[number], level)
+            else:
+                assert ranked is not None
                 self._refuse_non_finite(ranked.is_finite[number], one)
                 if not ranked.count[number]:
                     problem = UsageError(NO_CANDIDATE, where="candidates", advice="Allow more of them.")
                     raise problem if len(asked) == 1 else _of_question(problem, number + 1)
-                found.append(self._builder.ranked(one, ranked, number))
+                made = self._builder.ranked(one, ranked, number, held.ids(number))
+            found.append(
+                replace(made, stored=held.told(number, self.graph), stored_total=len(held.held[number]))
+            )
         return found
 
     def question_batch(self, asked: AskedFacts, *, stored: bool = False) -> QuestionBatch:
@@ -367,6 +387,13 @@ class Predictor:
 
         if not is_finite:
             raise non_finite(self.loaded, asked.text)
+
+    @cached_property
+    def _folds(self) -> dict[str, Ids]:
+        """(facts,) of each split, the fold by which a model that reads observed facts judges each of them."""
+        from hynt.runs.observing import folds_of
+
+        return {name: folds_of(table, self.graph.vocabulary) for name, table in self.graph.splits.items()}
 
     @cached_property
     def _builder(self) -> AnswerBuilder:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hynt.asking.answers import Answer, Answers, KnownNumber, NumberAnswer, RankedAnswer
+from hynt.asking.answers import NEW_FROM, Answer, Answers, KnownNumber, NumberAnswer, RankedAnswer
 from hynt.asking.columns import AskedFact, NumberColumns, RankedColumns
 from hynt.calibration.calibration import Calibration
 from hynt.graph.components import ENTITY_KIND, KIND_NAMES, RELATION_KIND
@@ -25,8 +25,8 @@ class AnswerBuilder:
     calibration: Calibration
     known: KnownAnswers
 
-    def ranked(self, asked: AskedFact, columns: RankedColumns, number: int) -> Answers:
-        """The answers to question `number` of the columns."""
+    def ranked(self, asked: AskedFact, columns: RankedColumns, number: int, held: frozenset[int]) -> Answers:
+        """The answers to question `number` of the columns; those that the graph holds in any form are `held`."""
         here = slice(int(columns.offsets[number]), int(columns.offsets[number + 1]))
         ids, labels = self._relation_names if asked.kind == RELATION_KIND else self._entity_names
         rows = zip(
@@ -37,7 +37,15 @@ class AnswerBuilder:
             strict=True,
         )
         found = tuple(
-            RankedAnswer(rank, ids[one], labels[one], probability, score, self.known.split_names(bits))
+            RankedAnswer(
+                rank,
+                ids[one],
+                labels[one],
+                probability,
+                score,
+                self.known.split_names(bits),
+                new=not bits and one not in held and probability >= NEW_FROM,
+            )
             for rank, (one, probability, score, bits) in enumerate(rows, 1)
         )
         return self._answers(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 def predict(
     run: RunArgument,
     question: QuestionOptions,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many answers to show.")] = 10,
+    top: Annotated[
+        int | None,
+        typer.Option("--top", min=1, help="Show so many answers; else those that are stored or new, of the first 10."),
+    ] = None,
     graph: OnGraph = None,
     device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
@@ -38,36 +41,43 @@ def predict(
 
     check_save(save)
     opened = opened_run(run, device, graph)
-    answers = opened.predict(**question.arguments(opened.names), top=top)
+    answers = opened.predict(**question.arguments(opened.names), top=top or 10)
     result = {"run": str(run), **opened.described(), **answers.to_dict()}
-    deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, answers))
+    deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, answers, whole=top is not None))
 
 
-def _print(console: Console, answers: Answers) -> None:
+def _print(console: Console, answers: Answers, *, whole: bool) -> None:
     console.print(visible(answers.question), style="bold", soft_wrap=True)
+    for told, text in answers.told_of_graph():
+        console.print(f"  {told}: {visible(text)}", soft_wrap=True)
     if answers.kind == "number":
         _print_number(console, answers[0])  # type: ignore[arg-type]
     else:
-        _print_ranked(console, answers)
+        _print_ranked(console, answers, whole=whole)
     for note in answers.notes:
         console.print(f"note: {note}", style="dim", soft_wrap=True)
 
 
-def _print_ranked(console: Console, answers: Answers) -> None:
+def _print_ranked(console: Console, answers: Answers, *, whole: bool) -> None:
     from rich.table import Table
 
-    table = Table("rank", answers.kind, "id", "probability", "known in")
-    for answer in answers:
-        found: dict[str, Any] = answer.to_dict()
-        table.add_row(
-            str(found["rank"]),
-            visible(found["name"]),
-            visible(found["id"]),
-            f"{found['probability']:.4f}",
-            ", ".join(found["known"]) or "-",
-        )
-    console.print(table)
-    console.print(f"of {answers.candidates:,} candidate{'' if answers.candidates == 1 else 's'}", style="dim")
+    from hynt.asking.answers import NEW_FROM, RankedAnswer
+
+    guesses = 0 if answers.stored or answers.new else 1  # something is always shown
+    shown = list(answers) if whole else [*answers.new, *answers.guesses[:guesses]]
+    if shown:
+        table = Table("rank", answers.kind, "id", "probability", "status")
+        for one in shown:
+            assert isinstance(one, RankedAnswer)
+            name, identity = visible(one.name), visible(one.id)
+            table.add_row(str(one.rank), name, identity, f"{one.probability:.4f}", answers.status(one))
+        console.print(table)
+    else:
+        console.print(f"  new: none with probability {NEW_FROM:g} or more")
+    folded = "" if whole else answers.told_of_guesses(guesses)
+    if folded:
+        console.print(f"  {visible(folded)}; --top 10 shows them", style="dim", soft_wrap=True)
+    console.print(f"  of {answers.candidates:,} candidate{'' if answers.candidates == 1 else 's'}", style="dim")
 
 
 def _print_number(console: Console, answer: NumberAnswer) -> None:
@@ -81,5 +91,3 @@ def _print_number(console: Console, answer: NumberAnswer) -> None:
         )
     if answer.training_range is not None:
         console.print(f"  training range  {visible(between(answer.training_range))}")
-    for known in answer.known:
-        console.print(f"  known           {visible(answer.text(known.value))} (in {', '.join(known.splits)})")

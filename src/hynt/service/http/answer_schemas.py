@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from hynt.asking.answers import KnownNumber, RankedAnswer
+from hynt.asking.answers import KnownNumber, RankedAnswer, StoredAnswer
 from hynt.asking.similar import SimilarEntity
 from hynt.explanation.explanations import Explained, Influence
 from hynt.graph.lookup import EntityPosition
@@ -37,13 +37,16 @@ class NumberAnswerModel(BaseModel):
 
 
 class AnswersModel(BaseModel):
-    """The answers to one question, best first."""
+    """What the graph holds for a question, and the model's answers, best first."""
 
     model_config = _shown(examples.ANSWERS, examples.NUMBER)
 
     question: str
     hole: str
     kind: Literal["entity", "relation", "number"]
+    stored: list[StoredAnswer]
+    stored_total: int
+    new_from: float
     candidates: int
     calibrated: bool
     notes: list[str]

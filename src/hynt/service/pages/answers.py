@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from hynt.asking.answers import Answers
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_quantity
 from hynt.markup import Markup
@@ -40,9 +41,12 @@ async def answered(front: Front, form: AskedForm) -> dict[str, Any]:
         faults = own or list(problem.faults[:1])
         return {"state": "refused", "faults": [await _explained_fault(front, form, fault) for fault in faults]}
     found = [json.loads(body) for body in bodies]
+    answers = Answers.from_dict(found[0])
     return {
         "state": "answered",
         "answers": found[0],
+        "new": answers.new,
+        "guesses": answers.guesses,
         "number": await _number(front, form, found[0]),
         "changes": _changes(variants, found),
         "why": await _why(front, form) if form.why else None,
@@ -52,16 +56,14 @@ async def answered(front: Front, form: AskedForm) -> dict[str, Any]:
 def told(result: Mapping[str, Any]) -> str:
     """What stands below the form in one sentence, for those who do not see it change."""
     if result["state"] == "answered":
-        answers = result["answers"]
+        stored = result["answers"]["stored"]
+        told = f"In the graph: {stored[0]['text']}." if stored else "The graph holds no answer."
         if result["number"] is not None:
             texts = result["number"]["texts"]
             between = f", between {texts['low']} and {texts['high']}" if "low" in texts else ""
-            return f"The answer is {texts['value']}{between}."
-        first = answers["answers"][0]
-        known = f"known in {', '.join(first['known'])}" if first["known"] else "new"
-        count = len(answers["answers"])
-        listed = f"{count} answers" if count > 1 else "One answer"
-        return f"{listed}. First: {first['name']}, {100 * first['probability']:.1f} percent, {known}."
+            return f"{told} The model says {texts['value']}{between}."
+        new = [f"{one.name}, {100 * one.probability:.1f} percent" for one in result["new"]]
+        return f"{told} New: {'; '.join(new) or 'none'}."
     if result["state"] == "incomplete":
         missing = ", ".join(result["missing"])
         return f"Still to fill in: {missing}." if missing else "The question needs exactly one blank."

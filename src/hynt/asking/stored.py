@@ -1,0 +1,153 @@
+"""What the graph holds for some questions, judged by the model: the part of every answer that comes first.
+
+A model that reads observed facts would find a stored answer by reading it. It is asked again with the facts that hold
+the answer left out, with their folds, so its rank means what a held-out rank means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hynt.asking.answering import QuestionBatch
+from hynt.asking.answers import StoredAnswer
+from hynt.asking.candidate_masks import CandidateMasks
+from hynt.asking.columns import AskedFact, Standing
+from hynt.graph.arrays import Ids
+from hynt.graph.components import FIRST_QUALIFIER, NUMBER_KIND, RELATION_KIND, qualifier_of
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.sentences import Sentences, format_quantity, pair_texts
+from hynt.graph.stored_facts import StoredFact, StoredFacts
+from hynt.runs.observing import without_folds
+
+SHOWN = 5
+"""Stored answers that are judged and told; the rest is counted."""
+
+
+@dataclass(eq=False)
+class HeldAnswer:
+    """One answer that the graph holds for a question, the facts that say so, and what the model makes of it."""
+
+    question: int  # among those that were looked up
+    answer: float  # the entity's or relation's id, or the number
+    facts: list[StoredFact]  # the closest first
+    rank: int | None = None
+    probability: float | None = None
+    predicted: float | None = None
+    judged_without: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class HeldAnswers:
+    """What the graph holds for each of some questions."""
+
+    asked: Sequence[AskedFact]
+    held: tuple[tuple[HeldAnswer, ...], ...]  # of each question
+
+    @classmethod
+    def find(cls, stored: StoredFacts, asked: Sequence[AskedFact]) -> HeldAnswers:
+        """Looks up every question."""
+        found = []
+        for number, one in enumerate(asked):
+            groups: dict[object, HeldAnswer] = {}
+            for fact in stored.answering(one.table, one.position, is_tried=one.tried is not None):
+                # The same number under another date is another answer.
+                key = fact[:2] if one.kind == NUMBER_KIND else fact.answer
+                groups.setdefault(key, HeldAnswer(number, fact.answer, [])).facts.append(fact)
+            found.append(tuple(groups.values()))
+        return cls(asked, tuple(found))
+
+    def ids(self, question: int) -> frozenset[int]:
+        """The entities or relations that answer a question, all of them."""
+        return frozenset(int(one.answer) for one in self.held[question])
+
+    def told(self, question: int, graph: KnowledgeGraph) -> tuple[StoredAnswer, ...]:
+        """The stored answers to a question, the closest facts first."""
+        asked = self.asked[question]
+        return tuple(_told(one, asked, graph) for one in self.held[question][:SHOWN])
+
+    def named(self) -> Standing:
+        """Room for where those that are told stand among the candidates."""
+        ranked = list(self._shown(numbers=False))
+        question, answer = ([one.question for one in ranked], [int(one.answer) for one in ranked])
+        return Standing.of(np.array(question, dtype=np.int64), np.array(answer, dtype=np.int64))
+
+    def settle(self, named: Standing, value: Sequence[float]) -> None:
+        """Takes over what the model says: of ranked answers as `named`, of numbers (all questions,)."""
+        for at, one in enumerate(self._shown(numbers=False)):
+            _place(one, named, at)
+        for one in self._shown(numbers=True):
+            one.predicted = value[one.question]
+
+    def judge_without(
+        self, batch: QuestionBatch, allowed: CandidateMasks, level: float, folds: Mapping[str, Ids]
+    ) -> None:
+        """Judges again what the model has read in the observed facts, without the `folds` of those that hold it, which
+        are given for the facts (n,) of each split.
+        """
+        for one in (*self._shown(numbers=False), *self._shown(numbers=True)):
+            alone, zero = np.array([one.question]), np.zeros(1, dtype=np.int64)
+            loaded = without_folds(batch.loaded, {int(folds[fact.split][fact.row]) for fact in one.facts})
+            asking = replace(batch, loaded=loaded, asked=batch.asked.take(alone))
+            if self.asked[one.question].kind == NUMBER_KIND:
+                one.predicted = float(asking.numbers(zero, level).value[0])
+            else:
+                named = Standing.of(zero, np.array([int(one.answer)]))
+                asking.ranked(allowed.take(alone), 1, named)
+                _place(one, named, 0)
+            one.judged_without = True
+
+    def _shown(self, *, numbers: bool) -> Iterator[HeldAnswer]:
+        for asked, held in zip(self.asked, self.held, strict=True):
+            if (asked.kind == NUMBER_KIND) == numbers:
+                yield from held[:SHOWN]
+
+
+def _place(one: HeldAnswer, named: Standing, at: int) -> None:
+    if named.is_candidate[at]:
+        one.rank, one.probability = int(named.rank[at]), float(named.probability[at])
+
+
+def _told(one: HeldAnswer, asked: AskedFact, graph: KnowledgeGraph) -> StoredAnswer:
+    identity, value = None, None
+    if asked.kind == NUMBER_KIND:
+        assert asked.relation is not None
+        value = one.answer
+        text = format_quantity(value, graph.relations[asked.relation].unit)
+    elif asked.kind == RELATION_KIND:
+        identity, text = graph.relations[int(one.answer)].name, graph.relation_labels[int(one.answer)]
+    else:
+        identity, text = graph.vocabulary.entities[int(one.answer)], graph.entity_labels[int(one.answer)]
+    return StoredAnswer(
+        text,
+        tuple(dict.fromkeys(fact.split for fact in one.facts)),
+        identity,
+        value,
+        _said_beyond(asked, one.facts[0], graph),
+        one.rank,
+        one.probability,
+        one.predicted,
+        one.judged_without,
+    )
+
+
+def _said_beyond(asked: AskedFact, fact: StoredFact, graph: KnowledgeGraph) -> str:
+    """The qualifiers of a stored fact that the question does not have, in words."""
+    if not fact.extra:
+        return ""
+    table, own = graph.splits[fact.split].take(np.array([fact.row])), asked.table
+    fits = np.zeros(table.qualifier_total, dtype=np.bool_)
+    for pair in range(int(own.offsets[1])):
+        blank = asked.position - FIRST_QUALIFIER if pair == qualifier_of(asked.position) else None
+        same_relation = table.qualifier_relation == own.qualifier_relation[pair]
+        same_value = (table.qualifier_entity == own.qualifier_entity[pair]) & (
+            table.qualifier_number == own.qualifier_number[pair]
+        )
+        if blank is None or asked.position < FIRST_QUALIFIER:
+            fits |= same_relation & same_value
+        else:
+            fits |= same_relation if blank % 2 else same_value
+    texts = pair_texts(Sentences(graph).words(next(table.facts(graph.vocabulary))))
+    return "; ".join(text for text, known in zip(texts, fits.tolist(), strict=True) if not known)

@@ -1,0 +1,126 @@
+"""What the graph says comes first: every answer begins with the stored facts, and new is only what is probable."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import torch
+
+from hynt.asking.answers import NEW_FROM, Answers
+from hynt.asking.predictor import load
+from hynt.graph.fact_table import concatenate
+from hynt.runs.observing import folds_of
+from hynt.training.run import start, train
+from tests.training.small_graph import tiny_settings
+
+CPU = torch.device("cpu")
+
+
+def test_the_first_line_is_what_the_graph_holds_for_every_capital_of_world(world_run, tmp_path):
+    run = load(shutil.copytree(world_run, tmp_path / "run"), "cpu")
+    train_facts = list(run.graph.split("train").facts(run.graph.vocabulary))
+    capitals = [fact for fact in train_facts if fact.relation == "capital"]
+    found = run.predict_many([(fact.head, "capital", "?") for fact in capitals], top=3)
+    assert len(capitals) == 119
+    entities = run.graph.vocabulary.entity_count
+    for fact, answers in zip(capitals, found, strict=True):
+        (stored, *_) = answers.stored
+        assert (stored.id, stored.splits) == (fact.tail, ("train",))
+        assert 1 <= stored.rank <= entities
+        first = str(answers).splitlines()[1]
+        assert first.startswith(f"  in the graph, train: {stored.text}")
+        assert f"rank {stored.rank:,}, probability {stored.probability:.4f}" in first
+
+
+def test_rank_and_probability_are_those_of_the_whole_list(predictor):
+    everything = predictor.predict("p2", "born in", "?", top=1000)
+    (stored,) = everything.stored
+    (own,) = [answer for answer in everything if answer.id == stored.id]
+    assert (stored.rank, stored.probability) == (own.rank, pytest.approx(own.probability))
+    few = predictor.predict("p2", "born in", "?", top=1)
+    assert few.stored == everything.stored  # however few answers are shown
+    beside = predictor.predict_many([("p3", "born in", "?"), ("p2", "born in", "?"), ("p2", "height", "?")], top=1)
+    assert beside[1].stored == everything.stored  # and whatever is asked with it
+
+
+def test_candidates_that_are_narrowed_are_ranked_among_themselves(predictor):
+    narrowed = predictor.predict("p2", "born in", "?", candidates=[["t0", "t2"]])
+    (stored,) = narrowed.stored
+    assert stored.rank == next(answer.rank for answer in narrowed if answer.id == "t2")
+    unknown = predictor.predict("p2", "born in", "?", candidates="unknown")
+    assert (unknown.stored[0].rank, unknown.stored[0].probability) == (None, None)
+    assert "in the graph, train: Ogdenville (t2)" in str(unknown).splitlines()[1]
+
+
+def test_facts_with_more_qualifiers_answer_too(predictor):
+    (stored,) = predictor.predict("p0", "spouse", "?").stored
+    assert (stored.id, stored.qualifiers) == ("p7", "date 1990-06-01; place Springfield")
+    (dated,) = predictor.predict(("p0", "spouse", "?", [("place", "t0")])).stored
+    assert (dated.id, dated.qualifiers) == ("p7", "date 1990-06-01")
+    (place,) = predictor.predict(("p0", "spouse", "p7", [("place", "?")])).stored
+    assert (place.id, place.qualifiers) == ("t0", "date 1990-06-01")
+    assert predictor.predict(("p0", "spouse", "?", [("place", "t1")])).stored == ()
+    assert "in the graph: no answer to this question" in str(predictor.predict("p0", "spouse", "?", {"place": "t1"}))
+
+
+def test_relations_and_numbers_are_stored_answers_too(predictor):
+    (relation,) = predictor.predict("p0", "?", "150 cm").stored
+    assert (relation.id, relation.rank) == ("height", 1)
+    (number,) = predictor.predict("p2", "height", "?").stored
+    assert (number.value, number.text, number.splits, number.rank) == (1.52, "1.52 m", ("valid",), None)
+    assert number.predicted == predictor.predict("p2", "height", "?")[0].value
+
+
+def test_new_is_only_what_the_graph_lacks_and_the_model_is_sure_of(predictor):
+    seen = set()
+    questions = [(f"p{index}", relation, "?") for index in range(20) for relation in ("born in", "employer", "spouse")]
+    for answers in predictor.predict_many(questions, top=100):
+        held = {stored.id for stored in answers.stored}
+        for answer in answers:
+            assert answer.new == (answer.id not in held and answer.probability >= NEW_FROM)
+            seen.add(answer.new)
+        assert {one.id for one in (*answers.new, *answers.guesses)} | held == {one.id for one in answers}
+        assert Answers.from_dict(answers.to_dict()) == answers
+    assert False in seen
+
+
+def test_a_sure_answer_that_is_stored_with_more_qualifiers_is_not_called_new(predictor):
+    only = predictor.predict("p0", "spouse", "?", candidates=[["p7"]])
+    assert (only[0].probability, only[0].known, only[0].new) == (1.0, (), False)
+    other = predictor.predict("p0", "spouse", "?", candidates=[["p8"]])
+    assert other[0].new
+    assert "  new: Person 8 (p8); rank 1, probability 1.0000" in str(other).splitlines()
+
+
+def test_a_model_that_reads_facts_judges_a_stored_one_without_it(towns, tmp_path):
+    small = {"dimension": 8, "layers": 1, "heads": 2, "feedforward": 16, "bins": 11}
+    settings = tiny_settings("hynt-inductive", schedule={"epochs": 1, "period": 1}, model=small)
+    run = load(train(start(towns, settings, tmp_path / "run", CPU), CPU).path, "cpu")
+    (stored,) = run.predict("p1", "born in", "?").stored
+    assert (stored.id, stored.judged_without) == ("t1", True)
+    (height,) = run.predict("p1", "height", "?").stored
+    assert height.judged_without
+    assert height.predicted != run.predict("p1", "height", "?")[0].value
+    # What it says with the fact in view is another thing, and stays as it was.
+    again = run.predict("p1", "born in", "?", top=100)
+    own = next(answer for answer in again if answer.id == "t1")
+    assert own.score != pytest.approx(_score_without(run, "p1", "P19", "t1"))
+    assert stored.rank == _rank_without(run, "p1", "P19", "t1")
+
+
+def _without(run, head, relation):
+    """The answers of the same model, which observes all facts but those of the fact's fold."""
+    table = concatenate(list(run.graph.splits.values()))
+    names, folds = run.graph.vocabulary, folds_of(table, run.graph.vocabulary)
+    own = (table.head == names.entity_ids[head]) & (table.relation == names.relation_ids[relation])
+    (fold,) = folds[own]
+    return run.observing(table.where(folds != fold)).predict(head, relation, "?", top=100)
+
+
+def _rank_without(run, head, relation, answer):
+    return next(one.rank for one in _without(run, head, relation) if one.id == answer)
+
+
+def _score_without(run, head, relation, answer):
+    return next(one.score for one in _without(run, head, relation) if one.id == answer)
