@@ -41,9 +41,7 @@ def _slow(graph, asked, position):
     found = set()
     for split, table in graph.splits.items():
         for row, fact in enumerate(table.facts(graph.vocabulary)):
-            visible = [
-                pair for at, pair in enumerate(asked.qualifiers) if position < 3 or at != (position - 3) // 2
-            ]
+            visible = [pair for at, pair in enumerate(asked.qualifiers) if position < 3 or at != (position - 3) // 2]
             if any(pair not in fact.qualifiers for pair in visible):
                 continue
             triplet = zip((0, 1, 2), (fact.head, fact.relation, fact.tail), strict=True)
@@ -73,9 +71,7 @@ def test_every_question_finds_what_a_slow_reading_finds():
             for position in range(len(_parts(fact))):
                 hides_relation_of_number = position % 2 == 1 and kinds.kind[position + 1] == 2
                 found = stored.answering(one, position, is_tried=hides_relation_of_number)
-                names = {
-                    (kept.split, kept.row, _name(graph, kinds, position, kept.answer)) for kept in found
-                }
+                names = {(kept.split, kept.row, _name(graph, kinds, position, kept.answer)) for kept in found}
                 slow = _slow(graph, fact, position)
                 assert names == slow
                 checked += len(slow)

@@ -72,13 +72,7 @@ class QuestionBatch:
     # ------------------------------------------------------------------ how
 
     def _rank(
-        self,
-        chosen: Ids,
-        kind: int,
-        allowed: CandidateMasks,
-        top: int,
-        found: RankedParts,
-        named: Standing | None,
+        self, chosen: Ids, kind: int, allowed: CandidateMasks, top: int, found: RankedParts, named: Standing | None
     ) -> None:
         inverse_temperature, index = self.calibration.inverse_temperature(task_of(kind)), self.known.of_kind(kind)
         rows, position = self.asked.rows[chosen], self.asked.position[chosen]

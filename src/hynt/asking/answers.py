@@ -159,7 +159,9 @@ class Answers(Table):
         True
         """
         answers = tuple(
-            _number(one) if found["kind"] == "number" else RankedAnswer(**{"new": False, **one, "known": tuple(one["known"])})
+            _number(one)
+            if found["kind"] == "number"
+            else RankedAnswer(**{"new": False, **one, "known": tuple(one["known"])})
             for one in found["answers"]
         )
         stored = tuple(StoredAnswer(**{**one, "splits": tuple(one["splits"])}) for one in found.get("stored", ()))
@@ -218,7 +220,7 @@ class Answers(Table):
         return tuple(one for one in self.answers if isinstance(one, RankedAnswer) and one.new)
 
     def _repr_html_(self) -> str:
-        parts = [quiet(*(f"{told}: {text}" for told, text in self.told_of_graph()))]
+        parts = [quiet(*(f"{told}: {text}" for told, text in told_of_graph(self)))]
         if self.kind == "number":
             parts.append(
                 table(["answer", "interval"], [[one.text(one.value), _between(one)] for one in self._numbers()])
@@ -245,38 +247,37 @@ class Answers(Table):
         stored = next((one.splits for one in self.stored if one.id == answer.id), answer.known)
         return f"in {', '.join(stored)}" if stored else "new" if answer.new else "guess"
 
-    def told_of_graph(self) -> list[tuple[str, str]]:
-        """What the graph holds, in pairs of words: where it stands, and the answer with the model's view of it."""
-        if not self.stored:
-            return [("in the graph", "no answer to this question")]
-        told = [
-            (
-                f"in the graph, {' and '.join(one.splits)}",
-                "; ".join(part for part in (one.named, one.judged) if part),
-            )
-            for one in self.stored
-        ]
-        more = self.stored_total - len(self.stored)
-        return told + ([("in the graph", f"and {more:,} more")] if more else [])
-
-    def told_of_guesses(self, shown: int = 0) -> str:
-        """What a short view leaves away, in words, where it shows so many of the guesses; "" where that is nothing."""
-        left = self.guesses[shown:]
-        if not left:
-            return ""
-        first = f"the first of them {left[0].name} ({left[0].probability:.3f})"
-        return f"{len(left):,} guess{'' if len(left) == 1 else 'es'} below probability {NEW_FROM:g}: {first}"
-
     def __str__(self) -> str:
-        lines = [self.question, *(f"  {told}: {text}" for told, text in self.told_of_graph())]
+        lines = [self.question, *(f"  {told}: {text}" for told, text in told_of_graph(self))]
         for answer in self.new:
             named = answer.name if answer.name == answer.id else f"{answer.name} ({answer.id})"
             lines.append(f"  new: {named}; rank {answer.rank:,}, probability {answer.probability:.4f}")
         if self.kind != "number" and not self.new:
             lines.append(f"  new: none with probability {NEW_FROM:g} or more")
         lines += [f"  {answer.text(answer.value)}{_interval_text(answer)}" for answer in self._numbers()]
-        folded = self.told_of_guesses()
+        folded = told_of_guesses(self)
         return "\n".join([*lines, *([f"  {folded}"] if folded else []), *(f"note: {note}" for note in self.notes)])
+
+
+def told_of_graph(answers: Answers) -> list[tuple[str, str]]:
+    """What the graph holds, in pairs of words: where it stands, and the answer with the model's view of it."""
+    if not answers.stored:
+        return [("in the graph", "no answer to this question")]
+    told = [
+        (f"in the graph, {' and '.join(one.splits)}", "; ".join(part for part in (one.named, one.judged) if part))
+        for one in answers.stored
+    ]
+    more = answers.stored_total - len(answers.stored)
+    return told + ([("in the graph", f"and {more:,} more")] if more else [])
+
+
+def told_of_guesses(answers: Answers, shown: int = 0) -> str:
+    """What a short view leaves away, in words, where it shows so many of the guesses; "" where that is nothing."""
+    left = answers.guesses[shown:]
+    if not left:
+        return ""
+    first = f"the first of them {left[0].name} ({left[0].probability:.3f})"
+    return f"{len(left):,} guess{'' if len(left) == 1 else 'es'} below probability {NEW_FROM:g}: {first}"
 
 
 def _number(found: Mapping[str, Any]) -> NumberAnswer:

@@ -51,9 +51,7 @@ class CandidateMasks:
 
     def take(self, chosen: Ids) -> CandidateMasks:
         """For these questions, in this order."""
-        return CandidateMasks(
-            self.lists, self.list_of[chosen], self.is_limited[chosen], self.only_unknown[chosen]
-        )
+        return CandidateMasks(self.lists, self.list_of[chosen], self.is_limited[chosen], self.only_unknown[chosen])
 
     def mask(self, which: Ids, first: int, end: int, device: torch.device) -> Tensor | None:
         """(k, end − first) bool: which of the candidates first … end − 1 the lists of the questions `which` (k,) hold;

@@ -48,7 +48,7 @@ class HeldAnswers:
 
     @classmethod
     def find(cls, stored: StoredFacts, asked: Sequence[AskedFact]) -> HeldAnswers:
-        """Looks up every question."""
+        """Looked up one by one: no question sees more facts than its own entity has."""
         found = []
         for number, one in enumerate(asked):
             groups: dict[object, HeldAnswer] = {}

@@ -47,8 +47,10 @@ def predict(
 
 
 def _print(console: Console, answers: Answers, *, whole: bool) -> None:
+    from hynt.asking.answers import told_of_graph
+
     console.print(visible(answers.question), style="bold", soft_wrap=True)
-    for told, text in answers.told_of_graph():
+    for told, text in told_of_graph(answers):
         console.print(f"  {told}: {visible(text)}", soft_wrap=True)
     if answers.kind == "number":
         _print_number(console, answers[0])  # type: ignore[arg-type]
@@ -61,7 +63,7 @@ def _print(console: Console, answers: Answers, *, whole: bool) -> None:
 def _print_ranked(console: Console, answers: Answers, *, whole: bool) -> None:
     from rich.table import Table
 
-    from hynt.asking.answers import NEW_FROM, RankedAnswer
+    from hynt.asking.answers import NEW_FROM, RankedAnswer, told_of_guesses
 
     guesses = 0 if answers.stored or answers.new else 1  # something is always shown
     shown = list(answers) if whole else [*answers.new, *answers.guesses[:guesses]]
@@ -74,7 +76,7 @@ def _print_ranked(console: Console, answers: Answers, *, whole: bool) -> None:
         console.print(table)
     else:
         console.print(f"  new: none with probability {NEW_FROM:g} or more")
-    folded = "" if whole else answers.told_of_guesses(guesses)
+    folded = "" if whole else told_of_guesses(answers, guesses)
     if folded:
         console.print(f"  {visible(folded)}; --top 10 shows them", style="dim", soft_wrap=True)
     console.print(f"  of {answers.candidates:,} candidate{'' if answers.candidates == 1 else 's'}", style="dim")

@@ -57,7 +57,7 @@ class Run(RecordedRun):
 
     >>> run = hynt.load("runs/world")
     >>> run.predict("Japan", "capital", "?", top=2).to_pandas().shape
-    (2, 6)
+    (2, 7)
     """
 
     @cached_property

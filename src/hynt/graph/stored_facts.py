@@ -1,12 +1,11 @@
 """The stored facts that answer a question: those that say all that it says, perhaps with more qualifiers.
 
-Japan · life expectancy · ? is answered by every life expectancy of Japan, whatever its date. The facts of each split are
+Japan · life expectancy · ? is answered by every life expectancy of Japan, whatever its date. The facts of a split are
 sorted by head and by tail once, so a question looks at the facts of one entity and at no others. No torch here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -53,16 +52,16 @@ class StoredFacts:
         ]
         return sorted(found, key=lambda fact: (fact.extra, -fact.when, fact.split, fact.row))
 
-    def _in_split(
-        self, split: str, asked: FactTable, row: int, position: int, *, is_tried: bool
-    ) -> list[StoredFact]:
+    def _in_split(self, split: str, asked: FactTable, row: int, position: int, *, is_tried: bool) -> list[StoredFact]:
         table, (by_head, by_tail) = self.graph.splits[split], self._orders[split]
         head, relation = int(asked.head[row]), int(asked.relation[row])
         tail, number = int(asked.tail_entity[row]), float(asked.tail_number[row])
         is_number = self.graph.vocabulary.relation_is_number
         hides_relation = position == RELATION and not is_tried
         if position == HEAD:
-            rows = _narrowed(by_tail, (table.relation, relation), (table.tail_entity, tail), (table.tail_number, number))
+            rows = _narrowed(
+                by_tail, (table.relation, relation), (table.tail_entity, tail), (table.tail_number, number)
+            )
         else:
             sought = [(table.head, head)] if hides_relation else [(table.head, head), (table.relation, relation)]
             rows = _narrowed(by_head, *sought)
@@ -126,7 +125,7 @@ class StoredFacts:
         return np.array([relation.unit == DATE_UNIT for relation in self.graph.relations], dtype=np.bool_)
 
 
-def _narrowed(order: Ids, *sought: tuple[Sequence[float] | np.ndarray, float]) -> Ids:
+def _narrowed(order: Ids, *sought: tuple[np.ndarray, float]) -> Ids:
     """The rows at which every column has the value sought, of rows `order` (n,) sorted by these columns in turn."""
     for column, value in sought:
         values = _Ordered(column, order)

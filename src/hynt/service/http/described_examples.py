@@ -9,40 +9,34 @@ from hynt import __version__
 Example = dict[str, Any]
 
 ANSWERS: Example = {
-    "question": "Brazil · ? · Brazilian Real", "hole": "relation", "kind": "relation",
-    "stored": [{"text": "currency", "splits": ["test"], "id": "currency", "value": None,
-                "qualifiers": "start time 1994-07-01", "rank": 3, "probability": 0.08166539669036865,
-                "predicted": None, "judged_without": False}],
-    "stored_total": 1, "new_from": 0.5, "candidates": 144, "calibrated": True, "notes": [],
-    "answers": [{"rank": 1, "id": "capital", "name": "capital", "probability": 0.5303755506668457,
-                 "score": 4.549481391906738, "known": [], "new": True}],
+    "question": "Brazil · ? · Brazilian Real", "hole": "relation", "kind": "relation", "stored": [{"text":
+    "currency", "splits": ["test"], "id": "currency", "value": None, "qualifiers": "start time 1994-07-01", "rank":
+    6, "probability": 0.012624690608193087, "predicted": None, "judged_without": False}], "stored_total": 1,
+    "new_from": 0.5, "candidates": 144, "calibrated": True, "notes": [], "answers": [{"rank": 1, "id": "capital",
+    "name": "capital", "probability": 0.6240649782806393, "score": 4.737368106842041, "known": [], "new": True}],
 }
 
 NUMBER: Example = {
     "question": "Japan · life expectancy · ? (point in time 2024; sex female)", "hole": "tail", "kind": "number",
     "stored": [{"text": "88.2 years", "splits": ["train"], "id": None, "value": 88.2, "qualifiers": "", "rank": None,
-                "probability": None, "predicted": 84.76776813983918, "judged_without": False}],
-    "stored_total": 1, "new_from": 0.5, "candidates": 0, "calibrated": True, "notes": [],
-    "answers": [{"value": 84.76776813983918, "text": "84.7678 years", "unit": "year", "low": 78.51291565775873,
-                 "high": 91.02262062191963, "low_text": "78.5129 years", "high_text": "91.0226 years", "level": 0.9,
-                 "interval_from": "this relation", "training_low": 27.79, "training_high": 88.2,
-                 "known": [{"value": 88.2, "splits": ["train"]}]}],
+    "probability": None, "predicted": 82.83912711441516, "judged_without": False}], "stored_total": 1, "new_from":
+    0.5, "candidates": 0, "calibrated": True, "notes": [], "answers": [{"value": 82.83912711441516, "text":
+    "82.8391 years", "unit": "year", "low": 76.75432248175144, "high": 88.92393174707891, "low_text":
+    "76.7543 years", "high_text": "88.9239 years", "level": 0.9, "interval_from": "this relation", "training_low":
+    27.79, "training_high": 88.2, "known": [{"value": 88.2, "splits": ["train"]}]}],
 }
 
 EXPLANATION: Example = {
-    "question": "Austria · language spoken · ? (role official)", "hole": "tail", "kind": "entity",
-    "stored": [{"text": "German", "splits": ["test"], "id": "language/German", "value": None, "qualifiers": "share 97 %",
-                "rank": 16, "probability": 0.009807019775889209, "predicted": None, "judged_without": False}],
-    "stored_total": 1, "new_from": 0.5, "candidates": 1838, "calibrated": True, "notes": [],
-    "answers": [{"rank": 1, "id": "language/French", "name": "French", "probability": 0.3446597005877938,
-                 "score": 7.9991655349731445, "known": [], "new": False}],
-    "about": {"id": "language/French", "name": "French", "probability": 0.34465970058780115, "rank": 1},
-    "influences": [{"part": "qualifier 1", "says": "role official", "change": "removed",
-                    "answer_id": "language/German", "answer": "German", "probability": 0.009807019775889209,
-                    "probability_change": -0.33485268081191194, "rank": 16, "value": None, "value_change": None,
-                    "change_in_widths": None, "context_attention": 0.7508956044912338,
-                    "prediction_attention": None}],
-    "attention": None,
+    "question": "Austria · language spoken · ? (role official)", "hole": "tail", "kind": "entity", "stored":
+    [{"text": "German", "splits": ["test"], "id": "language/German", "value": None, "qualifiers": "share 97 %",
+    "rank": 3, "probability": 0.05028506075110744, "predicted": None, "judged_without": False}], "stored_total": 1,
+    "new_from": 0.5, "candidates": 1838, "calibrated": True, "notes": [], "answers": [{"rank": 1, "id":
+    "language/Spanish", "name": "Spanish", "probability": 0.10614642949981705, "score": 5.759212017059326, "known":
+    [], "new": False}], "about": {"id": "language/Spanish", "name": "Spanish", "probability": 0.1061464294998163,
+    "rank": 1}, "influences": [{"part": "head", "says": "Austria", "change": "hidden", "answer_id":
+    "language/Spanish", "answer": "Spanish", "probability": 0.2286605710945, "probability_change":
+    0.1225141415946837, "rank": 1, "value": None, "value_change": None, "change_in_widths": None,
+    "context_attention": None, "prediction_attention": 0.40307876467704773}], "attention": None,
 }
 
 TREND: Example = {
