@@ -28,7 +28,7 @@ def test_text_for_people(path, tmp_path, capsys):
     told = capsys.readouterr().out
     assert "lines: 11 read = 5 kept + 2 frame + 2 property + 1 deleted-entity + 1 other-entity-type" in told
     assert "units not in the table: Q999999999" in told
-    assert "statistics: entities 5" in told
+    assert "statistics: entities 7" in told
     assert load_graph(tmp_path / "graph").manifest.format == "wikidata"
 
 
@@ -40,7 +40,7 @@ def test_json_for_programs(path, tmp_path, capsys):
     assert told == json.loads(save.read_text(encoding="utf-8"))
     assert told["counts"]["train"] == told["facts"]["kept"]
     assert "valid" not in told["counts"]
-    assert told["qualifiers"]["dropped"]["beyond-limit"] == 1
+    assert told["qualifiers"]["dropped"]["beyond-limit"] == 2
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,6 @@ from hynt.progress import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-if TYPE_CHECKING:
-    pass
-
 
 # The options of `hynt create`, by what they are about.
 
@@ -57,6 +54,14 @@ class DumpOptions:
     text: Annotated[str, typer.Option(
         "--text", metavar="drop|keep", **_WHAT, help="Drop text, or keep it as entities."
     )] = "drop"
+    keep_tails: Annotated[bool, typer.Option(
+        "--keep-tails/--closed-set", **_WHAT,
+        help="Keep values outside the chosen entities, with names from a second look through the dump; or drop their "
+        "facts, as the paper does.",
+    )] = True
+    min_tail_uses: Annotated[int, typer.Option(
+        "--min-tail-uses", min=1, **_WHAT, help="Keep such a value only if it occurs this often."
+    )] = 1
     max_qualifiers: Annotated[int | None, typer.Option(
         "--max-qualifiers", min=0, **_WHAT, help="The most qualifiers a fact may have."
     )] = None
@@ -147,6 +152,8 @@ def create(
 
 
 def print_result(told: dict[str, Any], console: Console) -> None:
+    from hynt.creation.accounts import account_text
+
     counts = told["counts"]
     splits = ", ".join(f"{name} {counts[name]:,}" for name in ("train", "valid", "test") if name in counts)
     console.print(
@@ -154,11 +161,7 @@ def print_result(told: dict[str, Any], console: Console) -> None:
         f"({counts['number_relations']:,} with numbers); facts: {splits}"
     )
     for name in ("lines", "facts", "qualifiers"):
-        account = told[name]
-        console.print(f"{name}: {account['read']:,} read = {account['kept']:,} kept", end="")
-        for reason, number in sorted(account["dropped"].items(), key=lambda pair: (-pair[1], pair[0])):
-            console.print(f" + {number:,} {reason}", end="")
-        console.print()
+        console.print(f"{name}: {account_text(told[name])}")
     for leak in told.get("leakage", {}).get("relations", []):
         console.print(
             f"removed {visible(leak['removed'])}: {leak['kind']} of {visible(leak['kept'])}, "

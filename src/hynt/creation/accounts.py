@@ -127,6 +127,36 @@ class Books:
         }
 
 
+def account_text(account: Mapping[str, Any]) -> str:
+    """An account in one line: 11 read = 5 kept + 2 property + …"""
+    ordered = sorted(account["dropped"].items(), key=lambda pair: (-pair[1], pair[0]))
+    terms = [f"{account['kept']:,} kept", *(f"{number:,} {reason}" for reason, number in ordered)]
+    return f"{account['read']:,} read = {' + '.join(terms)}"
+
+
+_ADVICE = {
+    "not-in-set": "To keep facts whose tail is outside the chosen entities, say --keep-tails.",
+    "not-selected": "Check that the ids or types that were asked for are the dump's.",
+    "text": "To keep texts, identifiers and addresses as entities, say --text keep.",
+}
+
+
+class NothingKept(DataError):
+    """A build without any fact, with what became of everything that was read."""
+
+    def __init__(self, books: Books) -> None:
+        told = books.to_mapping()
+        read = {name: told[name] for name in ("lines", "facts") if told[name]["read"]}
+        reasons = Counter[str]()
+        for account in read.values():
+            reasons.update(account["dropped"])
+        advice = next((_ADVICE[reason] for reason, _ in reasons.most_common() if reason in _ADVICE), "")
+        said = "; ".join(f"{name}: {account_text(account)}" for name, account in read.items()) or "the dump is empty"
+        super().__init__(
+            f"there are no facts. {said}.", advice=advice or "Check that this is a dump of the kind that was named."
+        )
+
+
 def _enter(account: Account, reason: str, number: int) -> None:
     account.read += number
     if reason == "kept":

@@ -14,11 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hynt.creation.accounts import Books, RejectGuard
+from hynt.creation.accounts import Books, NothingKept, RejectGuard
 from hynt.creation.engines.duckdb import DuckDBEngine, rows_of
 from hynt.creation.engines.engine import QueryEngine, pairs_table, settings_table, steps
 from hynt.creation.options import CreationOptions
 from hynt.creation.parsing import ParseJob
+from hynt.creation.parts import cut
 from hynt.creation.reading import Scan
 from hynt.creation.selection import Selection, read_ids, read_pairs, read_redirects, select
 from hynt.creation.sources.source import PRIMARIES, REDIRECTS, DumpSource, ParseSettings, get_source, prelude_of
@@ -70,7 +71,11 @@ def create_graph(
         finally:
             build.guard.write()
         tables = build.run_recipe(engine)
-    manifest = build.assemble(tables, overwrite=overwrite)
+    try:
+        manifest = build.assemble(tables, overwrite=overwrite)
+    except NothingKept:
+        build.work.remove()  # running the same command again would find nothing again
+        raise
     if not options.keep_work:
         build.work.remove()
     return CreationResult(manifest, build.guard.rejected, build.guard.path if build.guard.rejected else None)
@@ -170,6 +175,8 @@ class _Build:
                     "selection": "closed" if self.selection.is_closed else "open",
                     # Wikidata has a line for every entity: what has none was deleted.
                     "values_are_entities": "no" if self.source == "wikidata" else "yes",
+                    "tails": "keep" if options.keep_tails else "drop",
+                    "min_tail_uses": options.min_tail_uses,
                     "unknown_units": options.unknown_units,
                     "other_units": options.other_units,
                     "max_qualifiers": options.max_qualifiers,
@@ -202,17 +209,39 @@ class _Build:
                 if added % 65_536 == 0:
                     self.tell("collecting facts")
             met = assembler.encoder.entity_ids
+            if not met:
+                raise NothingKept(self.books)
             assembler.details = {
                 name: Entity(name, label, kind)
                 for what, name, label, kind in read_rows(tables["labels"], ["what", "name", "label", "type"])
                 if what == "entity" and name in met
             }
+            if self.options.keep_tails:
+                assembler.details |= self._names_of(frozenset(met.keys() - assembler.details.keys()))
             assembly = assembler.finish(self.tell)
             tables_left = (table for split in assembly.split_names for table in assembly.tables(split))
             self.books.settle(assembly.report, sum(table.qualifier_total for table in tables_left))
             self.tell("writing")
             manifest = self._manifest(assembly, tables)
             return save_assembly(assembly, manifest, self.out, overwrite=overwrite)
+
+    def _names_of(self, tails: frozenset[str]) -> dict[str, Entity]:
+        """The names of tails outside the chosen entities, from a second look through the dump."""
+        found: dict[str, Entity] = {}
+        selection, settings = Selection(tails), ParseSettings(self.options.language)
+        choose, parse = self.kind.selector(selection, settings), self.kind.parser(selection, settings)
+        for task in self.tasks if tails else ():
+            self.tell("naming tails")
+            for part in cut(task, self.kind, choose, _LARGEST_PART, longest=self.options.longest_line):
+                for _, line in part.lines:
+                    try:
+                        names = parse(line).names
+                    except RecordProblem:
+                        continue  # counted when the dump was parsed
+                    found.update((one.identity, Entity(*one[1:])) for one in names if one.identity in tails)
+        if len(found) < len(tails):
+            self.books.notes["tail-without-name"] += len(tails) - len(found)
+        return found
 
     def _note(self, reason: str, what: str, advice: str) -> None:  # noqa: ARG002 - the encoder's signature
         self.books.notes[reason] += 1

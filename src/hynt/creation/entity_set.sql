@@ -4,7 +4,8 @@
 --        given_redirects (source, target)   from a file
 --        met_redirects   (source, target)   from the dump
 --        names, parsed                      the tables of the parts
---        settings        (selection, values_are_entities)   'closed' or 'open'; 'yes' where a value needs no line of its own
+--        settings        (selection, values_are_entities, tails, min_tail_uses)   'closed' or 'open'; 'yes' where a value needs
+--                                           no line of its own; 'keep' where values outside the choice stay, from so many uses on
 
 -- step: redirects
 SELECT source, MAX(target) AS target
@@ -30,5 +31,16 @@ FROM (
     CROSS JOIN settings s
     LEFT JOIN (SELECT DISTINCT node FROM parsed WHERE statement IS NULL) m ON p.value = m.node
     WHERE s.selection = 'open' AND s.values_are_entities = 'yes' AND p.kind = 'entity' AND m.node IS NULL
+    UNION ALL
+    SELECT u.entity
+    FROM (
+        SELECT p.value AS entity, COUNT(*) AS uses
+        FROM parsed p
+        LEFT JOIN (SELECT DISTINCT node FROM parsed WHERE statement IS NULL) m ON p.value = m.node
+        WHERE p.kind = 'entity' AND m.node IS NULL
+        GROUP BY p.value
+    ) u
+    CROSS JOIN settings s
+    WHERE s.tails = 'keep' AND u.uses >= s.min_tail_uses
 ) g
 LEFT JOIN redirects r ON g.entity = r.source

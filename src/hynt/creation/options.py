@@ -50,6 +50,8 @@ class CreationOptions:
     units: UnitRule = "si"
     unknown_units: Literal["drop", "keep"] = "drop"
     other_units: Literal["drop", "keep", "split"] = "drop"
+    keep_tails: bool = False  # values outside the chosen entities stay; without, the set is closed, as in the paper
+    min_tail_uses: int = 1  # how often a value outside must occur to be kept
     max_qualifiers: int | None = None
     long_facts: Literal["shorten", "drop"] = "shorten"
     mixed_relations: MixedRelations = "split"
@@ -74,6 +76,10 @@ class CreationOptions:
         if self.max_qualifiers is not None and self.max_qualifiers < 0:
             raise UsageError(
                 "a fact cannot have fewer than no qualifiers.", where="--max-qualifiers", advice="Give 0 or more."
+            )
+        if self.min_tail_uses < 1:
+            raise UsageError(
+                "a value that is there occurs at least once.", where="--min-tail-uses", advice="Give 1 or more."
             )
         if not 0 <= self.max_bad_lines <= 1:
             raise UsageError(

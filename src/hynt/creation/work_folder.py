@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from hynt.creation.sources.source import PART_TABLES
 from hynt.files import WorkFolder, whole_file
 
-LAYOUT = 3
+LAYOUT = 4
 """Raised whenever parsers or part files change, so that parts of an older version are not mixed in."""
 
 

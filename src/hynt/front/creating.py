@@ -69,9 +69,9 @@ def create(
     stopped goes on when the same call is made again.
 
     The options are those of `hynt create`: entities, mapping, instance_of, subclasses, everything, redirects, language,
-    preferred_only, text, max_qualifiers, long_facts, mediators, primaries, units, unknown_units, other_units,
-    keep_leakage, outlier_rules, mixed_relations, split, seed, engine, master, workers, memory, work, keep_work,
-    max_bad_lines, rejects, name, licence.
+    preferred_only, text, keep_tails, min_tail_uses, max_qualifiers, long_facts, mediators, primaries, units,
+    unknown_units, other_units, keep_leakage, outlier_rules, mixed_relations, split, seed, engine, master, workers,
+    memory, work, keep_work, max_bad_lines, rejects, name, licence.
 
     >>> made = hynt.create("wikidata", "dump.json", "from-dump", everything=True, workers=1)
     >>> made.read().name
@@ -110,6 +110,8 @@ class CreationWords(TypedDict, total=False):
     language: str
     preferred_only: bool
     text: str
+    keep_tails: bool
+    min_tail_uses: int
     max_qualifiers: int | None
     long_facts: str
     mediators: AnyPath | None
@@ -147,6 +149,8 @@ _AS_THEY_ARE = (
     "subclasses",
     "everything",
     "language",
+    "keep_tails",
+    "min_tail_uses",
     "max_qualifiers",
     "max_bad_lines",
     "keep_work",
@@ -162,7 +166,7 @@ def creation_options(**words: Unpack[CreationWords]) -> CreationOptions:
     from hynt.graph.outlier_rules import read_outlier_rules
     from hynt.graph.splitting import SplitRule, parse_shares
 
-    given: dict[str, Any] = dict(words)
+    given: dict[str, Any] = {"keep_tails": True, **words}
     unknown = set(given) - set(CreationWords.__annotations__)
     if unknown:
         name = min(unknown)

@@ -59,7 +59,7 @@ def settings_table(settings: Mapping[str, str | int | None]) -> pa.Table:
     """Settings as a table of one row, so that the SQL text needs no parameters."""
     return pa.table(
         {
-            name: pa.array([value], pa.int64() if name == "max_qualifiers" else pa.string())
+            name: pa.array([value], pa.int64() if name in ("max_qualifiers", "min_tail_uses") else pa.string())
             for name, value in settings.items()
         }
     )

@@ -42,7 +42,7 @@ class SparkEngine:
             raise UsageError(
                 "the engine spark needs the package pyspark.",
                 where="--engine",
-                advice="Install it with: pip install 'hynt[create,spark]'.",
+                advice="Install it with: pip install 'hynt[spark]'.",
             ) from None
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
             os.environ.setdefault(name, sys.executable)
@@ -150,7 +150,7 @@ def run_task(task: FileRange, job: ParseJob, folder: str) -> Iterator[PartSummar
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without PySpark's warning that the newest pandas is too new for it: no pandas is used here."""
+    """Without PySpark's warning that the newest pandas is too new for it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         yield

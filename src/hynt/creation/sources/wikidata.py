@@ -1,4 +1,4 @@
-"""Wikidata's JSON: dumps with one entity per line, and what the API answers for single entities."""
+"""Wikidata's JSON: dumps with one entity per line, what the API answers, and files of single entities."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ from hynt.formats.names import check_name
 from hynt.formats.parts import bare_name
 
 _ITEM = b'{"type":"item","id":"'  # how lines of dumps start, so that foreign ones are told by their first bytes
-_DOCUMENT = re.compile(rb'\s*\{\s*"(?:entities|success)"\s*:')
+_DOCUMENT = re.compile(rb'\s*\{\s*"(?:entities|success)"\s*:|\s*\[?\s*\{\s*\n|\s*\[[ \t]*\{[^\n]*\Z')
+"""An answer of the API, something written over several lines, or a list that begins with a long line."""
 _LABEL_ENDINGS = ((LATITUDE, " (latitude)"), (LONGITUDE, " (longitude)"))
 
 
@@ -107,13 +108,17 @@ class WikidataDump:
 
     def document_lines(self, data: bytes) -> list[tuple[int, bytes]]:
         try:
-            envelope = msgspec.json.decode(data, type=Envelope)
+            if data.lstrip().startswith(b"["):
+                entities = msgspec.json.decode(data, type=list[msgspec.Raw])
+            else:
+                envelope = msgspec.json.decode(data, type=Envelope)
+                entities = [msgspec.Raw(data)] if envelope.entities is None else list(envelope.entities.values())
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
             raise DataError(
                 f"the answer of the API cannot be read: {problem}.", advice="Save the answer whole, as JSON."
             ) from None
         lines, place = [], 0
-        for raw in envelope.entities.values():
+        for raw in entities:
             text = bytes(raw)
             place = data.find(text, place)
             lines.append((place, text))
@@ -131,9 +136,9 @@ class WikidataParser:
         self._preferred_only = settings.preferred_only
 
     def parse(self, line: bytes) -> Parsed:
-        """The rows of a line, with or without the comma that follows it in a dump."""
+        """The rows of a line, with or without the comma that follows it in a dump, or the brackets of a short list."""
         try:
-            entity = self._decode(line.strip().removesuffix(b","))
+            entity = self._decode(line.strip().removesuffix(b",").removeprefix(b"[").removesuffix(b"]"))
         except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
             raise RecordProblem("bad-json", f"{problem}.", "Get the dump again, or look at the line.") from None
         except RecursionError:

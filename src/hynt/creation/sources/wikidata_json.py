@@ -93,7 +93,7 @@ class Monolingual(msgspec.Struct, gc=False):
 class Envelope(msgspec.Struct, gc=False):
     """What the API and Special:EntityData answer: entities by the id that was asked for."""
 
-    entities: dict[str, msgspec.Raw]
+    entities: dict[str, msgspec.Raw] | None = None  # None: this is an entity itself
 
 
 @cache
