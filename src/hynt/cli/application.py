@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from hynt import __version__
+from hynt.cli.help import plain_help
 from hynt.cli.options import naming_options
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.names import advice_on
@@ -71,7 +72,7 @@ class Verbs(TyperGroup):
         command.name = cmd_name
         # typer takes each verb for a program of its own and offers to install its shell completion: `hynt` does that.
         command.params = [option for option in command.params if option.name not in _COMPLETION_OPTIONS]
-        return naming_options(command)
+        return plain_help(naming_options(command))
 
 
 app = typer.Typer(
@@ -102,7 +103,9 @@ def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code. Never raises: whatever goes wrong is told and has a code."""
     wants_json = "--json" in arguments
     try:
-        code = typer.main.get_command(app).main(args=list(arguments), prog_name="hynt", standalone_mode=False)
+        code = plain_help(typer.main.get_command(app)).main(
+            args=list(arguments), prog_name="hynt", standalone_mode=False
+        )
     except SystemExit as leaving:
         return _left(leaving)
     except HyntError as error:
@@ -175,7 +178,9 @@ def report_error(error: HyntError, *, wants_json: bool) -> None:
 
 def report_wrong_use(problem: Any, *, wants_json: bool) -> int:
     """What typer says of a wrong command line, in the words of every other failure; returns the exit code."""
-    if type(problem).__name__ != "NoArgsIsHelpError":  # the help that stands for it has been printed
+    if type(problem).__name__ == "NoArgsIsHelpError":
+        typer.echo(problem.ctx.get_help(), err=True)
+    else:
         what = problem.format_message().replace("Value error, ", "")
         command = problem.ctx.command_path if getattr(problem, "ctx", None) else "hynt"
         error = UsageError(what[:1].lower() + what[1:], where=command, advice=f"Run {command} --help.")
