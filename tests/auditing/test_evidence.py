@@ -10,7 +10,6 @@ import torch
 
 from hynt.auditing.judges import joined_inverse_temperature
 from hynt.auditing.judging import Judge
-from hynt.auditing.plan import wide_relations
 from hynt.auditing.relation_scores import relation_sorts
 from hynt.auditing.verdicts import evidence, of_facts
 from hynt.evaluation.evaluator import Evaluator
@@ -18,6 +17,7 @@ from hynt.formats.from_python import graph_from_facts
 from hynt.graph.components import components
 from hynt.graph.fact_table import concatenate
 from hynt.graph.known_answers import KnownAnswers
+from hynt.graph.number_summary import suited_to_logarithms
 from hynt.graph.seen_values import SeenValues
 
 RANDOM = np.random.default_rng(5)
@@ -139,4 +139,4 @@ def test_log_scales_are_for_wide_positive_numbers():
     facts += [(f"e{i}", "height", 150.0 + i) for i in range(60)]
     facts += [(f"e{i}", "balance", -1.0 * 10.0 ** (i % 6)) for i in range(60)]
     graph = graph_from_facts({"train": facts})
-    assert wide_relations(graph, graph.split("train")) == ("population",)
+    assert suited_to_logarithms(graph.vocabulary, graph.split("train")) == ("population",)

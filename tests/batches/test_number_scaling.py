@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hynt.batches.number_scaling import NumberScaling, declared_log_relations
+from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import DataError, UsageError
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Relation, Vocabulary
@@ -138,7 +138,3 @@ def test_a_spoilt_scaling_is_refused_with_its_place(entry):
 def test_a_scaling_of_another_graph_is_refused():
     with pytest.raises(DataError, match="disagree about the number relation 'people'"):
         NumberScaling.from_mapping({"height": {"offset": 0.0, "width": 1.0}}, VOCABULARY)
-
-
-def test_relations_that_the_graph_declares_logarithmic_are_named():
-    assert declared_log_relations(VOCABULARY) == ("people",)

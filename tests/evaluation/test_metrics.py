@@ -61,8 +61,10 @@ def numbers(rng, questions=100, noise=0.1) -> NumberQuestions:
         qualifiers=np.ones(questions, dtype=np.int64),
         truth=10 * truth,
         predicted=10 * predicted,
+        expected=10 * predicted,
         truth_scaled=truth,
         predicted_scaled=predicted,
+        expected_scaled=predicted,
     )
 
 
@@ -99,11 +101,12 @@ def test_no_question_gives_no_number():
         "amri": None,
         "count": 0,
     }
-    assert number_metrics(empty) == {"rmse": None, "mae": None, "count": 0}
+    assert number_metrics(empty, empty) == {"rmse": None, "mae": None, "count": 0}
 
 
 def test_number_metrics_by_hand():
-    found = number_metrics(np.array([3.0, -4.0, 0.0, 0.0]))
+    error = np.array([3.0, -4.0, 0.0, 0.0])
+    found = number_metrics(error, error)
     assert found == {"rmse": 2.5, "mae": 1.75, "count": 4}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hynt.batches.number_scaling import NumberScaling, declared_log_relations
+from hynt.batches.number_scaling import NumberScaling
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.splitting import missing_from_train
 from hynt.graph.storage import graph_folder, load_graph
@@ -59,7 +59,7 @@ def test_units_are_si_or_dates(world):
 
 
 def test_long_tails_are_marked_and_can_be_scaled(world):
-    marked = declared_log_relations(world.vocabulary)
+    marked = [relation.name for relation in world.relations if relation.scale == "log"]
     assert {"population", "area", "GDP PPP"} <= set(marked)
     scaling = NumberScaling.fit([world.splits["train"]], world.vocabulary, marked, list(world.splits.values()))
     assert int(scaling.is_log.sum()) == len(marked)

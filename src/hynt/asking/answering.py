@@ -66,6 +66,8 @@ class QuestionBatch:
             low, high = radii.interval(scaling, relation, scaled, level)
             has_interval = np.isfinite(radii.radius[row, relation]) & np.isfinite(low) & np.isfinite(high)
             is_own = radii.is_own[row, relation]
+        possible = self.loaded.possible_numbers
+        value, (low, high) = possible.nearest(relation, value), possible.interval(relation, low, high)
         known = self.known.numbers.lookup(self._keys(self.asked.rows[chosen], self.asked.position[chosen]))
         return NumberColumns(value, low, high, has_interval, is_own, known, np.isfinite(value))
 

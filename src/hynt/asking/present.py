@@ -67,13 +67,8 @@ class AnswerBuilder:
             )
         )
         unit, reach = self.loaded.graph.relations[asked.relation].unit, self.training_ranges.get(asked.relation)
-        value = float(columns.value[number])
-        radii = self.calibration.radii
-        notes: tuple[str, ...] = ()
-        if value < 0 and radii is not None and radii.ends_at_zero[asked.relation]:
-            notes = ("the answer lies below zero, and training has no such number of this relation",)
-        answer = NumberAnswer(value, unit, interval, level, source, reach, known)
-        return self._answers(asked, (answer,), 0, "number", notes)
+        answer = NumberAnswer(float(columns.value[number]), unit, interval, level, source, reach, known)
+        return self._answers(asked, (answer,), 0, "number")
 
     @cached_property
     def training_ranges(self) -> dict[int, tuple[float, float]]:
@@ -92,10 +87,8 @@ class AnswerBuilder:
     def _relation_names(self) -> tuple[Sequence[str], Sequence[str]]:
         return [relation.name for relation in self.loaded.graph.relations], self.loaded.graph.relation_labels
 
-    def _answers(
-        self, asked: AskedFact, answers: tuple[Answer, ...], count: int, task: str, of_answer: Sequence[str] = ()
-    ) -> Answers:
-        calibration, notes = self.calibration, list(of_answer)
+    def _answers(self, asked: AskedFact, answers: tuple[Answer, ...], count: int, task: str) -> Answers:
+        calibration, notes = self.calibration, []
         fitted = calibration.radii is not None if task == "number" else task in calibration.tasks
         if not fitted:
             reason = calibration.missing or "the validation split asks nothing of the kind"

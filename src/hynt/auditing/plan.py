@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.auditing.folds import Folds, deal, fold_parts
-from hynt.batches.number_scaling import NumberScaling, declared_log_relations
+from hynt.batches.number_scaling import NumberScaling
 from hynt.config import to_mapping, with_overrides
 from hynt.errors import UsageError
 from hynt.graph.arrays import Flags, Floats, Ids
-from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import sorted_numbers
+from hynt.graph.number_summary import sorted_numbers, suited_to_logarithms
 from hynt.graph.vocabulary import Vocabulary
 from hynt.models.contract import Part
 from hynt.models.registry import MODELS
@@ -79,8 +78,6 @@ def edges(table: FactTable, vocabulary: Vocabulary, log_relations: Sequence[str]
 
 
 ALL = "all"
-WIDE = 100.0
-"""Positive numbers whose middle nine tenths span more than this are judged by their logarithms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,31 +203,7 @@ def _settings(
     if schedule.shape == "cosine" and schedule.epochs not in schedule.cycle_ends():
         # The last weights are the ones that judge: a schedule must not be cut where the rate is still high.
         settings = with_overrides(settings, [f"schedule.period={schedule.epochs}"])
-    if run is None and not settings.log_relations:
-        settings = replace(settings, log_relations=wide_relations(graph, table))
+    if run is None and not request.says("log_relations"):
+        settings = replace(settings, log_relations=suited_to_logarithms(graph.vocabulary, table))
     NumberScaling.fit([table], graph.vocabulary, settings.log_relations)  # refuses a log scale that a value cannot take
     return replace(settings, train_on="train", validation=replace(settings.validation, patience=None))
-
-
-def wide_relations(graph: KnowledgeGraph, table: FactTable) -> tuple[str, ...]:
-    """The relations that a log scale suits: all numbers above zero, and declared so by the graph or spread widely.
-
-    A population ten times too large is a small step on a scale that reaches to the largest country.
-    """
-    numbers = sorted_numbers(table, graph.vocabulary.relation_is_number)
-    if not len(numbers.value):
-        return ()
-    positive = numbers.value[numbers.start] > 0
-    low, high = numbers.quantile(0.05), numbers.quantile(0.95)
-    wide = positive & (high > WIDE * low)
-    declared = set(declared_log_relations(graph.vocabulary))
-    return tuple(
-        relation.name
-        for relation, is_wide, is_positive in zip(
-            (graph.relations[index] for index in numbers.present.tolist()),
-            wide.tolist(),
-            positive.tolist(),
-            strict=True,
-        )
-        if is_positive and relation.unit != DATE_UNIT and (is_wide or relation.name in declared)
-    )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,43 @@ from hynt.names import advice_on
 Ids = NDArray[np.integer[Any]]
 
 
+class Expectation(NamedTuple):
+    """From the answers of a log scale, which are medians, to means: offset + factor · answer, in the graph's unit."""
+
+    offset: Floats  # (relations,)
+    factor: Floats  # (relations,)
+
+    @classmethod
+    def unchanged(cls, relations: int) -> Expectation:
+        """Means that are the answers themselves."""
+        return cls(np.zeros(relations), np.ones(relations))
+
+    def __call__(self, relation: Ids, value: Floats) -> Floats:
+        """(n,) means, from answers (n,)."""
+        result: Floats = self.offset[relation] + self.factor[relation] * value
+        return result
+
+    def to_mapping(self, vocabulary: Vocabulary) -> dict[str, dict[str, float]]:
+        """By relation name, for JSON; only what changes something."""
+        changed = np.flatnonzero((self.factor != 1) | (self.offset != 0)).tolist()
+        return {
+            vocabulary.relations[index].name: {"offset": float(self.offset[index]), "factor": float(self.factor[index])}
+            for index in changed
+        }
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], vocabulary: Vocabulary, where: str) -> Expectation:
+        """What `to_mapping` wrote."""
+        found = cls.unchanged(vocabulary.relation_count)
+        for name, entry in mapping.items():
+            known = name in vocabulary.relation_ids and isinstance(entry, dict) and set(entry) == {"offset", "factor"}
+            if not known or not all(_is_fine(key, value) for key, value in entry.items()):
+                raise DataError(f"the mean of {name!r} cannot be read.", where=where, advice="Take the file again.")
+            index = vocabulary.relation_ids[name]
+            found.offset[index], found.factor[index] = float(entry["offset"]), float(entry["factor"])
+        return found
+
+
 @dataclass(frozen=True, eq=False)
 class NumberScaling:
     """The scales of all relations, by relation id; those that carry entities have offset 0 and width 1 and are never
@@ -38,6 +75,7 @@ class NumberScaling:
     is_log: NDArray[np.bool_]  # (relations,) true where `scale` works on logarithms
     log_offset: Floats  # (relations,) as offset, of the logarithms; 0 where is_log is false
     log_width: Floats  # (relations,) as width, of the logarithms; 1 where is_log is false
+    expectation: Expectation | None = None  # of log scales, fitted once training is over; None: means are answers
 
     @classmethod
     def fit(
@@ -67,6 +105,17 @@ class NumberScaling:
         logs = np.where(self.is_log[relation], scaled, 0.0) * self.log_width[relation] + self.log_offset[relation]
         plain = scaled * self.width[relation] + self.offset[relation]
         return np.where(self.is_log[relation], np.exp(logs), plain)
+
+    def expected(self, relation: Ids, value: Floats) -> Floats:
+        """(n,) the means beside answers (n,), in the units of the graph: what squared errors are measured from."""
+        if self.expectation is None:
+            return value
+        return np.where(self.is_log[relation], self.expectation(relation, value), value)
+
+    def plain(self) -> NumberScaling:
+        """The same ranges without any log scale."""
+        nothing = np.zeros(len(self.offset))
+        return NumberScaling(self.offset, self.width, nothing.astype(np.bool_), nothing, nothing + 1.0)
 
     def linear(self, relation: Ids, value: Floats) -> Floats:
         """(n,) values on the plain min–max scale, whatever scale the model sees."""
@@ -111,11 +160,6 @@ class NumberScaling:
                 getattr(scaling, key)[index] = float(entry[key])
             scaling.is_log[index] = len(keys) == 4
         return scaling
-
-
-def declared_log_relations(vocabulary: Vocabulary) -> tuple[str, ...]:
-    """The number relations for which the graph itself suggests a log scale."""
-    return tuple(r.name for r in vocabulary.relations if r.kind == "number" and r.scale == "log")
 
 
 def _is_fine(key: str, value: object) -> bool:

@@ -191,8 +191,9 @@ def number_questions(loaded: LoadedRun, split: str, device: torch.device) -> Num
         table.qualifier_counts()[taken.row],
         taken.number,
         predicted,
+        predicted,
         scaling.linear(relation, taken.number),
-        scaling.linear(relation, predicted),
+        *[scaling.linear(relation, predicted)] * 2,  # no mean is asked for here
     )
 
 

@@ -24,19 +24,15 @@ from numpy.typing import NDArray
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import DataError, UsageError
 from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import NUMBER_KIND, components
-from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
+from hynt.graph.possible_numbers import PossibleNumbers
 from hynt.graph.vocabulary import Vocabulary
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 ENOUGH = 30
 """Residuals from which on a relation has a radius of its own."""
-
-FEWEST = 10
-"""Training numbers, none of them negative, from which on a relation is taken to have no negative ones at all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,14 +136,7 @@ def never_negative(vocabulary: Vocabulary, tables: Sequence[FactTable]) -> NDArr
     """(relations,) true where all training numbers, and enough of them, are zero or more. Dates have no such end: there
     are years before the first.
     """
-    count, negative = (np.zeros(vocabulary.relation_count, dtype=np.int64) for _ in range(2))
-    for table in tables:
-        parts = components(table, vocabulary.relation_is_number)
-        numbers = parts.kind == NUMBER_KIND
-        count += np.bincount(parts.relation[numbers], minlength=len(count))
-        negative += np.bincount(parts.relation[numbers & (parts.number < 0)], minlength=len(count))
-    is_date = np.array([relation.unit == DATE_UNIT for relation in vocabulary.relations], dtype=np.bool_)
-    return np.asarray((count >= FEWEST) & (negative == 0) & ~is_date)
+    return PossibleNumbers.of(vocabulary, tables).never_negative
 
 
 def cut_at_zero(low: Floats, value: Floats, ends_at_zero: NDArray[np.bool_]) -> Floats:

@@ -21,7 +21,7 @@ from hynt.graph.components import Components, position_name
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.seen_values import SeenValues
 from hynt.graph.sentences import Sentences
-from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, ScaledNumber
+from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, mean_number, median_number
 
 if TYPE_CHECKING:
     from hynt.evaluation.evaluator import Evaluator
@@ -99,18 +99,20 @@ class EvaluationPass:
         evaluator = self.evaluator
         parts = evaluator.questions.take(chosen)
         tiling = self._tiling(parts)
-        result = torch.zeros(len(tiling.question), dtype=torch.float32, device=evaluator.device)
+        result = torch.zeros(2, len(tiling.question), dtype=torch.float32, device=evaluator.device)
+        relation, scaling = parts.relation.astype(np.int64), evaluator.scaling
+        reach = self._tensor(np.where(scaling.is_log, scaling.log_width, 0.0)[relation[tiling.question]])
 
         def work(tile: Tile, question: EncodedQuestion) -> None:
-            result[tile.places] = self.model.score(question, ScaledNumber()).float()
+            result[0, tile.places] = median_number(self.model, question)
+            result[1, tile.places] = mean_number(self.model, question, reach[tile.places])
 
         self._ask(tiling, parts, work)
-        result = evaluator.workers.gathered(result)
-        scaled = tiling.unpacked(result.cpu().numpy()).astype(np.float64)
-        relation = parts.relation.astype(np.int64)
+        found = evaluator.workers.gathered(result).cpu().numpy()
         with np.errstate(over="ignore", invalid="ignore"):
-            predicted = evaluator.scaling.unscale(relation, scaled)
-        refuse_non_finite(np.isfinite(predicted), parts, evaluator.graph, evaluator.split)
+            predicted, mean = (scaling.unscale(relation, tiling.unpacked(one).astype(np.float64)) for one in found)
+            expected = scaling.expected(relation, mean)
+        refuse_non_finite(np.isfinite(predicted) & np.isfinite(expected), parts, evaluator.graph, evaluator.split)
         head = evaluator.graph.split(evaluator.split).head[parts.row].astype(np.int64)
         return NumberQuestions(
             parts.row,
@@ -120,8 +122,10 @@ class EvaluationPass:
             self._qualifiers(parts),
             parts.number,
             predicted,
-            evaluator.scaling.linear(relation, parts.number),
-            evaluator.scaling.linear(relation, predicted),
+            expected,
+            scaling.linear(relation, parts.number),
+            scaling.linear(relation, predicted),
+            scaling.linear(relation, expected),
         )
 
     def _ask(self, tiling: Tiling, parts: Components, work: Callable[[Tile, EncodedQuestion], None]) -> None:

@@ -28,7 +28,7 @@ from hynt.graph.arrays import Ids
 from hynt.graph.changes import fact_hashes, same_facts
 from hynt.graph.components import Components, components
 from hynt.graph.content_hash import question_keys
-from hynt.graph.fact_table import concatenate
+from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers
 from hynt.models.contract import Model, Part, give_observed
@@ -226,12 +226,14 @@ def evaluate(
 REFERENCES = ("frequency", "relation-mean", "relation-median", "neighbour-mean")
 
 
-def reference_rows(evaluator: Evaluator, train: FactTensors) -> dict[str, dict[str, Any]]:
+def reference_rows(evaluator: Evaluator, learned: FactTable) -> dict[str, dict[str, Any]]:
     """By model, task and scope the metrics of each trivial model on the evaluator's questions.
 
-    `train` holds the facts that the model beside them learned from, without ids for literals.
+    `learned` are the facts that the model beside them learned from. All scales are linear: a mean of logarithms is no
+    mean.
     """
-    plain = replace(evaluator, literals=None, type_constrained=False)
+    plain = replace(evaluator, scaling=evaluator.scaling.plain(), literals=None, type_constrained=False)
+    train = FactTensors.from_table(learned, evaluator.graph.vocabulary, plain.scaling, evaluator.device)
     rows: dict[str, dict[str, Any]] = {}
     for name in REFERENCES:
         model = build(name, train.sizes, train)

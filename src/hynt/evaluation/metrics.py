@@ -43,9 +43,11 @@ def ranking_sums(rank: Floats, candidates: NDArray[np.int64]) -> tuple[Floats, F
     return above, below
 
 
-def number_sums(error: Floats) -> tuple[Floats, Floats]:
-    """(n, metrics) numerators and denominators, question by question, of NUMBER_METRICS."""
-    return np.stack([error**2, np.abs(error)], axis=1), np.ones((len(error), 2))
+def number_sums(mean_error: Floats, error: Floats) -> tuple[Floats, Floats]:
+    """(n, metrics) numerators and denominators, question by question, of NUMBER_METRICS: squares of what the means are
+    off, sizes of what the answers are off.
+    """
+    return np.stack([mean_error**2, np.abs(error)], axis=1), np.ones((len(error), 2))
 
 
 def finish(names: tuple[str, ...], above: Floats, below: Floats) -> Floats:
@@ -65,9 +67,9 @@ def ranking_metrics(rank: Floats, candidates: NDArray[np.int64]) -> Metrics:
     return _named(RANKING_METRICS, *ranking_sums(rank, candidates))
 
 
-def number_metrics(error: Floats) -> Metrics:
+def number_metrics(mean_error: Floats, error: Floats) -> Metrics:
     """NUMBER_METRICS and the count of questions."""
-    return _named(NUMBER_METRICS, *number_sums(error))
+    return _named(NUMBER_METRICS, *number_sums(mean_error, error))
 
 
 def _named(names: tuple[str, ...], above: Floats, below: Floats) -> Metrics:

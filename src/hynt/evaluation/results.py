@@ -65,9 +65,11 @@ class NumberQuestions:
     head: Ids  # (n,) the fact's head entity
     qualifiers: Ids  # (n,) how many qualifiers the fact has
     truth: Floats  # (n,) the masked number, in the graph's unit
-    predicted: Floats  # (n,) the model's number, in the graph's unit
+    predicted: Floats  # (n,) the model's answer, in the graph's unit
+    expected: Floats  # (n,) the mean beside it, in the graph's unit: the same but on log scales and of distributions
     truth_scaled: Floats  # (n,) on the linear min–max scale
     predicted_scaled: Floats  # (n,) on the linear min–max scale
+    expected_scaled: Floats  # (n,) on the linear min–max scale
 
     def __len__(self) -> int:
         return len(self.row)
@@ -77,9 +79,15 @@ class NumberQuestions:
         """(n,) predicted minus true, on the linear min–max scale."""
         return self.predicted_scaled - self.truth_scaled
 
+    @property
+    def mean_error(self) -> Floats:
+        """(n,) expected minus true, on the linear min–max scale: what is squared."""
+        return self.expected_scaled - self.truth_scaled
+
     def metrics(self, chosen: NDArray[np.bool_] | None = None) -> Metrics:
         """The metrics on the linear min–max scale of all questions, or of those where `chosen` (n,) is true."""
-        return number_metrics(self.error if chosen is None else self.error[chosen])
+        keep = slice(None) if chosen is None else chosen
+        return number_metrics(self.mean_error[keep], self.error[keep])
 
     def per_relation(self, vocabulary: Vocabulary) -> list[dict[str, Any]]:
         """Errors in original units, relation by relation, with the unit; scaled ones beside them."""
@@ -90,7 +98,7 @@ class NumberQuestions:
             scaled = self.metrics(chosen)
             found.append(
                 {"relation": named.name, "unit": named.unit}
-                | number_metrics(self.predicted[chosen] - self.truth[chosen])
+                | number_metrics((self.expected - self.truth)[chosen], (self.predicted - self.truth)[chosen])
                 | {"scaled_rmse": scaled["rmse"], "scaled_mae": scaled["mae"]}
             )
         return found

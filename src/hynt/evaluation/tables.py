@@ -33,9 +33,11 @@ class TextTable(NamedTuple):
 def headline(result: Found) -> str:
     """What was asked, by which protocol."""
     protocol = result["protocol"]
+    logs = len(protocol.get("log_relations", ()))
+    by_logs = f" ({logs} relation{'' if logs == 1 else 's'} by logarithms)" if logs else ""
     return (
         f"{protocol['model']} on {protocol['graph'] or 'the graph'}, {protocol['split']} split; trained on "
-        f"{protocol['trained_on']}, numbers scaled on {protocol['scaled_on']}, seed {protocol['seed']}, epoch "
+        f"{protocol['trained_on']}, numbers scaled on {protocol['scaled_on']}{by_logs}, seed {protocol['seed']}, epoch "
         f"{protocol['epoch']}; ties {protocol['ties']}, filter {protocol['filter']}; {_observed_or_reads(protocol)}"
     )
 

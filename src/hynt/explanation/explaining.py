@@ -200,7 +200,8 @@ def number_changes(predictor: Predictor, asked: AskedFact, answers: Answers, sco
     assert asked.relation is not None
     relation = np.full(len(scores), asked.relation, dtype=np.int64)
     with np.errstate(over="ignore"):
-        values = predictor.loaded.scaling.unscale(relation, np.concatenate(scores)).tolist()
+        said = predictor.loaded.scaling.unscale(relation, np.concatenate(scores))
+    values = predictor.loaded.possible_numbers.nearest(relation, said).tolist()
     answer = answers[0]
     assert isinstance(answer, NumberAnswer)
     width = None if answer.interval is None else answer.interval[1] - answer.interval[0]

@@ -256,13 +256,11 @@ def _counted(loaded: LoadedRun, split: str, *, counts: bool) -> int:
 
 def references_of(evaluator: Evaluator, loaded: LoadedRun) -> dict[str, Any]:
     """The trivial rows that stand beside a run, from the facts it learned from."""
-    from hynt.batches.fact_tensors import FactTensors
     from hynt.evaluation.evaluator import reference_rows
     from hynt.runs.training_data import training_table
 
     facts = training_table(loaded.graph, loaded.settings) if loaded.home is None else loaded.graph.split("train")
-    train = FactTensors.from_table(facts, loaded.graph.vocabulary, loaded.scaling, evaluator.device)
-    return reference_rows(evaluator, train)
+    return reference_rows(evaluator, facts)
 
 
 def _intervals(found: Evaluation) -> dict[str, Any]:

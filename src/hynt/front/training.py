@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from hynt.training.estimate import Estimate
     from hynt.training.resolve_settings import SettingsRequest
 
+NAMED = 5
+"""How many relations a note names."""
+
 AnyGraph = KnowledgeGraph | str | os.PathLike[str]
 """A graph in memory, the folder of a saved one, or the name of a built-in one."""
 
@@ -104,6 +107,8 @@ def train(
                 say_hint(loaded, note or shown.note)
         run = _made(folder, request, loaded, source, target, resume=resume)
         with watched(progress) as shown:
+            if not resume:
+                say_scales(loaded, run.settings().log_relations, note or shown.note)
             if run.is_finished:
                 shown.note("this run is finished already; nothing is left to train.")
             _trained(run, target, shown, trackers, Path(track_to or folder.absolute().parent / "tracking"), workers)
@@ -237,6 +242,15 @@ def say_hint(graph: KnowledgeGraph, note: Callable[[str], None]) -> None:
     hint = hint_at_numbers(graph)
     if hint is not None:
         note(hint)
+
+
+def say_scales(graph: KnowledgeGraph, names: Sequence[str], note: Callable[[str], None]) -> None:
+    """Which relations are learned on a log scale, and how to have it otherwise."""
+    if names:
+        ids, labels = graph.vocabulary.relation_ids, graph.relation_labels
+        few = [labels[ids[name]] for name in names[:NAMED]]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        note(f"on a log scale: {', '.join(few)}{more}; --set log_relations=[] keeps all numbers linear")
 
 
 def _workers(device: torch.device) -> AbstractContextManager[Any]:

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.graph.fact import Fact
+from hynt.graph.fact import DATE_UNIT, Fact
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.vocabulary import Relation
+from hynt.graph.vocabulary import Relation, Vocabulary
+
+WIDE = 100.0
+"""Positive numbers whose middle nine tenths span more than this are looked at by their logarithms."""
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
@@ -131,6 +134,29 @@ def summarise_numbers(table: FactTable, relation_is_number: NDArray[np.bool_]) -
         for relation, frequency, tails, found in zip(
             numbers.present.tolist(), numbers.size.tolist(), as_tail.tolist(), columns.tolist(), strict=True
         )
+    )
+
+
+def suited_to_logarithms(vocabulary: Vocabulary, table: FactTable, others: Sequence[FactTable] = ()) -> tuple[str, ...]:
+    """The relations that a log scale suits: declared so by the graph, or spread widely in `table`.
+
+    A population ten times too large is a small step on a scale that reaches to the largest country. A relation with a
+    number that has no logarithm stays linear, also where only one of the `others` holds it; so do dates.
+    """
+    numbers = sorted_numbers(table, vocabulary.relation_is_number)
+    if not len(numbers.value):
+        return ()
+    fits = numbers.value[numbers.start] > 0
+    for other in others:
+        more = sorted_numbers(other, vocabulary.relation_is_number)
+        fits &= ~np.isin(numbers.present, more.present[more.value[more.start] <= 0])
+    wide = numbers.quantile(0.95) / WIDE > numbers.quantile(0.05)
+    return tuple(
+        relation.name
+        for relation, is_wide, is_fit in zip(
+            (vocabulary.relations[index] for index in numbers.present.tolist()), wide, fits, strict=True
+        )
+        if is_fit and relation.unit != DATE_UNIT and (is_wide or relation.scale == "log")
     )
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hynt.graph.content_hash import Fingerprints, repeats
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import NumberSummary, summarise_numbers
+from hynt.graph.number_summary import NumberSummary, suited_to_logarithms, summarise_numbers
 from hynt.graph.splitting import Leak, find_leakage, missing_from_train
 
 _LONGEST_HISTOGRAM = 20
@@ -55,6 +55,7 @@ class GraphStatistics:
     missing_from_train: dict[str, int]  # entities and relations of valid and test that train lacks
     across_splits: dict[str, int]  # facts that stand in two splits
     leaks: tuple[Leak, ...]
+    log_relations: tuple[str, ...]  # what is learned on a log scale where nobody says otherwise
 
     def to_mapping(self, graph: KnowledgeGraph) -> dict[str, Any]:
         """Plain values, as `hynt data stats --json` prints them."""
@@ -63,7 +64,11 @@ class GraphStatistics:
             "counts": asdict(self.counts),
             "splits": self.splits,
             "qualifiers_per_fact": self.qualifiers_per_fact,
-            "numbers": [summary.to_mapping(graph.relations[summary.relation]) for summary in self.numbers],
+            "numbers": [
+                summary.to_mapping(graph.relations[summary.relation])
+                | {"learned_on": "log" if names[summary.relation] in self.log_relations else "linear"}
+                for summary in self.numbers
+            ],
             "missing_from_train": self.missing_from_train,
             "across_splits": self.across_splits,
             "leakage": [
@@ -94,6 +99,7 @@ def graph_statistics(graph: KnowledgeGraph) -> GraphStatistics:
         splits={name: _split_counts(table, is_number) for name, table in graph.splits.items()},
         qualifiers_per_fact=_histogram(everything.qualifier_counts()),
         numbers=summarise_numbers(everything, is_number),
+        log_relations=suited_to_logarithms(graph.vocabulary, graph.splits.get("train", everything), tables),
         missing_from_train={"entities": lacking[0], "relations": lacking[1]},
         across_splits=facts_across_splits(graph),
         leaks=tuple(find_leakage(tables, is_number, graph.vocabulary.entity_count)),

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import Task
@@ -33,11 +33,13 @@ from hynt.batches.questions import (
     Tokens,
     position_of,
 )
+from hynt.objectives.number_distribution import NumberDistribution
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 __all__ = [
     "EVERYWHERE",
     "READS_A_FACT",
+    "AnswersDistributions",
     "Candidates",
     "Capability",
     "EncodedQuestion",
@@ -56,6 +58,8 @@ __all__ = [
     "Task",
     "Tokens",
     "give_observed",
+    "mean_number",
+    "median_number",
     "position_of",
     "unpredictable",
 ]
@@ -90,6 +94,31 @@ def unpredictable(model: Model, relation: NDArray[np.integer[Any]]) -> NDArray[n
     device = next(cast(nn.Module, model).parameters()).device
     found = cast(Observer, model).predicts(torch.from_numpy(relation.astype(np.int64)).to(device))
     return ~found.cpu().numpy()
+
+
+@runtime_checkable
+class AnswersDistributions(Protocol):
+    """A model that says how likely each number is, and not one number alone."""
+
+    def distribution(self, question: EncodedQuestion) -> NumberDistribution:
+        """What it believes of the numbers asked for, on its scale."""
+        ...
+
+
+def median_number(model: Reader, question: EncodedQuestion) -> Tensor:
+    """(n,) float32 what is answered, on the model's scale: the median of what it believes, or its one number."""
+    if isinstance(model, AnswersDistributions):
+        return model.distribution(question).median()
+    return model.score(question, ScaledNumber()).float()
+
+
+def mean_number(model: Reader, question: EncodedQuestion, log_width: Tensor) -> Tensor:
+    """(n,) float32 where the mean in the graph's unit lies on the model's scale; `log_width` (n,) is how far a log
+    scale reaches, and 0 for a linear one. A model with one number is asked for it.
+    """
+    if isinstance(model, AnswersDistributions):
+        return model.distribution(question).mean_of_exponentials(log_width)
+    return model.score(question, ScaledNumber()).float()
 
 
 def give_observed(model: Model, facts: FactTensors) -> None:

@@ -62,6 +62,14 @@ class NumberDistribution(NamedTuple):
         """(n,) the expected value: what an error's square is smallest for."""
         return self.probability @ self.bins.centres(self.probability.device)
 
+    def mean_of_exponentials(self, reach: Tensor) -> Tensor:
+        """(n,) float32 the value x at which exp(reach · x) is the mean of such exponentials, for a `reach` (n,); where
+        that is 0, the mean itself. So a mean in the original unit has a place on a log scale.
+        """
+        centres, mean = self.bins.centres(self.probability.device).double(), self.mean()
+        total = torch.logsumexp(self.probability.double().log() + reach.double().unsqueeze(1) * centres, 1)
+        return torch.where(reach > 0, (total / reach.clamp(min=1e-12)).float(), mean)
+
     def quantile(self, share: float) -> Tensor:
         """(n,) the value below which this share lies, bins being filled evenly."""
         if not 0 <= share <= 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from hynt.batches.seeds import derived_seed
 from hynt.errors import DataError
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.possible_numbers import PossibleNumbers
 from hynt.models.contract import Model, Part
 from hynt.models.task_weights import TaskWeights
 from hynt.runs.checkpoint import (
@@ -58,6 +60,12 @@ class LoadedRun:
         """The splits whose facts it knows: it was trained on them, or observes them in a graph that is not its own."""
         return training_splits(self.settings) if self.home is None else self.asked_of
 
+    @cached_property
+    def possible_numbers(self) -> PossibleNumbers:
+        """What answers are brought back to before they are shown."""
+        learned = [self.graph.split(name) for name in training_splits(self.settings)]
+        return PossibleNumbers.of(self.graph.vocabulary, learned)
+
     def described(self) -> dict[str, Any]:
         """What a number of this run needs beside it to be compared with another."""
         return {
@@ -67,6 +75,7 @@ class LoadedRun:
             "epoch": self.epoch,
             "trained_on": "+".join(training_splits(self.settings)),
             "scaled_on": self.settings.scale_on,
+            "log_relations": list(self.settings.log_relations),
             "finished": self.is_finished,
         } | self._epochs_of_tasks()
 

@@ -6,6 +6,7 @@
         environment.json     versions and device
         graph/               the graph, when it is small; else the manifest has its relative path
         weights.safetensors  once training is over; weights-relation.safetensors and the like, where a task has its own
+        means.json           of numbers on log scales, how means lie to answers; once training is over
         metrics.jsonl        a line per epoch and a line per validation
         reads.json           how often each held-out split was read by an evaluation
         checkpoints/         while training goes on
@@ -21,6 +22,7 @@ import platform
 import shutil
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,7 @@ from typing import Any
 import torch
 
 from hynt import __version__
-from hynt.batches.number_scaling import NumberScaling
+from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.config import from_mapping, to_toml
 from hynt.errors import UsageError
 from hynt.files import (
@@ -54,7 +56,7 @@ from hynt.runs.settings import RunSettings, differences
 LARGEST_EMBEDDED = 50 * 2**20
 """In bytes: a saved graph up to this size is kept inside the run."""
 
-CONFIG, SCALING, ENVIRONMENT = "config.toml", "scaling.json", "environment.json"
+CONFIG, SCALING, ENVIRONMENT, MEANS = "config.toml", "scaling.json", "environment.json", "means.json"
 METRICS, READS, GRAPH, CHECKPOINTS = "metrics.jsonl", "reads.json", "graph", "checkpoints"
 
 
@@ -125,11 +127,22 @@ class RunFolder(SavedRun):
     def scaling(self, graph: KnowledgeGraph) -> NumberScaling:
         """How this run scales numbers."""
         path = self.checked(SCALING)
-        return NumberScaling.from_mapping(json.loads(path.read_bytes()), graph.vocabulary, str(path))
+        found = NumberScaling.from_mapping(json.loads(path.read_bytes()), graph.vocabulary, str(path))
+        if MEANS not in self.manifest["files"]:
+            return found
+        path = self.checked(MEANS)
+        means = Expectation.from_mapping(json.loads(path.read_bytes()), graph.vocabulary, str(path))
+        return replace(found, expectation=means)
 
-    def finish(self, weights: Path, summary: dict[str, Any], of_tasks: Mapping[str, Path] | None = None) -> RunFolder:
+    def finish(
+        self,
+        weights: Path,
+        summary: dict[str, Any],
+        of_tasks: Mapping[str, Path] | None = None,
+        means: Mapping[str, Any] | None = None,
+    ) -> RunFolder:
         """Takes the chosen checkpoint's weights as the run's own, and those of tasks that have others. Until the
-        manifest lists them, they are not.
+        manifest lists them, they are not. `means` is what an `Expectation` is kept as.
         """
         files = dict(self.manifest["files"])
         chosen = {task_weights(task): path for task, path in (of_tasks or {}).items()}
@@ -137,6 +150,9 @@ class RunFolder(SavedRun):
             with path.open("rb") as source, whole_file(self.path / name) as file:
                 shutil.copyfileobj(source, file, 2**20)
             files[name] = sha256_of(self.path / name)
+        if means:
+            write_whole(self.path / MEANS, json.dumps(means, indent=2, ensure_ascii=False) + "\n")
+            files[MEANS] = sha256_of(self.path / MEANS)
         manifest = {**self.manifest, "files": files, "training": summary}
         write_whole(self.path / MANIFEST_NAME, index_text(manifest))
         self.tidy()

@@ -21,7 +21,7 @@ from hynt.evaluation.ranks import in_one_shape
 from hynt.evaluation.tiles import Tile, Tiling, read_each_tile, tile_rows
 from hynt.graph.arrays import Ids
 from hynt.graph.fact_table import FactTable, concatenate
-from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, ScaledNumber, give_observed
+from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, give_observed, median_number
 from hynt.runs.observing import by_fold
 from hynt.runs.opening import LoadedRun
 
@@ -59,7 +59,7 @@ class ReadTile:
 
     def numbers(self) -> Tensor:
         """(real,) float32 numbers on the model's scale."""
-        return self.model.score(self.question, ScaledNumber())[: len(self.which)].float()
+        return median_number(self.model, self.question)[: len(self.which)]
 
 
 def read_tiles(

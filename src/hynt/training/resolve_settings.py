@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hynt.config import from_mapping, load_toml, read_toml, with_overrides
 from hynt.errors import UsageError
+from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.number_summary import suited_to_logarithms
+from hynt.models.registry import MODELS
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.settings import RunSettings
+from hynt.runs.training_data import training_splits
 from hynt.training.presets import PLAIN, PRESETS, defaults_for
 from hynt.training.validating import metric_for
 
@@ -32,6 +36,10 @@ class SettingsRequest:
     def model_name(self) -> str:
         """The model of a new run: `hynt` where none was named."""
         return self.model or "hynt"
+
+    def says(self, setting: str) -> bool:
+        """Whether this one was said outright."""
+        return any(change.partition("=")[0].strip() == setting for change in self.changes)
 
     def overrides(self) -> list[str]:
         """All but model and preset as `key=value`."""
@@ -67,7 +75,22 @@ def resolve_settings(request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu:
     schedule = settings.schedule
     if request.epochs is not None and schedule.epochs < schedule.period:
         settings = with_overrides(settings, [f"schedule.period={schedule.epochs}"])
+    if _finds_scales(request) and "log_relations" not in mapping:
+        learned = [graph.splits[name] for name in training_splits(settings) if name in graph.splits]
+        if learned:
+            others = list(graph.splits.values())
+            found = suited_to_logarithms(graph.vocabulary, concatenate(learned), others)
+            settings = replace(settings, log_relations=found)
     return settings
+
+
+def _finds_scales(request: SettingsRequest) -> bool:
+    """Whether the numbers decide which relations get a log scale: not where somebody did, and not for the published
+    presets, which are compared with figures on linear scales. Models that only count keep their means and medians.
+    """
+    named = request.preset
+    for_any_graph = named is None or named == "world" or named.endswith(("-small", ".toml"))
+    return for_any_graph and not request.says("log_relations") and MODELS.get(request.model_name).learns
 
 
 def _preset_file(path: Path, model: str) -> dict[str, Any]:
@@ -97,5 +120,6 @@ def resumed_settings(
 ) -> RunSettings:
     """What a resumed run would have: its own settings where only details were said, so that they can be compared."""
     if request.preset is not None or request.model not in (None, before.model_name):
-        return resolve_settings(request, graph, on_gpu=on_gpu)
+        settings = resolve_settings(request, graph, on_gpu=on_gpu)
+        return settings if request.says("log_relations") else replace(settings, log_relations=before.log_relations)
     return with_overrides(before, request.overrides())

@@ -22,7 +22,7 @@ from hynt.errors import DataError, UsageError
 from hynt.files import remove_partial
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
-from hynt.runs.checkpoint import WEIGHTS, checkpoints, prune, read_progress, save_checkpoint, weights_of
+from hynt.runs.checkpoint import WEIGHTS, checkpoints, fill_tensors, prune, read_progress, save_checkpoint, weights_of
 from hynt.runs.opening import best_name, last_good
 from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord, Watcher
 from hynt.runs.run_folder import RunFolder, describe_environment
@@ -32,7 +32,7 @@ from hynt.training.checks import check_schedule, check_softmax, check_tables
 from hynt.training.optimisation import Optimisation
 from hynt.training.process import Start, tell_finished, trained
 from hynt.training.tables import WholeTables
-from hynt.training.validating import check_metric
+from hynt.training.validating import check_metric, fitted_means, validates
 
 
 def chosen_device(name: str) -> torch.device:
@@ -142,7 +142,7 @@ def train(
             where=str(run.path),
             advice="Start again with a smaller batch, say --set batch_size=512.",
         ) from None
-    return _finish(run, model, settings, end)
+    return _finish(run, model, settings, end, graph, device)
 
 
 def _cut_metrics(run: RunFolder, progress: TrainingState) -> None:
@@ -152,8 +152,15 @@ def _cut_metrics(run: RunFolder, progress: TrainingState) -> None:
             file.truncate(progress.metrics_bytes)
 
 
-def _finish(run: RunFolder, model: nn.Module, settings: RunSettings, end: TrainingState) -> RunFolder:
-    """Chooses the weights that the run answers with."""
+def _finish(
+    run: RunFolder,
+    model: nn.Module,
+    settings: RunSettings,
+    end: TrainingState,
+    graph: KnowledgeGraph,
+    device: torch.device,
+) -> RunFolder:
+    """Chooses the weights that the run answers with, and fits the means of numbers on log scales to them."""
     summary: dict[str, Any] = {"seconds": round(end.seconds, 3)}
     saved = checkpoints(run.checkpoints)
     if end.best is not None:
@@ -181,4 +188,8 @@ def _finish(run: RunFolder, model: nn.Module, settings: RunSettings, end: Traini
         )
         places = {task: run.checkpoints / best_name(one) for task, one in bests.items()}
         of_tasks = {task: place / WEIGHTS for task, place in places.items() if place != folder}
-    return run.finish(folder / WEIGHTS, summary, of_tasks)
+    scaling, means = run.scaling(graph), None
+    if scaling.is_log.any() and validates(settings, graph) and settings.tables == "whole":
+        fill_tensors(of_tasks.get("number", folder / WEIGHTS), weights_of(model))
+        means = fitted_means(settings, graph, scaling, model, device).to_mapping(graph.vocabulary)
+    return run.finish(folder / WEIGHTS, summary, of_tasks, means)

@@ -12,18 +12,23 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from hynt.batches.fact_tensors import distinct_literals
+from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.batches.seeds import derived_seed
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
+from hynt.evaluation.expected_numbers import fit_expectation, with_expectation
 from hynt.evaluation.metrics import NUMBER_METRICS, RANKING_METRICS
 from hynt.evaluation.questions import SCOPES, TASKS, TaskName
+from hynt.evaluation.results import NumberQuestions
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.contract import Model
 from hynt.models.registry import MODELS
 from hynt.names import advice_on
+from hynt.runs.model_choice import needs_literals
 from hynt.runs.settings import RunSettings
-from hynt.runs.training_data import TrainingData
+from hynt.runs.training_data import TrainingData, training_table
 
 METRICS = tuple(
     f"{task}.{scope}.{metric}"
@@ -141,6 +146,19 @@ def _evaluator(settings: RunSettings, data: TrainingData, device: torch.device, 
     )
 
 
+def fitted_means(
+    settings: RunSettings, graph: KnowledgeGraph, scaling: NumberScaling, model: nn.Module, device: torch.device
+) -> Expectation:
+    """The means of numbers on log scales, as the validation split has them beside the model's answers."""
+    table = training_table(graph, settings)
+    literals = distinct_literals(table) if needs_literals(settings) else None
+    evaluator = Evaluator(graph, scaling, "valid", ("number",), device=device, literals=literals)
+    numbers = evaluator.evaluate(cast(Model, model)).per_question.get("number")
+    if not isinstance(numbers, NumberQuestions):
+        return Expectation.unchanged(graph.vocabulary.relation_count)
+    return fit_expectation(numbers, scaling, table, graph.vocabulary)
+
+
 def validation_for(
     settings: RunSettings,
     data: TrainingData,
@@ -156,7 +174,13 @@ def validation_for(
     evaluator = _evaluator(settings, data, device, sharing)
 
     def validate() -> Mapping[str, Any]:
-        found = evaluator.evaluate(cast(Model, model)).to_mapping()
+        asked = evaluator.evaluate(cast(Model, model))
+        numbers = asked.per_question.get("number")
+        if isinstance(numbers, NumberQuestions):
+            learned = training_table(data.graph, settings)
+            means = fit_expectation(numbers, data.scaling, learned, data.graph.vocabulary)
+            asked = with_expectation(asked, data.scaling, means)
+        found = asked.to_mapping()
         found.pop("protocol")
         found.get("number", {}).pop("per_relation", None)
         return found

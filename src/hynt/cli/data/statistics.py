@@ -124,7 +124,7 @@ def _tell_numbers(result: dict[str, Any], out: Console) -> None:
         unit = found["unit"] if found["unit"] == "date" else ""
         shown = [format_quantity(found[key], unit) for key in ("minimum", "maximum", "mean")]
         median = format_quantity(found["quantiles"]["0.5"], unit)
-        label = visible(found["label"]) + (" (log)" if found["scale"] == "log" else "")
+        label = visible(found["label"]) + (" (log)" if found["learned_on"] == "log" else "")
         deviation = format_number(found["standard_deviation"]) + (" years" if unit else "")
         table.add_row(
             label, visible(found["unit"]), f"{found['frequency']:,}", shown[0], median, shown[1], shown[2], deviation

@@ -16,7 +16,6 @@ import torch
 from numpy.typing import NDArray
 
 from hynt.asking.predictor import Predictor
-from hynt.batches.fact_tensors import FactTensors
 from hynt.calibration.calibration import MOST_QUESTIONS, RANKED
 from hynt.calibration.measuring import coverage
 from hynt.calibration.temperature import expected_calibration_error, first_answers
@@ -108,9 +107,6 @@ def measure_all(predictor: Predictor, split: str, reads: int, asking: Asking | N
             where=str(loaded.run.path),
             advice="Choose another split, or train a model that answers more.",
         )
-    train = FactTensors.from_table(
-        training_table(loaded.graph, loaded.settings), loaded.graph.vocabulary, loaded.scaling, evaluator.device
-    )
     calibration, firsts = predictor.calibration, first_ones(predictor, split)
     numbers = evaluation.per_question.get("number")
     covered = None
@@ -125,7 +121,7 @@ def measure_all(predictor: Predictor, split: str, reads: int, asking: Asking | N
             }
             for task, questions in evaluation.per_question.items()
         },
-        "references": reference_rows(evaluator, train),
+        "references": reference_rows(evaluator, training_table(loaded.graph, loaded.settings)),
         "breakdowns": _breakdowns(evaluation, loaded),
         "not_calibrated": calibration.missing,
         "reliability": {

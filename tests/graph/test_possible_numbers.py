@@ -1,0 +1,32 @@
+"""What training says that a relation's numbers can be, and the nearest such number to what a model says."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hynt import number
+from hynt.formats.from_python import graph_from_facts
+from hynt.graph.fact import DATE_UNIT
+from hynt.graph.possible_numbers import PossibleNumbers
+
+
+def graph_of(**values):
+    facts = [(f"h{index}", name, one) for name, many in values.items() for index, one in enumerate(many)]
+    return graph_from_facts({"train": facts})
+
+
+def test_counts_stay_whole_and_never_negative_but_dates_and_the_unknown_stay_free():
+    graph = graph_of(
+        seats=range(20),
+        balance=[index - 1.5 for index in range(20)],
+        level=range(-5, 15),
+        few=range(9),
+        born=[number(1900.0 + index, DATE_UNIT) for index in range(20)],
+    )
+    possible = PossibleNumbers.of(graph.vocabulary, [graph.split("train")])
+    relation = np.array([graph.vocabulary.relation_ids[name] for name in ("seats", "balance", "level", "few", "born")])
+    assert possible.nearest(relation, np.full(5, -3.4)).tolist() == [0.0, -3.4, -3.0, -3.4, -3.4]
+    assert possible.nearest(relation, np.full(5, 7.6)).tolist() == [8.0, 7.6, 8.0, 7.6, 7.6]
+    low, high = possible.interval(relation, np.full(5, -3.4), np.full(5, 7.6))
+    assert low.tolist() == [0.0, -3.4, -4.0, -3.4, -3.4]  # outwards: nothing that was inside is lost
+    assert high.tolist() == [8.0, 7.6, 8.0, 7.6, 7.6]

@@ -1,0 +1,137 @@
+"""Which relations are learned on a log scale where nobody says, and what a run makes of it."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+import hynt
+from hynt.errors import DataError
+from hynt.formats.from_python import graph_from_facts
+from hynt.graph.storage import load_graph
+from hynt.runs.opening import load_run
+from hynt.training.resolve_settings import SettingsRequest, resolve_settings, resumed_settings
+from hynt.training.run import start, train
+from tests.training.small_graph import tiny_settings
+
+CPU = torch.device("cpu")
+
+
+def wide_graph(entities=60, seed=3, zero=None):
+    """Countries with a population over five orders of magnitude, a year of founding, and neighbours."""
+    chance = random.Random(seed)
+    facts = {"train": [], "valid": [], "test": []}
+    for index in range(entities):
+        split = ("train", "train", "train", "valid", "test")[index % 5]
+        facts["train"].append((f"e{index}", "near", f"e{(index + 1) % entities}"))
+        facts[split].append((f"e{index}", "population", round(10 ** chance.uniform(3, 8))))
+        facts["train"].append((f"e{index}", "height", 150 + index))
+    if zero is not None:
+        facts[zero].append(("e0", "population", 0))
+    return graph_from_facts(facts, name="wide")
+
+
+def scales(graph, **said):
+    return resolve_settings(SettingsRequest(**said), graph, on_gpu=False).log_relations
+
+
+@pytest.mark.parametrize("model", ["hynt", "hynt-inductive", "transea"])
+def test_wide_numbers_get_a_log_scale_by_themselves(model):
+    assert scales(wide_graph(), model=model) == ("population",)
+
+
+def test_what_somebody_says_counts():
+    graph = wide_graph()
+    assert scales(graph, changes=["log_relations=[]"]) == ()
+    assert scales(graph, changes=['log_relations=["height"]']) == ("height",)
+    assert scales(graph, preset="hynt-small") == ("population",)
+
+
+@pytest.mark.parametrize("preset", ["hn-yg-link", "hn-wk-number", "wd50k-link"])
+def test_published_presets_stay_linear(preset):
+    assert scales(wide_graph(), preset=preset) == ()
+    assert scales(wide_graph(), model="transea", preset="transea-paper") == ()
+
+
+def test_models_that_count_keep_their_means():
+    assert scales(wide_graph(), model="relation-mean") == ()
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_a_number_without_a_logarithm_keeps_its_relation_linear(split):
+    assert scales(wide_graph(zero=split)) == ()
+
+
+def test_what_world_declares_is_learned_on_a_log_scale():
+    world = load_graph("world")
+    declared = {relation.name for relation in world.relations if relation.scale == "log"}
+    found = scales(world)
+    assert len(declared) == 21
+    assert declared <= set(found)
+    assert not {"point in time", "life expectancy", "latitude"} & set(found)
+
+
+def test_a_run_from_before_goes_on_as_it_began():
+    """A run of 0.1.0 says `log_relations = []`; naming its model again does not change that."""
+    graph, before = wide_graph(), tiny_settings(seed=3)
+    request = SettingsRequest(model="transea", preset="transea-small")
+    assert resumed_settings(request, before, graph, on_gpu=False).log_relations == before.log_relations == ()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A small run on a log scale."""
+    torch.set_num_threads(1)
+    settings = tiny_settings(log_relations=["population"])
+    return train(start(wide_graph(), settings, tmp_path_factory.mktemp("wide") / "run", CPU), CPU).path
+
+
+def test_a_run_keeps_the_means_of_its_log_scales(trained):
+    loaded = load_run(trained)
+    kept = json.loads((trained / "means.json").read_text())
+    assert set(kept) == {"population"}
+    assert "means.json" in loaded.run.manifest["files"]
+    relation = np.array([loaded.graph.vocabulary.relation_ids["population"]])
+    expected = kept["population"]["offset"] + kept["population"]["factor"] * 1e5
+    assert loaded.scaling.expected(relation, np.array([1e5])) == pytest.approx([expected])
+
+
+def test_a_changed_file_of_means_is_refused(trained, tmp_path):
+    run = shutil.copytree(trained, tmp_path / "run")
+    (run / "means.json").write_text("{}")
+    with pytest.raises(DataError, match=r"means\.json"):
+        load_run(run)
+
+
+def test_answers_are_positive_and_the_evaluation_says_what_was_learned_how(trained):
+    run = hynt.load(trained, "cpu")
+    assert all(run.predict(f"e{index}", "population", "?")[0].value > 0 for index in range(0, 60, 10))
+    found = run.evaluate(tasks="number", intervals=False)
+    assert found["protocol"]["log_relations"] == ["population"]
+    assert "(1 relation by logarithms)" in repr(found)
+    height = [row for row in found["number"]["per_relation"] if row["relation"] == "population"]
+    assert height[0]["rmse"] > 0
+    # Trivial rows are means and medians of numbers, not of logarithms.
+    graph = run.graph
+    values = graph.split("train").tail_number[
+        graph.split("train").relation == graph.vocabulary.relation_ids["population"]
+    ]
+    plain = load_run(trained).scaling.plain()
+    assert not plain.is_log.any()
+    truth = graph.split("test").tail_number[graph.split("test").relation == graph.vocabulary.relation_ids["population"]]
+    mean = float(np.sqrt(np.mean(((values.mean() - truth) / (values.max() - values.min())) ** 2)))
+    assert found["references"]["relation-mean"]["number"]["all"]["rmse"] == pytest.approx(mean, rel=1e-5)
+
+
+def test_training_says_which_relations_it_learns_on_a_log_scale(tmp_path):
+    said = []
+    run = hynt.train(
+        wide_graph(), "transea", out=tmp_path / "run", epochs=1, device="cpu", progress=False, note=said.append
+    )
+    assert any("on a log scale: population; --set log_relations=[] keeps all numbers linear" in line for line in said)
+    assert run.loaded.settings.log_relations == ("population",)
