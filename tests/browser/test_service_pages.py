@@ -17,6 +17,8 @@ PAGES = {
     "search": "/?query=person",
     "nothing": "/?query=zzzzqqqq",
     "entity": "/entity?id=p1",
+    "relations": "/relations",
+    "relation": "/relation?id=height",
     "ask": "/ask",
     "incomplete": "/ask?head=Person+1&tail=%3F",
     "link": LINK,
@@ -137,6 +139,8 @@ def test_odd_addresses_never_break_a_page(service):
     fields = {
         "/": ["query"],
         "/entity": ["id", "offset", "position"],
+        "/relations": ["query", "offset"],
+        "/relation": ["id"],
         "/trends": ["head", "head", "relation", "over"],
         "/ask": ["head", "relation", "tail", "qualifier", "value", "top", "candidates", "blank", "remove"],
         "/doubtful": ["kind", "offset"],

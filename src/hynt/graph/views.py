@@ -123,6 +123,31 @@ class GraphViews:
         identity = self.names.relation(name)
         return {**self._relation(identity), "numbers": self._distribution(identity)}
 
+    def relation_in_use(self, name: str, shown: int = 10) -> dict[str, Any]:
+        """A relation with what usually stands beside it: qualifiers, tails that several facts share, and facts of
+        different heads from all over the graph.
+        """
+        identity = self.names.relation(name)
+        table, graph = self._index.table, self.graph
+        rows = np.flatnonzero(table.relation == identity)
+        owner = table.qualifier_owner()
+        own = np.flatnonzero(np.isin(owner, rows))
+        pairs = np.unique(np.stack([owner[own], table.qualifier_relation[own]]), axis=1)[1]
+        usual = [
+            {"relation": self._named(graph.relations[one].name), "share": count / len(rows)}
+            for one, count in _commonest(pairs, shown)
+        ]
+        is_number = graph.relations[identity].kind == "number"
+        tails = [
+            {**self._entity(one), "share": count / len(rows)}
+            for one, count in ([] if is_number else _commonest(table.tail_entity[rows], shown))
+            if count > 1
+        ]
+        first = rows[np.sort(np.unique(table.head[rows], return_index=True)[1])]
+        spread = first[np.unique(np.linspace(0, len(first) - 1, min(shown, len(first))).astype(np.int64))]
+        examples = [self.fact(fact) for fact in table.take(spread).facts(graph.vocabulary)]
+        return {**self.relation(name), "usual": usual, "tails": tails, "heads": len(first), "examples": examples}
+
     def _relation(self, identity: int) -> dict[str, Any]:
         one = self.graph.relations[identity]
         return {
@@ -153,6 +178,13 @@ class GraphViews:
             "edges": edges.tolist(),
             "counts": counts.tolist(),
         }
+
+
+def _commonest(ids: NDArray[np.integer[Any]], count: int) -> list[tuple[int, int]]:
+    """The ids that come most often, with how often; of equals the lower first."""
+    found, counts = np.unique(ids, return_counts=True)
+    order = np.lexsort((found, -counts))[:count]
+    return list(zip(found[order].tolist(), counts[order].tolist(), strict=True))
 
 
 def _histogram(values: NDArray[np.float64], *, log: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

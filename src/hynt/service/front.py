@@ -155,6 +155,10 @@ class Front:
         """A relation with the distribution of its numbers."""
         return await self._look(self.views.relation, name)
 
+    async def relation_in_use(self, name: str) -> dict[str, Any]:
+        """The same with usual qualifiers, common tails and examples, for its page."""
+        return await self._look(self.views.relation_in_use, name)
+
     async def about(self) -> dict[str, Any]:
         """The run, the graph and the state of the service."""
         state, graph = self.engine.state, self.graph

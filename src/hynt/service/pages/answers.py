@@ -116,10 +116,10 @@ def number_chart(relation: Mapping[str, Any], answer: Mapping[str, Any]) -> Mark
     known = [float(one["value"]) for one in answer["known"]]
     title = f"{relation['name']}: the answer among the numbers of the graph"
     marked = Marked(str(relation["unit"]), float(answer["value"]), interval, known)
-    return spread_chart("answer-chart", title, edges, numbers["counts"], marked, log=_is_log(edges))
+    return spread_chart("answer-chart", title, edges, numbers["counts"], marked, log=is_log(edges))
 
 
-def _is_log(edges: list[float]) -> bool:
+def is_log(edges: list[float]) -> bool:
     """Whether the bins are as wide as each other on a logarithmic scale rather than on a plain one."""
     if len(edges) < 3 or edges[0] <= 0:
         return False

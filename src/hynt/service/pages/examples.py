@@ -138,8 +138,8 @@ def groups_of(facts: Sequence[Mapping[str, Any]], entity: str) -> list[dict[str,
 
 def _view(fact: Mapping[str, Any], entity: str) -> dict[str, Any]:
     """A fact with the addresses that lead on from it."""
-    pairs = tuple((pair["relation"]["id"], _written(pair["value"])) for pair in fact["qualifiers"])[:MOST_IN_FORM]
-    form = AskedForm(fact["head"]["id"], fact["relation"]["id"], _written(fact["tail"]), pairs)
+    pairs = tuple((pair["relation"]["id"], written_value(pair["value"])) for pair in fact["qualifiers"])[:MOST_IN_FORM]
+    form = AskedForm(fact["head"]["id"], fact["relation"]["id"], written_value(fact["tail"]), pairs)
     dated = any(pair["value"].get("unit") == DATE_UNIT for pair in fact["qualifiers"])
     trend = None
     if "number" in fact["tail"] and dated:
@@ -162,7 +162,7 @@ def _view(fact: Mapping[str, Any], entity: str) -> dict[str, Any]:
     }
 
 
-def _written(value: Mapping[str, Any]) -> str:
+def written_value(value: Mapping[str, Any]) -> str:
     return str(value["id"]) if "id" in value else written_number(float(value["number"]), str(value["unit"]))
 
 

@@ -23,6 +23,7 @@ from hynt.service.pages.questions import address
 STATIC = Path(__file__).parent / "static"
 NAVIGATION = (
     ("/", "Search"),
+    ("/relations", "Relations"),
     ("/ask", "Ask"),
     ("/trends", "Trends"),
     ("/doubtful", "Doubtful facts"),

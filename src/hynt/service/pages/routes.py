@@ -1,5 +1,5 @@
-"""The pages: search, ask, trends, doubtful facts, about. Rendered here, so that they work without scripts; scripts only
-make them quicker to use. Each page asks the same front as the JSON endpoints do.
+"""The pages: search, relations, ask, trends, doubtful facts, about. Rendered here, so that they work without scripts;
+scripts only make them quicker to use. Each page asks the same front as the JSON endpoints do.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from hynt.service.pages.answers import answered, told
 from hynt.service.pages.doubtful import KINDS, PAGE, Doubtful, audit_path
 from hynt.service.pages.examples import beginnings, groups_of
 from hynt.service.pages.questions import TOPS, AskedForm, address, changed
+from hynt.service.pages.relations import quality_of, question_about, relation_chart
 from hynt.service.pages.rendering import page, problem_page, stylesheet
 from hynt.service.pages.trends import MOST_HEADS, POINTS, explained_fault, heads_of, panels
 from hynt.service.settings import TEXT
@@ -181,6 +182,42 @@ async def entity(
         limit=FACTS,
         at=at,
         alike=alike,
+    )
+
+
+@router.get("/relations")
+async def relations(request: Request, query: TextQuery = "", offset: Offset = 0) -> Response:
+    """All relations, those with the most facts first."""
+    found = await _front(request).relations(query.strip(), None, offset, FACTS)
+    return page(
+        request,
+        "relations.html",
+        found=found,
+        query=query.strip(),
+        offset=offset,
+        limit=FACTS,
+        at=lambda offset, query: address("/relations", [("query", query), ("offset", offset or None)]),
+    )
+
+
+@router.get("/relation")
+async def relation(request: Request, id: TextQuery = "") -> Response:  # noqa: A002
+    """The page of a relation: what it holds, what usually stands beside it, and how well it is predicted."""
+    if not id:
+        return RedirectResponse("/relations", 303)
+    front = _front(request)
+    try:
+        found = await front.relation_in_use(id)
+    except HttpProblem as problem:
+        return problem_page(request, problem, title="No relation is called that")
+    measured, _ = await asyncio.to_thread(measured_of, front.settings.run)
+    return page(
+        request,
+        "relation.html",
+        found=found,
+        chart=relation_chart(found),
+        quality=quality_of(measured, found["id"]),
+        examples=[{"text": fact["text"], "address": question_about(fact).address} for fact in found["examples"]],
     )
 
 

@@ -1,0 +1,70 @@
+"""Relation pages: what a relation holds, what stands beside it, and where a reader goes from there."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from tests.service.inference.fake_engine import FakeEngine
+
+
+def text_of(site, path: str) -> str:
+    found = site.get(path, Accept="text/html")
+    assert found.status == 200, found.body
+    return html.unescape(found.body.decode())
+
+
+def test_all_relations_are_listed_and_filtered(plain_site):
+    page = text_of(plain_site, "/relations")
+    assert set(re.findall(r'href="/relation\?id=(\w+)"', page)) == {
+        "P19", "P108", "P26", "P1082", "height", "date", "place",
+    }  # fmt: skip
+    assert 'aria-current="page">Relations' in page
+    assert re.findall(r'href="/relation\?id=(\w+)"', text_of(plain_site, "/relations?query=popul")) == ["P1082"]
+    assert "No relation has that in its name" in text_of(plain_site, "/relations?query=zzz")
+
+
+def test_a_relation_of_numbers(plain_site):
+    page = text_of(plain_site, "/relation?id=population")
+    assert "holds numbers · 80 facts of 4 heads" in page
+    assert "From 1,000 to 4,950" in page
+    assert "<svg" in page
+    assert re.search(r'href="/relation\?id=date">date <span class="count">>\s99.9\s% of its facts', page)
+    assert "/ask?head=town%2F0&relation=P1082&tail=%3F&qualifier=date&value=1990" in page
+    assert "Nothing is measured of it yet" in page
+
+
+def test_a_relation_of_entities(plain_site):
+    page = text_of(plain_site, "/relation?id=P26")
+    assert "holds entities · 60 facts of 60 heads" in page
+    assert "Commonest tails" not in page, "each tail comes once"
+    assert "Springfield" in text_of(plain_site, "/relation?id=P19").split("Commonest tails")[1]
+    assert "date" in page.split("Usual qualifiers")[1]
+    only_qualifier = text_of(plain_site, "/relation?id=place")
+    assert "in 60 qualifiers" in only_qualifier
+    assert "Ask for one" not in only_qualifier
+
+
+def test_wrong_turns_to_a_relation(plain_site):
+    assert plain_site.get("/relation", Accept="text/html").headers["location"] == "/relations"
+    missing = plain_site.get("/relation?id=nonsense", Accept="text/html")
+    assert missing.status == 404
+    assert b"No relation is called that" in missing.body
+
+
+def test_other_pages_lead_there(site):
+    engine = FakeEngine()
+    engine.state.ready = False  # an entity's page does without a model
+    assert "/relation?id=P1082" in text_of(site(engine), "/entity?id=town%2F0")
+
+
+def test_kept_figures_are_shown():
+    from hynt.service.pages.relations import quality_of
+
+    rows = [{"group": "P1", "count": 2, "mrr": 0.5, "hits@1": 0.5, "hits@3": 1.0, "hits@10": 1.0, "mean_rank": 2.0}]
+    measured = {"breakdowns": {"link": {"relation": rows}, "number": {"relation": []}}}
+    (found,) = quality_of(measured, "P1")
+    assert found["count"] == 2
+    assert "0.500" in {value for _, value in found["metrics"]}
+    assert quality_of(measured, "P2") == []
+    assert quality_of(None, "P1") == []
