@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from hynt.errors import DataError, UsageError
+from hynt.limits import LARGEST_INDEX
 
 MANIFEST_NAME = "manifest.json"
 RESTORE = "Restore it from a copy, or train again."
 _ELSEWHERE = "Choose another place."
 _ROOM = "Make room, or choose another place."
 _PARTIAL, _OLD = ".partial-", ".old-"
-_LARGEST_MANIFEST = 4 * 2**20
 
 
 # Places, tried before a long job and not after it.
@@ -204,16 +204,25 @@ def index_text(content: Mapping[str, Any]) -> str:
 
 def read_index(path: Path) -> dict[str, Any]:
     """What `index_text` wrote; refused when it is missing, damaged or changed."""
+    content = read_json(path)
+    if content.pop("sha256", None) != _digest(content):
+        raise DataError("the file was changed: it does not match its own hash.", where=str(path), advice=RESTORE)
+    return content
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object; refused when it is missing, damaged, nested without end or larger than hynt would write it."""
     try:
-        if path.stat().st_size > _LARGEST_MANIFEST:
+        if path.stat().st_size > LARGEST_INDEX:
             raise DataError("the file is larger than hynt would write it.", where=str(path), advice=RESTORE)
         content = json.loads(path.read_bytes())
+        json.dumps(content)  # refuses what is too deep to be written again, for its hash or for a message
     except FileNotFoundError:
         raise DataError("the file is missing.", where=str(path), advice=RESTORE) from None
     except (OSError, ValueError, RecursionError):
         raise DataError("the file is damaged.", where=str(path), advice=RESTORE) from None
-    if not isinstance(content, dict) or content.pop("sha256", None) != _digest(content):
-        raise DataError("the file was changed: it does not match its own hash.", where=str(path), advice=RESTORE)
+    if not isinstance(content, dict):
+        raise DataError("the file is damaged.", where=str(path), advice=RESTORE)
     return content
 
 

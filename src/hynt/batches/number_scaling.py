@@ -10,7 +10,7 @@ value there gets offset 0 and width 1, so its numbers pass unchanged. A relation
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -149,8 +149,9 @@ class NumberScaling:
         scaling = cls(np.zeros(count), np.ones(count), np.zeros(count, np.bool_), np.zeros(count), np.ones(count))
         for name in names:
             index, entry = vocabulary.relation_ids[name], mapping[name]
-            keys = {"offset", "width"} if "log_width" not in entry else {"offset", "width", "log_offset", "log_width"}
-            if set(entry) != keys or not all(_is_fine(key, entry[key]) for key in keys):
+            is_log = isinstance(entry, dict) and "log_width" in entry
+            keys = {"offset", "width"} | ({"log_offset", "log_width"} if is_log else set())
+            if not isinstance(entry, dict) or set(entry) != keys or not all(_is_fine(key, entry[key]) for key in keys):
                 raise DataError(
                     f"expected finite numbers {', '.join(sorted(keys))} with widths above 0, found {entry!r}.",
                     where=f"{where}.{name}",
@@ -163,8 +164,8 @@ class NumberScaling:
 
 
 def _is_fine(key: str, value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return is_number and (not key.endswith("width") or value > 0)  # type: ignore[operator]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and abs(value) <= sys.float_info.max and (not key.endswith("width") or value > 0)  # type: ignore[arg-type,operator]
 
 
 def _log_flags(vocabulary: Vocabulary, names: Iterable[str]) -> NDArray[np.bool_]:

@@ -22,6 +22,7 @@ from hynt.formats import jsonl
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.parquet import RowReader
 from hynt.graph.arrays import Ids
+from hynt.graph.bounded_parquet import bounded_batches
 from hynt.graph.fact import Fact
 
 _VALUE = [("entity", pa.string()), ("number", pa.float64()), ("literal", pa.string()), ("unit", pa.string())]
@@ -196,7 +197,8 @@ class ParquetQuestions:
         waiting: list[pa.RecordBatch] = []
         try:
             with parquet.ParquetFile(self.path) as file:
-                for batch in file.iter_batches(min(size, _BATCH_ROWS), columns=self._rows.columns):
+                where, held = str(self.path), self.path.stat().st_size
+                for batch in bounded_batches(file, min(size, _BATCH_ROWS), self._rows.columns, held, where):
                     before, self._read = self._read, self._read + batch.num_rows
                     if self._read <= skip:
                         continue

@@ -9,11 +9,9 @@ from typing import Any, TypeVar
 
 from hynt.config.building import from_mapping, to_mapping
 from hynt.errors import UsageError
+from hynt.limits import LARGEST_SETTINGS
 
 T = TypeVar("T")
-
-LARGEST_FILE = 1_000_000
-"""In bytes. Nobody writes a megabyte of settings: a larger file is another file given by mistake."""
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -32,10 +30,10 @@ def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file of settings says, before anything is made of it; errors name the file."""
     try:
         with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+            content = file.read(LARGEST_SETTINGS + 1)
     except OSError as error:
         raise UsageError(f"cannot read the settings: {error.strerror}", where=str(path)) from error
-    if len(content) > LARGEST_FILE:
+    if len(content) > LARGEST_SETTINGS:
         raise UsageError("too large for a file of settings", where=str(path), advice="Name the right file.")
     try:
         return tomllib.loads(content.decode())

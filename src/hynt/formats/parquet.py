@@ -38,13 +38,15 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from hynt.graph.bounded_parquet import bounded_batches
+
     report.file, report.line = str(path), 0
     size = _file_size(path)
     try:
         with pq.ParquetFile(path) as file:
             rows = RowReader(file.schema_arrow, f"{path}", _units_beside(path))
             total = max(file.metadata.num_rows, 1)
-            for batch in file.iter_batches(BATCH_ROWS, columns=rows.columns):
+            for batch in bounded_batches(file, BATCH_ROWS, rows.columns, size, str(path)):
                 before = report.line
                 yield from rows.facts(batch, report)
                 report.line = before + batch.num_rows
@@ -83,16 +85,17 @@ def _write_split(graph: KnowledgeGraph, split: str, file: Path) -> None:
 def _units_beside(path: Path) -> dict[str, str]:
     """The units of a saved graph's relations: its facts leave them to the table of relations in the same folder."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from hynt.graph.bounded_parquet import bounded_table
 
     relations = path.with_name("relations.parquet")
     if not relations.is_file() or relations == path:
         return {}
     try:
-        table = pq.read_table(relations, columns=["relation", "unit"])
+        table = bounded_table(relations, ["relation", "unit"], str(relations))
         units = zip(table["relation"].to_pylist(), table["unit"].to_pylist(), strict=True)
         return {relation: unit for relation, unit in units if relation and unit}
-    except (pa.ArrowException, OSError) as problem:
+    except (pa.ArrowException, OSError, KeyError) as problem:
         raise _broken(relations, problem) from None
 
 

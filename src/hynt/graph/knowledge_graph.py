@@ -20,6 +20,7 @@ from hynt.graph.fact_table import FactTable
 from hynt.graph.seen_values import SeenValues
 from hynt.graph.splitting import SPLITS
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
+from hynt.limits import LARGEST_INDEX
 from hynt.tables import Table
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 # The manifest of a saved graph: what it is, where it came from, and the hash of every file.
 
 SCHEMA_VERSION = 1
-_MAX_BYTES = 4 * 2**20
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST_NAME
     again = "Import the graph again, or restore the file."
     try:
-        if path.stat().st_size > _MAX_BYTES:
+        if path.stat().st_size > LARGEST_INDEX:
             raise DataError("the manifest is larger than any manifest.", where=str(path), advice=again)
         text = path.read_bytes()
         content = json.loads(text)

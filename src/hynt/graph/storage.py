@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from hynt.errors import DataError, UsageError
 from hynt.files import MANIFEST_NAME, check_hash, new_folder, sha256_of
 from hynt.graph.assembly import Assembly
+from hynt.graph.bounded_parquet import bounded_table
 from hynt.graph.columns import FACT_SCHEMA, Names
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import FileRecord, KnowledgeGraph, Manifest, read_manifest
@@ -168,9 +169,8 @@ def _checked(folder: Path, name: str, record: FileRecord) -> pa.Buffer:
 
 def _read(buffer: pa.Buffer, schema: pa.Schema, path: Path) -> pa.Table:
     try:
-        table = pq.read_table(pa.BufferReader(buffer), columns=schema.names)
-        return table.cast(schema)
-    except (pa.ArrowException, ValueError, KeyError) as problem:
+        return bounded_table(buffer, schema.names, str(path)).cast(schema)
+    except (pa.ArrowException, OSError, ValueError, KeyError) as problem:
         raise DataError(
             f"the file is not one that hynt wrote: {str(problem).splitlines()[0]}.",
             where=str(path),

@@ -13,12 +13,13 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from hynt.errors import DataError
-from hynt.files import MANIFEST_NAME, check_hash, hashes, index_text, new_folder, read_index
+from hynt.files import MANIFEST_NAME, RESTORE, check_hash, hashes, index_text, new_folder, read_index, read_json
 from hynt.runs.progress import TrainingState
 
 WEIGHTS, OPTIMISER, PROGRESS = "weights.safetensors", "optimiser.safetensors", "progress.json"
@@ -72,10 +73,7 @@ def read_progress(folder: Path) -> TrainingState:
     for name in (WEIGHTS, OPTIMISER, PROGRESS):
         check_hash(folder, name, files)
     path = folder / PROGRESS
-    try:
-        return TrainingState.from_mapping(json.loads(path.read_bytes()), str(path))
-    except ValueError:
-        raise DataError("the progress is damaged.", where=str(path)) from None
+    return TrainingState.from_mapping(read_json(path), str(path))
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
@@ -98,6 +96,12 @@ def fill_tensors(path: Path, targets: Mapping[str, Tensor]) -> None:
             raise DataError(
                 f"{name!r} is {tuple(tensor.shape)} {tensor.dtype}, not {tuple(target.shape)} {target.dtype}.",
                 where=str(path),
+            )
+        if not torch.isfinite(tensor).all():
+            raise DataError(
+                f"{name!r} holds a value that is no finite number, so nothing can be answered with it.",
+                where=str(path),
+                advice=RESTORE,
             )
     for name, target in targets.items():
         target.detach().copy_(found[name])

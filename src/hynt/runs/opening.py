@@ -34,6 +34,7 @@ from hynt.runs.model_choice import build_model
 from hynt.runs.observing import ObservedFacts
 from hynt.runs.place import SavedRun
 from hynt.runs.progress import BestValidation, TrainingState
+from hynt.runs.proportion import no_larger_than
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import TrainingData, training_data, training_splits
@@ -117,7 +118,8 @@ def load_run(place: Path | SavedRun, device: torch.device | str = "cpu") -> Load
         weights = folder / WEIGHTS
 
     def filled(weights: Path) -> Model:
-        model = new_model(settings, data, device)
+        with no_larger_than(weights):
+            model = new_model(settings, data, device)
         fill_tensors(weights, weights_of(model))
         return cast(Model, model.eval())
 

@@ -52,14 +52,14 @@ class SavedRun:
         """A run that is there. Its manifest is checked against its own hash."""
         check_is_run(path)
         manifest = read_index(path / MANIFEST_NAME)
-        version, graph = manifest.get("schema_version"), manifest.get("graph")
+        version = manifest.get("schema_version")
         if version != SCHEMA_VERSION:
             raise DataError(
                 f"the run has schema version {version!r}; this hynt reads version {SCHEMA_VERSION}.",
                 where=str(path / MANIFEST_NAME),
                 advice="Use the hynt that made it, or train again.",
             )
-        if not isinstance(graph, dict) or not {"path", "fingerprints"} <= set(graph):
+        if not _is_manifest(manifest):
             raise DataError("the manifest is not that of a run.", where=str(path / MANIFEST_NAME), advice=RESTORE)
         return cls(path, manifest)
 
@@ -84,6 +84,21 @@ class SavedRun:
     @cached_property
     def _graph(self) -> KnowledgeGraph:
         return graph_of_run(self.path, self.manifest["graph"])
+
+
+def _is_manifest(manifest: dict[str, Any]) -> bool:
+    """Whether all that others rely on is there, and of its kind."""
+    graph, files, training = (manifest.get(name, {}) for name in ("graph", "files", "training"))
+    return (
+        isinstance(manifest.get("model_name"), str)
+        and all(isinstance(part, dict) for part in (graph, files, training))
+        and isinstance(graph.get("name"), str)
+        and isinstance(graph.get("path"), str)
+        and "\0" not in graph["path"]
+        and isinstance(graph.get("fingerprints"), dict)
+        and all(isinstance(text, str) for text in (*files.values(), *graph["fingerprints"].values()))
+        and isinstance(training.get("weights_of_epoch", 0), int)
+    )
 
 
 @contextmanager

@@ -20,7 +20,6 @@ import json
 import os
 import platform
 import shutil
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
@@ -31,7 +30,7 @@ import torch
 
 from hynt import __version__
 from hynt.batches.number_scaling import Expectation, NumberScaling
-from hynt.config import from_mapping, to_toml
+from hynt.config import from_mapping, read_toml, to_toml
 from hynt.errors import UsageError
 from hynt.files import (
     MANIFEST_NAME,
@@ -40,6 +39,7 @@ from hynt.files import (
     index_text,
     new_folder,
     read_index,
+    read_json,
     remove_partial,
     sha256_of,
     whole_file,
@@ -119,7 +119,7 @@ class RunFolder(SavedRun):
     def settings(self) -> RunSettings:
         """The settings it was made with."""
         path = self.checked(CONFIG)
-        mapping = tomllib.loads(path.read_text(encoding="utf-8"))
+        mapping = read_toml(path)
         name, package = str(mapping.get("model_name")), self.manifest.get("model_package")
         settings: RunSettings = from_mapping(settings_class_of_run(name, package, str(self.path)), mapping)
         return settings
@@ -127,11 +127,11 @@ class RunFolder(SavedRun):
     def scaling(self, graph: KnowledgeGraph) -> NumberScaling:
         """How this run scales numbers."""
         path = self.checked(SCALING)
-        found = NumberScaling.from_mapping(json.loads(path.read_bytes()), graph.vocabulary, str(path))
+        found = NumberScaling.from_mapping(read_json(path), graph.vocabulary, str(path))
         if MEANS not in self.manifest["files"]:
             return found
         path = self.checked(MEANS)
-        means = Expectation.from_mapping(json.loads(path.read_bytes()), graph.vocabulary, str(path))
+        means = Expectation.from_mapping(read_json(path), graph.vocabulary, str(path))
         return replace(found, expectation=means)
 
     def finish(

@@ -7,11 +7,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from hynt.calibration.calibration import CALIBRATION
 from hynt.errors import DataError, HyntError, UsageError
-from hynt.files import new_folder, sha256_of, write_whole, writing
+from hynt.files import new_folder, read_json, sha256_of, write_whole, writing
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.opening import load_run
-from hynt.runs.run_folder import RunFolder
+from hynt.runs.run_folder import ENVIRONMENT, RunFolder
 from hynt.sharing.bundle import AGAIN, CARD, LIST, list_text, packed_names, read_list, surplus
 from hynt.sharing.hub import HUB, Repository, download, upload
 from hynt.sharing.model_card import CardFacts, card_facts, card_text
@@ -158,6 +159,9 @@ def _checked(folder: Path) -> tuple[RunFolder, bool]:
     run = RunFolder.open(folder)
     run.settings()
     run.checked(WEIGHTS)
+    for name in (ENVIRONMENT, CALIBRATION):
+        if (folder / name).exists():
+            read_json(folder / name)
     if run.manifest["graph"]["path"] != "graph":
         return run, False
     load_run(folder)

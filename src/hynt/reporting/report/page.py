@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from hynt import __version__
 from hynt.asking.predictor import Predictor
 from hynt.config import to_mapping
 from hynt.errors import DataError, UsageError
+from hynt.files import read_json
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.markup import Content, Markup, definitions, element, figure, folded, joined, legend, section
@@ -222,7 +222,7 @@ def settings_section(loaded: LoadedRun) -> Markup:
         element("div", element("h3", group.replace("_", " ")), definitions(pairs), class_="card")
         for group, pairs in groups.items()
     ]
-    environment = json.loads(loaded.run.checked(ENVIRONMENT).read_bytes())
+    environment = read_json(loaded.run.checked(ENVIRONMENT))
     pairs = [(str(name), str(value)) for name, value in environment.items()]
     return section(
         "settings",

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hynt.errors import DataError, UsageError
+from hynt.graph.bounded_parquet import bounded_table
 
 PAGE = 25
 KINDS = ("entity", "number", "relation")
@@ -67,7 +68,7 @@ class Doubtful:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            table = pq.read_table(path, columns=[*COLUMNS, "reason"])
+            table = bounded_table(path, [*COLUMNS, "reason"], str(path))
         except (OSError, pa.ArrowException, KeyError) as problem:
             raise DataError(
                 f"this is no result of an audit: {str(problem)[:120]}.",

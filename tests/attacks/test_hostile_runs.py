@@ -1,0 +1,107 @@
+"""A run that someone gives away with every hash in order and something hostile in it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from hynt.errors import DataError
+from hynt.runs.opening import load_run
+from tests.attacks.forging import sign_run
+
+
+def pulled(hynt, away, tmp_path) -> str:
+    outcome = hynt.fair("pull", away, tmp_path / "pulled")
+    assert outcome.code == 1
+    assert not (tmp_path / "pulled").exists()
+    return outcome.said
+
+
+def test_what_was_given_away_can_be_pulled(hynt, away, tmp_path):
+    sign_run(away)
+    assert hynt.fair("pull", away, tmp_path / "pulled").code == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("context_layers", 100_000), ("dimension", 10**9), ("dimension", 10**6), ("prediction_layers", 10**9)],
+)
+def test_settings_that_ask_for_more_than_the_weights_are_refused(hynt, away, tmp_path, setting, value):
+    config = (away / "config.toml").read_text()
+    assert re.search(rf"^{setting} = \d+$", config, re.MULTILINE)
+    (away / "config.toml").write_text(re.sub(rf"^{setting} = \d+$", f"{setting} = {value}", config, flags=re.MULTILINE))
+    sign_run(away)
+    said = pulled(hynt, away, tmp_path)
+    assert "the settings ask for" in said
+    assert "config.toml" in said
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_refused(hynt, away, tmp_path, value):
+    tensors = load_file(away / "weights.safetensors")
+    tensors["relation"][0, 0] = value
+    save_file(tensors, away / "weights.safetensors")
+    sign_run(away)
+    assert "'relation' holds a value that is no finite number" in pulled(hynt, away, tmp_path)
+    with pytest.raises(DataError, match="no finite number"):
+        load_run(away)
+
+
+@pytest.mark.parametrize("name", ["scaling.json", "environment.json", "config.toml", "calibration.json"])
+@pytest.mark.parametrize("kind", ["deep", "list", "binary", "large"])
+def test_a_file_that_only_looks_like_json_is_refused(hynt, away, tmp_path, name, kind):
+    content = {
+        "deep": b"[" * 100_000 if name == "config.toml" else b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+        "list": b"[1, 2, 3]",
+        "binary": b"\xff\xfe\x00\x01",
+        "large": b"# " + b"x" * 20_000_000 if name == "config.toml" else b'{"a": "' + b"x" * 20_000_000 + b'"}',
+    }[kind]
+    (away / name).write_bytes(content)
+    if name == "calibration.json":
+        listed = json.loads((away / "hynt-run.json").read_bytes())
+        listed["files"][name] = ""
+        (away / "hynt-run.json").write_text(json.dumps(listed))
+    sign_run(away)
+    outcome = hynt.fair("pull", away, tmp_path / "pulled")
+    assert outcome.code == 1
+    assert name in outcome.said
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"graph": {"path": 5, "fingerprints": {}, "name": "x"}},
+        {"graph": {"path": "graph", "fingerprints": [], "name": "x"}},
+        {"graph": {"path": "gr\0aph", "fingerprints": {}, "name": "x"}},
+        {"graph": {"path": "graph", "fingerprints": {"entities": 1}, "name": "x"}},
+        {"graph": []},
+        {"files": []},
+        {"files": {"weights.safetensors": 5}},
+        {"model_name": 7},
+        {"training": "long"},
+        {"training": {"weights_of_epoch": "x"}},
+    ],
+    ids=str,
+)
+def test_a_manifest_of_other_kinds_is_refused(hynt, away, tmp_path, changes):
+    sign_run(away, **changes)
+    assert "the manifest is not that of a run" in pulled(hynt, away, tmp_path) or "files" in changes
+
+
+@pytest.mark.parametrize("entry", [5, None, [], {"offset": 10**400, "width": 1}, {"offset": "0", "width": 1}])
+def test_scales_that_are_none_are_refused(hynt, away, tmp_path, entry):
+    scales = json.loads((away / "scaling.json").read_bytes())
+    scales[next(iter(scales))] = entry
+    (away / "scaling.json").write_text(json.dumps(scales))
+    sign_run(away)
+    assert "expected finite numbers" in pulled(hynt, away, tmp_path)
+
+
+def test_a_model_of_any_size_is_built_when_its_weights_are_there(away):
+    """The bounds are those of the file: a model that fits its weights is never refused."""
+    loaded = load_run(away)
+    assert all(torch.isfinite(value).all() for value in loaded.model.state_dict().values())

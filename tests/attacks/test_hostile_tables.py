@@ -1,0 +1,103 @@
+"""Parquet of a few kilobytes that means gigabytes: as a source of facts, as questions, and in a graph."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hynt.errors import DataError
+from hynt.graph.storage import load_graph, save_graph
+from hynt.limits import bounded_memory
+from tests.attacks.forging import sign_graph
+from tests.training.small_graph import small_graph
+
+
+def repeated(text: str, rows: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), rows), pa.array([text]))
+
+
+def long_cell(path):
+    columns = {"head": ["a", "b"], "relation": ["r", "r"], "tail": ["c", "x" * 200_000_000]}
+    pq.write_table(pa.table(columns), path, compression="zstd")
+
+
+def many_rows(path):
+    column = repeated("a", 8_000_000)
+    table = pa.table({"head": column, "relation": column, "tail": column})
+    pq.write_table(table, path, compression="zstd", store_schema=False)
+
+
+def one_text_repeated(path):
+    column = repeated("x" * 1_000_000, 100_000)
+    table = pa.table({"head": column, "relation": column, "tail": column})
+    pq.write_table(table, path, compression="zstd", store_schema=False)
+
+
+BOMBS = {bomb.__name__: bomb for bomb in (long_cell, many_rows, one_text_repeated)}
+
+
+@pytest.fixture(scope="module")
+def bombs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bombs")
+    for name, make in BOMBS.items():
+        make(folder / f"{name}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_source_is_taken_for_a_bomb(hynt, bombs, tmp_path, name):
+    path = bombs / f"{name}.parquet"
+    assert path.stat().st_size < 400_000
+    outcome = hynt.fair("data", "import", path, "--format", "parquet", "--out", tmp_path / "graph")
+    assert outcome.code == 1
+    assert "taken for a bomb" in outcome.said
+    assert str(path) in outcome.said
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_so_is_a_table_of_a_graph(hynt, bombs, tmp_path, name):
+    save_graph(small_graph(), tmp_path / "graph")
+    (tmp_path / "graph" / "train.parquet").write_bytes((bombs / f"{name}.parquet").read_bytes())
+    sign_graph(tmp_path / "graph")
+    outcome = hynt.fair("data", "stats", tmp_path / "graph")
+    assert outcome.code == 1
+    assert "taken for a bomb" in outcome.said or "is not one that hynt wrote" in outcome.said
+
+
+def test_so_is_a_graphs_table_whose_columns_fit(hynt, tmp_path):
+    save_graph(small_graph(), tmp_path / "graph")
+    columns = {name: repeated("x" * 1_000_000, 100_000) for name in ("entity", "label", "type")}
+    pq.write_table(pa.table(columns), tmp_path / "graph" / "entities.parquet", compression="zstd", store_schema=False)
+    sign_graph(tmp_path / "graph")
+    outcome = hynt.fair("data", "stats", tmp_path / "graph")
+    assert outcome.code == 1
+    assert "taken for a bomb" in outcome.said
+
+
+def test_long_rows_come_few_at_a_time(tmp_path):
+    """An honest file with long texts is read, in parts that fit in memory."""
+    from hynt.graph.bounded_parquet import bounded_batches
+
+    path = tmp_path / "long.parquet"
+    texts = pa.array([f"{index:04}" + "x" * 2**20 for index in range(100)])
+    pq.write_table(pa.table({"head": texts}), path, compression="none", use_dictionary=False)
+    with pq.ParquetFile(path) as file:
+        parts = [len(part) for part in bounded_batches(file, 1000, ["head"], path.stat().st_size, str(path))]
+    assert sum(parts) == 100
+    assert max(parts) <= 64
+
+
+def test_memory_is_given_back():
+    with bounded_memory(2**26), pytest.raises(MemoryError):
+        bytearray(2**29)
+    assert len(bytearray(2**29)) == 2**29
+
+
+def test_a_graph_that_was_saved_is_never_a_bomb(tmp_path):
+    save_graph(small_graph(), tmp_path / "graph")
+    assert load_graph(tmp_path / "graph") == small_graph()
+    (tmp_path / "graph" / "train.parquet").write_bytes(b"PAR1")
+    sign_graph(tmp_path / "graph")
+    with pytest.raises(DataError, match="is not one that hynt wrote"):
+        load_graph(tmp_path / "graph")
