@@ -15,7 +15,7 @@ from typing import Self
 
 from tests.conftest import ROOT
 
-MEMORY = 3 * 2**30
+MEMORY = 4 * 2**30
 """Bytes of data for one process, torch and all; its children are bounded as well, each for itself."""
 SECONDS = 120
 """For one command, on a machine that is busy with other things."""

@@ -6,6 +6,7 @@ there are and how long they get is asked before they are read; what a file gets 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,8 @@ from hynt.limits import (
     is_out_of_proportion,
 )
 
-_SPARE = 2**30 - WATCHED_OUTPUT
+_SPARE = 512 * 2**20 + 32 * 2**20 * (os.cpu_count() or 1)
+"""Bytes for what reading takes besides the rows: buffers, and the threads that Arrow starts."""
 
 
 def check_metadata(metadata: pq.FileMetaData, size: int, where: str) -> None:
@@ -42,6 +44,7 @@ def check_metadata(metadata: pq.FileMetaData, size: int, where: str) -> None:
 @contextmanager
 def in_proportion(size: int, where: str) -> Iterator[None]:
     """Within the block, what a file of `size` bytes may take is bounded; a `DataError` where that is not enough."""
+    pa.allocate_buffer(1)  # at its first use Arrow's allocator sets a gigabyte of addresses aside
     try:
         with bounded_memory(_SPARE + max(WATCHED_OUTPUT, MOST_EXPANSION * size)):
             yield
