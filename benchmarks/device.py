@@ -13,7 +13,7 @@ A job is a text of key=value pairs:
     epochs     for `train`: another length of the schedule
     every      for `train`: validate every so many epochs, for a curve of quality over time
     split      for `train`: which split is asked at the end (default test; valid while anything is being chosen)
-    keep       for `train`: a folder where the run of each seed stays (default: nowhere)
+    keep       for `train`: a folder where runs stay (default: nowhere); one that is there already is only asked
     set        a change of a setting, key=value; may come several times
     name       what to call the job in the result
 

@@ -19,6 +19,7 @@ from hynt.evaluation.results import by_scope
 from hynt.graph.storage import load_graph
 from hynt.runs.opening import load_run, new_model
 from hynt.runs.progress import Watcher
+from hynt.runs.run_folder import RunFolder, refuse_changes
 from hynt.runs.training_data import fit_scaling, training_data, training_splits
 from hynt.training.epochs import EpochSource
 from hynt.training.optimisation import Optimisation
@@ -232,7 +233,11 @@ def _one_seed(bench: Bench, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place:
         begin = bench.waited()
         folder = Path(place) / "run" if bench.job.keep is None else Path(bench.job.keep) / f"seed-{seed}"
-        run = start(bench.graph, settings, folder, bench.device, Path(str(bench.job.graph_folder)))
+        if folder.exists():  # trained before, for another split say
+            run = RunFolder.open(folder)
+            refuse_changes(run, settings, bench.graph)
+        else:
+            run = start(bench.graph, settings, folder, bench.device, Path(str(bench.job.graph_folder)))
         run = train_run(run, bench.device, curve, compiled=bench.compiled)
         wall = bench.waited() - begin
         loaded = load_run(run.path, bench.device)

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from hynt.batches.fact_tensors import FactTensors
+from hynt.config import to_mapping
 from hynt.interruption import Stopper
 from hynt.kernels import entity_softmax, linear_maps, residual_norm, segment_sums
 from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
@@ -24,6 +25,7 @@ from hynt.runs.progress import Interrupted, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import Optimiser
 from hynt.training.captured_step import CapturedStep, tell_of_waiting
+from hynt.training.muon import layer_matrices
 from hynt.training.optimisation import Optimisation
 from hynt.training.run import start, train
 from hynt.training.step import EagerStep
@@ -32,6 +34,7 @@ from tests.models.question_batches import every_question, exchanged
 from tests.training.small_graph import small_graph, tiny_settings
 
 GPU = torch.device("cuda")
+MUON = Optimiser(learning_rate=1e-3, clip=1.0, method="muon", weight_decay=0.1, average=0.9)
 SMALL = HyntInductiveSettings(dimension=64, layers=2, heads=4, feedforward=128, dropout=0.0, message_dropout=0.0)
 
 
@@ -106,7 +109,7 @@ def kernels_equal_the_plain_forms() -> None:
 def runner_of(model: HyntInductive, facts: FactTensors, kind: str, notes: list[str], bf16: bool) -> Any:
     model = copy.deepcopy(model).train()
     stream = stream_of(model, facts)
-    optimisation = Optimisation(tuple(model.parameters()), Optimiser(learning_rate=1e-3, clip=1.0), GPU)
+    optimisation = Optimisation(tuple(model.parameters()), MUON, GPU, matrices=layer_matrices(model))
     if kind == "eager":
         return EagerStep(model, stream, optimisation, GPU, bf16=bf16)
     return CapturedStep(model, stream, optimisation, GPU, bf16=bf16, note=notes.append)
@@ -188,7 +191,13 @@ def what_is_asked_for_does_not_reach_its_question() -> None:
 
 def a_stopped_run_resumes_byte_for_byte() -> None:
     model = {"dimension": 32, "layers": 2, "heads": 4, "feedforward": 64, "bins": 21}
-    chosen = tiny_settings("hynt-inductive", batch_size=16, schedule={"epochs": 6, "shape": "linear"}, model=model)
+    chosen = tiny_settings(
+        "hynt-inductive",
+        batch_size=16,
+        schedule={"epochs": 6, "shape": "warm-cosine"},
+        optimiser=to_mapping(MUON),
+        model=model,
+    )
     graph, stopper = small_graph(60), Stopper()
 
     class Stop(Watcher):

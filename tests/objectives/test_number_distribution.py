@@ -40,3 +40,29 @@ def test_quantiles_rise_with_the_share():
     made = NumberDistribution.of(Bins(101, 0.05), torch.randn(50, 101))
     found = torch.stack([made.quantile(share) for share in (0.05, 0.25, 0.5, 0.75, 0.95)])
     assert (found.diff(dim=0) >= 0).all()
+
+
+def test_the_score_of_a_belief_equals_a_fine_sum():
+    """The integral of the squared distance between the belief and the truth, by a million small steps."""
+    bins = Bins(11, margin=0.1)
+    torch.manual_seed(0)
+    belief = NumberDistribution.of(bins, torch.randn(5, 11) * 2)
+    value = torch.tensor([0.33, 0.0, 1.05, -0.7, 1.9])  # inside, on a centre, beyond [0, 1], outside on both sides
+    line = torch.linspace(-1, 3, 1_000_001, dtype=torch.float64)
+    edges = bins.edges(value.device).double()
+    for row, mine in enumerate(belief.crps(value)):
+        cumulative = torch.cat([torch.zeros(1), belief.probability[row].cumsum(0)]).double()
+        cumulative = cumulative / cumulative[-1]
+        at = ((line - edges[0]) / (edges[1] - edges[0])).clamp(0, 11)
+        low = at.floor().clamp(max=10).long()
+        believed = cumulative[low] + (at - low) * (cumulative[low + 1] - cumulative[low])
+        expected = float(((believed - (line >= value[row]).double()) ** 2).mean() * 4)
+        assert float(mine) == pytest.approx(expected, abs=2e-5)
+
+
+def test_a_belief_in_one_bin_is_scored_by_its_distance():
+    bins = Bins(101)
+    sure = NumberDistribution(bins, torch.nn.functional.one_hot(torch.tensor([50, 50]), 101).float())
+    assert sure.crps(torch.tensor([0.9, 0.2])).tolist() == pytest.approx([0.4, 0.3], abs=bins.width / 2)
+    stretched = bins.edges(torch.device("cpu")).unsqueeze(0) * 10
+    assert float(sure.crps(torch.tensor([9.0, 2.0]), stretched.expand(2, -1))[0]) == pytest.approx(4.0, abs=0.05)

@@ -42,7 +42,7 @@ class Bench:
     def runner(self, kind: str, *, bf16: bool, note: Any = None) -> Any:
         model = copy.deepcopy(self.model)
         phase = phases_for(model, self.data, self.settings)[0]
-        optimisation = Optimisation(phase.parameters, self.settings.optimiser, GPU)
+        optimisation = Optimisation(phase.parameters, self.settings.optimiser, GPU, matrices=phase.matrices)
         if kind == "eager":
             return EagerStep(model, phase.stream, optimisation, GPU, bf16=bf16)
         compiled = kind == "compiled"
@@ -94,6 +94,21 @@ def captured_equals_eager(kind: str = "captured") -> None:
     assert moved > 0.01, f"the weights hardly moved: {moved}"
     assert apart < 0.01 * usual, f"captured and eager steps drift apart: {apart} of {usual}"
     torch.testing.assert_close(eager.tally, captured.tally, rtol=1e-3, atol=1e-3)
+
+
+def muon_and_an_average_are_captured_and_agree() -> None:
+    by_muon = {"method": "muon", "learning_rate": 0.005, "clip": 1.0, "weight_decay": 0.1, "average": 0.9}
+    bench = Bench(settings(0.0, optimiser=by_muon))
+    said: list[str] = []
+    eager, captured = bench.runner("eager", bf16=False), bench.runner("captured", bf16=False, note=said.append)
+    begun = [parameter.detach().clone() for parameter in captured.model.parameters()]
+    for runner in (eager, captured):
+        steps(runner, 30)
+    assert not said, f"the step is not captured: {said}"
+    with eager.optimisation.answering(), captured.optimisation.answering():
+        apart = mean_difference(eager.model.parameters(), captured.model.parameters())
+        usual = mean_difference(begun, captured.model.parameters())
+    assert apart < 0.05 * usual, f"captured and eager steps drift apart: {apart} of {usual}"
 
 
 def compiled_equals_eager() -> None:
@@ -253,6 +268,7 @@ def a_job_of_one_process_trains_over_nccl() -> None:
 
 CHECKS = (
     captured_equals_eager,
+    muon_and_an_average_are_captured_and_agree,
     compiled_equals_eager,
     randomness_follows_the_seed,
     steps_never_wait,

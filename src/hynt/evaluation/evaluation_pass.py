@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -16,12 +16,20 @@ from hynt.evaluation.questions import KIND_OF_TASK, TaskName
 from hynt.evaluation.ranks import KnownSlots, Tally, tally
 from hynt.evaluation.results import NumberQuestions, RankedQuestions
 from hynt.evaluation.tiles import Tile, Tiling, read_each_tile
-from hynt.graph.arrays import Ids
+from hynt.graph.arrays import Floats, Ids
 from hynt.graph.components import Components, position_name
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.seen_values import SeenValues
 from hynt.graph.sentences import Sentences
-from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, mean_number, median_number
+from hynt.models.contract import (
+    AnswersDistributions,
+    EncodedQuestion,
+    EntityRange,
+    Model,
+    Relations,
+    mean_number,
+    median_number,
+)
 
 if TYPE_CHECKING:
     from hynt.evaluation.evaluator import Evaluator
@@ -102,10 +110,13 @@ class EvaluationPass:
         result = torch.zeros(2, len(tiling.question), dtype=torch.float32, device=evaluator.device)
         relation, scaling = parts.relation.astype(np.int64), evaluator.scaling
         reach = self._tensor(np.where(scaling.is_log, scaling.log_width, 0.0)[relation[tiling.question]])
+        beliefs = _Beliefs(self, parts, tiling) if isinstance(self.model, AnswersDistributions) else None
 
         def work(tile: Tile, question: EncodedQuestion) -> None:
             result[0, tile.places] = median_number(self.model, question)
             result[1, tile.places] = mean_number(self.model, question, reach[tile.places])
+            if beliefs is not None:
+                beliefs.score(question, tile)
 
         self._ask(tiling, parts, work)
         found = evaluator.workers.gathered(result).cpu().numpy()
@@ -126,6 +137,7 @@ class EvaluationPass:
             scaling.linear(relation, parts.number),
             scaling.linear(relation, predicted),
             scaling.linear(relation, expected),
+            None if beliefs is None else beliefs.scores(),
         )
 
     def _ask(self, tiling: Tiling, parts: Components, work: Callable[[Tile, EncodedQuestion], None]) -> None:
@@ -156,6 +168,35 @@ class EvaluationPass:
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.evaluator.device)
+
+
+class _Beliefs:
+    """Scores the distributions that a model gives for numbers, on the linear min–max scale."""
+
+    def __init__(self, asking: EvaluationPass, parts: Components, tiling: Tiling) -> None:
+        self._asking, self._parts, self._tiling = asking, parts, tiling
+        self._found = torch.zeros(len(tiling.question), dtype=torch.float64, device=asking.evaluator.device)
+        relation, scaling = parts.relation.astype(np.int64), asking.evaluator.scaling
+        self._truth = asking._tensor(scaling.linear(relation, parts.number)[tiling.question])
+        self._relations, place = np.unique(relation, return_inverse=True)
+        self._place = asking._tensor(place.astype(np.int64)[tiling.question])
+        self._edges: Tensor | None = None
+
+    def score(self, question: EncodedQuestion, tile: Tile) -> None:
+        """The questions of a tile."""
+        belief = cast(AnswersDistributions, self._asking.model).distribution(question)
+        if self._edges is None:  # bins are the model's, and so is the scale they are on
+            scaling, edges = self._asking.evaluator.scaling, belief.bins.edges(torch.device("cpu")).double().numpy()
+            of_relation = np.repeat(self._relations, len(edges))
+            there = scaling.linear(of_relation, scaling.unscale(of_relation, np.tile(edges, len(self._relations))))
+            self._edges = self._asking._tensor(there.reshape(len(self._relations), -1))
+        edges_here = self._edges[self._place[tile.places]]
+        self._found[tile.places] = belief.crps(self._truth[tile.places], edges_here)
+
+    def scores(self) -> Floats:
+        """(n,) of all questions."""
+        found = self._asking.evaluator.workers.gathered(self._found)
+        return self._tiling.unpacked(found.cpu().numpy()).astype(np.float64)
 
 
 def _seen_mask(seen: SeenValues, place: Ids, count: int, device: torch.device) -> Tensor:

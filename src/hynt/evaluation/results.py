@@ -70,6 +70,7 @@ class NumberQuestions:
     truth_scaled: Floats  # (n,) on the linear min–max scale
     predicted_scaled: Floats  # (n,) on the linear min–max scale
     expected_scaled: Floats  # (n,) on the linear min–max scale
+    crps: Floats | None = None  # (n,) the score of the model's distribution there; None for a model that gives none
 
     def __len__(self) -> int:
         return len(self.row)
@@ -87,7 +88,11 @@ class NumberQuestions:
     def metrics(self, chosen: NDArray[np.bool_] | None = None) -> Metrics:
         """The metrics on the linear min–max scale of all questions, or of those where `chosen` (n,) is true."""
         keep = slice(None) if chosen is None else chosen
-        return number_metrics(self.mean_error[keep], self.error[keep])
+        found = number_metrics(self.mean_error[keep], self.error[keep])
+        if self.crps is None:
+            return found
+        scores = self.crps[keep]
+        return found | {"crps": float(scores.mean()) if len(scores) else None}
 
     def per_relation(self, vocabulary: Vocabulary) -> list[dict[str, Any]]:
         """Errors in original units, relation by relation, with the unit; scaled ones beside them."""
@@ -150,7 +155,8 @@ def by_scope(questions: TaskQuestions, ties: Ties) -> dict[str, Any]:
 
 def columns(questions: TaskQuestions) -> dict[str, NDArray[Any]]:
     """The fields of the questions as arrays, by their names."""
-    return {field.name: getattr(questions, field.name) for field in fields(questions)}
+    found = {field.name: getattr(questions, field.name) for field in fields(questions)}
+    return {name: column for name, column in found.items() if column is not None}
 
 
 # The per-question results of an evaluation as one Parquet file, for comparing runs later.

@@ -17,6 +17,7 @@ WORDS = {
     "mean_rank": "mean rank",
     "rmse": "RMSE (scaled)",
     "mae": "MAE (scaled)",
+    "crps": "CRPS (scaled)",
 }
 Found = Mapping[str, Any]
 
@@ -56,7 +57,8 @@ def evaluation_tables(result: Found) -> list[TextTable]:
 def metric_tables(result: Found) -> list[TextTable]:
     """The run and the trivial models, links and relations in one table, numbers in another."""
     ranked = [task for task in ("link", "relation", "link_type_constrained") if task in result]
-    parts = ((ranked, RANKED), (["number"] if "number" in result else [], NUMBER))
+    beliefs = ("crps",) if "crps" in result.get("number", {}).get("all", {}) else ()
+    parts = ((ranked, RANKED), (["number"] if "number" in result else [], (*NUMBER, *beliefs)))
     return [_metrics(result, tasks, metrics) for tasks, metrics in parts if tasks]
 
 
@@ -132,7 +134,7 @@ def _why_only_triplets(result: Found, task: str) -> str:
 
 
 def _cells(title: str, model: str, found: Found, metrics: tuple[str, ...], limits: Found) -> list[str]:
-    cells = [_number(found[metric], 4, limits.get(metric)) for metric in metrics]
+    cells = [_number(found.get(metric), 4, limits.get(metric)) for metric in metrics]
     return [title, model, *cells, f"{found['count']:,}"]
 
 

@@ -86,6 +86,28 @@ class NumberDistribution(NamedTuple):
         """(n,) what an error's size is smallest for."""
         return self.quantile(0.5)
 
+    def crps(self, value: Tensor, edges: Tensor | None = None) -> Tensor:
+        """(n,) float64 the continuous ranked probability score of the true `value` (n,): the integral of the squared
+        distance between what is believed to lie below each number and what does. Less is better; for a belief in one
+        number it is the absolute error. `edges` (n, count + 1) are those of the bins on the scale of `value`, where
+        that is another one.
+        """
+        probability, value = self.probability.double(), value.double().unsqueeze(1)
+        if edges is None:
+            edges = self.bins.edges(value.device).unsqueeze(0).expand(len(value), -1)
+        edges = edges.double()
+        left, right = edges[:, :-1], edges[:, 1:]
+        above = probability.cumsum(1)
+        below, width = above - probability, right - left
+        # Each bin in two parts, before and behind the value; within a part the belief is a straight line.
+        cut = torch.minimum(torch.maximum(value, left), right)
+        middle = below + probability * torch.where(width > 0, (cut - left) / width, 0.0)
+        before = (cut - left) * (below**2 + below * middle + middle**2) / 3
+        first, last = 1 - middle, 1 - above
+        behind = (right - cut) * (first**2 + first * last + last**2) / 3
+        outside = (edges[:, :1] - value).clamp(min=0) + (value - edges[:, -1:]).clamp(min=0)
+        return (before + behind).sum(1) + outside.squeeze(1)
+
     def density(self) -> Tensor:
         """(n, count) per unit of the scaled line."""
         return self.probability / self.bins.width
