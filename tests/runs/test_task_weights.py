@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from hynt.models.checking import check_model
 from hynt.models.contract import Entities, Relations, ScaledNumber
 from hynt.models.hynt_inductive import HyntInductive
 from hynt.models.task_weights import TaskWeights
+from hynt.runs.elsewhere import on_graph
 from hynt.runs.opening import load_run
 from hynt.runs.progress import Interrupted
 from hynt.runs.run_folder import RunFolder
@@ -126,6 +128,28 @@ def test_the_contract():
         return TaskWeights(first, {Task.NUMBER: number})
 
     check_model(made)
+
+
+def test_an_inductive_run_takes_all_its_copies_to_another_graph(tmp_path):
+    chosen = tiny_settings(
+        "hynt-inductive",
+        batch_size=16,
+        schedule={"epochs": 4, "shape": "warm-cosine"},
+        validation={"every": 1, "each_task": True},
+        model={"dimension": 16, "layers": 2, "heads": 4, "feedforward": 32, "bins": 21},
+    )
+    made = train(start(small_graph(), chosen, tmp_path / "run", CPU), CPU)
+    home = load_run(made.path)
+    if not isinstance(home.model, TaskWeights):  # all tasks were best at one time
+        other = load_run(made.path).model
+        home = replace(home, model=TaskWeights(home.model, {Task.NUMBER: other}))
+    there = on_graph(home, small_graph())
+    for task, one in (("link", Task.LINK), ("number", Task.NUMBER)):
+        expected = home.model.of(one).state_dict()
+        assert all(torch.equal(value, expected[name]) for name, value in there.model.of(one).state_dict().items()), task
+    assert bool(there.model.predicts(torch.arange(len(there.graph.relations))).any())
+    found = Evaluator(there.graph, there.scaling, "valid").evaluate(there.model)
+    assert "number" in found.per_question
 
 
 def test_without_it_one_file_serves_all(tmp_path):

@@ -7,7 +7,7 @@ asks for; an evaluation asks task by task, so it costs what one model costs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
@@ -21,6 +21,7 @@ from hynt.models.contract import (
     Capability,
     EncodedQuestion,
     Model,
+    Observer,
     Part,
     Relations,
     ScaledNumber,
@@ -73,6 +74,15 @@ class TaskWeights(nn.Module):
         """Passes the facts on to all copies; each encodes them when it is first asked."""
         for member in self.members:
             give_observed(cast(Model, member), facts)
+
+    def predicts(self, relation: Tensor) -> Tensor:
+        """(n,) bool: whether enough numbers of these relations are known to say one."""
+        return cast(Observer, self.of(Task.NUMBER)).predicts(relation)
+
+    def each(self, change: Callable[[Model], Model]) -> TaskWeights:
+        """The same made of changed copies."""
+        first, *others = (change(cast(Model, one)) for one in self.members)
+        return TaskWeights(first, dict(zip(self._others, others, strict=True))).eval()
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
         """No phases: it is trained already."""

@@ -26,6 +26,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.vocabulary import Vocabulary
 from hynt.models.contract import Model
+from hynt.models.task_weights import TaskWeights
 from hynt.runs.checkpoint import weights_of
 from hynt.runs.model_choice import build_model
 from hynt.runs.observing import ObservedFacts
@@ -51,14 +52,18 @@ def on_graph(loaded: LoadedRun, graph: KnowledgeGraph, splits: Sequence[str] | N
     table, device = concatenate([graph.split(name) for name in chosen]), home.observed.facts.device
     scaling = scaling_on(home, graph.vocabulary, table)
     numbers = _number_facts(*_reference_numbers(home, graph.vocabulary, table))
-    with torch.random.fork_rng(devices=[]):  # weights are drawn only to be replaced
-        model = build_model(home.settings, FactTensors.from_table(numbers, graph.vocabulary, scaling, device))
-    learned = weights_of(cast(torch.nn.Module, home.model))
-    with torch.no_grad():
-        for name, weight in weights_of(model).items():
-            weight.copy_(learned[name])
+
+    def moved(learned: Model) -> Model:
+        with torch.random.fork_rng(devices=[]):  # weights are drawn only to be replaced
+            model = build_model(home.settings, FactTensors.from_table(numbers, graph.vocabulary, scaling, device))
+        found = weights_of(cast(torch.nn.Module, learned))
+        with torch.no_grad():
+            for name, weight in weights_of(model).items():
+                weight.copy_(found[name])
+        return cast(Model, model.to(device).eval())
+
+    made = home.model.each(moved) if isinstance(home.model, TaskWeights) else moved(home.model)
     observed = ObservedFacts.of(table, graph.vocabulary, scaling, device)
-    made = cast(Model, model.to(device).eval())
     return replace(home, graph=graph, scaling=scaling, model=made, observed=observed, home=home, asked_of=chosen)
 
 
