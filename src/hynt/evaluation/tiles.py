@@ -8,6 +8,7 @@ attention grows with their square.
 from __future__ import annotations
 
 import gc
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -20,10 +21,13 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.masking import mask
 from hynt.errors import UsageError
-from hynt.models.contract import EncodedQuestion, Model
+from hynt.models.contract import EncodedQuestion, Model, Part
 
 ROWS_ON_CUDA = 1024
 ROWS_ON_CPU = 64
+TILES_AHEAD = 64
+"""How many tiles a model that reads the graph reads at once on a GPU; they are scored one by one."""
+
 _LONG = 8
 """From this many qualifiers on, tiles get fewer rows."""
 
@@ -103,14 +107,63 @@ def read_each_tile(
     """
     rows, asked = (torch.from_numpy(one[tiling.question]).to(facts.head.device) for one in (row, position))
 
+    def read(places: slice, layout: BatchLayout) -> MaskedBatch:
+        return mask(facts, rows[places], asked[places], layout)[0]
+
+    reads_graph = Part.OBSERVED_FACTS in model.reads
+    ahead = _ReadAhead(model, read, tiling.tiles) if reads_graph and facts.head.is_cuda else None
+
     def on_tile(tile: Tile) -> None:
-        batch, _ = mask(facts, rows[tile.places], asked[tile.places], tile.layout)
-        if change is None:
-            work(tile, model.read(batch))
-        else:  # a number is answered on the scale of its relation, hidden or not
+        if change is not None:  # a number is answered on the scale of its relation, hidden or not
+            batch = read(tile.places, tile.layout)
             work(tile, replace(model.read(change(batch, tile)), relation=batch.asked_relation()))
+        elif ahead is not None:
+            work(tile, ahead.question(tile))
+        else:
+            work(tile, model.read(read(tile.places, tile.layout)))
 
     for_each_tile(tiling.tiles, on_tile, note)
+
+
+class _ReadAhead:
+    """Reads the questions of several neighbouring tiles at once: a model that reads the graph takes many small steps
+    for each batch, which on a GPU take as long for few questions as for many.
+    """
+
+    def __init__(
+        self, model: Model, batch_of: Callable[[slice, BatchLayout], MaskedBatch], tiles: Iterable[Tile]
+    ) -> None:
+        self._model, self._batch_of = model, batch_of
+        self._starting = {tile.places.start: tile for tile in tiles}
+        self._question: EncodedQuestion | None = None
+        self._span, self._tiles = slice(0, 0), TILES_AHEAD
+
+    def question(self, tile: Tile) -> EncodedQuestion:
+        """The questions of a tile, or of a part of one."""
+        start, stop = tile.places.start, tile.places.stop
+        if self._question is None or not self._span.start <= start < stop <= self._span.stop:
+            self._question = None  # its memory is free for the next
+            self._question = self._read(tile)
+        first = start - self._span.start
+        return self._question.take(torch.arange(first, first + stop - start, device=self._question.encoded.device))
+
+    def _read(self, tile: Tile) -> EncodedQuestion:
+        rows: dict[int, int] = defaultdict(int)  # by capacity, which rises from tile to tile
+        following: Tile | None = tile
+        for _ in range(self._tiles):
+            if following is None:
+                break
+            ((count, capacity),) = following.layout.segments
+            rows[capacity] += count
+            following = self._starting.get(following.places.stop)
+        first = tile.places.start
+        self._span = slice(first, first + sum(rows.values()))
+        try:
+            layout = layout_of((count, capacity) for capacity, count in rows.items())
+            return self._model.read(self._batch_of(self._span, layout))
+        except (MemoryError, RuntimeError):
+            self._tiles = 1  # this tile is tried again, halved
+            raise
 
 
 # Going on with smaller pieces when memory runs out.

@@ -31,6 +31,11 @@ class Dropout:
             # (uses, 2) int32. One small draw a pass: its state is that of PyTorch's generator, so seeds hold.
             self._keys = torch.randint(-(2**31), 2**31 - 1, (uses, 2), dtype=torch.int32, device=device)
 
+    @property
+    def drawn(self) -> Tensor | None:
+        """(uses, 2) int32: what all uses were drawn from; None where nothing was."""
+        return self._keys
+
     def keys(self) -> Tensor | None:
         """(2,) int32, which choose what is dropped next; None where nothing is, or PyTorch chooses."""
         if self._keys is None:

@@ -54,7 +54,7 @@ Rate = Annotated[float, Range(0, 1, below_maximum=True)]
 
 DEGREE_SCALE = 0.3
 
-FACTS_AT_ONCE = 2**17
+FACTS_AT_ONCE, FACTS_AT_ONCE_ON_GPU = 2**17, 2**20
 """How many facts are observed at once when a graph is encoded: this bounds memory, whatever the graph's size."""
 
 
@@ -169,8 +169,11 @@ class HyntInductive(nn.Module):
         return super().train(mode)
 
     @torch.no_grad()
-    def encode(self, facts: FactTensors, rows: Tensor | None = None, at_once: int = FACTS_AT_ONCE) -> ObservedStates:
-        """The states of a graph from its facts, or from those at `rows` (k,) int64, so many `at_once`."""
+    def encode(self, facts: FactTensors, rows: Tensor | None = None, at_once: int | None = None) -> ObservedStates:
+        """The states of a graph from its facts, or from those at `rows` (k,) int64, so many `at_once`; None: what suits
+        the device.
+        """
+        at_once = at_once or (FACTS_AT_ONCE_ON_GPU if facts.device.type == "cuda" else FACTS_AT_ONCE)
         rows = torch.arange(len(facts), device=facts.device) if rows is None else rows
         numbers = NumberRows.of(facts)
         plans = [plan_observed(facts, numbers, part) for part in torch.split(rows, at_once)]
@@ -305,19 +308,19 @@ class HyntInductive(nn.Module):
         last, seen = question.states.layers[-1], question.states.seen
         match candidates:
             case Entities():
-                return self._products(question.encoded, last.value, self.entity_norm) + _unseen(seen)
+                return self._products(question.encoded, last.value, self.entity_norm, _unseen(seen))
             case EntityRange(start, end):
-                found = self._products(question.encoded, last.value[start:end], self.entity_norm)
-                return found + _unseen(seen[start:end])
+                states, added = last.value[start:end], _unseen(seen[start:end])
+                return self._products(question.encoded, states, self.entity_norm, added)
             case EntityIds(ids) if ids.dim() == 1:
-                return self._products(question.encoded, last.value[ids], self.entity_norm) + _unseen(seen[ids])
+                return self._products(question.encoded, last.value[ids], self.entity_norm, _unseen(seen[ids]))
             case EntityIds(ids):
                 asked = self.entity_norm(question.encoded) / math.sqrt(self.settings.dimension)
-                states: Tensor = self.entity_norm(last.value[ids])
-                products: Tensor = (states @ asked.unsqueeze(2)).squeeze(2)
+                products: Tensor = (self.entity_norm(last.value[ids]) @ asked.unsqueeze(2)).squeeze(2)
                 return products + _unseen(seen[ids])
             case Relations():
-                return self._products(question.encoded, last.relation, self.relation_norm)
+                nothing = last.relation.new_zeros(len(last.relation))
+                return self._products(question.encoded, last.relation, self.relation_norm, nothing)
             case ScaledNumber():
                 return self.distribution(question).mean()
             case _:
@@ -339,9 +342,9 @@ class HyntInductive(nn.Module):
         logits: Tensor = self.head_out(functional.gelu(hidden))
         return logits
 
-    def _products(self, question: Tensor, states: Tensor, normed: nn.LayerNorm) -> Tensor:
-        products: Tensor = normed(question) @ normed(states).t()
-        return products / math.sqrt(self.settings.dimension)
+    def _products(self, question: Tensor, states: Tensor, normed: nn.LayerNorm, added: Tensor) -> Tensor:
+        """(n, m): products of questions (n, d) and states (m, d), and `added` (m,) to those of each question."""
+        return torch.addmm(added, normed(question) / math.sqrt(self.settings.dimension), normed(states).t())
 
 
 def _vector(dimension: int) -> nn.Parameter:

@@ -57,12 +57,12 @@ class Muon:
             momentum.lerp_(gradient, works * (1 - MOMENTUM))
             update = orthogonalised(gradient.lerp(momentum, MOMENTUM)) * (UPDATE_SIZE * math.sqrt(side))
             kept, moved = 1 - works * rate * self.weight_decay, works * rate
-            start = 0
-            for one in matrices:
-                count = one.numel() // side**2
-                if one.grad is not None:
-                    one.mul_(kept).sub_(moved * _joined(update[start : start + count], one.shape))
-                start += count
+            blocks = torch.split(update, [one.numel() // side**2 for one in matrices])
+            both = [(one, _joined(own, one.shape)) for one, own in zip(matrices, blocks, strict=True)]
+            learning, steps = zip(*((one, step) for one, step in both if one.grad is not None), strict=True)
+            # All at once: a launch for each of a hundred matrices would take longer than the work itself.
+            torch._foreach_mul_(learning, kept)
+            torch._foreach_sub_(learning, torch._foreach_mul(steps, moved))
 
     def tensors(self) -> dict[str, Tensor]:
         """The state by name, for a checkpoint."""

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from hynt.batches.fact_slots import ROLES, Links
 from hynt.batches.message_plan import Heard, MessagePlan
 from hynt.kernels.availability import kernels_serve
+from hynt.kernels.beside import beside, joined
 from hynt.kernels.dropout import Dropout
 from hynt.kernels.linear_maps import apply, apply_all
 from hynt.kernels.other_slots import other_slots
@@ -113,10 +114,14 @@ class MessageLayer(nn.Module):
         of_relations = Attention(own_relations, self.heads, (entity_own.view(-1, width), number_own), len(plans))
         for plan in plans:
             to_values, to_relations = self._keys_and_values(pairs, plan, drop.message)
+            weights, keys = self.relation_node.project.weight, drop.node.drawn
+            with beside(to_relations, own_relations, entity_own, number_own, nodes.relation, weights, keys):
+                of_relations.hear(to_relations, plan.heard_by_relations)
+                if plan is plans[-1]:
+                    relation, relation_normed = self.relation_node(nodes.relation, of_relations.outcome(), drop.node)
             of_values.hear(to_values, plan.heard_by_values)
-            of_relations.hear(to_relations, plan.heard_by_relations)
         value, value_normed = self.value_node(nodes.value, of_values.outcome(), drop.node)
-        relation, relation_normed = self.relation_node(nodes.relation, of_relations.outcome(), drop.node)
+        joined(relation, relation_normed)
         return Nodes(value, relation), Nodes(value_normed, relation_normed)
 
     def _keys_and_values(self, pairs: Pairs, plan: MessagePlan, drop: Dropout) -> tuple[Tensor, Tensor]:
