@@ -111,9 +111,9 @@ class Judges:
                 with whole_run():
                     self._loaded = (part.name, load_run(self.work.run(part.name), self.device))
             loaded = self._loaded[1]
-        table = self.plan.table.take(part.facts)
+        table, shown = self.plan.table.take(part.facts), self.plan.learned.take(part.facts)
         seed = derived_seed(self.plan.settings.seed, part.name, "decoys")
-        return Judge(loaded, self._known, self._places, part.facts, table, self.device, seed)
+        return Judge(loaded, self._known, self._places, part.facts, table, shown, self.device, seed)
 
     @cached_property
     def _known(self) -> KnownAnswers:

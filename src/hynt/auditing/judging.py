@@ -67,7 +67,8 @@ class Judge:
     known: KnownAnswers  # of the whole graph
     places: SeenValues  # of the whole graph
     facts: Ids  # (f,) their numbers in the whole graph
-    table: FactTable  # (f,)
+    table: FactTable  # (f,) as stored: what is judged
+    shown: FactTable  # (f,) as models learn them, with numbers that are far off pulled in: what is read
     device: torch.device
     seed: int = 0  # of the decoys
 
@@ -94,7 +95,7 @@ class Judge:
         if task == "relation":
             return self._inverse_temperature_of_relations(taken, self._keys[few])
         tiles: list[ReadTile] = []
-        read_tiles(self.loaded, self.table, taken.row, taken.position, self.device, tiles.append)
+        read_tiles(self.loaded, self.shown, taken.row, taken.position, self.device, tiles.append)
         known = self.known.of_kind(KIND_OF_TASK[task]).lookup(self._keys[few])
         held = HeldOut(task, tiles, _answers(taken, task), known, len(chosen))
         return fit_inverse_temperature(held.first_answers).after.inverse_temperature
@@ -142,7 +143,7 @@ class Judge:
         elif count:
             read_tiles(
                 self.loaded,
-                self.table,
+                self.shown,
                 taken.row,
                 taken.position,
                 self.device,
@@ -162,7 +163,7 @@ class Judge:
             tick(len(tile.which))
 
         if len(chosen):
-            read_tiles(self.loaded, self.table, taken.row, taken.position, self.device, work)
+            read_tiles(self.loaded, self.shown, taken.row, taken.position, self.device, work)
         with np.errstate(over="ignore", invalid="ignore"):
             predicted = self.loaded.scaling.unscale(taken.relation, scaled)
         if not np.isfinite(predicted).all():
@@ -171,7 +172,7 @@ class Judge:
 
     @cached_property
     def _relations(self) -> RelationScores:
-        return RelationScores(self.loaded, self.places, self.table, self.device)
+        return RelationScores(self.loaded, self.places, self.shown, self.device)
 
     def _others(self, task: TaskName, keys: NDArray[np.uint64]) -> Callable[[Ids], KnownSlots]:
         """Where the known answers of some of these questions (n,) are."""

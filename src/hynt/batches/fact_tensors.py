@@ -195,7 +195,8 @@ def _scaled(
         name = vocabulary.relations[relation[wrong[0]]].name
         raise DataError(
             f"the relation {name!r} has the value {float(value[wrong[0]])!r}, which its scale cannot take.",
-            advice="Correct the value, or take the relation off the log scale.",
+            advice="Correct the value"
+            + (", or take the relation off the log scale." if scaling.is_log[relation[wrong[0]]] else "."),
         )
     return narrow
 

@@ -26,6 +26,9 @@ from hynt.names import advice_on
 
 Ids = NDArray[np.integer[Any]]
 
+FURTHEST = 1e18
+"""In widths of a relation's range: models work in single precision, which cannot square what lies further out."""
+
 
 class Expectation(NamedTuple):
     """From the answers of a log scale, which are medians, to means: offset + factor · answer, in the graph's unit."""
@@ -92,7 +95,23 @@ class NumberScaling:
         _refuse_non_positive([*tables, *checked], vocabulary, is_log)
         offset, width = _range(tables, vocabulary)
         log_offset, log_width = _range(tables, vocabulary, is_log)
-        return cls(offset, width, is_log, log_offset, log_width)
+        found = cls(offset, width, is_log, log_offset, log_width)
+        for table in checked:
+            found._refuse_far(*_numbers(table, vocabulary), vocabulary)
+        return found
+
+    def _refuse_far(self, relation: Ids, value: Floats, vocabulary: Vocabulary) -> None:
+        """One wrong digit group in a test fact must not end an evaluation hours later."""
+        with np.errstate(over="ignore"):
+            far = np.flatnonzero(~(np.abs(self.scale(relation, value)) <= FURTHEST))
+        if len(far):
+            index = int(relation[far[0]])
+            low, high = float(self.offset[index]), float(self.offset[index] + self.width[index])
+            raise DataError(
+                f"the relation {vocabulary.relations[index].name!r} has the value {float(value[far[0]])!r}, too far "
+                f"from those that are learned from, {low:g} to {high:g}, to be told from infinity.",
+                advice="Correct or remove it; hynt data stats GRAPH --outliers lists such numbers.",
+            )
 
     def scale(self, relation: Ids, value: Floats) -> Floats:
         """(n,) values as a model sees them; `relation` (n,) holds their relation ids."""

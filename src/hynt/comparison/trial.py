@@ -204,7 +204,7 @@ def judged(found: Evaluation) -> dict[str, Any]:
 
 def trivial_rows(place: TrialPlace, settings: RunSettings) -> dict[str, dict[str, Any]]:
     """The trivial models on the same questions, by name: without them a number says little."""
-    scaling = fit_scaling(place.graph, settings)
+    scaling = fit_scaling(place.graph, settings).plain()  # a mean of logarithms is no mean
     table = training_table(place.graph, settings)
     facts = FactTensors.from_table(table, place.graph.vocabulary, scaling, place.device)
     evaluator = Evaluator(place.graph, scaling, "test", checked_tasks(place.tasks), device=place.device)

@@ -101,9 +101,12 @@ class NumberQuestions:
             chosen = self.relation == relation
             named = vocabulary.relations[relation]
             scaled = self.metrics(chosen)
+            errors = (self.expected - self.truth)[chosen], (self.predicted - self.truth)[chosen]
+            size = max(float(np.abs(one).max()) for one in errors) or 1.0  # squares of errors near 1e200 overflow
+            plain = number_metrics(*(one / size for one in errors))
             found.append(
                 {"relation": named.name, "unit": named.unit}
-                | number_metrics((self.expected - self.truth)[chosen], (self.predicted - self.truth)[chosen])
+                | {name: value if name == "count" else size * (value or 0.0) for name, value in plain.items()}
                 | {"scaled_rmse": scaled["rmse"], "scaled_mae": scaled["mae"]}
             )
         return found

@@ -211,7 +211,10 @@ def _value(value: Any, what: str) -> Value:
         text = value.isoformat()
         return Number(parse_iso_date(text[:10])[0], text, DATE_UNIT)
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        return number(int(value) if isinstance(value, numbers.Integral) else float(value))
+        try:
+            return number(int(value) if isinstance(value, numbers.Integral) else float(value))
+        except DataError as problem:
+            raise RecordProblem("bad-number", problem.what, problem.advice) from None
     raise RecordProblem(
         "not-a-value", f"the {what} is {value!r:.40}.", "Give a string, a number, a date or a hynt Number."
     )

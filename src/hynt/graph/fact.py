@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
+from hynt.errors import DataError
+
 DATE_UNIT = "date"
 """The unit of calendar dates, held as decimal years (see `hynt.graph.units.dates`); year 0 is 1 BCE."""
 
@@ -82,7 +84,12 @@ def number(value: float, unit: str = "", literal: str | None = None) -> Number:
     >>> hynt.number(80, "kg")
     Number(value=80.0, literal='80', unit='kg')
     """
-    return Number(float(value), repr(value) if literal is None else literal, unit)
+    try:
+        return Number(float(value), repr(value) if literal is None else literal, unit)
+    except (OverflowError, ValueError):  # Python refuses to spell an int of thousands of digits
+        raise DataError(
+            "a whole number is too large for a double-precision number.", advice="Write numbers up to 1.7e308."
+        ) from None
 
 
 def fact(head: str, relation: str, tail: Value | float, qualifiers: Iterable[tuple[str, Value | float]] = ()) -> Fact:
