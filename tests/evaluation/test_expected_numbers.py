@@ -9,7 +9,7 @@ import torch
 from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.errors import DataError
 from hynt.evaluation.expected_numbers import FURTHEST, fit_expectation, with_expectation
-from hynt.evaluation.results import Evaluation, NumberQuestions
+from hynt.evaluation.results import Evaluation, NumberQuestions, columns
 from hynt.formats.from_python import graph_from_facts
 from hynt.objectives.number_distribution import Bins, NumberDistribution
 
@@ -59,7 +59,7 @@ def test_an_answer_beyond_all_bounds_is_drawn_in():
 
 def test_a_few_values_move_a_mean_a_little():
     graph, scaling, questions = log_normal()
-    two = NumberQuestions(**{name: column[:2] for name, column in vars(questions).items()})
+    two = NumberQuestions(**{name: column[:2] for name, column in columns(questions).items()})
     far = NumberQuestions(**{**vars(two), "truth": 50 * two.truth})
     means = fit_expectation(far, scaling, graph.split("train"), graph.vocabulary)
     assert means.factor[0] <= FURTHEST

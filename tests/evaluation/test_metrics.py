@@ -65,6 +65,7 @@ def numbers(rng, questions=100, noise=0.1) -> NumberQuestions:
         truth_scaled=truth,
         predicted_scaled=predicted,
         expected_scaled=predicted,
+        median=np.full(questions, 5.0),
     )
 
 
@@ -101,13 +102,13 @@ def test_no_question_gives_no_number():
         "amri": None,
         "count": 0,
     }
-    assert number_metrics(empty, empty) == {"rmse": None, "mae": None, "count": 0}
+    assert number_metrics(empty, empty) == {"rmse": None, "mae": None, "vs_median": None, "count": 0}
 
 
 def test_number_metrics_by_hand():
     error = np.array([3.0, -4.0, 0.0, 0.0])
     found = number_metrics(error, error)
-    assert found == {"rmse": 2.5, "mae": 1.75, "count": 4}
+    assert found == {"rmse": 2.5, "mae": 1.75, "vs_median": None, "count": 4}
 
 
 def test_the_mapping_has_the_documented_shape():
@@ -117,7 +118,7 @@ def test_the_mapping_has_the_documented_shape():
     assert set(mapping) == {"link", "number", "protocol"}
     assert {scope: set(found) for scope, found in mapping["link"].items()} == {"triplet": ranking, "all": ranking}
     assert set(mapping["number"]) == {"triplet", "all", "per_relation"}
-    assert set(mapping["number"]["all"]) == {"rmse", "mae", "count"}
+    assert set(mapping["number"]["all"]) == {"rmse", "mae", "vs_median", "count"}
     assert mapping["number"]["triplet"]["count"] == 50
     height, since = mapping["number"]["per_relation"]
     assert (height["relation"], height["unit"], since["unit"]) == ("height", "m", "date")

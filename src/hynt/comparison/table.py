@@ -24,6 +24,8 @@ COLUMNS: dict[str, tuple[str, str, str, int]] = {
     "relation all": ("relation", "all", "mrr", 3),
     "number RMSE": ("number", "triplet", "rmse", 4),
     "number all": ("number", "all", "rmse", 4),
+    "link MRR, no number heads": ("link", "triplet_without_numbers", "mrr", 3),
+    "number vs. median": ("number", "triplet", "vs_median", 3),
 }
 """Title to task, scope, metric and digits; "all" counts questions about qualifiers too."""
 
@@ -77,15 +79,16 @@ def _speed(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def quality_table(comparison: Mapping[str, Any], ties: str = "realistic") -> TextTable:
     """Metrics of the test split; means and deviations where there are several seeds. A dash: not answered."""
-    cells = [
-        [model, *(_metric(rows, *column, ties) for column in COLUMNS.values())]
-        for model, rows in grouped(comparison["rows"]).items()
-    ]
-    cells += [
-        [name, *(_metric([row], *column, ties) for column in COLUMNS.values())]
-        for name, row in comparison["trivial"].items()
-    ]
-    return TextTable(["model", *COLUMNS], cells)
+    models = {**grouped(comparison["rows"]), **{name: [row] for name, row in comparison["trivial"].items()}}
+    everyone = [row["test"][ties] for rows in models.values() for row in rows]
+    titles = [title for title, column in COLUMNS.items() if any(_is_told(one, *column) for one in everyone)]
+    cells = [[model, *(_metric(rows, *COLUMNS[title], ties) for title in titles)] for model, rows in models.items()]
+    return TextTable(["model", *titles], cells)
+
+
+def _is_told(test: Mapping[str, Any], task: str, scope: str, metric: str, digits: int) -> bool:  # noqa: ARG001
+    """Whether a row knows a metric at all: older comparisons lack some, and so does a graph without such questions."""
+    return metric in test.get(task, {}).get(scope, {})
 
 
 def _metric(rows: Sequence[Mapping[str, Any]], task: str, scope: str, metric: str, digits: int, ties: str) -> str:

@@ -53,7 +53,8 @@ def fact_sums(questions: TaskQuestions, scope: AccountScope = "all", ties: Ties 
         above, below = ranking_sums(questions.rank(ties)[keep], questions.candidates[keep])
     else:
         names = NUMBER_METRICS
-        above, below = number_sums(questions.mean_error[keep], questions.error[keep])
+        against = None if questions.against is None else questions.against[keep]
+        above, below = number_sums(questions.mean_error[keep], questions.error[keep], against)
     fact, owner = np.unique(questions.row[keep], return_inverse=True)
 
     def summed(values: Floats) -> Floats:

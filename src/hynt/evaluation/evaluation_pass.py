@@ -17,7 +17,7 @@ from hynt.evaluation.ranks import KnownSlots, Tally, tally
 from hynt.evaluation.results import NumberQuestions, RankedQuestions
 from hynt.evaluation.tiles import Tile, Tiling, read_each_tile
 from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import Components, position_name
+from hynt.graph.components import HEAD, Components, position_name
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.seen_values import SeenValues
 from hynt.graph.sentences import Sentences
@@ -98,7 +98,10 @@ class EvaluationPass:
         def ranked(kept: list[Tensor]) -> RankedQuestions:
             better, ties, candidates = (tiling.unpacked(one.cpu().numpy()).astype(np.int64) for one in kept)
             relation, qualifiers = parts.relation.astype(np.int64), self._qualifiers(parts)
-            return RankedQuestions(parts.row, parts.position, relation, answer, qualifiers, better, ties, candidates)
+            of_number = (parts.position == HEAD) & vocabulary.relation_is_number[relation] if is_link else None
+            return RankedQuestions(
+                parts.row, parts.position, relation, answer, qualifiers, better, ties, candidates, of_number
+            )
 
         return ranked(results[0]), ranked(results[1]) if constrained else None
 
@@ -138,6 +141,7 @@ class EvaluationPass:
             scaling.linear(relation, predicted),
             scaling.linear(relation, expected),
             None if beliefs is None else beliefs.scores(),
+            evaluator.medians[relation],
         )
 
     def _ask(self, tiling: Tiling, parts: Components, work: Callable[[Tile, EncodedQuestion], None]) -> None:

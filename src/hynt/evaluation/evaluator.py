@@ -24,13 +24,14 @@ from hynt.evaluation.evaluation_pass import EvaluationPass
 from hynt.evaluation.metrics import TIES, Ties
 from hynt.evaluation.questions import TASKS, TaskName, answerable_components, checked_tasks, of_task
 from hynt.evaluation.results import Evaluation, RankedQuestions, TaskQuestions, by_scope
-from hynt.graph.arrays import Ids
+from hynt.graph.arrays import Floats, Ids
 from hynt.graph.changes import fact_hashes, same_facts
 from hynt.graph.components import Components, components
 from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers
+from hynt.graph.number_summary import sorted_numbers
 from hynt.models.contract import Model, Part, give_observed
 from hynt.models.registry import build
 
@@ -165,6 +166,16 @@ class Evaluator:
 
     def _observed_words(self) -> str:
         return "+".join(self.observed) + (" without duplicates of asked facts" if self.without_duplicates else "")
+
+    @cached_property
+    def medians(self) -> Floats:
+        """(relations,) of the training numbers of each relation, in the graph's unit; 0 where there are none."""
+        vocabulary, found = self.graph.vocabulary, np.zeros(self.graph.vocabulary.relation_count)
+        learned = [self.graph.splits[name] for name in self.observed if name in self.graph.splits]
+        if learned:
+            numbers = sorted_numbers(concatenate(learned), vocabulary.relation_is_number)
+            found[numbers.present] = numbers.quantile(0.5)
+        return found
 
     def _answerable(self, model: Model, task: TaskName) -> Ids:
         """(n,) the questions of a task at positions that the model says it answers."""

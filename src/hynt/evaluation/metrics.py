@@ -19,8 +19,8 @@ Ties: TypeAlias = Literal["realistic", "hynt"]
 TIES: tuple[Ties, ...] = get_args(Ties)
 
 RANKING_METRICS: tuple[str, ...] = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "amri")
-NUMBER_METRICS: tuple[str, ...] = ("rmse", "mae")
-LOWER_IS_BETTER = frozenset({"mean_rank", "rmse", "mae"})
+NUMBER_METRICS: tuple[str, ...] = ("rmse", "mae", "vs_median")
+LOWER_IS_BETTER = frozenset({"mean_rank", "rmse", "mae", "vs_median"})
 
 
 def ranks(better: NDArray[np.int64], ties: NDArray[np.int64], rule: Ties = "realistic") -> Floats:
@@ -43,11 +43,31 @@ def ranking_sums(rank: Floats, candidates: NDArray[np.int64]) -> tuple[Floats, F
     return above, below
 
 
-def number_sums(mean_error: Floats, error: Floats) -> tuple[Floats, Floats]:
+def number_sums(mean_error: Floats, error: Floats, against: Floats | None = None) -> tuple[Floats, Floats]:
     """(n, metrics) numerators and denominators, question by question, of NUMBER_METRICS: squares of what the means are
-    off, sizes of what the answers are off.
+    off, sizes of what the answers are off, and `against` (n,), what `against_medians` says; None: it was not asked.
     """
-    return np.stack([mean_error**2, np.abs(error)], axis=1), np.ones((len(error), 2))
+    one = np.ones(len(error))
+    known = np.zeros(len(error)) if against is None else one
+    above = np.stack([mean_error**2, np.abs(error), np.zeros(len(error)) if against is None else against], axis=1)
+    return above, np.stack([one, one, known], axis=1)
+
+
+ROUNDING = 1e-6
+"""What an answer in single precision may be off and still be the number itself."""
+
+
+def against_medians(predicted: Floats, truth: Floats, median: Floats, scaled_error: Floats) -> Floats:
+    """(n,) the answer's share of what it and the relation's training `median` are off together: 0 is perfect, ½ as good
+    as the median, 1 infinitely worse. No unit and no scale enters, and no single answer counts for more than 1.
+    """
+    own, other = np.abs(predicted - truth), np.abs(median - truth)
+    rounded = (np.abs(scaled_error) <= ROUNDING) | (own <= ROUNDING * np.abs(truth))
+    own = np.where((other == 0) & rounded, 0.0, own)  # many numbers are the median, and so is the answer
+    most = np.maximum(own, other)
+    share = np.divide(own, most, out=np.ones_like(own), where=most > 0)
+    rest = np.divide(other, most, out=np.ones_like(own), where=most > 0)
+    return np.asarray(share / (share + rest))
 
 
 def finish(names: tuple[str, ...], above: Floats, below: Floats) -> Floats:
@@ -67,9 +87,9 @@ def ranking_metrics(rank: Floats, candidates: NDArray[np.int64]) -> Metrics:
     return _named(RANKING_METRICS, *ranking_sums(rank, candidates))
 
 
-def number_metrics(mean_error: Floats, error: Floats) -> Metrics:
+def number_metrics(mean_error: Floats, error: Floats, against: Floats | None = None) -> Metrics:
     """NUMBER_METRICS and the count of questions."""
-    return _named(NUMBER_METRICS, *number_sums(mean_error, error))
+    return _named(NUMBER_METRICS, *number_sums(mean_error, error, against))
 
 
 def _named(names: tuple[str, ...], above: Floats, below: Floats) -> Metrics:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
-from hynt.evaluation.metrics import Metrics, Ties, number_metrics, ranking_metrics, ranks
+from hynt.evaluation.metrics import Metrics, Ties, against_medians, number_metrics, ranking_metrics, ranks
 from hynt.evaluation.questions import SCOPES, TaskName, in_scope
 from hynt.files import whole_file
 from hynt.graph.arrays import Floats, Ids
@@ -25,6 +26,7 @@ from hynt.graph.components import (
     components,
     position_group,
 )
+from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Vocabulary
 
@@ -41,6 +43,7 @@ class RankedQuestions:
     better: Ids  # (n,) other candidates that score higher; known answers are no candidates
     ties: Ids  # (n,) other candidates that score the same
     candidates: Ids  # (n,) candidates, the answer among them
+    of_number: NDArray[np.bool_] | None = None  # (n,) whether the head of a number is asked; None: not looked at
 
     def __len__(self) -> int:
         return len(self.row)
@@ -71,6 +74,7 @@ class NumberQuestions:
     predicted_scaled: Floats  # (n,) on the linear min–max scale
     expected_scaled: Floats  # (n,) on the linear min–max scale
     crps: Floats | None = None  # (n,) the score of the model's distribution there; None for a model that gives none
+    median: Floats | None = None  # (n,) of the relation's training numbers, in the graph's unit; None: not looked up
 
     def __len__(self) -> int:
         return len(self.row)
@@ -85,10 +89,16 @@ class NumberQuestions:
         """(n,) expected minus true, on the linear min–max scale: what is squared."""
         return self.expected_scaled - self.truth_scaled
 
+    @cached_property
+    def against(self) -> Floats | None:
+        """(n,) how the answers do against the training medians, as `against_medians` has it."""
+        return None if self.median is None else against_medians(self.predicted, self.truth, self.median, self.error)
+
     def metrics(self, chosen: NDArray[np.bool_] | None = None) -> Metrics:
         """The metrics on the linear min–max scale of all questions, or of those where `chosen` (n,) is true."""
         keep = slice(None) if chosen is None else chosen
-        found = number_metrics(self.mean_error[keep], self.error[keep])
+        against = None if self.against is None else self.against[keep]
+        found = number_metrics(self.mean_error[keep], self.error[keep], against)
         if self.crps is None:
             return found
         scores = self.crps[keep]
@@ -107,9 +117,38 @@ class NumberQuestions:
             found.append(
                 {"relation": named.name, "unit": named.unit}
                 | {name: value if name == "count" else size * (value or 0.0) for name, value in plain.items()}
+                | {"vs_median": scaled["vs_median"]}
+                | self._typical(chosen, named.unit)
                 | {"scaled_rmse": scaled["rmse"], "scaled_mae": scaled["mae"]}
             )
         return found
+
+    def _typical(self, chosen: NDArray[np.bool_], unit: str) -> dict[str, float | None]:
+        """What half of the answers of a relation are at most off, without a unit: as a factor where all true numbers
+        are above zero, else as a share of the true number; neither for dates. And the share of answers that are
+        further off than the training median would be; ties count half.
+        """
+        said, true = self.predicted[chosen], self.truth[chosen]
+        factor = relative = worse = None
+        if unit != DATE_UNIT:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                if (true > 0).all():
+                    off = np.where(said > 0, np.abs(np.log(np.where(said > 0, said, 1.0)) - np.log(true)), np.inf)
+                    factor = _finite(np.exp(np.median(off)))
+                relative = _finite(np.median(np.abs(said - true) / np.abs(true))) if (true != 0).all() else None
+        if self.against is not None:
+            share = self.against[chosen]
+            worse = float(np.mean(share > 0.5) + np.mean(share == 0.5) / 2)
+        return {
+            "median_error": float(np.median(np.abs(said - true))),
+            "factor_off": factor,
+            "median_relative_error": relative,
+            "worse_than_median": worse,
+        }
+
+
+def _finite(value: np.floating[Any]) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 TaskQuestions: TypeAlias = RankedQuestions | NumberQuestions
@@ -151,9 +190,20 @@ def task_metrics(questions: TaskQuestions, ties: Ties, chosen: NDArray[np.bool_]
     return questions.metrics(chosen)
 
 
+WITHOUT_NUMBERS = {"triplet": "triplet_without_numbers", "all": "all_without_numbers"}
+"""Scopes of link questions without heads of numbers: "whose population is 5,800,000?" is hardly a question of links."""
+
+
 def by_scope(questions: TaskQuestions, ties: Ties) -> dict[str, Any]:
-    """Metrics of the primary triplets' questions, and of all."""
-    return {scope: task_metrics(questions, ties, in_scope(questions.position, scope)) for scope in SCOPES}
+    """Metrics of the primary triplets' questions, and of all; of links also without heads of numbers."""
+    found: dict[str, Any] = {
+        scope: task_metrics(questions, ties, in_scope(questions.position, scope)) for scope in SCOPES
+    }
+    if isinstance(questions, RankedQuestions) and questions.of_number is not None and questions.of_number.any():
+        for scope in SCOPES:
+            kept = in_scope(questions.position, scope) & ~questions.of_number
+            found[WITHOUT_NUMBERS[scope]] = task_metrics(questions, ties, kept)
+    return found
 
 
 def columns(questions: TaskQuestions) -> dict[str, NDArray[Any]]:

@@ -7,8 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hynt.graph.fact import DATE_UNIT
+from hynt.graph.sentences import format_quantity
+
 RANKED = ("mrr", "hits@1", "hits@3", "hits@10")  # a table for 80 columns; the mean rank is in the JSON
-NUMBER = ("rmse", "mae")
+NUMBER = ("vs_median", "rmse", "mae")
 WORDS = {
     "mrr": "MRR",
     "hits@1": "Hits@1",
@@ -18,7 +21,13 @@ WORDS = {
     "rmse": "RMSE (scaled)",
     "mae": "MAE (scaled)",
     "crps": "CRPS (scaled)",
+    "vs_median": "vs. median",
 }
+AGAINST = "vs. median: 0 is perfect, 0.5 as good as the training median of each relation, 1 far worse; it has no scale"
+MOST = 10
+"""How many relations a table shows where nobody asked for all."""
+FACTORS = 1.5
+"""Where half of the answers are off by more than this factor it is told as one, else as a share."""
 Found = Mapping[str, Any]
 
 
@@ -55,17 +64,25 @@ def evaluation_tables(result: Found) -> list[TextTable]:
 
 
 def metric_tables(result: Found) -> list[TextTable]:
-    """The run and the trivial models, links and relations in one table, numbers in another."""
+    """The run and the trivial models, links and relations in one table, numbers in another, then the relations whose
+    numbers were asked for most.
+    """
     ranked = [task for task in ("link", "relation", "link_type_constrained") if task in result]
     beliefs = ("crps",) if "crps" in result.get("number", {}).get("all", {}) else ()
     parts = ((ranked, RANKED), (["number"] if "number" in result else [], (*NUMBER, *beliefs)))
-    return [_metrics(result, tasks, metrics) for tasks, metrics in parts if tasks]
+    found = [_metrics(result, tasks, metrics) for tasks, metrics in parts if tasks]
+    rows = sorted(result.get("number", {}).get("per_relation", ()), key=lambda row: -row["count"])
+    if rows and "relation" not in result.get("breakdowns", {}).get("number", {}):
+        more = f"the {MOST} asked most of {len(rows)}" if len(rows) > MOST else "all"
+        found.append(own_units(f"numbers by relation, {more}", rows[:MOST]))
+    return found
 
 
 def remarks(result: Found) -> list[str]:
-    """Where triplets are all that was asked, why."""
+    """Where triplets are all that was asked, why; and what the error against the median means."""
     tasks = [task for task in ("link", "relation", "number") if task in result and _only_triplets(result, task)]
-    return [f"{task}: {_why_only_triplets(result, task)}" for task in tasks]
+    found = [f"{task}: {_why_only_triplets(result, task)}" for task in tasks]
+    return [*found, AGAINST] if "number" in result else found
 
 
 def breakdown_tables(result: Found) -> list[TextTable]:
@@ -75,7 +92,7 @@ def breakdown_tables(result: Found) -> list[TextTable]:
         metrics = NUMBER if task == "number" else RANKED
         for grouping, rows in groupings.items():
             if (task, grouping) == ("number", "relation"):
-                found.append(_own_units(result["number"]["per_relation"]))
+                found.append(own_units("number by relation", result["number"]["per_relation"]))
                 continue
             cells = [
                 [str(row["group"]), *(_number(row[metric]) for metric in metrics), f"{row['count']:,}"] for row in rows
@@ -85,20 +102,35 @@ def breakdown_tables(result: Found) -> list[TextTable]:
     return found
 
 
-def _own_units(rows: Sequence[Found]) -> TextTable:
-    """Errors of numbers in the units that their relations have."""
+def own_units(title: str, rows: Sequence[Found]) -> TextTable:
+    """Errors of numbers in the units that their relations have, and without any."""
     cells = [
         [
             row["relation"],
-            row["unit"],
-            f"{row['mae']:.4g}",
-            f"{row['rmse']:.4g}",
+            _error(row["mae"], row["unit"]),
+            _typical(row),
+            "-" if row.get("worse_than_median") is None else f"{row['worse_than_median']:.0%}",
             _number(row["scaled_mae"]),
             f"{row['count']:,}",
         ]
         for row in rows
     ]
-    return TextTable("number by relation", ["group", "unit", "MAE", "RMSE", WORDS["mae"], "asked"], cells, 4)
+    return TextTable(
+        title, ["relation", "MAE", "half are within", "worse than median", WORDS["mae"], "asked"], cells, 5
+    )
+
+
+def _error(value: float, unit: str) -> str:
+    return format_quantity(float(f"{value:.3g}"), "year" if unit == DATE_UNIT else unit)
+
+
+def _typical(row: Found) -> str:
+    factor, share = row.get("factor_off"), row.get("median_relative_error")
+    if factor is not None and factor >= FACTORS:
+        return f"× {factor:.3g}"
+    if share is not None:
+        return f"{share:.1%}"
+    return "-" if "median_error" not in row else _error(row["median_error"], row["unit"])
 
 
 def comparison_tables(result: Found) -> list[TextTable]:
@@ -109,12 +141,14 @@ def comparison_tables(result: Found) -> list[TextTable]:
 def _metrics(result: Found, tasks: Sequence[str], metrics: tuple[str, ...]) -> TextTable:
     rows = []
     for task in tasks:
-        for scope in ("triplet",) if _only_triplets(result, task) else ("triplet", "all"):
+        scopes = ("triplet",) if _only_triplets(result, task) else ("triplet", "all")
+        both = [one for scope in scopes for one in (scope, f"{scope}_without_numbers") if one in result[task]]
+        for scope in both:
             limits = result.get("intervals", {}).get(task, {}).get(scope, {})
-            title = f"{task.replace('_', ' ')}, {scope}"
+            title = f"{task.replace('_', ' ')}, {scope.replace('_', ' ')}"
             rows.append(_cells(title, result["protocol"]["model"], result[task][scope], metrics, limits))
             for name, of_reference in result.get("references", {}).items():
-                if task in of_reference:
+                if scope in of_reference.get(task, {}):
                     rows.append(_cells("", name, of_reference[task][scope], metrics, {}))
     columns = ["task, scope", "model", *(WORDS[metric] for metric in metrics), "asked"]
     return TextTable("", columns, rows, len(metrics) + 1)

@@ -10,10 +10,13 @@ from typing import Any
 
 from hynt.evaluation.questions import SCOPES
 
-COMPARED = {"link": ("mrr",), "relation": ("mrr",), "number": ("rmse", "mae")}
-WORDS = {"mrr": "MRR", "rmse": "RMSE", "mae": "MAE"}
+COMPARED = {"link": ("mrr",), "relation": ("mrr",), "number": ("rmse", "mae", "vs_median")}
+WORDS = {"mrr": "MRR", "rmse": "RMSE", "mae": "MAE", "vs_median": "error against the median"}
 NAMES = {"link": "links", "relation": "relations", "number": "numbers"}
 SPAN = {"all": "over all components", "triplet": "over components of the triplet"}
+
+NAMED = 5
+"""How many relations a sentence names."""
 
 Measured = Mapping[str, Any]
 
@@ -23,7 +26,7 @@ def best_trivial(references: Measured, task: str, metric: str, scope: str = "all
     rows = [
         (name, tasks[task][scope][metric])
         for name, tasks in sorted(references.items())
-        if task in tasks and tasks[task][scope][metric] is not None
+        if task in tasks and tasks[task][scope].get(metric) is not None
     ]
     if not rows:
         return None
@@ -37,13 +40,22 @@ def worse_than_trivial(evaluation: Measured, references: Measured) -> list[str]:
         scope = shared_scope(evaluation, references, task)
         for metric in metrics if scope is not None else ():
             trivial = best_trivial(references, task, metric, str(scope))
-            own = evaluation[task][scope][metric]
+            own = evaluation[task][scope].get(metric)
             if trivial is None or own is None:
                 continue
             name, mark = trivial
             if own > mark if task == "number" else own < mark:
                 marks = f"{WORDS[metric]} {own:.4f} against {mark:.4f} {SPAN[str(scope)]}"
                 found.append(f"{NAMES[task]} are worse than {name}: {marks}.")
+    rows = evaluation.get("number", {}).get("per_relation", ())
+    worse = [row for row in rows if (row.get("vs_median") or 0.0) > 0.5]
+    if worse:
+        named = ", ".join(row["relation"] for row in sorted(worse, key=lambda row: -row["count"])[:NAMED])
+        more = f" and {len(worse) - NAMED} more" if len(worse) > NAMED else ""
+        found.append(
+            f"numbers of {len(worse)} of {len(rows)} relations are worse than relation-median, the median of training: "
+            f"{named}{more}."
+        )
     return found
 
 

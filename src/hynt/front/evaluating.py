@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     GivenGraph: TypeAlias = KnowledgeGraph | str | os.PathLike[str]
 
 GROUPINGS = ("relation", "position", "qualifiers", "frequency", "seen")
-METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "rmse", "mae", "count")
+METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "rmse", "mae", "vs_median", "count")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

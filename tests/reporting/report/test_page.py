@@ -85,7 +85,7 @@ def test_what_a_trivial_row_does_better_is_said_in_words(made):
     assert told.count(" are worse than ") == len(warnings)
     for warning in warnings:
         assert warning[1:] in told
-    better = replaced(measured_, "number", {"rmse": 0.0, "mae": 0.0})
+    better = replaced(measured_, "number", {"rmse": 0.0, "mae": 0.0, "vs_median": 0.0})
     assert not [one for one in worse_than_trivial(better, measured_["references"]) if one.startswith("numbers")]
     worse = replaced(measured_, "number", {"rmse": 9.0, "mae": 9.0})
     name, mark = best_trivial(measured_["references"], "number", "rmse")
@@ -116,7 +116,7 @@ def replaced(measurements, task, marks, count=0):
     found = measurements["evaluation"][task]
     scopes = {scope: {**found[scope], **marks} for scope in SCOPES}
     scopes["all"]["count"] += count
-    return {**measurements["evaluation"], task: {**found, **scopes}}
+    return {**measurements["evaluation"], task: {**found, "per_relation": [], **scopes}}
 
 
 def test_page_stands_alone(made):

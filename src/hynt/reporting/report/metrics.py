@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from hynt.evaluation.tables import own_units
 from hynt.evaluation.trivial_rows import SPAN, best_trivial, shared_scope, worse_than_trivial
 from hynt.markup import (
     Column,
@@ -27,14 +28,23 @@ TITLES = {"link": "Links", "relation": "Relations", "number": "Numbers"}
 ASKED = {
     "link": "Which entity is missing? Every entity of the graph is a candidate; other known answers are left out.",
     "relation": "Which relation is missing? Every relation is a candidate.",
-    "number": "Which number is missing? Errors are on a scale from 0 to 1, the training range of each relation.",
+    "number": "Which number is missing? RMSE and MAE are on a scale from 0 to 1, the training range of each relation. "
+    "Against the median has no scale: 0 is perfect, 0.5 as good as the training median of the relation.",
 }
 METRICS = {
     "link": ("mrr", "hits@1", "hits@3", "hits@10"),
     "relation": ("mrr", "hits@1", "hits@3", "hits@10"),
-    "number": ("rmse", "mae"),
+    "number": ("rmse", "mae", "vs_median"),
 }
-WORDS = {"mrr": "MRR", "hits@1": "Hits@1", "hits@3": "Hits@3", "hits@10": "Hits@10", "rmse": "RMSE", "mae": "MAE"}
+WORDS = {
+    "mrr": "MRR",
+    "hits@1": "Hits@1",
+    "hits@3": "Hits@3",
+    "hits@10": "Hits@10",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "vs_median": "vs. median",
+}
 SCOPES = {"all": "All components", "triplet": "Components of the triplet"}
 GROUPINGS = {
     "position": "hidden position",
@@ -123,6 +133,8 @@ def metrics_section(measured: Measured) -> Markup:
                 class_="task",
             )
         )
+        if task == "number":
+            parts.append(_own_units(evaluation))
     unanswered = protocol.get("unanswered", {})
     if unanswered:
         listed = ", ".join(f"{count:,} of {TITLES[task].lower()}" for task, count in unanswered.items())
@@ -155,7 +167,35 @@ def _task_table(measured: Measured, task: str, paper: Mapping[str, Any]) -> Mark
                 found = tasks[task][scope]
                 rows.append(Row([name, *(_figure(found[one]) for one in metrics), f"{found['count']:,}"]))
         groups.append(RowGroup(title, rows))
+        apart = f"{scope}_without_numbers"
+        if apart in evaluation[task]:
+            models = {f"{model}, this run": evaluation, **dict(sorted(measured["references"].items()))}
+            told = {name: tasks[task][apart] for name, tasks in models.items() if apart in tasks.get(task, {})}
+            rows = [
+                Row([name, *(_figure(found[one]) for one in metrics), f"{found['count']:,}"])
+                for name, found in told.items()
+            ]
+            groups.append(RowGroup(f"{title}, without heads of numbers", rows))
     return table(f"{TITLES[task]}: metrics", columns, groups, hide_caption=True)
+
+
+def _own_units(evaluation: Measured) -> Markup:
+    """Numbers relation by relation, in their units and without any, the most asked first."""
+    cells = own_units("", sorted(evaluation["number"]["per_relation"], key=lambda row: -row["count"]))
+    columns = [Column(cells.columns[0]), *(Column(title, "number") for title in cells.columns[1:])]
+    made = [Row(row) for row in cells.rows]
+    parts: list[Content] = [
+        table("Numbers in their units", columns, [RowGroup("", made[:MOST_RELATIONS])]),
+        folded(
+            f"{len(made) - MOST_RELATIONS:,} more",
+            table(
+                "Numbers in their units, the others", columns, [RowGroup("", made[MOST_RELATIONS:])], hide_caption=True
+            ),
+        )
+        if len(made) > MOST_RELATIONS
+        else None,
+    ]
+    return element("div", *parts, class_="card")
 
 
 def _task_chart(measured: Measured, task: str, paper: Mapping[str, Any]) -> Markup:
