@@ -22,7 +22,7 @@ from tests.conftest import ROOT, require
 from tests.creation import sample_dump
 from tests.creation.sources.wikidata_lines import dump
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 TRAIN = ["train", "graph", "--epochs", "1", "--preset", "hynt-small", "--device", "cpu", "--out", "tracked", "--track"]
 COMMANDS = {

@@ -250,8 +250,10 @@ def test_the_format_of_a_file_is_known_by_its_name(tmp_path):
         (tmp_path / name).write_text(line)
         assert len(hynt.import_graph(tmp_path / name)) == 1
     (tmp_path / "facts.csv").write_text("head,relation,tail\nAnn,knows,Bob\n")
-    with pytest.raises(hynt.UsageError, match="no format was given"):
-        hynt.import_graph(tmp_path / "facts.csv")
+    assert len(hynt.import_graph(tmp_path / "facts.csv")) == 1
+    (tmp_path / "facts.txt").write_text("Ann\theight\t1.7\n")
+    with pytest.raises(hynt.UsageError, match="fits hynt and triples"):
+        hynt.import_graph(tmp_path / "facts.txt")
     graph = hynt.import_graph(tmp_path / "facts.jsonl", out=tmp_path / "saved", name="people")
     assert hynt.read_graph(tmp_path / "saved") == graph
     assert graph.name == "people"

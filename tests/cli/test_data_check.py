@@ -40,11 +40,12 @@ def test_numbers_that_nobody_marked_are_hinted_at_once(hynt, tmp_path):
     assert (marked.code, marked.err) == (0, "")
 
 
-def test_a_missing_format_names_them(hynt, source):
-    done = hynt("data", "check", source)
+def test_a_format_that_cannot_be_told_is_asked_for(hynt, source, tmp_path):
+    assert "Read as jsonl." in hynt("data", "check", source).out
+    (tmp_path / "facts.txt").write_text("nothing that any format has\n\n")
+    done = hynt("data", "check", tmp_path / "facts.txt")
     assert done.code == 2
-    assert "no format was given.\n  where: --format" in done.err
-    assert "Known here: hynt, stare, nary-json, tsv, jsonl, parquet, csv-edges, rdf." in done.err
+    assert "Say which it is: hynt, stare, nary-json, triples, hype, temporal, openke, tsv, jsonl" in done.err
 
 
 def test_the_first_twenty_problems_and_a_count_per_reason(hynt, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -46,7 +46,8 @@ class NameColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class FileColumns:
-    """The columns of a file. An edge file has head, relation and tail; a node file a node; APOC's export has all."""
+    """The columns of a file. An edge file has head, relation (or one for all rows) and tail; a node file a node; APOC's
+    export has all; a wide table only a head, and a column for each relation."""
 
     width: int
     properties: tuple[ValueColumn, ...]
@@ -57,6 +58,8 @@ class FileColumns:
     unit: NameColumn | None = None
     node: NameColumn | None = None
     labels: NameColumn | None = None
+    label: NameColumn | None = None  # what people call the entity of a row
+    qualifiers: tuple[ValueColumn, ...] = ()  # of every fact of a row, where the other columns are relations
 
 
 def choose_delimiter(path_name: str, header: str, options: ReadOptions) -> str:
@@ -84,10 +87,41 @@ def read_header(header: list[str], options: ReadOptions, path: Path) -> FileColu
         layout = _neo4j(names, found, options)
     elif {"_start", "_end", "_type"} <= set(names):
         layout = _apoc(names, options)
+    elif options.wide:
+        layout = _wide(names, options, path)
     else:
         layout = _edge_list(names, options, path)
+    if options.label:
+        layout = replace(layout, label=NameColumn(_place(options.label, names, "--label", path)))
+        layout = replace(layout, properties=tuple(one for one in layout.properties if one.name != options.label))
     _check(layout, options, path)
     return layout
+
+
+def _wide(names: list[str], options: ReadOptions, path: Path) -> FileColumns:
+    """One row per entity, or per entity and year: every column but these is a relation."""
+    if not options.head:
+        raise UsageError(
+            "a wide table needs the column of its entities.",
+            where="--head",
+            advice=f"One of: {', '.join(names)[:200]}.",
+        )
+    head = _place(options.head, names, "--head", path)
+    qualifiers = [_place(name, names, "--qualifier", path) for name in options.qualifier]
+    columns = [_column(index, name, options) for index, name in enumerate(names) if name and index != head]
+    return FileColumns(
+        len(names),
+        tuple(column for column in columns if column.position not in qualifiers),
+        head=NameColumn(head),
+        qualifiers=tuple(column for column in columns if column.position in qualifiers),
+    )
+
+
+def _place(name: str, names: list[str], option: str, path: Path) -> int:
+    """Where the column stands that an option names."""
+    if name not in names:
+        raise UsageError(f"{path} has no column {name!r}.", where=option, advice=advice_on(name, names))
+    return names.index(name)
 
 
 def _neo4j(names: list[str], found: dict[int, re.Match[str]], options: ReadOptions) -> FileColumns:
@@ -137,10 +171,10 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> FileColumn
         ("relation", options.relation, relation),
         ("tail", options.tail, pair[1]),
     ):
-        if given and given not in names:
-            raise UsageError(f"{path} has no column {given!r}.", where=f"--{role}", advice=advice_on(given, names))
-        if given:
-            indices.append(names.index(given))
+        if role == "relation" and options.relation_name:
+            indices.append(-1)
+        elif given:
+            indices.append(_place(given, names, f"--{role}", path))
         elif usual in lowered:
             indices.append(lowered.index(usual))
         else:
@@ -149,10 +183,11 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> FileColumn
         raise DataError(
             f"no column for the {' and the '.join(missing)} in the header: {', '.join(names)[:200]}.",
             where=f"{path}:1",
-            advice="Name the columns with --head, --relation and --tail.",
+            advice="Name the columns with --head, --relation and --tail; or say --relation-name NAME for one relation, "
+            "or --wide --head COLUMN where the columns are relations.",
         )
     for index in indices[:2]:
-        if _asked(names[index], options):
+        if index >= 0 and _asked(names[index], options):
             raise UsageError(
                 f"the column {names[index]!r} holds heads or relations, which are never numbers.",
                 where="--numeric",
@@ -162,7 +197,7 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> FileColumn
     taken = {*indices, unit}
     columns = [_column(index, name, options) for index, name in enumerate(names) if index not in taken and name]
     tail_kind = _asked(names[indices[2]], options) or "entity"
-    head, between, tail = (NameColumn(index) for index in indices)
+    head, between, tail = (None if index < 0 else NameColumn(index) for index in indices)
     return FileColumns(
         len(names), tuple(columns), head, between, tail, tail_kind, None if unit is None else NameColumn(unit)
     )
@@ -170,7 +205,8 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> FileColumn
 
 def _check(layout: FileColumns, options: ReadOptions, path: Path) -> None:
     ends = (layout.head, layout.relation, layout.tail)
-    if any(ends) and not all(ends):
+    is_edge = layout.head and layout.tail and (layout.relation or options.relation_name)
+    if any(ends) and not is_edge and not options.wide:
         wanted = dict(zip((":START_ID", ":TYPE", ":END_ID"), ends, strict=True))
         missing = [name for name, place in wanted.items() if place is None]
         raise DataError(

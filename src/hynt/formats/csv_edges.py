@@ -16,14 +16,17 @@ from hynt.errors import DataError, RecordProblem
 from hynt.formats.csv_columns import ColumnKind, FileColumns, NameColumn, ValueColumn, choose_delimiter, read_header
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.names import check_name, shortened
-from hynt.formats.numbers import parse_number
+from hynt.formats.numbers import parse_number, read_written_date
 from hynt.formats.opening import text_lines
 from hynt.formats.parts import bare_name
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
-from hynt.graph.units.dates import UnreadableDate, parse_iso_date
 
 NODE_LABEL = ":LABEL"
 """The relation between a node and its labels."""
+LABEL_COLUMNS = ("name", "title", "label", "displayName", "display_name")
+"""What the text that people call a node by is called, unless the user says."""
+_DAY_AND_TIME = re.compile(r"[-+]?\d{4,}-\d\d-\d\dT")
+_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "..", "-", "?"})
 
 
 def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
@@ -62,11 +65,17 @@ class _EdgeRows:
         self._layout = layout
         self._report = report
         self._array_delimiter = array_delimiter
+        self._relation, self._date_format = options.relation_name, options.date_format
+        columns = layout.properties
+        label = next(
+            (one for name in LABEL_COLUMNS for one in columns if one.name == name and one.kind == "entity"), None
+        )
+        self._label = layout.label or (NameColumn(label.position) if label and layout.node else None)
         self._kinds: dict[str, ColumnKind] = {}
         self._kinds.update((name, "number") for name in options.numeric)
         self._kinds.update((name, "date") for name in options.dates)
-        columns = {column.name for column in layout.properties}
-        self._unused = {name for name in self._kinds if name not in columns and layout.tail_kind == "entity"}
+        names = {column.name for column in (*layout.properties, *layout.qualifiers)}
+        self._unused = {name for name in self._kinds if name not in names and layout.tail_kind == "entity"}
 
     def facts(self, record: CsvRecord) -> Iterator[Fact]:
         """The facts of a row, each counted as read and kept or rejected."""
@@ -84,42 +93,79 @@ class _EdgeRows:
             )
         elif layout.node is not None and (layout.head is None or fields[layout.node.position]):
             yield from self._node(layout.node, fields)
-        elif layout.head and layout.relation and layout.tail:
-            ends = layout.head, layout.relation, layout.tail
-            yield from self._counted(self._edge, *ends, fields)
+        elif layout.head and layout.tail:
+            yield from self._counted(self._edge, layout.head, layout.relation, layout.tail, fields)
+        elif layout.head:
+            yield from self._wide(layout.head, fields)
 
     def note_unused_names(self) -> None:
         """A name given with --numeric or --dates that fits nothing in the file may be a slip of the pen."""
         for name in sorted(self._unused):
             self._report.note("unused-name", f"{name!r} is no column and no relation here.", "Check its spelling.")
 
-    def _edge(self, head: NameColumn, relation: NameColumn, tail: NameColumn, fields: list[str]) -> Fact:
+    def _edge(self, head: NameColumn, relation: NameColumn | None, tail: NameColumn, fields: list[str]) -> Fact:
         subject = _identity(fields, head, "head")
-        name = check_name(fields[relation.position], "relation")
+        self._name(subject, fields)
+        name = check_name(self._relation if relation is None else fields[relation.position], "relation")
         kind = self._layout.tail_kind
         if kind == "entity" and name in self._kinds:
             kind = self._kinds[name]
             self._unused.discard(name)
-        value = _identity(fields, tail, "tail") if kind == "entity" else read_value(fields[tail.position], kind)
+        value = _identity(fields, tail, "tail") if kind == "entity" else self._read(fields[tail.position], kind)
         unit = fields[self._layout.unit.position].strip() if self._layout.unit else ""
-        return Fact(subject, name, _in_unit(value, unit, name) if unit else value, tuple(self._qualifiers(fields)))
+        return Fact(
+            subject,
+            name,
+            _in_unit(value, unit, name) if unit else value,
+            tuple(self._qualifiers(self._layout.properties, fields)),
+        )
 
-    def _qualifiers(self, fields: list[str]) -> Iterator[Qualifier]:
+    def _wide(self, place: NameColumn, fields: list[str]) -> Iterator[Fact]:
+        """A fact for each column of a row that is not empty, with the same qualifiers."""
+        try:
+            head = _identity(fields, place, "head")
+            self._name(head, fields)
+            qualifiers = tuple(self._qualifiers(self._layout.qualifiers, fields))
+        except RecordProblem as problem:
+            self._reject(problem)
+            return
         for column in self._layout.properties:
             for text in self._texts(column, fields):
-                yield Qualifier(column.name, read_value(text, column.kind))
+                if text.strip().lower() in _MISSING:
+                    self._report.leave_out("missing-value", f"{column.name!r} is {text!r}.")
+                else:
+                    yield from self._counted(self._property, head, column.name, text, column.kind, qualifiers)
+
+    def _qualifiers(self, columns: tuple[ValueColumn, ...], fields: list[str]) -> Iterator[Qualifier]:
+        for column in columns:
+            for text in self._texts(column, fields):
+                yield Qualifier(column.name, self._read(text, column.kind))
+
+    def _name(self, entity: str, fields: list[str]) -> None:
+        """Remember what people call an entity, where a column says it."""
+        if self._label is not None and (label := fields[self._label.position].strip()):
+            self._report.labels.setdefault(entity, check_name(label, "label"))
+
+    def _read(self, text: str, kind: ColumnKind) -> Value:
+        return read_value(text, kind, self._date_format)
+
+    def _property(self, head: str, name: str, text: str, kind: ColumnKind, pairs: tuple[Qualifier, ...] = ()) -> Fact:
+        return Fact(head, name, self._read(text, kind), pairs)
 
     def _node(self, place: NameColumn, fields: list[str]) -> Iterator[Fact]:
         """A fact for each label, number and date of a node."""
         try:
             node = _identity(fields, place, "node id")
+            self._name(node, fields)
         except RecordProblem as problem:
             self._reject(problem)
             return
         labels = self._layout.labels
         for label in filter(None, re.split("[;:]", fields[labels.position]) if labels else ()):
-            yield from self._counted(_property_fact, node, NODE_LABEL, label, "entity")
+            yield from self._counted(self._property, node, NODE_LABEL, label, "entity")
         for column in self._layout.properties:
+            if self._label is not None and column.position == self._label.position:
+                continue
             for text in self._texts(column, fields):
                 if column.kind == "entity":
                     self._report.leave_out(
@@ -128,7 +174,7 @@ class _EdgeRows:
                         "If it holds numbers or dates, name it with --numeric or --dates.",
                     )
                 else:
-                    yield from self._counted(_property_fact, node, column.name, text, column.kind)
+                    yield from self._counted(self._property, node, column.name, text, column.kind)
 
     def _texts(self, column: ValueColumn, fields: list[str]) -> list[str]:
         text = fields[column.position]
@@ -172,20 +218,14 @@ def _in_unit(value: Value, unit: str, relation: str) -> Value:
     return value._replace(unit=unit)
 
 
-def _property_fact(node: str, name: str, text: str, kind: ColumnKind) -> Fact:
-    return Fact(node, name, read_value(text, kind))
-
-
-def read_value(text: str, kind: ColumnKind) -> Value:
+def read_value(text: str, kind: ColumnKind, date_format: str = "") -> Value:
     """A text as what its column holds."""
     if kind == "number":
         return Number(parse_number(text), text)
     if kind == "date":
-        try:
-            # Neo4j writes zones as +0100 and [Europe/Berlin]; the day written counts, so they need no reading.
-            return Number(parse_iso_date(text.partition("T")[0])[0], text, DATE_UNIT)
-        except UnreadableDate as problem:
-            raise RecordProblem("bad-date", problem.what, problem.advice) from None
+        # Neo4j writes zones as +0100 and [Europe/Berlin]; the day written counts, so they need no reading.
+        day = text.partition("T")[0] if _DAY_AND_TIME.match(text) else text
+        return read_written_date(day, date_format)._replace(literal=text)
     return check_name(text, "value")
 
 

@@ -34,6 +34,11 @@ class ReadOptions:
     head: str = ""  # csv-edges: names of the three main columns, "" to find them
     relation: str = ""
     tail: str = ""
+    relation_name: str = ""  # csv-edges: the relation of all rows, where no column holds it
+    label: str = ""  # csv-edges, graph-json: the column or property with an entity's name for people, "" to find it
+    wide: bool = False  # csv-edges: every column but the head and the qualifiers is a relation
+    qualifier: tuple[str, ...] = ()  # csv-edges, wide: the columns that qualify the facts of their row
+    date_format: str = ""  # of dates that are not written as 1922-01-28, as in Python: %d/%m/%Y
     delimiter: str = ""  # csv-edges: "" to take it from the file name and the header
     string_literals: Literal["drop", "keep"] = "drop"  # rdf: text literals are dropped and counted, or become entities
     base: str = ""  # rdf: what relative addresses stand under
@@ -106,6 +111,7 @@ class ReadReport:
     notes: list[ReportedProblem] = field(default_factory=list)  # the first noted ones
     hints: list[str] = field(default_factory=list)  # what a user may have forgotten to say
     beside: list[FileBeside] = field(default_factory=list)  # files in the folders that were not read
+    inferred: list[str] = field(default_factory=list)  # the formats of sources whose format nobody gave
     file: str = ""  # the file being read, as the user named it
     line: int = 0  # the line or record being read, from 1
     labels: dict[str, str] = field(default_factory=dict)  # names for people that stand among the facts, by id

@@ -17,6 +17,7 @@ from hynt.formats.beside import files_beside
 from hynt.formats.csv_edges import read_value
 from hynt.formats.declarations import Declarations, labels_without_use, read_declarations
 from hynt.formats.format import Format, ReadOptions, ReadReport, UnitRule
+from hynt.formats.inference import infer_format
 from hynt.formats.parts import SourceFile, find_parts, title_of
 from hynt.formats.registry import get_format
 from hynt.formats.unmarked import AUTO, find_unmarked, hints_at
@@ -187,6 +188,7 @@ class _Import:
         self.progress = progress
         self.report = ReadReport()
         self.sources = _sources(sources, format_name, options)
+        self.report.inferred = [] if format_name else [source.format.name for source in self.sources]
         self.bytes_total = sum(part.path.stat().st_size for source in self.sources for part in source.parts)
         self.assembler = Assembler(
             options.assembly,
@@ -287,7 +289,7 @@ def _sources(paths: Sequence[Path], format_name: str, options: ImportOptions) ->
         )
     found: list[_Source] = []
     for path, name in zip(paths, names * (len(paths) if len(names) == 1 else 1), strict=True):
-        chosen = get_format(name, path.name)
+        chosen = get_format(name) if name else infer_format(path)
         parts = find_parts(path, chosen)
         labels = {} if found else {"entity_labels": options.entity_labels, "relation_labels": options.relation_labels}
         found.append(_Source(path, chosen, parts, read_declarations(path, **labels), joins_train=False))
@@ -305,6 +307,7 @@ class _Marked:
             self._kinds.update((name, "number") for name in options.numeric)
             self._kinds.update((name, "date") for name in options.dates)
         self.unused = dict.fromkeys(self._kinds)
+        self._date_format = options.date_format
 
     def __call__(self, fact: Fact) -> Fact:
         kinds = self._kinds
@@ -320,14 +323,14 @@ class _Marked:
         if kind is None:
             return value
         self.unused.pop(relation, None)
-        return read_value(value, kind) if isinstance(value, str) else value
+        return read_value(value, kind, self._date_format) if isinstance(value, str) else value
 
 
 def _refuse_foreign_options(chosen: Sequence[Format], options: ReadOptions) -> None:
     """An option that no format of the sources knows is wrong use, not something to ignore."""
     known = frozenset[str]().union(*(one.options for one in chosen))
     for option in _changed(options):
-        if option not in {"strict", "max_line_bytes", "max_expansion", "numeric", "dates", *known}:
+        if option not in {"strict", "max_line_bytes", "max_expansion", "numeric", "dates", "date_format", *known}:
             raise UsageError(
                 f"the format {chosen[0].name} has no option {option.replace('_', '-')!r}.",
                 where=f"--{option.replace('_', '-')}",

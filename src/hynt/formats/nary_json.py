@@ -7,7 +7,8 @@ WikiPeople names the primary pair: `P166_h` and `P166_t` are head and tail of P1
 
 JF17K numbers the roles of a relation: `film.cast0` and `film.cast1` are head and tail of film.cast, the rest
 qualifiers.
-Where roles follow neither rule, the first two are head and tail, and the relation is named after both: `person|award`.
+GRAN's files say `subject`, `relation` and `object` themselves; all other roles are qualifiers.
+Where roles follow no rule, the first two are head and tail, and the relation is named after both: `person|award`.
 
 Values are entities, apart from Wikidata's times (see above: time, zone, before, after, precision, calendar) and amounts
 (`+180`, `+180#http://www.wikidata.org/entity/Q174728` with a unit, `#1` for none).
@@ -131,6 +132,13 @@ class _Roles:
 
 def _fact(pairs: list[tuple[str, Value]]) -> Fact:
     roles = [role for role, _ in pairs]
+    named = dict(pairs)
+    if {"subject", "relation", "object"} <= named.keys():
+        head, relation = named["subject"], named["relation"]
+        if isinstance(head, Number) or isinstance(relation, Number):
+            raise number_as_head(str(head if isinstance(head, Number) else relation))
+        others = tuple(Qualifier(*pair) for pair in pairs if pair[0] not in ("subject", "relation", "object"))
+        return Fact(head, relation, named["object"], others)
     primary = _named_pair(roles) or _numbered(roles) or ((0, 1), f"{roles[0]}|{roles[1]}")
     (head_index, tail_index), relation = primary
     head = pairs[head_index][1]

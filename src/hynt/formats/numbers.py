@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import datetime
 from typing import NamedTuple
 
 from hynt.errors import RecordProblem
@@ -134,6 +135,31 @@ def read_date(text: str) -> Number:
     except UnreadableDate as problem:  # an impossible date too: our own formats have no published oddities to keep
         raise RecordProblem("bad-date", problem.what, problem.advice) from None
     return Number(value, text, DATE_UNIT)
+
+
+_USUAL_DATES = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%Y/%m/%d", "%d.%m.%Y")
+
+
+def read_written_date(text: str, date_format: str = "") -> Number:
+    """A date as tables have it: by the format that is given, or as 1922-01-28, or as `Jan 28, 1922` and its like."""
+    problem = None
+    if not date_format:
+        try:
+            return read_date(text)
+        except RecordProblem as found:
+            problem = found
+    for known in (date_format,) if date_format else _USUAL_DATES:
+        try:
+            found_date = datetime.strptime(text.strip(), known)  # noqa: DTZ007 - the date as it is written
+        except ValueError:
+            continue
+        written = found_date.isoformat() if "%H" in known or "%I" in known else found_date.date().isoformat()
+        return read_date(written)._replace(literal=text)
+    if problem is None:
+        what = f"{shortened(text)!r} is not written as {date_format}."
+        raise RecordProblem("bad-date", what, "Correct it, or give another --date-format.")
+    advice = f"{problem.advice} Or say how it is written, as in --date-format %d/%m/%Y."
+    raise RecordProblem("bad-date", problem.what, advice)
 
 
 def _day(value: float) -> str:

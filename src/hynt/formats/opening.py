@@ -206,19 +206,24 @@ def number_as_head(text: str) -> RecordProblem:
 
 def read_object(line: str) -> dict[str, Any]:
     """The object on a line; a `RecordProblem` for anything else."""
+    record = decoded_json(line)
+    if not isinstance(record, dict):
+        raise RecordProblem(
+            "not-an-object", f"{kind_of(record)} instead of a JSON object.", "Write one object per line."
+        )
+    return record
+
+
+def decoded_json(text: str) -> Any:
+    """A text of JSON, with every number as a `Number`; a `RecordProblem` where it is none."""
     try:
-        record = _DECODER.decode(line)
+        return _DECODER.decode(text)
     except json.JSONDecodeError as problem:
         raise RecordProblem(
             "bad-json", f"no valid JSON at character {problem.colno}: {problem.msg}.", "Write one JSON object a line."
         ) from None
     except RecursionError:
         raise RecordProblem("too-deep", "the JSON is nested too deeply.", "A fact needs three levels.") from None
-    if not isinstance(record, dict):
-        raise RecordProblem(
-            "not-an-object", f"{kind_of(record)} instead of a JSON object.", "Write one object per line."
-        )
-    return record
 
 
 def kind_of(value: object) -> str:

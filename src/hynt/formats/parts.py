@@ -15,10 +15,21 @@ COMPRESSION_SUFFIXES = (".gz", ".bz2", ".zst")
 SIDECAR_STEMS = frozenset({"entities", "relations", "entity2id", "relation2id"})
 """Files that say something about names and are no facts: see `hynt.formats.declarations`."""
 
-_SPLIT_WORDS = {"train": "train", "valid": "valid", "validation": "valid", "dev": "valid", "test": "test"}
+_SPLIT_WORDS = {
+    "train": "train",
+    "valid": "valid",
+    "validation": "valid",
+    "val": "valid",
+    "dev": "valid",
+    "test": "test",
+}
 _ORDER = ("train", "valid", "test")
-# train, n-ary_train (as NaLP's authors name it), train-3, train-00003-of-00010
-_SPLIT_STEM = re.compile(r"(?:n-ary_)?(train|validation|valid|dev|test)([-_.]\d+(?:-of-\d+)?)?", re.IGNORECASE)
+# train, train-3, train-00003-of-00010; n-ary_train (NaLP), freebase_mtr100_mte100-train (FB15k), train_triples
+_SPLIT_STEM = re.compile(
+    r"(.+[-_.])?(train|validation|valid|val|dev|test)(?:[-_.](?:triples|facts|statements|quads|data|set))?"
+    r"([-_.]\d+(?:-of-\d+)?)?",
+    re.IGNORECASE,
+)
 
 
 class SourceFile(NamedTuple):
@@ -36,10 +47,10 @@ def find_parts(source: Path, format: Format) -> list[SourceFile]:  # noqa: A002 
     if not stat.S_ISDIR(mode):
         raise _special(source)
     candidates = _candidates(source, format)
-    named = [(path, found) for path, stem in candidates if (found := _SPLIT_STEM.fullmatch(stem)) is not None]
+    named = _named_splits(candidates)
     if named:
-        parts = [SourceFile(path, _SPLIT_WORDS[found[1].lower()]) for path, found in named]
-        _refuse_rivals(source, [(part, found[2]) for part, (_, found) in zip(parts, named, strict=True)])
+        parts = [part for part, _ in named]
+        _refuse_rivals(source, named)
         parts.sort(key=lambda part: (_ORDER.index(part.split or ""), _natural(part.path.name)))
     else:
         parts = [SourceFile(path, None) for path, stem in candidates if stem.lower() not in SIDECAR_STEMS]
@@ -50,12 +61,41 @@ def find_parts(source: Path, format: Format) -> list[SourceFile]:  # noqa: A002 
             f"no files of the format {format.name} in this folder: looked for train, valid and test, or any {wanted}, "
             f"plain or with {', '.join(COMPRESSION_SUFFIXES)}.",
             where=str(source),
-            advice="Give the folder that holds the files, or one file.",
+            advice=f"Give the folder that holds the files, or one file.{_folders_with_splits(source)}",
         )
     for part in parts:
         if not stat.S_ISREG(_mode(part.path)):
             raise _special(part.path)
     return parts
+
+
+def _named_splits(candidates: list[tuple[Path, str]]) -> list[tuple[SourceFile, str | None]]:
+    """The files whose names say a split, each with its shard. Plain names come before longer ones, and a whole file
+    before those that HypE adds for each number of entities (test.txt beside test_2.txt)."""
+    found = [(path, match) for path, stem in candidates if (match := _SPLIT_STEM.fullmatch(stem)) is not None]
+    if any(not match[1] for _, match in found):
+        found = [(path, match) for path, match in found if not match[1]]
+    named = [(SourceFile(path, _SPLIT_WORDS[match[2].lower()]), match[3]) for path, match in found]
+    whole = {part.split for part, shard in named if shard is None}
+    return [
+        (part, shard)
+        for part, shard in named
+        if not (shard and shard.startswith("_") and part.split != "train" and part.split in whole)
+    ]
+
+
+def split_of(path: Path) -> str | None:
+    """The split that a file's name says, whatever its format."""
+    stem = bare_name(path.name).split(".")[0].removesuffix("2id")
+    found = _SPLIT_STEM.fullmatch(stem)
+    return None if found is None else _SPLIT_WORDS[found[2].lower()]
+
+
+def _folders_with_splits(source: Path) -> str:
+    """Where the splits may be instead."""
+    below = sorted(path for path in source.iterdir() if path.is_dir() and not path.name.startswith("."))
+    split = [path.name for path in below if any(map(split_of, path.iterdir()))]
+    return f" There are splits in: {', '.join(split[:10])}." if split else ""
 
 
 def bare_name(name: str) -> str:
@@ -86,6 +126,8 @@ def _candidates(source: Path, format: Format) -> list[tuple[Path, str]]:  # noqa
     for path in paths:
         name = bare_name(path.name)
         suffix = next((suffix for suffix in format.suffixes if name.endswith(suffix)), None)
+        if suffix is None and name.lower() in _SPLIT_WORDS:
+            suffix = ""
         if suffix is not None and not name.startswith("."):
             candidates.append((path, name.removesuffix(suffix)))
     return candidates

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
 
 
-def _reader(module: str) -> Reader:
+def _reader(module: str, function: str = "read_facts") -> Reader:
     def read(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
-        return cast(Iterator[Fact], import_module(f"hynt.formats.{module}").read_facts(path, options, report))
+        return cast(Iterator[Fact], getattr(import_module(f"hynt.formats.{module}"), function)(path, options, report))
 
     return read
 
@@ -34,6 +34,8 @@ def _writer(module: str) -> Writer:
 
     return write
 
+
+_PLAIN = (".txt", ".tsv", ".tab", ".triples", ".del")
 
 _ALL = (
     Format(
@@ -59,6 +61,30 @@ _ALL = (
         units="keep",
     ),
     Format(
+        "triples",
+        "head, relation, tail by tabs or spaces, then pairs of a qualifier and its value; no header, entities only",
+        _PLAIN,
+        _reader("plain", "read_triples"),
+    ),
+    Format(
+        "hype",
+        "the folders of the HypE paper: a relation, then its entities in order; entities only",
+        _PLAIN,
+        _reader("plain", "read_hype"),
+    ),
+    Format(
+        "temporal",
+        "head, relation, tail and a time, or a start and an end, as ICEWS and YAGO11k have them; no header",
+        _PLAIN,
+        _reader("plain", "read_temporal"),
+    ),
+    Format(
+        "openke",
+        "OpenKE's folders: head, tail, relation as ids of entity2id.txt and relation2id.txt",
+        ("2id.txt",),
+        _reader("plain", "read_openke"),
+    ),
+    Format(
         "tsv",
         "our own table: tab-separated, numbers as =80 kg, dates as @1922-01-28",
         (".tsv",),
@@ -72,13 +98,23 @@ _ALL = (
         _reader("jsonl"),
         _writer("jsonl"),
     ),
+    Format(
+        "graph-json",
+        "property graphs as JSON: apoc.export.json, or lists of nodes and edges",
+        (".json", ".jsonl", ".ndjson"),
+        _reader("graph_json"),
+        options=frozenset({"numeric", "dates", "date_format", "label"}),
+    ),
     Format("parquet", "Parquet tables of facts", (".parquet",), _reader("parquet"), _writer("parquet")),
     Format(
         "csv-edges",
         "edge lists with a header, and property graphs exported by Neo4j; other columns become qualifiers",
         (".csv", ".tsv"),
         _reader("csv_edges"),
-        options=frozenset({"numeric", "dates", "head", "relation", "tail", "delimiter"}),
+        options=frozenset(
+            {"numeric", "dates", "date_format", "head", "relation", "tail", "delimiter", "label"}
+            | {"relation_name", "wide", "qualifier"}
+        ),
     ),
     Format(
         "rdf",

@@ -21,7 +21,10 @@ _NAMES_SHOWN = 5
 _LONGEST_HINT = 300
 _SPELLINGS = {
     "numeric": ("numbers", r"^\s*[-+]?\d+([.,]\d+)*([eE][-+]?\d+)?\s*$"),
-    "dates": ("dates", r"^\s*[-+]?\d{4,}-\d\d(-\d\d(T.*)?)?\s*$"),
+    "dates": (
+        "dates",
+        r"^\s*([-+]?\d{4,}-\d\d(-\d\d(T.*)?)?|[A-Z][a-z]{2,8} \d{1,2}, \d{4}|\d{1,2} [A-Z][a-z]{2,8} \d{4})\s*$",
+    ),
 }
 
 

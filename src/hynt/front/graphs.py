@@ -47,11 +47,11 @@ def import_graph(
     the graph is saved there as well. Of several sources the first that has splits keeps them, and the facts of the
     others join train.
 
-    Without `format` the file's name decides, where it leaves no doubt. A record that cannot be kept is a `DataError`
-    with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split ("8:1:1"),
-    split_by, seed, across_splits, remove_leakage, units, mixed_relations, strict, outlier_rules, numeric, dates, head,
-    relation, tail, delimiter, string_literals, label_language, base, named_graphs, entity_labels, relation_labels,
-    on_error, name, licence, source_words.
+    Without `format` its names and first lines decide, where they leave no doubt. A record that cannot be kept is a
+    `DataError` with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split
+    ("8:1:1"), split_by, seed, across_splits, remove_leakage, units, mixed_relations, strict, outlier_rules, numeric,
+    dates, date_format, head, relation, tail, relation_name, wide, qualifier, label, delimiter, string_literals,
+    label_language, base, named_graphs, entity_labels, relation_labels, on_error, name, licence, source_words.
 
     >>> from pathlib import Path
     >>> _ = Path("facts.csv").write_text("head,relation,tail,year\\nAnn,height,1.7,2020\\nAnn,knows,Bob,2021\\n")
@@ -66,12 +66,11 @@ def import_graph(
     from hynt.interruption import interruptible
 
     paths = [Path(source)] if isinstance(source, str | os.PathLike) else [Path(one) for one in source]
-    chosen = format or ",".join(map(format_of, paths))
     wanted = import_options(**options)
     with interruptible(), watched(progress) as shown:
         if out is None:
-            return read_source(paths, chosen, wanted, progress=shown)
-        import_to(paths, chosen, Path(out), wanted, overwrite=overwrite, progress=shown)
+            return read_source(paths, format or "", wanted, progress=shown)
+        import_to(paths, format or "", Path(out), wanted, overwrite=overwrite, progress=shown)
     return read_graph(out)
 
 
@@ -92,6 +91,11 @@ class ImportWords(TypedDict, total=False):
     head: str
     relation: str
     tail: str
+    relation_name: str
+    label: str
+    wide: bool
+    qualifier: Iterable[str]
+    date_format: str
     delimiter: str
     string_literals: Literal["drop", "keep"]
     label_language: str
@@ -125,11 +129,15 @@ def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
         )
     rule = SplitRule(parse_shares(shares) if shares else SplitRule().shares, seed or 0, together)
     rules = given.get("outlier_rules")
-    lists: dict[str, Any] = {name: tuple(given[name]) for name in ("numeric", "dates") if name in given}
+    lists: dict[str, Any] = {
+        name: (given[name],) if isinstance(given[name], str) else tuple(given[name])
+        for name in ("numeric", "dates", "qualifier")
+        if name in given
+    }
     labels: dict[str, Any] = {
         name: Path(given[name]) for name in ("entity_labels", "relation_labels") if given.get(name) is not None
     }
-    of_reading = [field.name for field in fields(ReadOptions) if field.name not in ("numeric", "dates")]
+    of_reading = [field.name for field in fields(ReadOptions) if field.name not in ("numeric", "dates", "qualifier")]
     of_graph = ("units", "mixed_relations", "on_error", "name", "licence")
     return ImportOptions(
         ReadOptions(**{name: given[name] for name in of_reading if name in given}, **lists),
@@ -143,19 +151,6 @@ def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
         **labels,
         source=given.get("source_words", ""),
     )
-
-
-def format_of(source: Path) -> str:
-    """The one format that a file's name fits; a `UsageError` where there are several, or none."""
-    from hynt.formats.parts import bare_name
-    from hynt.formats.registry import FORMATS, get_format
-
-    name = bare_name(source.name).lower()
-    fitting = [known for known, one in FORMATS.items() if name.endswith(one.suffixes)]
-    own = [known for known in fitting if name.endswith(f".{known}")]  # facts.jsonl is ours before it is anybody's
-    if source.is_dir() or len(own or fitting) != 1:
-        return get_format("", source.name).name  # refuses, and says which there are
-    return (own or fitting)[0]
 
 
 def export_graph(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hynt.formats.format import ReadReport
+    from hynt.formats.importing import ImportResult
 
 
 @with_option_groups
@@ -54,17 +55,19 @@ def import_source(
     result: dict[str, Any] = {
         "graph": str(out),
         "name": manifest.name,
-        "format": format,
+        "format": manifest.format,
         "counts": dict(manifest.counts),
         "importing": dict(manifest.importing),
         **problems_of(done.report),
     }
     tell_hints(result)
-    deliver(result, as_json=json, save=save, text=lambda screen: _tell(result, screen))
+    deliver(result, as_json=json, save=save, text=lambda screen: _tell(result, done, screen))
 
 
-def _tell(result: dict[str, Any], out: Console) -> None:
+def _tell(result: dict[str, Any], done: ImportResult, out: Console) -> None:
     importing = result["importing"]
+    if done.report.inferred:
+        out.print(f"Read as {result['format']}.")
     rejected = sum(importing["rejected"].values())
     out.print(f"{plural(importing['read'], 'record')} read, {importing['kept']:,} kept, {rejected:,} rejected.")
     tell_problems({**result, **importing}, out)
@@ -93,18 +96,20 @@ def check(
     result: dict[str, Any] = {
         "ok": not report.rejected,
         "source": ", ".join(map(str, source)),
-        "format": format,
+        "format": format or ", ".join(dict.fromkeys(report.inferred)),
         **report.to_mapping(),
         **problems_of(report),
         "outcome": outcome or None,
     }
     tell_hints(result)
-    deliver(result, as_json=json, save=save, text=lambda out: _tell_check(result, out))
+    deliver(result, as_json=json, save=save, text=lambda out: _tell_check(result, report, out))
     if report.rejected:
         raise typer.Exit(1)
 
 
-def _tell_check(result: dict[str, Any], out: Console) -> None:
+def _tell_check(result: dict[str, Any], report: ReadReport, out: Console) -> None:
+    if report.inferred:
+        out.print(f"Read as {result['format']}.")
     rejected = sum(result["rejected"].values())
     out.print(f"{plural(result['read'], 'record')} read, {result['kept']:,} kept, {rejected:,} rejected.")
     tell_problems(result, out)

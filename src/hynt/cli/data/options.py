@@ -56,7 +56,7 @@ SourcesArgument: TypeAlias = Annotated[
     ),
 ]
 FormatOption: TypeAlias = Annotated[
-    str, typer.Option("--format", "-f", metavar="F", help="Its format: `hynt data list` names them.")
+    str, typer.Option("--format", "-f", metavar="F", help="Its format, where its names and first lines leave a doubt.")
 ]
 _SPLITS: dict[str, Any] = {"rich_help_panel": "Splits"}
 _READING: dict[str, Any] = {"rich_help_panel": "Reading"}
@@ -117,6 +117,25 @@ class SourceOptions:
     tail: Annotated[str, typer.Option(
         "--tail", metavar="COLUMN", **_TABLES, help="csv-edges: the column of tails."
     )] = ""
+    relation_name: Annotated[str, typer.Option(
+        "--relation-name", metavar="NAME", **_TABLES, help="csv-edges: one relation for all rows, instead of a column."
+    )] = ""
+    wide: Annotated[bool, typer.Option(
+        "--wide", **_TABLES, help="csv-edges: a row is an entity (--head), and the other columns are relations."
+    )] = False
+    qualifier: Annotated[list[str] | None, typer.Option(
+        "--qualifier", metavar="COLUMN,…", show_default=False, **_TABLES,
+        help="csv-edges, --wide: columns that qualify all facts of their row, such as the year.",
+    )] = None
+    label: Annotated[str, typer.Option(
+        "--label", metavar="COLUMN", **_TABLES,
+        help="csv-edges, graph-json: the column or property with the entity's name for people; of a node, `name` and "
+        "its like if not given.",
+    )] = ""
+    date_format: Annotated[str, typer.Option(
+        "--date-format", metavar="FORMAT", **_TABLES,
+        help="How dates are written, such as %d/%m/%Y, where not as 1922-01-28 or Jan 28, 1922.",
+    )] = ""
     delimiter: Annotated[str, typer.Option(
         "--delimiter", metavar="CHARACTER", **_TABLES,
         help="csv-edges: comma, semicolon, tab, pipe, or the character itself.",
@@ -149,6 +168,7 @@ class SourceOptions:
         listed = {
             "numeric": [name for text in self.numeric or () for name in names_in(text, "--numeric")],
             "dates": [name for text in self.dates or () for name in names_in(text, "--dates")],
+            "qualifier": [name for text in self.qualifier or () for name in names_in(text, "--qualifier")],
             "split_by": names_in(self.split_by, "--split-by"),
         }
         chosen = {name: getattr(value, "value", value) for name, value in vars(self).items()}
