@@ -46,7 +46,7 @@ GROUPS = {
         "number",
     ),
     "Runs": ("train", "estimate", "load", "Run", "Answers", "draw"),
-    "Many runs": ("compare", "sweep", "audit", "push", "pull"),
+    "Many runs": ("ensemble", "compare", "sweep", "audit", "push", "pull"),
     "A served run": ("serve", "Client"),
     "What there is": ("list_graphs", "list_formats", "list_models", "check_model"),
     "Errors": ("HyntError", "DataError", "UsageError"),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hynt.front.comparing import compare
     from hynt.front.creating import create
     from hynt.front.drawing import draw
+    from hynt.front.ensembling import ensemble
     from hynt.front.graphs import export_graph, import_graph, list_formats, list_graphs, list_models, read_graph
     from hynt.front.run import Run, load
     from hynt.front.serving import serve
@@ -50,6 +51,7 @@ __all__ = [
     "compare",
     "create",
     "draw",
+    "ensemble",
     "estimate",
     "export_graph",
     "fact",
@@ -86,6 +88,7 @@ _HOMES = {
     "compare": "hynt.front.comparing",
     "create": "hynt.front.creating",
     "draw": "hynt.front.drawing",
+    "ensemble": "hynt.front.ensembling",
     "estimate": "hynt.front.training",
     "export_graph": "hynt.front.graphs",
     "fact": "hynt.graph.fact",

@@ -22,7 +22,7 @@ _ROWS_AT_ONCE = 65_536
 def entity_vectors(loaded: LoadedRun) -> NDArray[np.float32]:
     """(entities, width) what the model has learned about each entity."""
     count = loaded.graph.vocabulary.entity_count
-    table = getattr(loaded.model, "entity", None)
+    table = getattr(loaded.trained, "entity", None)
     if not isinstance(table, torch.Tensor) or table.dim() != 2 or len(table) < count:
         raise UsageError(
             f"the model {loaded.settings.model_name!r} keeps no vectors for entities.",

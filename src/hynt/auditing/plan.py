@@ -22,6 +22,7 @@ from hynt.models.contract import Part
 from hynt.models.registry import MODELS
 from hynt.names import advice_on
 from hynt.runs.graph_identity import fingerprints
+from hynt.runs.model_choice import ENSEMBLE
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import training_splits
@@ -152,6 +153,9 @@ def plan_audit(
         raise UsageError("the graph has no facts.", advice="Import a graph that has some.")
     names = list(graph.splits)
     split = np.repeat(np.arange(len(names)), [len(one) for one in graph.splits.values()])
+    if run is not None and run.settings().model_name == ENSEMBLE:
+        what = "an ensemble has no single model to train again without the facts that are judged."
+        raise UsageError(what, where=str(run.path), advice="Audit one of the runs it was made of.")
     settings = _settings(graph, table, run, request, on_gpu)
     own = run is not None and request == SettingsRequest(model=run.settings().model_name)
     by_states = own and Part.OBSERVED_FACTS in MODELS.get(settings.model_name).reads

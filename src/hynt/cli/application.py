@@ -32,6 +32,7 @@ VERBS = (
     "train",
     "sweep",
     "evaluate",
+    "ensemble",
     "compare",
     "predict",
     "complete",

@@ -58,6 +58,12 @@ def _observed_or_reads(protocol: Found) -> str:
     return f"asked of {protocol['observed_facts']:,} facts of {protocol['observed_graph'] or 'another graph'}"
 
 
+def row_name(result: Found) -> str:
+    """What the run's own row is called: its model, and whether it answers with statistics."""
+    protocol = result["protocol"]
+    return f"{protocol['model']}{' with statistics' if protocol.get('combined_with') else ''}"
+
+
 def evaluation_tables(result: Found) -> list[TextTable]:
     """The tables of an evaluation: metrics, breakdowns, and the comparison with another run."""
     return [*metric_tables(result), *breakdown_tables(result), *comparison_tables(result)]
@@ -146,10 +152,10 @@ def _metrics(result: Found, tasks: Sequence[str], metrics: tuple[str, ...]) -> T
         for scope in both:
             limits = result.get("intervals", {}).get(task, {}).get(scope, {})
             title = f"{task.replace('_', ' ')}, {scope.replace('_', ' ')}"
-            rows.append(_cells(title, result["protocol"]["model"], result[task][scope], metrics, limits))
-            for name, of_reference in result.get("references", {}).items():
-                if scope in of_reference.get(task, {}):
-                    rows.append(_cells("", name, of_reference[task][scope], metrics, {}))
+            rows.append(_cells(title, row_name(result), result[task][scope], metrics, limits))
+            for name, beside in (result.get("members", {}) | result.get("references", {})).items():
+                if scope in beside.get(task, {}):
+                    rows.append(_cells("", name, beside[task][scope], metrics, {}))
     columns = ["task, scope", "model", *(WORDS[metric] for metric in metrics), "asked"]
     return TextTable("", columns, rows, len(metrics) + 1)
 

@@ -30,15 +30,16 @@ from hynt.runs.scoring import with_stored_literals
 
 def attention_of(loaded: LoadedRun, device: torch.device, asked: AskedFact, row: int = 0) -> AttentionWeights | None:
     """Of one row of a question; None where the model is not HyNT."""
-    if not isinstance(loaded.model, Hynt):
+    model = loaded.trained
+    if not isinstance(model, Hynt):
         return None
     table = with_stored_literals(asked.table.take(np.array([row], dtype=np.int64)), loaded)
     facts = FactTensors.from_table(table, loaded.graph.vocabulary, loaded.scaling, device, loaded.literals)
     layout = layout_of([(1, bucket_capacity(int(table.offsets[1])))])
     place, position = (torch.tensor([one], dtype=torch.int64, device=device) for one in (0, asked.position))
     batch, _ = mask(facts, place, position, layout)
-    with scoring_conditions(loaded.model):
-        return attention_weights(loaded.model, batch)
+    with scoring_conditions(model):
+        return attention_weights(model, batch)
 
 
 def attention_weights(model: Hynt, batch: MaskedBatch) -> AttentionWeights:

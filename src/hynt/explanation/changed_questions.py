@@ -31,6 +31,7 @@ from hynt.graph.components import (
     qualifier_of,
 )
 from hynt.graph.fact_table import concatenate
+from hynt.models.combination import Combination
 from hynt.models.contract import Model
 from hynt.models.gran import Gran
 from hynt.models.hynt import Hynt
@@ -51,6 +52,8 @@ class ChangedQuestion:
 
 def can_mask(model: Model) -> bool:
     """Whether a model has a vector for a hidden component at any place, and so reads facts with several of them."""
+    if isinstance(model, Combination):
+        return all(map(can_mask, model.trained_members()))
     return isinstance(model, Hynt | Gran)
 
 

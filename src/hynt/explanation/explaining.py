@@ -76,7 +76,7 @@ def explain_asked(
     asked = within_reach(asked, predictor.loaded.scaling)
     taken = taken_away(predictor, asked)
     questions, notes = [ChangedQuestion(asked), *(one.question for one in taken)], list(answers.notes)
-    if not can_mask(predictor.loaded.model):
+    if not can_mask(predictor.loaded.trained):
         notes.append("this model reads facts with one hidden component only: other components cannot be hidden")
     if asked.kind != NUMBER_KIND and about is None:
         about = first_answer(predictor, asked, candidates, _finite_scores(predictor, predictor.loaded, questions[:1]))
@@ -137,12 +137,12 @@ def folds_of_answers(predictor: Predictor, asked: AskedFact, about: int | None) 
 
 def taken_away(predictor: Predictor, asked: AskedFact) -> list[_Taken]:
     """All that can be taken away from a question, in the order of the fact."""
-    model = predictor.loaded.model
+    loaded = predictor.loaded
     own = qualifier_of(asked.position) if asked.position >= FIRST_QUALIFIER else None
     texts, count = pair_texts(asked.words), int(asked.table.offsets[1])
     others = [number for number in range(count) if number != own]
     found = []
-    if Part.QUALIFIERS in model.reads:
+    if Part.QUALIFIERS in loaded.model.reads:
         for number in others:
             fewer = without_qualifiers(asked, frozenset([number]))
             found.append(
@@ -151,7 +151,7 @@ def taken_away(predictor: Predictor, asked: AskedFact) -> list[_Taken]:
         if len(others) > 1:
             bare = ChangedQuestion(without_qualifiers(asked, frozenset(others)))
             found.append(_Taken("all qualifiers", "", "removed", bare, None, None))
-    if can_mask(model):
+    if can_mask(loaded.trained):
         places = [HEAD, RELATION, TAIL]
         for number in range(count):
             # Of another qualifier only the value: hiding its relation too is much like removing it.

@@ -58,7 +58,7 @@ def export_onnx(loaded: LoadedRun, out: Path, capacity: int | None = None) -> di
             where="--format",
             advice="Ask it through hynt itself: hynt predict, or hynt.load in Python.",
         )
-    if isinstance(loaded.model, TaskWeights):
+    if isinstance(loaded.trained, TaskWeights):
         raise UsageError(
             "this run answers each task with weights of its own, and a file holds those of one model.",
             where="--format",
@@ -69,7 +69,7 @@ def export_onnx(loaded: LoadedRun, out: Path, capacity: int | None = None) -> di
     weights = sum(tensor.nbytes for tensor in _module(loaded).state_dict().values())
     if weights > _LARGEST:
         raise UsageError(f"the weights have {weights:,} bytes, more than an ONNX file can hold.", where="--out")
-    scoring = ScoringModule(loaded.model, capacity).eval()
+    scoring = ScoringModule(loaded.trained, capacity).eval()
     questions = trial_questions(loaded, capacity)
     model = _traced(scoring, name, questions)
     about = metadata(loaded, capacity)
@@ -101,7 +101,7 @@ def default_capacity(loaded: LoadedRun) -> int:
 def metadata(loaded: LoadedRun, capacity: int) -> dict[str, str]:
     """What stands in the file beside the arithmetic."""
     prints = loaded.run.manifest["graph"]["fingerprints"]
-    sizes = loaded.model.sizes
+    sizes = loaded.trained.sizes
     return {
         "hynt.version": __version__,
         "hynt.model": loaded.settings.model_name,
@@ -112,7 +112,7 @@ def metadata(loaded: LoadedRun, capacity: int) -> dict[str, str]:
         "hynt.qualifiers": str(capacity),
         "hynt.hidden_entity": str(sizes.mask_entity),
         "hynt.hidden_relation": str(sizes.mask_relation),
-        "hynt.answers": json.dumps(sorted(f"{OUTPUTS[task]}: {position}" for task, position in loaded.model.answers)),
+        "hynt.answers": json.dumps(sorted(f"{OUTPUTS[task]}: {position}" for task, position in loaded.trained.answers)),
     }
 
 
@@ -165,7 +165,7 @@ def _compared(runtime: Any, file: Path, scoring: ScoringModule, questions: Trial
 
 
 def _module(loaded: LoadedRun) -> nn.Module:
-    model: Any = loaded.model
+    model: Any = loaded.trained
     assert isinstance(model, nn.Module)
     return model
 
@@ -227,10 +227,10 @@ def trial_questions(loaded: LoadedRun, capacity: int) -> TrialQuestions:
     batch, answers = mask(facts, rows, asked, layout_of([(len(rows), capacity)]))
     found, truth = _answered(loaded, batch, answers.task), {}
     with torch.no_grad():
-        question = loaded.model.read(batch)
+        question = loaded.trained.read(batch)
         for task, candidates in ((Task.LINK, Entities()), (Task.RELATION, Relations()), (Task.NUMBER, ScaledNumber())):
             if task in found:
-                scores = loaded.model.score(question, candidates).float().numpy()
+                scores = loaded.trained.score(question, candidates).float().numpy()
                 truth[task] = np.asarray(scores[found[task]])
     return TrialQuestions(batch, found, truth)
 
@@ -239,7 +239,7 @@ def _answered(loaded: LoadedRun, batch: MaskedBatch, tasks: torch.Tensor) -> dic
     positions = position_of(batch.asked)
     found: dict[Task, NDArray[np.int64]] = {}
     for task in Task:
-        known = [list(Position).index(position) for answer, position in loaded.model.answers if answer == task]
+        known = [list(Position).index(position) for answer, position in loaded.trained.answers if answer == task]
         which = (tasks == int(task)) & torch.isin(positions, torch.tensor(known, dtype=torch.int64))
         if known and bool(which.any()):
             found[task] = np.asarray(torch.nonzero(which).squeeze(1).numpy())

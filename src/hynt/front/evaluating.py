@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hynt.errors import UsageError
-from hynt.evaluation.tables import evaluation_tables, headline
+from hynt.evaluation.tables import evaluation_tables, headline, row_name
 from hynt.front.watching import Watching, watched
 from hynt.names import advice_on
 from hynt.notebook import box, quiet, table
@@ -50,7 +50,7 @@ class EvaluationReport(PlainValues, Table):
 
     def rows(self) -> list[dict[str, Any]]:
         """Task, scope, model and metrics, a row each."""
-        own = {self.found["protocol"]["model"]: self.found}
+        own = {row_name(self.found): self.found, **self.found.get("members", {})}
         return [
             {"task": task, "scope": scope, "model": model, **{name: metrics.get(name) for name in METRICS}}
             for model, tasks in (own | dict(self.found.get("references", {}))).items()
@@ -157,6 +157,7 @@ def evaluated(
         if references:
             from hynt.evaluation.trivial_rows import worse_than_trivial
 
+            result |= _alone(evaluator, loaded)
             result["references"] = references_of(evaluator, loaded)
             result["notes"] = worse_than_trivial(result, result["references"])
         if rival is not None:
@@ -252,6 +253,20 @@ def _counted(loaded: LoadedRun, split: str, *, counts: bool) -> int:
 
     with whole_run():
         return int(loaded.run.count_read(split) if counts else loaded.run.reads(split))
+
+
+def _alone(evaluator: Evaluator, loaded: LoadedRun) -> dict[str, Any]:
+    """What each trained member of a combination answers by itself, so that it shows what the others add."""
+    from hynt.evaluation.results import by_scope
+    from hynt.models.combination import Combination
+
+    if not isinstance(loaded.model, Combination):
+        return {}
+    rows = {}
+    for name, model in loaded.model.trained_alone():
+        found = evaluator.evaluate(model)
+        rows[f"{name} alone"] = {task: by_scope(one, found.ties) for task, one in found.per_question.items()}
+    return {"members": rows}
 
 
 def references_of(evaluator: Evaluator, loaded: LoadedRun) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class TaskWeights(nn.Module):
     def __init__(self, first: Model, others: Mapping[Task, Model]) -> None:
         """`first` answers all tasks but those of the `others`."""
         super().__init__()
-        self.sizes, self._others = first.sizes, list(others)
+        self.sizes, self.others = first.sizes, list(others)
         self.members = nn.ModuleList(cast(list[nn.Module], [first, *others.values()]))
         if hasattr(first, "distribution"):
             self.distribution = self._distribution
@@ -82,7 +82,7 @@ class TaskWeights(nn.Module):
     def each(self, change: Callable[[Model], Model]) -> TaskWeights:
         """The same made of changed copies."""
         first, *others = (change(cast(Model, one)) for one in self.members)
-        return TaskWeights(first, dict(zip(self._others, others, strict=True))).eval()
+        return TaskWeights(first, dict(zip(self.others, others, strict=True))).eval()
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
         """No phases: it is trained already."""
@@ -90,7 +90,7 @@ class TaskWeights(nn.Module):
 
     def of(self, task: Task) -> Model:
         """The copy that answers a task."""
-        return cast(Model, self.members[1 + self._others.index(task)]) if task in self._others else self.first
+        return cast(Model, self.members[1 + self.others.index(task)]) if task in self.others else self.first
 
     def read(self, batch: MaskedBatch) -> TaskQuestion:
         """The questions as read by the copy of each task that is among them."""

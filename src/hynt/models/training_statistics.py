@@ -99,6 +99,49 @@ def neighbour_sums(facts: FactTensors) -> NeighbourSums:
     return NeighbourSums(torch.cat([none.long(), *keys]), torch.cat([none, *counts]), torch.cat([none, *totals]))
 
 
+def head_sums(facts: FactTensors) -> NeighbourSums:
+    """The numbers that entities themselves have, as `neighbour_sums` has those of their neighbours."""
+    numbers = numbers_of(facts)
+    key, place = torch.unique(numbers.relation * facts.sizes.entities + numbers.head, return_inverse=True)
+    total = torch.zeros(len(key), dtype=torch.float64).index_add_(0, place, numbers.value)
+    return NeighbourSums(key, torch.bincount(place, minlength=len(key)).double(), total)
+
+
+def pair_counts(facts: FactTensors) -> AnswerCounts:
+    """For each entity the entities it shares facts with, and as ids above theirs the relations that it stands beside;
+    for each relation, from the id above a masked entity on, the relations that qualify it or that it qualifies.
+
+    Values of qualifiers are in the company of head and tail, not of one another: the work grows with the facts' length.
+    """
+    facts = facts.to("cpu")
+    entities, relations = facts.sizes.entities, facts.sizes.relations
+    owner = torch.repeat_interleave(torch.arange(len(facts)), facts.qualifier_counts())
+    head, tail, relation = facts.head.long(), facts.tail_entity.long(), facts.relation.long() + entities
+    has_tail, has_value = ~facts.tail_is_number, ~facts.qualifier_is_number[:-1]
+    value, beside = facts.qualifier_entity[:-1].long(), facts.qualifier_relation[:-1].long() + entities
+    both = has_value & has_tail[owner]
+    pairs = [
+        (head[has_tail], tail[has_tail]),
+        (head[owner][has_value], value[has_value]),
+        (tail[owner][both], value[both]),
+    ]
+    pairs += [(there, here) for here, there in pairs]
+    pairs += [
+        (head, relation),
+        (tail[has_tail], relation[has_tail]),
+        (head[owner], beside),
+        (tail[owner][has_tail[owner]], beside[has_tail[owner]]),
+        (value[has_value], beside[has_value]),
+        (relation[owner] + 1, beside),
+        (beside + 1, relation[owner]),
+    ]
+    kinds = entities + relations
+    keys = torch.cat([here * kinds + there for here, there in pairs])
+    key, count = torch.unique(keys, return_counts=True)
+    per_token = torch.bincount(key // kinds, minlength=kinds + 2)  # masked ones have no company
+    return AnswerCounts(torch.cat([per_token.new_zeros(1), per_token.cumsum(0)]), key % kinds, count.float())
+
+
 def answer_counts(facts: FactTensors) -> AnswerCounts:
     """How often train answers each place with each entity."""
     facts = facts.to("cpu")

@@ -1,13 +1,15 @@
 """Reference models that learn nothing by steps: what a table must show beside every real model.
 
 `relation-mean`, `relation-median` and `neighbour-mean` answer numbers, `frequency` links and relations. They are made
-from the training facts at once.
+from the training facts at once. `HeadMean` and `CoOccurrence` are known to combinations alone: they repeat what the
+facts of the very same entities say.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -32,8 +34,11 @@ from hynt.models.training_statistics import (
     PLACES,
     QUALIFIER_PLACE,
     TAIL_PLACE,
+    NeighbourSums,
     answer_counts,
+    head_sums,
     neighbour_sums,
+    pair_counts,
     relation_counts,
     relation_means,
     relation_medians,
@@ -139,10 +144,15 @@ class NeighbourMean(_MadeAtOnce):
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: NeighbourMeanSettings) -> NeighbourMean:
         """The shrunk mean of every entity and relation that have neighbours with numbers in the training facts."""
-        mean, near = relation_means(train), neighbour_sums(train)
+        mean, near = relation_means(train), cls.sums(train)
         of_relation = mean[near.key // sizes.entities]
         estimate = (near.total + settings.shrinkage * of_relation) / (near.numbers + settings.shrinkage)
         return cls(sizes, mean, near.key, estimate)
+
+    @staticmethod
+    def sums(train: FactTensors) -> NeighbourSums:
+        """What the mean is of."""
+        return neighbour_sums(train)
 
     def read(self, batch: MaskedBatch) -> HeadQuestion:
         """The head and the relation are all it looks at."""
@@ -162,8 +172,19 @@ class NeighbourMean(_MadeAtOnce):
         return torch.where(met, self.estimate[at], plain)
 
 
+class HeadMean(NeighbourMean):
+    """A number is the mean of the numbers that its own head has with the same relation: those of other years, say."""
+
+    @staticmethod
+    def sums(train: FactTensors) -> NeighbourSums:
+        """What the head itself says of other years, or of other qualifiers."""
+        return head_sums(train)
+
+
 class Frequency(_MadeAtOnce):
     """An entity scores how often it stands at this position of this relation; a relation how often it occurs."""
+
+    scores_are_counts: ClassVar[bool] = True
 
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE - NUMBERS
     reads: ClassVar[frozenset[Part]] = frozenset()
@@ -209,17 +230,107 @@ class Frequency(_MadeAtOnce):
         raise ValueError(f"this model answers entities and relations, not {type(candidates).__name__}")
 
     def _counts(self, question: PlaceQuestion, start: int, end: int) -> Tensor:
-        first = self.offsets[question.place]
-        counts = self.offsets[question.place + 1] - first
-        row = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
-        slot = torch.arange(len(row), device=counts.device) - (counts.cumsum(0) - counts)[row] + first[row]
+        row, slot = _listed(self.offsets, question.place)
         entity = self.entity[slot]
         inside = (entity >= start) & (entity < end)
-        scores = self.times.new_zeros(len(counts), end - start)
+        scores = self.times.new_zeros(len(question.place), end - start)
         scores[row[inside], entity[inside] - start] = self.times[slot[inside]]
         return scores
+
+
+@dataclass(frozen=True, eq=False)
+class CompanyQuestion(EncodedQuestion):
+    """A question and what is visible in it."""
+
+    seen: Tensor  # (rows, most) int64 entities, and relations as entities + 1 + their ids; filled up with masked ones
+
+
+class CoOccurrence(_MadeAtOnce):
+    """A candidate scores how often it stands in facts of what is visible: logarithms of counts, added."""
+
+    answers: ClassVar[frozenset[Capability]] = EVERYWHERE - NUMBERS
+    reads: ClassVar[frozenset[Part]] = frozenset({Part.QUALIFIERS})
+    offsets: Tensor  # (entities + relations + 3,) int64 the company of what is seen as i is offsets[i] … offsets[i + 1]
+    company: Tensor  # (p,) int64 an entity, or entities + a relation
+    weight: Tensor  # (p,) float32 log(1 + how often)
+
+    def __init__(self, sizes: Sizes, offsets: Tensor, company: Tensor, times: Tensor) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.register_buffer("offsets", offsets)
+        self.register_buffer("company", company)
+        self.register_buffer("weight", torch.log1p(times))
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: TrivialSettings) -> CoOccurrence:  # noqa: ARG003
+        """The company of every entity and relation in the training facts."""
+        return cls(sizes, *pair_counts(train))
+
+    def read(self, batch: MaskedBatch) -> CompanyQuestion:
+        """Entities and relations, wherever they stand."""
+        masked, rows = self.sizes.mask_entity, len(batch.asked)
+        most = max((capacity for _, capacity in batch.layout.segments), default=0)
+        seen = batch.head.new_full((rows, 3 + 2 * most), masked)
+        seen[:, 0], seen[:, 1] = batch.head, batch.relation + masked + 1
+        seen[:, 2] = torch.where(batch.tail_is_number, masked, batch.tail_entity)
+        if batch.layout.slots:
+            row, place, present = batch.places.slot_row, 3 + 2 * batch.places.slot_within, batch.qualifier_present
+            seen[row, place] = torch.where(present, batch.qualifier_relation + masked + 1, masked)
+            seen[row, place + 1] = torch.where(present & ~batch.qualifier_is_number, batch.qualifier_entity, masked)
+        return CompanyQuestion(_nothing(batch), batch.asked_relation(), seen)
+
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
+        """(rows, candidates)."""
+        if not isinstance(question, CompanyQuestion):
+            raise ValueError("this model answers questions it has read itself")
+        match candidates:
+            case Entities():
+                return self._sums(question, 0, self.sizes.entities)
+            case EntityRange(start, end):
+                return self._sums(question, start, end)
+            case EntityIds(ids):
+                chosen = ids.expand(len(question.seen), -1)
+                return self._sums(question, 0, self.sizes.entities).gather(1, chosen)
+            case Relations():
+                return self._sums(question, self.sizes.entities, self.sizes.entities + self.sizes.relations)
+        raise ValueError(f"this model answers entities and relations, not {type(candidates).__name__}")
+
+    def _sums(self, question: CompanyQuestion, start: int, end: int) -> Tensor:
+        seen = question.seen
+        row, slot = _listed(self.offsets, seen.flatten())
+        company = self.company[slot]
+        inside = (company >= start) & (company < end)
+        scores = self.weight.new_zeros(len(seen), end - start)
+        place = (row[inside] // seen.shape[1], company[inside] - start)
+        return scores.index_put_(place, self.weight[slot[inside]], accumulate=True)
+
+
+def _listed(offsets: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+    """(k,) which of `places` (n,), and (k,) every slot from its offset to the next one."""
+    first = offsets[places]
+    counts = offsets[places + 1] - first
+    row = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
+    return row, torch.arange(len(row), device=counts.device) - (counts.cumsum(0) - counts)[row] + first[row]
 
 
 def _nothing(batch: MaskedBatch) -> Tensor:
     """(rows, 0): these models encode nothing."""
     return torch.zeros(len(batch.asked), 0, device=batch.asked.device)
+
+
+STATISTICS: Mapping[str, tuple[Any, Any]] = {
+    "frequency": (Frequency, TrivialSettings()),
+    "co-occurrence": (CoOccurrence, TrivialSettings()),
+    "relation-mean": (RelationMean, TrivialSettings()),
+    "relation-median": (RelationMedian, TrivialSettings()),
+    "neighbour-mean": (NeighbourMean, NeighbourMeanSettings()),
+    "head-mean": (HeadMean, NeighbourMeanSettings()),
+}
+"""What a combination may hold besides models that were trained."""
+
+
+def statistic(name: str, facts: FactTensors) -> nn.Module:
+    """One of `STATISTICS` of these facts."""
+    kind, settings = STATISTICS[name]
+    made: nn.Module = kind.build(facts.sizes, facts, settings)
+    return made.to(facts.device).eval()

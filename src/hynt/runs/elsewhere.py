@@ -25,6 +25,7 @@ from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.vocabulary import Vocabulary
+from hynt.models.combination import Combination
 from hynt.models.contract import Model
 from hynt.models.task_weights import TaskWeights
 from hynt.runs.checkpoint import weights_of
@@ -40,7 +41,7 @@ FEWEST = 8
 def on_graph(loaded: LoadedRun, graph: KnowledgeGraph, splits: Sequence[str] | None = None) -> LoadedRun:
     """The run, asked of this graph. It observes these splits, or all."""
     home = loaded.home or loaded
-    if home.observed is None:
+    if home.observed is None or isinstance(home.trained, Combination):
         name = home.settings.model_name
         raise UsageError(
             f"a run of {name!r} answers about the graph it was trained on and about no other.",
@@ -62,7 +63,8 @@ def on_graph(loaded: LoadedRun, graph: KnowledgeGraph, splits: Sequence[str] | N
                 weight.copy_(found[name])
         return cast(Model, model.to(device).eval())
 
-    made = home.model.each(moved) if isinstance(home.model, TaskWeights) else moved(home.model)
+    known = home.trained
+    made = known.each(moved) if isinstance(known, TaskWeights) else moved(known)
     observed = ObservedFacts.of(table, graph.vocabulary, scaling, device)
     return replace(home, graph=graph, scaling=scaling, model=made, observed=observed, home=home, asked_of=chosen)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from torch import nn
 
@@ -12,6 +13,16 @@ from hynt.models import installed
 from hynt.models.registry import MODELS, build
 from hynt.runs.settings import RunSettings, settings_class
 
+ENSEMBLE = "ensemble"
+"""The model of a run that is made of runs: no entry of the registry, since it is not trained."""
+
+
+@dataclass(frozen=True)
+class EnsembleSettings:
+    """Nothing but what it is made of."""
+
+    members: tuple[str, ...] = ()  # their models, in the order of members.json
+
 
 def settings_class_for(model_name: str) -> type[RunSettings]:
     """The dataclass of a run of this model; an unknown name is a `UsageError` that lists the models."""
@@ -20,13 +31,15 @@ def settings_class_for(model_name: str) -> type[RunSettings]:
 
 def package_of(model_name: str) -> str | None:
     """`NAME==VERSION` of the package that offers a model; None for hynt's own and for one that was not installed."""
-    points = [] if model_name in MODELS else installed.offered().get(model_name, [])
+    points = [] if model_name in (*MODELS, ENSEMBLE) else installed.offered().get(model_name, [])
     found = points[0].dist if points else None
     return None if found is None else f"{found.name}=={found.version}"
 
 
 def settings_class_of_run(model_name: str, package: object, where: str) -> type[RunSettings]:
     """As `settings_class_for`, for a run that is there: where its model is missing, it says which package had it."""
+    if model_name == ENSEMBLE:
+        return settings_class(ENSEMBLE, EnsembleSettings)
     if model_name in MODELS or model_name in installed.offered():
         return settings_class_for(model_name)
     if isinstance(package, str) and re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+", package):

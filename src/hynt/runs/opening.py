@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from hynt.errors import DataError
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.possible_numbers import PossibleNumbers
+from hynt.models.combination import Combination, Weights
 from hynt.models.contract import Model, Part
 from hynt.models.task_weights import TaskWeights
 from hynt.runs.checkpoint import (
@@ -30,7 +31,8 @@ from hynt.runs.checkpoint import (
     task_weights,
     weights_of,
 )
-from hynt.runs.model_choice import build_model
+from hynt.runs.combining import combined
+from hynt.runs.model_choice import ENSEMBLE, build_model
 from hynt.runs.observing import ObservedFacts
 from hynt.runs.place import SavedRun
 from hynt.runs.progress import BestValidation, TrainingState
@@ -67,18 +69,30 @@ class LoadedRun:
         learned = [self.graph.split(name) for name in training_splits(self.settings)]
         return PossibleNumbers.of(self.graph.vocabulary, learned)
 
+    @property
+    def trained(self) -> Model:
+        """The model itself, without the statistics it answers with; an ensemble as it is."""
+        is_one = isinstance(self.model, Combination) and self.model.trained == 1
+        return cast(Combination, self.model).first if is_one else self.model
+
     def described(self) -> dict[str, Any]:
         """What a number of this run needs beside it to be compared with another."""
-        return {
-            "model": self.settings.model_name,
-            "version": __version__,
-            "seed": self.settings.seed,
-            "epoch": self.epoch,
-            "trained_on": "+".join(training_splits(self.settings)),
-            "scaled_on": self.settings.scale_on,
-            "log_relations": list(self.settings.log_relations),
-            "finished": self.is_finished,
-        } | self._epochs_of_tasks()
+        model = self.model
+        others = model.weights.members[model.trained :] if isinstance(model, Combination) else ()
+        return (
+            {
+                "model": self.settings.model_name,
+                "version": __version__,
+                "seed": self.settings.seed,
+                "epoch": self.epoch,
+                "trained_on": "+".join(training_splits(self.settings)),
+                "scaled_on": self.settings.scale_on,
+                "log_relations": list(self.settings.log_relations),
+                "finished": self.is_finished,
+            }
+            | self._epochs_of_tasks()
+            | ({"combined_with": list(others)} if others else {})
+        )
 
     def _epochs_of_tasks(self) -> dict[str, Any]:
         """Where tasks have weights of their own: of which epoch each task's are."""
@@ -95,6 +109,9 @@ def load_run(place: Path | SavedRun, device: torch.device | str = "cpu") -> Load
     run, path, device = RunFolder(opened.path, opened.manifest), opened.path, torch.device(device)
     settings, graph = run.settings(), opened.graph()
     scaling = run.scaling(graph)
+    together = run.combination(graph)
+    if settings.model_name == ENSEMBLE and together is not None:
+        return _loaded_ensemble(run, settings, graph, scaling, device, together)
     data = training_data(graph, settings, scaling, device)
     if run.is_finished:
         weights = run.checked(WEIGHTS)
@@ -116,21 +133,53 @@ def load_run(place: Path | SavedRun, device: torch.device | str = "cpu") -> Load
             bests = {Task[task.upper()]: best_name(one) for task, one in progress.best_of_tasks.items()}
             of_tasks = {task: run.checkpoints / name / WEIGHTS for task, name in bests.items() if name != folder.name}
         weights = folder / WEIGHTS
+    made = restored(settings, data, device, weights, of_tasks)
+    if together is not None:
+        made = combined([made], data.facts, together)
+    observed = _observed(made, graph, scaling, device)
+    return LoadedRun(run, settings, graph, scaling, made, data.literals, epoch, run.is_finished, observed)
 
-    def filled(weights: Path) -> Model:
-        with no_larger_than(weights):
+
+def restored(
+    settings: RunSettings, data: TrainingData, device: torch.device, weights: Path, of_tasks: Mapping[Task, Path]
+) -> Model:
+    """The model with the weights of a file, and of others for tasks that have their own."""
+
+    def filled(path: Path) -> Model:
+        with no_larger_than(path):
             model = new_model(settings, data, device)
-        fill_tensors(weights, weights_of(model))
+        fill_tensors(path, weights_of(model))
         return cast(Model, model.eval())
 
     made = filled(weights)
-    if of_tasks:
-        made = TaskWeights(made, {task: filled(path) for task, path in of_tasks.items()}).eval()
-    observed = None
-    if Part.OBSERVED_FACTS in made.reads:
-        everything = concatenate(list(graph.splits.values()))
-        observed = ObservedFacts.of(everything, graph.vocabulary, scaling, device)
-    return LoadedRun(run, settings, graph, scaling, made, data.literals, epoch, run.is_finished, observed)
+    if not of_tasks:
+        return made
+    return TaskWeights(made, {task: filled(path) for task, path in of_tasks.items()}).eval()
+
+
+def _observed(
+    model: Model, graph: KnowledgeGraph, scaling: NumberScaling, device: torch.device
+) -> ObservedFacts | None:
+    """What open questions are asked of: every fact of the graph."""
+    if Part.OBSERVED_FACTS not in model.reads:
+        return None
+    everything = concatenate(list(graph.splits.values()))
+    return ObservedFacts.of(everything, graph.vocabulary, scaling, device)
+
+
+def _loaded_ensemble(
+    run: RunFolder,
+    settings: RunSettings,
+    graph: KnowledgeGraph,
+    scaling: NumberScaling,
+    device: torch.device,
+    weights: Weights,
+) -> LoadedRun:
+    from hynt.runs.ensemble import opened_ensemble
+
+    model, literals = opened_ensemble(run, graph, device, weights)
+    observed = _observed(model, graph, scaling, device)
+    return LoadedRun(run, settings, graph, scaling, model, literals, 0, True, observed)
 
 
 def new_model(settings: RunSettings, data: TrainingData, device: torch.device) -> nn.Module:

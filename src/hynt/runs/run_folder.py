@@ -7,6 +7,8 @@
         graph/               the graph, when it is small; else the manifest has its relative path
         weights.safetensors  once training is over; weights-relation.safetensors and the like, where a task has its own
         means.json           of numbers on log scales, how means lie to answers; once training is over
+        combination.json     how much its model counts beside statistics, where it answers with them
+        members.json         of an ensemble: see `runs.ensemble`
         metrics.jsonl        a line per epoch and a line per validation
         reads.json           how often each held-out split was read by an evaluation
         checkpoints/         while training goes on
@@ -47,6 +49,7 @@ from hynt.files import (
 )
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import save_graph
+from hynt.models.combination import Weights
 from hynt.runs.checkpoint import WEIGHTS, task_weights
 from hynt.runs.graph_identity import fingerprints, graph_differences
 from hynt.runs.model_choice import package_of, settings_class_of_run
@@ -58,6 +61,7 @@ LARGEST_EMBEDDED = 50 * 2**20
 
 CONFIG, SCALING, ENVIRONMENT, MEANS = "config.toml", "scaling.json", "environment.json", "means.json"
 METRICS, READS, GRAPH, CHECKPOINTS = "metrics.jsonl", "reads.json", "graph", "checkpoints"
+COMBINATION, MEMBERS = "combination.json", "members.json"
 
 
 class RunFolder(SavedRun):
@@ -134,15 +138,22 @@ class RunFolder(SavedRun):
         means = Expectation.from_mapping(read_json(path), graph.vocabulary, str(path))
         return replace(found, expectation=means)
 
+    def combination(self, graph: KnowledgeGraph) -> Weights | None:
+        """How much its model counts beside other members; None where it answers alone."""
+        if COMBINATION not in self.manifest["files"]:
+            return None
+        path = self.checked(COMBINATION)
+        return Weights.from_mapping(read_index(path), graph.vocabulary, str(path))
+
     def finish(
         self,
         weights: Path,
         summary: dict[str, Any],
         of_tasks: Mapping[str, Path] | None = None,
-        means: Mapping[str, Any] | None = None,
+        texts: Mapping[str, str] | None = None,
     ) -> RunFolder:
-        """Takes the chosen checkpoint's weights as the run's own, and those of tasks that have others. Until the
-        manifest lists them, they are not. `means` is what an `Expectation` is kept as.
+        """Takes the chosen checkpoint's weights as the run's own, those of tasks that have others, and `texts` as
+        further files. Until the manifest lists them, they are not.
         """
         files = dict(self.manifest["files"])
         chosen = {task_weights(task): path for task, path in (of_tasks or {}).items()}
@@ -150,9 +161,9 @@ class RunFolder(SavedRun):
             with path.open("rb") as source, whole_file(self.path / name) as file:
                 shutil.copyfileobj(source, file, 2**20)
             files[name] = sha256_of(self.path / name)
-        if means:
-            write_whole(self.path / MEANS, json.dumps(means, indent=2, ensure_ascii=False) + "\n")
-            files[MEANS] = sha256_of(self.path / MEANS)
+        for name, text in (texts or {}).items():
+            write_whole(self.path / name, text)
+            files[name] = sha256_of(self.path / name)
         manifest = {**self.manifest, "files": files, "training": summary}
         write_whole(self.path / MANIFEST_NAME, index_text(manifest))
         self.tidy()
@@ -173,6 +184,11 @@ class RunFolder(SavedRun):
         counts[split] = int(counts.get(split, 0)) + 1
         write_whole(self.path / READS, index_text(counts))
         return int(counts[split])
+
+
+def means_text(means: Expectation, graph: KnowledgeGraph) -> str:
+    """How means lie to answers, as the file holds it."""
+    return json.dumps(means.to_mapping(graph.vocabulary), indent=2, ensure_ascii=False) + "\n"
 
 
 def _place_graph(graph: KnowledgeGraph, staging: Path, run: Path, source: Path | None) -> str:

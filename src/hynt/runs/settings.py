@@ -110,6 +110,7 @@ class TrainingSettings:
     scale_on: ScaleOn = "train"
     tables: Literal["whole", "spread"] = "whole"  # entity tables whole in every process, or sharded over all
     log_relations: tuple[str, ...] = ()  # number relations that the model sees on a log scale
+    with_statistics: bool = False  # once trained, answers are weighed with counts and means of the training facts
     optimiser: Optimiser = field(default_factory=Optimiser)
     schedule: Schedule = field(default_factory=Schedule)
     masking: Masking = field(default_factory=Masking)

@@ -17,7 +17,7 @@ from hynt.errors import DataError
 from hynt.files import MANIFEST_NAME, hashes, index_text, read_index
 from hynt.graph.splitting import SPLITS
 from hynt.runs.checkpoint import WEIGHTS, task_weights
-from hynt.runs.run_folder import CONFIG, ENVIRONMENT, GRAPH, METRICS, READS, SCALING
+from hynt.runs.run_folder import COMBINATION, CONFIG, ENVIRONMENT, GRAPH, MEANS, MEMBERS, METRICS, READS, SCALING
 
 LIST, CARD = "hynt-run.json", "README.md"
 NEEDED = (MANIFEST_NAME, CONFIG, SCALING, ENVIRONMENT, WEIGHTS)
@@ -27,6 +27,9 @@ NAMES = (
     READS,
     CALIBRATION,
     *(task_weights(task.name.lower()) for task in Task),
+    COMBINATION,
+    MEMBERS,
+    MEANS,
     *(f"{GRAPH}/{name}" for name in (MANIFEST_NAME, "entities.parquet", "relations.parquet")),
     *(f"{GRAPH}/{split}.parquet" for split in SPLITS),
 )

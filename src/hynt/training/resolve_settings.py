@@ -62,6 +62,8 @@ def resolve_settings(request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu:
         )
     else:
         mapping = dict(defaults_for(graph, on_gpu=on_gpu) if request.model_name == "hynt" else PLAIN)
+    if request.preset is None and MODELS.get(request.model_name).learns:
+        mapping = {"with_statistics": True, **mapping}
     settings: RunSettings = from_mapping(kind, mapping)
     if "metric" not in mapping.get("validation", {}):
         settings = with_overrides(settings, [f"validation.metric={metric_for(request.model_name, graph)}"])

@@ -17,22 +17,24 @@ from typing import Any
 import torch
 from torch import nn
 
+from hynt.batches.masked_batch import Task
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import DataError, UsageError
-from hynt.files import remove_partial
+from hynt.files import index_text, remove_partial
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
-from hynt.runs.checkpoint import WEIGHTS, checkpoints, fill_tensors, prune, read_progress, save_checkpoint, weights_of
-from hynt.runs.opening import best_name, last_good
+from hynt.runs.checkpoint import WEIGHTS, checkpoints, prune, read_progress, save_checkpoint, weights_of
+from hynt.runs.combining import combined, fitted
+from hynt.runs.opening import best_name, last_good, restored
 from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord, Watcher
-from hynt.runs.run_folder import RunFolder, describe_environment
+from hynt.runs.run_folder import COMBINATION, MEANS, RunFolder, describe_environment, means_text
 from hynt.runs.settings import RunSettings
-from hynt.runs.training_data import fit_scaling, training_table
+from hynt.runs.training_data import fit_scaling, training_data, training_table
 from hynt.training.checks import check_schedule, check_softmax, check_tables
 from hynt.training.optimisation import Optimisation
 from hynt.training.process import Start, tell_finished, trained
 from hynt.training.tables import WholeTables
-from hynt.training.validating import check_metric, fitted_means, validates
+from hynt.training.validating import check_metric, evaluator_of, fitted_means, validates
 
 
 def chosen_device(name: str) -> torch.device:
@@ -160,7 +162,9 @@ def _finish(
     graph: KnowledgeGraph,
     device: torch.device,
 ) -> RunFolder:
-    """Chooses the weights that the run answers with, and fits the means of numbers on log scales to them."""
+    """Chooses the weights that the run answers with, weighs statistics beside them, and fits the means of numbers on
+    log scales to what it answers.
+    """
     summary: dict[str, Any] = {"seconds": round(end.seconds, 3)}
     saved = checkpoints(run.checkpoints)
     if end.best is not None:
@@ -188,8 +192,18 @@ def _finish(
         )
         places = {task: run.checkpoints / best_name(one) for task, one in bests.items()}
         of_tasks = {task: place / WEIGHTS for task, place in places.items() if place != folder}
-    scaling, means = run.scaling(graph), None
-    if scaling.is_log.any() and validates(settings, graph) and settings.tables == "whole":
-        fill_tensors(of_tasks.get("number", folder / WEIGHTS), weights_of(model))
-        means = fitted_means(settings, graph, scaling, model, device).to_mapping(graph.vocabulary)
-    return run.finish(folder / WEIGHTS, summary, of_tasks, means)
+    texts: dict[str, str] = {}
+    if settings.tables == "whole" and validates(settings, graph):
+        scaling = run.scaling(graph)
+        data = training_data(graph, settings, scaling, device)
+        chosen = {Task[task.upper()]: path for task, path in of_tasks.items()}
+        answering = restored(settings, data, device, folder / WEIGHTS, chosen)
+        evaluator = evaluator_of(settings, graph, scaling, data.literals, device)
+        if settings.with_statistics:
+            weights = fitted([settings.model_name], [answering], data.facts, evaluator, settings.seed)
+            if weights.groups:
+                texts[COMBINATION] = index_text(weights.to_mapping(graph.vocabulary))
+                answering = combined([answering], data.facts, weights)
+        if scaling.is_log.any():
+            texts[MEANS] = means_text(fitted_means(settings, replace(evaluator, tasks=("number",)), answering), graph)
+    return run.finish(folder / WEIGHTS, summary, of_tasks, texts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from hynt.batches.fact_tensors import distinct_literals
 from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.batches.seeds import derived_seed
 from hynt.distributed.worker_group import SingleProcess
@@ -26,7 +25,6 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.contract import Model
 from hynt.models.registry import MODELS
 from hynt.names import advice_on
-from hynt.runs.model_choice import needs_literals
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import TrainingData, training_table
 
@@ -131,32 +129,26 @@ class SampledEvaluator(Evaluator):
         return chosen[self._is_asked[self.questions.row[chosen]]]
 
 
-def _evaluator(settings: RunSettings, data: TrainingData, device: torch.device, workers: SingleProcess) -> Evaluator:
-    if settings.validation.facts is None:
-        return Evaluator(data.graph, data.scaling, "valid", device=device, literals=data.literals, workers=workers)
-    return SampledEvaluator(
-        data.graph,
-        data.scaling,
-        "valid",
-        device=device,
-        literals=data.literals,
-        workers=workers,
-        facts_asked=settings.validation.facts,
-        seed=settings.seed,
-    )
+def evaluator_of(
+    settings: RunSettings,
+    graph: KnowledgeGraph,
+    scaling: NumberScaling,
+    literals: Any,
+    device: torch.device,
+    workers: SingleProcess | None = None,
+) -> Evaluator:
+    """The validation questions of a run: all, or as many as its settings ask."""
+    found = Evaluator(graph, scaling, "valid", device=device, literals=literals, workers=workers or SingleProcess())
+    asked = settings.validation.facts
+    return found if asked is None else replace(SampledEvaluator.of(found, asked), seed=settings.seed)
 
 
-def fitted_means(
-    settings: RunSettings, graph: KnowledgeGraph, scaling: NumberScaling, model: nn.Module, device: torch.device
-) -> Expectation:
+def fitted_means(settings: RunSettings, evaluator: Evaluator, model: Model) -> Expectation:
     """The means of numbers on log scales, as the validation split has them beside the model's answers."""
-    table = training_table(graph, settings)
-    literals = distinct_literals(table) if needs_literals(settings) else None
-    evaluator = Evaluator(graph, scaling, "valid", ("number",), device=device, literals=literals)
-    numbers = evaluator.evaluate(cast(Model, model)).per_question.get("number")
+    graph, numbers = evaluator.graph, evaluator.evaluate(model).per_question.get("number")
     if not isinstance(numbers, NumberQuestions):
         return Expectation.unchanged(graph.vocabulary.relation_count)
-    return fit_expectation(numbers, scaling, table, graph.vocabulary)
+    return fit_expectation(numbers, evaluator.scaling, training_table(graph, settings), graph.vocabulary)
 
 
 def validation_for(
@@ -171,7 +163,7 @@ def validation_for(
         return None
     # Sharded tables are fetched from in step, so all processes ask the same questions at once.
     sharing = workers if workers is not None and settings.tables == "whole" else SingleProcess()
-    evaluator = _evaluator(settings, data, device, sharing)
+    evaluator = evaluator_of(settings, data.graph, data.scaling, data.literals, device, sharing)
 
     def validate() -> Mapping[str, Any]:
         asked = evaluator.evaluate(cast(Model, model))

@@ -1,0 +1,353 @@
+"""Fits the weights of a combination on validation questions: few of them, and drawn to the first member.
+
+Of each question the answer, what each member ranks highest and some candidates at random are kept; known answers are
+left out. Weights of links and relations are those of a softmax over these, of numbers those of least squares. A
+relation with enough questions gets weights of its own, drawn to those of all. Nothing is taken that does not do better
+on questions it was not fitted on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hynt.batches.masked_batch import Task
+from hynt.batches.seeds import derived_seed
+from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
+from hynt.evaluation.evaluator import Evaluator, scoring_conditions
+from hynt.evaluation.questions import KIND_OF_TASK, TaskName, of_task
+from hynt.evaluation.ranks import KnownSlots
+from hynt.evaluation.tiles import ROWS_ON_CPU, Tile, Tiling, read_each_tile
+from hynt.graph.arrays import Ids
+from hynt.graph.components import POSITION_GROUPS, Components, position_group
+from hynt.models.combination import POSITIONS, Combination, CombinedQuestion, GroupWeights, Weights
+from hynt.models.contract import (
+    Capability,
+    EncodedQuestion,
+    Entities,
+    Model,
+    Part,
+    Position,
+    Relations,
+    ScaledNumber,
+    give_observed,
+)
+
+QUESTIONS = 4_000
+"""Asked at most for each capability; more change the weights in the third place."""
+HIGHEST, AT_RANDOM = 64, 64
+"""Candidates kept: the highest of each member, and some of the rest."""
+FOR_A_RELATION = 50
+"""Questions from which on a relation may have weights of its own."""
+TO_ALL = 10.0
+"""How strongly a relation's weights are drawn to those of all relations: as so many questions would."""
+TO_FIRST = 1.0
+"""The same for how all are drawn to the first member."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What the members say to the questions of one capability."""
+
+    features: Tensor  # (n, candidates, members) float64 scores, the answer's first; of numbers (n, 1, members)
+    present: Tensor  # (n, candidates) bool: false fills up
+    relation: Ids  # (n,) beside what is asked for
+    target: Tensor  # (n,) float64 the number on the model's scale; unused for links and relations
+
+    def take(self, rows: Tensor) -> Asked:
+        found = self.relation[rows.numpy()]
+        return Asked(self.features[rows], self.present[rows], found, self.target[rows])
+
+
+def fit_weights(
+    names: Sequence[str], members: Sequence[Model], evaluator: Evaluator, answers: frozenset[Capability], seed: int = 0
+) -> Weights:
+    """The weights of these members for the evaluator's split, which none of them was trained on."""
+    plain = Combination(evaluator.facts.sizes, members, Weights(tuple(names), {}), answers)
+    if Part.OBSERVED_FACTS in plain.reads:
+        give_observed(plain, evaluator.observed_facts)
+    groups: dict[Capability, GroupWeights] = {}
+    with scoring_conditions(plain):
+        for task in evaluator.tasks:
+            for position in POSITIONS:
+                capability = (Task[task.upper()], position)
+                able = [capability in member.answers for member in members]
+                if capability in answers and sum(able) > 0:
+                    asked = _asked(plain, evaluator, task, position, able, seed)
+                    if asked is not None:
+                        fitted = _numbers if task == "number" else _ranks
+                        groups[capability] = fitted(asked, able)
+    return Weights(tuple(names), {one: group for one, group in groups.items() if not _is_first_alone(group)})
+
+
+def _is_first_alone(group: GroupWeights) -> bool:
+    return not group.relations and group.everywhere == _unit(len(group.everywhere), 0)
+
+
+def _asked(
+    model: Combination, evaluator: Evaluator, task: TaskName, position: Position, able: Sequence[bool], seed: int
+) -> Asked | None:
+    """What the members that are `able` say to questions of one capability; None where the split has none."""
+    chosen = of_task(evaluator.questions, task)
+    group = POSITION_GROUPS.index(position)
+    chosen = chosen[position_group(evaluator.questions.position[chosen]) == group]
+    if not len(chosen):
+        return None
+    chance = np.random.default_rng(derived_seed(seed, "combination", task, position))
+    if len(chosen) > QUESTIONS:
+        chosen = np.sort(chance.choice(chosen, QUESTIONS, replace=False))
+    parts = evaluator.questions.take(chosen)
+    qualifiers = evaluator.graph.split(evaluator.split).qualifier_counts()[parts.row]
+    count = 1 if task == "number" else _candidates(evaluator, task)
+    rows = max(1, min(ROWS_ON_CPU, SCORES_AT_ONCE // (count * len(able))))
+    tiling = Tiling.of(qualifiers, evaluator.device, rows)
+    gather = _number_features if task == "number" else _rank_features(evaluator, task, chosen, parts, tiling, chance)
+    found: list[tuple[Ids, Tensor, Tensor]] = []
+
+    def work(tile: Tile, question: EncodedQuestion) -> None:
+        assert isinstance(question, CombinedQuestion)
+        features, present = gather(model, question, tile, able)
+        found.append((tiling.question[tile.places][: tile.real], features[: tile.real], present[: tile.real]))
+
+    read_each_tile(model, evaluator.facts, tiling, parts.row, parts.position, work)
+    order = torch.from_numpy(np.argsort(np.concatenate([one[0] for one in found]), kind="stable"))
+    features = torch.cat([one[1] for one in found]).cpu()[order]
+    present = torch.cat([one[2] for one in found]).cpu()[order]
+    relation = parts.relation.astype(np.int64)
+    scaled = evaluator.scaling.scale(relation, parts.number) if task == "number" else np.zeros(len(chosen))
+    if task == "relation":  # beside the answer there is none
+        relation = np.full(len(chosen), evaluator.facts.sizes.mask_relation)
+    return Asked(features.double(), present, relation, torch.from_numpy(scaled))
+
+
+def _candidates(evaluator: Evaluator, task: TaskName) -> int:
+    vocabulary = evaluator.graph.vocabulary
+    return vocabulary.entity_count if task == "link" else vocabulary.relation_count
+
+
+Gather = Callable[[Combination, CombinedQuestion, Tile, Sequence[bool]], tuple[Tensor, Tensor]]
+
+
+def _number_features(
+    model: Combination, question: CombinedQuestion, tile: Tile, able: Sequence[bool]
+) -> tuple[Tensor, Tensor]:
+    found = torch.zeros(tile.layout.rows, 1, len(able), device=question.relation.device)
+    for index, numbers in model.each(question, ScaledNumber(), able):
+        found[:, 0, index] = numbers
+    return found, torch.ones_like(found[..., 0], dtype=torch.bool)
+
+
+def _rank_features(
+    evaluator: Evaluator, task: TaskName, chosen: Ids, parts: Components, tiling: Tiling, chance: np.random.Generator
+) -> Gather:
+    index = evaluator.known.of_kind(KIND_OF_TASK[task])
+    start, known = index.spans(evaluator.keys[chosen])
+    known = np.where(tiling.is_real, known[tiling.question], 0)
+    answer = (parts.entity if task == "link" else parts.relation).astype(np.int64)[tiling.question]
+    device, count = evaluator.device, _candidates(evaluator, task)
+    answers, starts, counts, target = (
+        torch.from_numpy(np.ascontiguousarray(one)).to(device)
+        for one in (index.known.answers, start[tiling.question], known, answer)
+    )
+    candidates: Entities | Relations = Entities() if task == "link" else Relations()
+
+    def gather(
+        model: Combination, question: CombinedQuestion, tile: Tile, able: Sequence[bool]
+    ) -> tuple[Tensor, Tensor]:
+        at, rows = tile.places, tile.layout.rows
+        drawn = torch.from_numpy(chance.integers(count, size=(rows, AT_RANDOM))).to(device)
+        keep = torch.zeros(rows, count, dtype=torch.bool, device=device).scatter_(1, drawn, True)
+        scores = torch.zeros(rows, count, len(able), device=device)
+        for member, one in model.each(question, candidates, able):
+            scores[..., member] = one
+            keep.scatter_(1, one.topk(min(HIGHEST, count), dim=1).indices, True)
+        slots = KnownSlots(answers, starts[at], counts[at].cumsum(0), int(known[at].sum()))
+        for row, candidate in slots.pieces():
+            keep[row, candidate] = False
+        keep.scatter_(1, target[at].unsqueeze(1), False)
+        width = min(count, HIGHEST * sum(able) + AT_RANDOM)
+        present, ids = keep.to(torch.uint8).topk(width, dim=1)
+        ids = torch.cat([target[at].unsqueeze(1), ids], dim=1)
+        present = torch.cat([torch.ones_like(present[:, :1]), present], dim=1).bool()
+        return scores.gather(1, ids.unsqueeze(2).expand(-1, -1, len(able))), present
+
+    return gather
+
+
+# ---------------------------------------------------------------------- links and relations
+
+
+def _ranks(asked: Asked, able: Sequence[bool]) -> GroupWeights:
+    count, first = len(able), next(index for index, one in enumerate(able) if one)
+    alone = _unit(count, first)
+    spread = _spread(asked)
+    scaled = Asked(asked.features / spread, asked.present, asked.relation, asked.target)
+    usable = torch.tensor(able) & (spread > SMALLEST)
+    prior = torch.zeros(count, dtype=torch.float64)
+    only_first = torch.zeros(count, dtype=torch.bool)
+    only_first[first] = True
+    prior = _softmax_fit(scaled, prior, only_first, 1e-3)
+
+    def fit(some: Asked) -> Tensor:
+        return _softmax_fit(some, prior, usable, TO_FIRST)
+
+    weights = _better(scaled, fit, [prior, *(_one_hot(count, one) for one in range(count) if able[one])], _reciprocal)
+    relations: dict[int, Tensor] = {}
+    for relation, some in _by_relation(scaled):
+        own = _better(some, lambda part: _softmax_fit(part, weights, usable, TO_ALL), [weights], _reciprocal)
+        if own is not weights:
+            relations[relation] = own
+    return _group(weights, relations, spread, alone if torch.equal(weights, prior) else None)
+
+
+SMALLEST = 1e-9
+"""A member whose scores differ by less says nothing."""
+
+
+def _spread(asked: Asked) -> Tensor:
+    """(members,) how far the scores of a question's candidates lie apart."""
+    weight = asked.present.unsqueeze(2).double()
+    mean = (asked.features * weight).sum(1, keepdim=True) / weight.sum(1, keepdim=True)
+    variance = ((asked.features - mean).square() * weight).sum((0, 1)) / weight.sum((0, 1))
+    return variance.sqrt().clamp(min=SMALLEST)
+
+
+def _softmax_fit(asked: Asked, prior: Tensor, usable: Tensor, strength: float) -> Tensor:
+    """(members,) by Newton's method: the weights that make the answers likeliest, drawn to `prior`."""
+    use = torch.nonzero(usable).squeeze(1)
+    features, weights = asked.features[..., use], prior[use].clone()
+    hidden = torch.where(asked.present, 0.0, float("-inf")).double()
+    pull = strength * torch.eye(len(use), dtype=torch.float64)
+
+    def loss(at: Tensor) -> float:
+        likely = torch.log_softmax(features @ at + hidden, dim=1)[:, 0]
+        return float(-likely.sum() + strength * (at - prior[use]).square().sum() / 2)
+
+    before = loss(weights)
+    for _ in range(NEWTON_STEPS):
+        chance = torch.softmax(features @ weights + hidden, dim=1)
+        mean = torch.einsum("nc,ncm->nm", chance, features)
+        gradient = (mean - features[:, 0]).sum(0) + strength * (weights - prior[use])
+        square = torch.einsum("nc,ncm,nck->mk", chance, features, features) - mean.t() @ mean
+        step = torch.linalg.solve(square + pull, gradient)
+        size = 1.0
+        while size > SMALLEST_STEP and not (after := loss(weights - size * step)) < before:
+            size /= 2
+        if size <= SMALLEST_STEP:
+            break
+        weights, before = weights - size * step, after
+    return prior.clone().index_copy(0, use, weights)
+
+
+NEWTON_STEPS, SMALLEST_STEP = 20, 1e-3
+
+
+def _reciprocal(asked: Asked, weights: Tensor) -> Tensor:
+    """(n,) of the answers' ranks, ties at their middle."""
+    scores = (asked.features @ weights).float()  # answers are given in float32, and tie there
+    other = asked.present.clone()
+    other[:, 0] = False
+    better = ((scores > scores[:, :1]) & other).sum(1)
+    ties = ((scores == scores[:, :1]) & other).sum(1)
+    return 1.0 / (1.0 + better + ties / 2)
+
+
+# ---------------------------------------------------------------------- numbers
+
+
+def _numbers(asked: Asked, able: Sequence[bool]) -> GroupWeights:
+    count, first = len(able), next(index for index, one in enumerate(able) if one)
+    alone = _one_hot(count, first)
+    usable = torch.tensor(able)
+
+    def fit(some: Asked) -> Tensor:
+        return _least_squares(some, alone, usable, TO_FIRST)
+
+    singles = [_one_hot(count, one) for one in range(count) if able[one] and one != first]
+    weights = _better(asked, fit, [alone, *singles], _squared)
+    relations: dict[int, Tensor] = {}
+    for relation, some in _by_relation(asked):
+        own = _better(some, lambda part: _least_squares(part, weights, usable, TO_ALL), [weights], _squared)
+        if own is not weights:
+            relations[relation] = own
+    return _group(weights, relations, torch.ones(count, dtype=torch.float64), None)
+
+
+def _least_squares(asked: Asked, prior: Tensor, usable: Tensor, strength: float) -> Tensor:
+    """(members,) that add up to 1, drawn to `prior`, which does too."""
+    use = torch.nonzero(usable).squeeze(1)
+    values = asked.features[:, 0]
+    rest = asked.target - values @ prior
+    # Shifting weight from the first member to another moves the answer by how far the two differ.
+    apart = values[:, use[1:]] - values[:, use[:1]]
+    if not len(use) > 1:
+        return prior.clone()
+    typical = apart.square().mean().clamp(min=SMALLEST)
+    square = apart.t() @ apart + strength * typical * torch.eye(len(use) - 1, dtype=torch.float64)
+    shift = torch.linalg.solve(square, apart.t() @ rest)
+    weights = prior.clone()
+    weights[use[1:]] += shift
+    weights[use[0]] -= shift.sum()
+    return weights
+
+
+def _squared(asked: Asked, weights: Tensor) -> Tensor:
+    """(n,) minus the squared error: more is better."""
+    return -(asked.features[:, 0] @ weights - asked.target).square()
+
+
+# ---------------------------------------------------------------------- both
+
+
+def _better(
+    asked: Asked, fit: Callable[[Asked], Tensor], plain: Sequence[Tensor], mark: Callable[[Asked, Tensor], Tensor]
+) -> Tensor:
+    """Fitted weights where they do better on the half that they were not fitted on, else the best of `plain`.
+
+    The first of `plain` stays where nothing does better.
+    """
+    rows = torch.arange(len(asked.relation))
+    halves = [asked.take(rows[rows % 2 == side]) for side in (0, 1)]
+    best = plain[0]
+    if len(rows) < 2 * SMALLEST_HALF:
+        return best
+    marks = [float(mark(asked, one).mean()) for one in plain]
+    place = max(range(len(plain)), key=lambda one: (marks[one], -one))
+    fitted = sum(float(mark(halves[1 - side], fit(halves[side])).sum()) for side in (0, 1)) / len(rows)
+    if fitted > marks[place]:
+        return fit(asked)
+    return plain[place]
+
+
+SMALLEST_HALF = 4
+"""Questions below which nothing can be told from a half."""
+
+
+def _by_relation(asked: Asked) -> list[tuple[int, Asked]]:
+    found, counts = np.unique(asked.relation, return_counts=True)
+    enough: NDArray[np.int64] = found[counts >= FOR_A_RELATION]
+    if len(found) == 1:  # its weights are those of all
+        return []
+    return [(int(one), asked.take(torch.from_numpy(np.flatnonzero(asked.relation == one)))) for one in enough]
+
+
+def _group(
+    weights: Tensor, relations: dict[int, Tensor], spread: Tensor, everywhere: tuple[float, ...] | None
+) -> GroupWeights:
+    def row(one: Tensor) -> tuple[float, ...]:
+        return tuple(float(value) for value in (one / spread).tolist())
+
+    return GroupWeights(everywhere or row(weights), {key: row(one) for key, one in relations.items()})
+
+
+def _one_hot(count: int, at: int) -> Tensor:
+    return torch.nn.functional.one_hot(torch.tensor(at), count).double()
+
+
+def _unit(count: int, at: int) -> tuple[float, ...]:
+    return tuple(float(index == at) for index in range(count))

@@ -1,0 +1,60 @@
+"""Several runs as one, weighed on validation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hynt.files import check_new_folder
+from hynt.front.run import Run
+from hynt.front.temporary import TemporaryFolder
+
+
+def ensemble(
+    runs: Sequence[Run | str | os.PathLike[str]],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    device: str = "auto",
+    note: Callable[[str], None] = lambda text: None,
+) -> Run:
+    """Several runs on one graph as one run, which answers, evaluates and explains like any other.
+
+    How much each counts, for links, relations and numbers, and statistics of the training facts beside them, is fitted
+    on the validation split; `evaluate` shows each run alone, and so what the others add. The run keeps all that it
+    needs in the folder `out`; without one it lies in a temporary folder, and `Run.save` keeps it.
+
+    >>> other = hynt.train(graph, seed=1, epochs=1, batch_size=4096, **{"model.dimension": 16})
+    >>> hynt.ensemble([run, other], out="runs/both").described()["model"]
+    'ensemble'
+    """
+    from hynt.runs.combining import combined, fitted
+    from hynt.runs.ensemble import Ensemble, Member, refuse_members
+    from hynt.runs.place import whole_run
+    from hynt.runs.run_folder import RunFolder, describe_environment
+    from hynt.training.run import chosen_device
+    from hynt.training.validating import evaluator_of, fitted_means
+
+    paths = [run.path if isinstance(run, Run) else Path(run) for run in runs]
+    target = chosen_device(device)
+    if out is not None:
+        check_new_folder(Path(out), "--out")
+    kept = None if out is not None else TemporaryFolder("hynt-run-")
+    folder = Path(out or "") if kept is None else kept.path / "run"
+    with whole_run():
+        refuse_members(paths, [RunFolder.open(path) for path in paths])
+        loaded = [Run(path, device).loaded for path in paths]
+        members = [Member(one.settings, one.trained, one.literals) for one in loaded]
+        made = Ensemble(loaded[0].graph, replace(loaded[0].scaling, expectation=None), members, target)
+        evaluator = evaluator_of(made.settings, made.graph, made.scaling, made.literals, target)
+        facts = made.facts()
+        weights, means = fitted(made.names, made.models(), facts, evaluator), None
+        if made.scaling.is_log.any():
+            numbers = replace(evaluator, tasks=("number",))
+            means = fitted_means(made.settings, numbers, combined(made.models(), facts, weights))
+        place = loaded[0].run
+        source = (place.path / place.manifest["graph"]["path"]).resolve()
+        new = RunFolder.create(folder, made.settings, made.graph, made.scaling, describe_environment(target), source)
+        made.save(new, weights, means)
+    return Run(folder, device, note, kept)

@@ -1,0 +1,232 @@
+"""Several models that answer as one: each member's score times a weight, added up.
+
+Links and relations: what a member adds to all candidates of a question alike changes no rank, so scores can be added
+as they are, chunk by chunk, and no member need be normalised. Numbers: weights add up to 1. The weights of a question
+follow from what it asks for, where, and beside which relation; `evaluation.combining` fits them on validation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import torch
+from torch import Tensor, nn
+
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch, Task
+from hynt.errors import DataError
+from hynt.graph.vocabulary import Vocabulary
+from hynt.models.contract import (
+    Candidates,
+    Capability,
+    EncodedQuestion,
+    Model,
+    Observer,
+    Part,
+    Position,
+    Relations,
+    ScaledNumber,
+    give_observed,
+    position_of,
+)
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
+
+POSITIONS = tuple(Position)
+
+
+@dataclass(frozen=True)
+class GroupWeights:
+    """The weights of one capability: a number for each member, and for some relations others."""
+
+    everywhere: tuple[float, ...]
+    relations: Mapping[int, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """By capability, what each member counts. A capability that is missing is answered by the first member alone."""
+
+    members: tuple[str, ...]
+    groups: Mapping[Capability, GroupWeights]
+
+    def used(self) -> tuple[bool, ...]:
+        """Whether each member counts anywhere."""
+        rows = [row for group in self.groups.values() for row in (group.everywhere, *group.relations.values())]
+        return tuple(any(row[index] for row in rows) for index in range(len(self.members)))
+
+    def only(self, wanted: Sequence[bool], always: int = 1) -> Weights:
+        """Without the members that are not wanted; the first `always` stay."""
+        kept = [index for index, one in enumerate(wanted) if one or index < always]
+
+        def row(values: tuple[float, ...]) -> tuple[float, ...]:
+            return tuple(values[index] for index in kept)
+
+        groups = {
+            one: GroupWeights(row(group.everywhere), {key: row(own) for key, own in group.relations.items()})
+            for one, group in self.groups.items()
+        }
+        return Weights(tuple(self.members[index] for index in kept), groups)
+
+    def table(self, sizes: Sizes) -> Tensor:
+        """(tasks, positions, relations + 1, members) float32."""
+        found = torch.zeros(len(Task), len(POSITIONS), sizes.relations + 1, len(self.members))
+        found[..., 0] = 1.0
+        for (task, position), group in self.groups.items():
+            of_group = found[int(task), POSITIONS.index(position)]
+            of_group[:] = torch.tensor(group.everywhere)
+            for relation, row in group.relations.items():
+                of_group[relation] = torch.tensor(row)
+        return found
+
+    def to_mapping(self, vocabulary: Vocabulary) -> dict[str, Any]:
+        """For JSON: relations by name, capabilities as `link at head`."""
+        groups = {
+            f"{task.name.lower()} at {position}": {
+                "everywhere": list(group.everywhere),
+                "relations": {vocabulary.relations[one].name: list(row) for one, row in group.relations.items()},
+            }
+            for (task, position), group in sorted(self.groups.items())
+        }
+        return {"members": list(self.members), "groups": groups}
+
+    @classmethod
+    def from_mapping(cls, mapping: Any, vocabulary: Vocabulary, where: str) -> Weights:
+        """What `to_mapping` wrote; anything else is a `DataError`."""
+        names = {f"{task.name.lower()} at {position}": (task, position) for task in Task for position in POSITIONS}
+        try:
+            members = tuple(str(name) for name in mapping["members"])
+
+            def row(values: Any) -> tuple[float, ...]:
+                found = tuple(float(value) for value in values)
+                if len(found) != len(members) or not all(map(math.isfinite, found)):
+                    raise ValueError("a row of weights does not fit the members")
+                return found
+
+            groups = {
+                names[name]: GroupWeights(
+                    row(group["everywhere"]),
+                    {vocabulary.relation_ids[one]: row(values) for one, values in group["relations"].items()},
+                )
+                for name, group in mapping["groups"].items()
+            }
+            if not members:
+                raise ValueError("there are no members")
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise DataError(
+                f"the weights are damaged: {problem}.", where=where, advice="Take the file from the run again."
+            ) from None
+        return cls(members, groups)
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedQuestion(EncodedQuestion):
+    """What each member made of the same questions."""
+
+    position: Tensor  # (rows,) int64 index into `Position`
+    members: tuple[EncodedQuestion, ...]
+
+    def take(self, rows: Tensor) -> CombinedQuestion:
+        """The questions at these row numbers, (k,) int64."""
+        members = tuple(one.take(rows) for one in self.members)
+        return CombinedQuestion(self.encoded[rows], self.relation[rows], self.position[rows], members)
+
+
+class Combination(nn.Module):
+    """A model like any other, made of models."""
+
+    streams: ClassVar[tuple[type[ItemStream], ...]] = ()
+    table: Tensor
+
+    def __init__(
+        self, sizes: Sizes, members: Sequence[Model], weights: Weights, answers: frozenset[Capability], trained: int = 1
+    ) -> None:
+        """`sizes` are those of the batches it reads, of which the members without literals have fewer; the first
+        members, as many as `trained` says, are no statistics.
+        """
+        super().__init__()
+        self.sizes, self.weights, self.answers, self.trained = sizes, weights, answers, trained
+        self.members = nn.ModuleList(cast(Sequence[nn.Module], members))
+        self.register_buffer("table", weights.table(sizes), persistent=False)
+
+    @property
+    def first(self) -> Model:
+        """The member that the others are weighed against."""
+        return self._models()[0]
+
+    @property
+    def reads(self) -> frozenset[Part]:
+        """What any of its members looks at."""
+        return frozenset().union(*(one.reads for one in self._models()))
+
+    def trained_members(self) -> list[Model]:
+        """The members that are no statistics."""
+        return self._models()[: self.trained]
+
+    def trained_alone(self) -> Iterator[tuple[str, Combination]]:
+        """Each member that was trained, by its name, answering by itself what it can."""
+        for name, member in zip(self.weights.members, self.trained_members(), strict=False):
+            alone = Combination(self.sizes, [member], Weights((name,), {}), member.answers)
+            yield name, alone.to(self.table.device)
+
+    def observe(self, facts: FactTensors) -> None:
+        """Passes the facts on to the members that answer from them."""
+        for member in self._models():
+            give_observed(member, facts)
+
+    def predicts(self, relation: Tensor) -> Tensor:
+        """(n,) bool: what every member that answers from observed facts knows enough numbers of."""
+        known = torch.ones_like(relation, dtype=torch.bool)
+        for member in self._models():
+            if Part.OBSERVED_FACTS in member.reads:
+                known &= cast(Observer, member).predicts(relation)
+        return known
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
+        """No phases: its members are trained already."""
+        return []
+
+    def read(self, batch: MaskedBatch) -> CombinedQuestion:
+        """Every member reads the questions, each as it knows them."""
+        read = tuple(member.read(_as_known(batch, member.sizes)) for member in self._models())
+        return CombinedQuestion(read[0].encoded, batch.asked_relation(), position_of(batch.asked), read)
+
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
+        """(rows, candidates) the weighted sum of the members' scores; of numbers, (rows,)."""
+        if not isinstance(question, CombinedQuestion):
+            raise ValueError("this model answers questions it has read itself")
+        task = Task.LINK
+        if isinstance(candidates, Relations | ScaledNumber):
+            task = Task.RELATION if isinstance(candidates, Relations) else Task.NUMBER
+        weights = self.table[int(task), question.position, question.relation]  # (rows, members)
+        counts = (weights != 0).any(0).tolist()
+        total: Tensor | None = None
+        for index, scores in self.each(question, candidates, counts):
+            weight = weights[:, index]
+            part = scores * (weight if scores.dim() == 1 else weight.unsqueeze(1))
+            total = part if total is None else total + part
+        if total is None:
+            raise ValueError("no member answers these questions")
+        return total
+
+    def each(
+        self, question: CombinedQuestion, candidates: Candidates, wanted: Sequence[bool]
+    ) -> Iterator[tuple[int, Tensor]]:
+        """(index, scores) of the members that are wanted, counts as logarithms."""
+        for index, member in enumerate(self._models()):
+            if wanted[index]:
+                scores = member.score(question.members[index], candidates)
+                yield index, torch.log1p(scores) if getattr(member, "scores_are_counts", False) else scores
+
+    def _models(self) -> list[Model]:
+        return cast(list[Model], list(self.members))
+
+
+def _as_known(batch: MaskedBatch, sizes: Sizes) -> MaskedBatch:
+    """The same questions for a member that has no ids for literals."""
+    if not batch.sizes.literals or sizes.literals:
+        return batch
+    tail, value = (one.clamp(max=sizes.mask_entity) for one in (batch.tail_entity, batch.qualifier_entity))
+    return batch.with_tensors(tail_entity=tail, qualifier_entity=value)

@@ -1,0 +1,210 @@
+"""Models and statistics as one: the sum as written out, weights that are worth it, never worse than a trivial row."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from hynt.batches.masked_batch import Task
+from hynt.errors import DataError
+from hynt.evaluation.combining import fit_weights
+from hynt.evaluation.evaluator import Evaluator, reference_rows
+from hynt.evaluation.questions import TASKS
+from hynt.evaluation.trivial_rows import best_trivial
+from hynt.formats.from_python import graph_from_facts
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.models.checking import check_model
+from hynt.models.combination import Combination, GroupWeights, Weights
+from hynt.models.contract import EVERYWHERE, Entities, Position, Relations, ScaledNumber
+from hynt.models.registry import build
+from hynt.models.trivial import STATISTICS, statistic
+from hynt.runs.combining import combined, fitted
+from hynt.runs.opening import new_model
+from hynt.runs.training_data import fit_scaling, training_data
+from tests.training.small_graph import NO_DROPOUT, TINY, tiny_settings
+
+CPU = torch.device("cpu")
+TOLERATED = 0.002
+
+
+def lopsided_graph(seed: int, people: int = 120) -> KnowledgeGraph:
+    """Facts that counts and means know much of: a few towns are usual, brothers are alike, trades go with towns."""
+    chance = random.Random(seed)
+    facts: dict[str, list] = {"train": [], "valid": [], "test": []}
+    for index in range(people):
+        person, family = f"person {index}", index % 20
+        town = f"town {min(int(chance.expovariate(0.8)), 5)}"
+        rows = [
+            (person, "born in", town),
+            (person, "trade", f"trade {chance.choice((family % 4, 0))}", [("since", 1990 + family), ("in", town)]),
+            (person, "height", 150 + 2 * family + chance.random()),
+            (person, "weight", 60 + family + 3 * chance.random(), [("year", 2000 + chance.randrange(3))]),
+        ]
+        facts["train"].append((person, "brother", f"person {(index + 20) % people}"))
+        for row in rows:
+            facts[chance.choice(("train",) * 4 + ("valid", "test"))].append(row)
+    return graph_from_facts(facts, name="lopsided")
+
+
+def made(graph: KnowledgeGraph, name: str = "hynt"):
+    """An untrained model with all that it is asked with."""
+    settings = tiny_settings(name, **({"model": NO_DROPOUT[name]} if name in NO_DROPOUT else {}))
+    data = training_data(graph, settings, fit_scaling(graph, settings), CPU)
+    return new_model(settings, data, CPU).eval(), data
+
+
+def marks(evaluator: Evaluator, model) -> dict:
+    return evaluator.evaluate(model).to_mapping()
+
+
+def assert_no_worse(found: dict, references: dict) -> None:
+    for task in TASKS:
+        metric = "rmse" if task == "number" else "mrr"
+        name, trivial = best_trivial(references, task, metric)
+        own = found[task]["all"][metric]
+        worse = own - trivial if task == "number" else trivial - own
+        assert worse <= TOLERATED, f"{task}: {own:.4f}, and {name} alone has {trivial:.4f}"
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_model_that_knows_nothing_is_no_worse_than_the_best_trivial_row(seed):
+    graph = lopsided_graph(seed, people=400)
+    model, data = made(graph)
+    valid, test = (Evaluator(graph, data.scaling, split) for split in ("valid", "test"))
+    references = reference_rows(test, graph.split("train"))
+    alone = marks(test, model)
+    with pytest.raises(AssertionError):  # else the test could not fail
+        assert_no_worse(alone, references)
+    weights = fitted(["hynt"], [model], data.facts, valid)
+    assert_no_worse(marks(test, combined([model], data.facts, weights)), references)
+
+
+def test_a_member_that_knows_the_answer_gets_the_weight():
+    """Of two members with the same kind of scores, the one that is right counts, and noise beside it does not hurt."""
+    graph = lopsided_graph(2)
+    noise, data = made(graph)
+    valid, test = (Evaluator(graph, data.scaling, split) for split in ("valid", "test"))
+    knowing = build("frequency", data.facts.sizes, data.facts)
+    numbers = frozenset(one for one in EVERYWHERE if one[0] is not Task.NUMBER)
+    weights = fit_weights(["noise", "frequency"], [noise, knowing], valid, numbers)
+    both = Combination(data.facts.sizes, [noise, knowing], weights, numbers)
+    assert marks(test, both)["link"]["all"]["mrr"] > marks(test, knowing)["link"]["all"]["mrr"] - 0.01
+    alone = fit_weights(["frequency", "noise"], [knowing, noise], valid, numbers)
+    first = Combination(data.facts.sizes, [knowing, noise], alone, numbers)
+    assert marks(test, first)["link"]["all"]["mrr"] > marks(test, knowing)["link"]["all"]["mrr"] - 0.01
+
+
+def asked_batch(facts, positions, rows):
+    from hynt.batches.buckets import layout_of
+    from hynt.batches.masking import mask
+
+    counts = facts.qualifier_counts()[rows]
+    layout = layout_of([(len(rows), int(counts.max()))])
+    return mask(facts, rows, positions, layout)[0]
+
+
+def test_scores_are_the_weighted_sums_of_the_members():
+    """Written out: weights by task, position and relation; counts as logarithms; numbers on the first one's scale."""
+    graph = lopsided_graph(3)
+    model, data = made(graph)
+    facts, names = data.facts, ("hynt", "frequency", "co-occurrence")
+    members = [model, *(statistic(name, facts) for name in names[1:])]
+    trade = graph.vocabulary.relation_ids["trade"]
+    weights = Weights(names, {(Task.LINK, Position.TAIL): GroupWeights((1.0, 0.5, 0.0), {trade: (0.25, 0.0, -2.0)})})
+    both = Combination(facts.sizes, members, weights, model.answers)
+    tails = torch.nonzero(~facts.tail_is_number).squeeze(1)
+    batch = asked_batch(facts, torch.full_like(tails, 2), tails)
+    with torch.no_grad():
+        found = both.score(both.read(batch), Entities())
+        parts = [member.score(member.read(batch), Entities()) for member in members]
+        heads = asked_batch(facts, torch.zeros_like(tails), tails)
+        plain = both.score(both.read(heads), Entities())
+        expected_plain = model.score(model.read(heads), Entities())
+    is_trade = (facts.relation[tails] == trade).unsqueeze(1)
+    expected = torch.where(is_trade, 0.25 * parts[0] - 2.0 * parts[2], 1.0 * parts[0] + 0.5 * torch.log1p(parts[1]))
+    assert torch.allclose(found, expected, atol=1e-5)
+    assert torch.equal(plain, expected_plain)  # a capability without weights is the first member's, to the last bit
+
+
+def test_members_with_and_without_literals_answer_as_by_themselves():
+    graph = lopsided_graph(4)
+    model, data = made(graph)
+    token, tokens = made(graph, "gran")
+    rows = torch.arange(len(data.facts))[data.facts.tail_is_number]
+    for index, (member, own_facts) in enumerate(((token, tokens.facts), (model, data.facts))):
+        row = (1.0 - index, float(index))
+        weights = Weights(("gran", "hynt"), {one: GroupWeights(row, {}) for one in EVERYWHERE})
+        both = Combination(tokens.facts.sizes, [token, model], weights, EVERYWHERE)
+        for position, kind in ((1, Relations()), (2, ScaledNumber())):
+            asked = torch.full_like(rows, position)
+            with torch.no_grad():
+                found = both.score(both.read(asked_batch(tokens.facts, asked, rows)), kind)
+                own = member.score(member.read(asked_batch(own_facts, asked, rows)), kind)
+            assert torch.equal(found, own)
+
+
+def test_weights_survive_saving_and_damage_is_told():
+    graph = lopsided_graph(5)
+    vocabulary = graph.vocabulary
+    trade = vocabulary.relation_ids["trade"]
+    weights = Weights(
+        ("hynt", "frequency"), {(Task.LINK, Position.HEAD): GroupWeights((1.5, -0.25), {trade: (0.1, 2.0)})}
+    )
+    mapping = weights.to_mapping(vocabulary)
+    assert Weights.from_mapping(mapping, vocabulary, "here") == weights
+    for damage in (
+        {**mapping, "members": ["hynt"]},
+        {"members": mapping["members"]},
+        {**mapping, "groups": {"link at nowhere": mapping["groups"]["link at head"]}},
+        {**mapping, "groups": {"link at head": {"everywhere": [float("nan"), 1.0], "relations": {}}}},
+        {**mapping, "groups": {"link at head": {"everywhere": [1.0, 1.0], "relations": {"none": [1.0, 1.0]}}}},
+        [],
+    ):
+        with pytest.raises(DataError, match="the weights are damaged"):
+            Weights.from_mapping(damage, vocabulary, "here")
+
+
+@pytest.mark.parametrize("name", ["co-occurrence", "head-mean"])
+def test_statistics_keep_the_contract(name):
+    kind, settings = STATISTICS[name]
+    check_model(lambda sizes, train: kind.build(sizes, train, settings))
+
+
+def test_a_combination_keeps_the_contract():
+    def joined(sizes, train):
+        names = ("hynt", "frequency", "co-occurrence", "relation-mean")
+        members = [build("hynt", sizes, train, TINY["model"]), *(statistic(name, train) for name in names[1:])]
+        groups = {
+            one: GroupWeights((0.7, *((0.0, 0.0, 0.3) if one[0] is Task.NUMBER else (0.4, 0.3, 0.0))), {})
+            for one in members[0].answers
+        }
+        return Combination(sizes, members, Weights(names, groups), members[0].answers)
+
+    check_model(joined)
+
+
+def test_the_company_of_an_entity_equals_a_count_by_hand():
+    graph = lopsided_graph(6, people=30)
+    _, data = made(graph)
+    model, facts = statistic("co-occurrence", data.facts), graph.split("train")
+    rows = torch.tensor([0, 5, 9])
+    batch = asked_batch(data.facts, torch.full_like(rows, 2), rows)
+    found = model.score(model.read(batch), Entities())
+    every = list(facts.facts(graph.vocabulary))
+    asked = [every[row] for row in rows.tolist()]
+    for place, question in enumerate(asked):
+        visible = [question.head, *(one.value for one in question.qualifiers if isinstance(one.value, str))]
+        for candidate, name in enumerate(graph.vocabulary.entities):
+            expected = 0.0
+            for entity in visible:
+                times = 0
+                for fact in every:
+                    values = [one.value for one in fact.qualifiers]
+                    ends = [fact.head, fact.tail]
+                    pairs = [(ends[0], ends[1]), *((end, value) for end in ends for value in values)]
+                    times += sum((entity, name) in ((a, b), (b, a)) for a, b in pairs)
+                expected += np.log1p(times)
+            assert float(found[place, candidate]) == pytest.approx(expected, abs=1e-5), (question, name)

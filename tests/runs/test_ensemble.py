@@ -1,0 +1,121 @@
+"""Runs of one graph as one run: it answers as its members weighed together, and is refused where it cannot be made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import hynt
+from hynt.errors import UsageError
+from hynt.files import index_text, read_index
+from hynt.graph.storage import load_graph
+from hynt.models.combination import Combination
+from hynt.runs.run_folder import COMBINATION, MEMBERS
+from hynt.training.run import start, train
+from tests.town_graph import town_graph
+from tests.training.small_graph import NO_DROPOUT, tiny_settings
+
+CPU = torch.device("cpu")
+
+
+def trained(folder: Path, name: str = "hynt", **changes) -> hynt.Run:
+    settings = tiny_settings(name, **{"schedule": {"epochs": 2, "period": 2}, **changes})
+    return hynt.Run(train(start(town_graph(), settings, folder, CPU), CPU).path, "cpu")
+
+
+@pytest.fixture(scope="module")
+def members(tmp_path_factory: pytest.TempPathFactory) -> list[hynt.Run]:
+    place = tmp_path_factory.mktemp("members")
+    return [
+        trained(place / "first", with_statistics=True),
+        trained(place / "second", seed=1),
+        trained(place / "third", "gran", model=NO_DROPOUT["gran"]),
+    ]
+
+
+@pytest.fixture(scope="module")
+def joined(members, tmp_path_factory: pytest.TempPathFactory) -> hynt.Run:
+    return hynt.ensemble(members, tmp_path_factory.mktemp("joined") / "run", device="cpu")
+
+
+def test_an_ensemble_answers_and_evaluates_like_any_run(joined):
+    found = joined.evaluate(progress=False)
+    assert list(found.found["members"]) == ["hynt alone", "hynt 2 alone", "gran alone"]
+    rows = {(row["model"], row["task"], row["scope"]): row for row in found.rows()}
+    best = max(rows[name, "link", "all"]["mrr"] for name in found.found["members"])
+    assert rows["ensemble with statistics", "link", "all"]["mrr"] > best
+    for name in ("ensemble with statistics", "hynt 2 alone", "frequency"):
+        assert name in repr(found)
+    assert len(joined.predict("p1", "P19", "?").to_pandas())
+    assert len(joined.predict("p1", "height", "?").to_pandas())
+    assert joined.explain("p1", "P26", "?", {"place": "t1"}).influences
+
+
+def test_it_moves_as_one_folder_and_answers_the_same(joined, tmp_path):
+    copy = joined.save(tmp_path / "copy")
+    here, there = (run.predict("p1", "P108", "?", top=5).to_pandas() for run in (joined, copy))
+    assert here.equals(there)
+    hynt.push(joined.path, tmp_path / "given")
+    fetched = hynt.pull(tmp_path / "given", tmp_path / "fetched")
+    assert hynt.load(tmp_path / "fetched", "cpu").predict("p1", "P108", "?", top=5).to_pandas().equals(here), fetched
+
+
+def test_a_member_alone_is_the_run_alone(members, joined):
+    second = members[1].evaluate(references=False, progress=False).metric("link.all.mrr")
+    assert joined.evaluate(progress=False).found["members"]["hynt 2 alone"]["link"]["all"]["mrr"] == second
+
+
+def test_what_cannot_be_one_run_is_refused(members, joined, tmp_path):
+    def refused(runs, text):
+        with pytest.raises(UsageError, match=text):
+            hynt.ensemble(runs, tmp_path / "out", device="cpu")
+
+    refused([members[0]], "two runs or more")
+    refused([members[0], joined], "is an ensemble itself")
+    other = trained(tmp_path / "all splits", scale_on="all-splits")
+    refused([members[0], other], "scales numbers otherwise")
+    on_all = trained(tmp_path / "all", train_on="train+valid")
+    refused([on_all, members[0]], "leaves no validation split|scales numbers otherwise")
+    world = train(start(load_graph("world"), tiny_settings("frequency"), tmp_path / "world", CPU), CPU)
+    refused([members[0], world.path], "another graph")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", [COMBINATION, MEMBERS])
+def test_a_changed_file_is_refused(joined, tmp_path, name):
+    copy = joined.save(tmp_path / name)
+    content = read_index(copy.path / name)
+    (copy.path / name).write_text(index_text({**content, "more": 1}), encoding="utf-8")
+    with pytest.raises(UsageError, match=name):
+        hynt.load(copy.path, "cpu")
+
+
+def test_an_ensemble_is_not_audited_by_folds(joined, tmp_path):
+    with pytest.raises(UsageError, match="no single model to train again"):
+        joined.audit(tmp_path / "audit")
+
+
+def test_a_run_with_statistics_shows_what_they_add_and_answers_with_them(members):
+    run = members[0]
+    assert isinstance(run.loaded.model, Combination)
+    found = run.evaluate(progress=False).found
+    assert found["protocol"]["combined_with"]
+    assert list(found["members"]) == ["hynt alone"]
+    assert found["link"]["all"]["mrr"] > found["members"]["hynt alone"]["link"]["all"]["mrr"]
+    assert run.embeddings().shape[0] == run.graph.vocabulary.entity_count
+    assert run.explain("p1", "P19", "?").attention is not None
+
+
+def test_statistics_are_for_graphs_of_ones_own_and_for_what_leaves_validation_out(tmp_path):
+    from hynt.training.resolve_settings import SettingsRequest, resolve_settings
+
+    graph = town_graph()
+    assert resolve_settings(SettingsRequest(), graph, on_gpu=False).with_statistics
+    assert resolve_settings(SettingsRequest("transea"), graph, on_gpu=False).with_statistics
+    assert not resolve_settings(SettingsRequest("transea", "transea-paper"), graph, on_gpu=False).with_statistics
+    assert not resolve_settings(SettingsRequest("frequency"), graph, on_gpu=False).with_statistics
+    assert not isinstance(
+        trained(tmp_path / "run", train_on="train+valid", with_statistics=True).loaded.model, Combination
+    )
