@@ -24,7 +24,12 @@ ANSWER = {
     "candidates": 1,
     "calibrated": False,
     "notes": ["probabilities are not calibrated"],
-    "answers": [{"rank": 1, "id": "t0", "name": "Springfield", "probability": 1.0, "score": 0.0, "known": []}],
+    "answers": [
+        {"rank": 1, "id": "t0", "name": "Springfield", "probability": 1.0, "score": 0.0, "known": [], "new": True}
+    ],
+    "stored": [],
+    "stored_total": 0,
+    "new_from": 0.5,
 }
 
 

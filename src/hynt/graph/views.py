@@ -148,6 +148,30 @@ class GraphViews:
         examples = [self.fact(fact) for fact in table.take(spread).facts(graph.vocabulary)]
         return {**self.relation(name), "usual": usual, "tails": tails, "heads": len(first), "examples": examples}
 
+    def suggested(self, wanted: str, head: str, relation: str, shown: int = 8) -> list[dict[str, Any]]:
+        """What may be meant by a field that is still empty, commonest first.
+
+        `wanted` is a relation (of facts that `head` has, or of any), a qualifier (of facts with `relation`), a head (of
+        facts with it), a tail or a value (of facts or qualifiers with it). A name that nobody has counts as not given.
+        """
+        table, graph = self._index.table, self.graph
+        entity, own = self.names.entities_called(head), self.names.relations_called(relation)
+        of_relation = np.isin(table.relation, own) if own else np.ones(len(table), dtype=np.bool_)
+        if wanted == "relation":
+            rows = np.isin(table.head, entity) if entity else np.ones(len(table), dtype=np.bool_)
+            return [self._relation(one) for one, _ in _commonest(table.relation[rows], shown)]
+        if wanted == "qualifier":
+            rows = of_relation[table.qualifier_owner()]
+            return [self._relation(one) for one, _ in _commonest(table.qualifier_relation[rows], shown)]
+        if wanted == "head":
+            return [self._entity(one) for one, _ in _commonest(table.head[of_relation], shown)]
+        if not own or graph.relations[own[0]].kind == "number":
+            return []
+        values = table.tail_entity[of_relation]
+        if wanted == "value":
+            values = table.qualifier_entity[np.isin(table.qualifier_relation, own)]
+        return [self._entity(one) for one, _ in _commonest(values, shown)]
+
     def _relation(self, identity: int) -> dict[str, Any]:
         one = self.graph.relations[identity]
         return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from urllib.parse import quote
 
 from tests.service.inference.fake_engine import FakeEngine
 
@@ -68,3 +69,22 @@ def test_kept_figures_are_shown():
     assert "0.500" in {value for _, value in found["metrics"]}
     assert quality_of(measured, "P2") == []
     assert quality_of(None, "P1") == []
+
+
+def test_what_an_empty_field_may_hold(plain_site):
+    def suggested(wanted: str, **given: str) -> list[str]:
+        query = "&".join(f"{name}={quote(value)}" for name, value in {"wanted": wanted, **given}.items())
+        found = plain_site.get(f"/suggested?{query}")
+        assert found.status == 200, found.body
+        return [one["id"] for one in found.json["items"]]
+
+    assert set(suggested("relation", head="Person 1")) == {"P19", "P108", "height", "P26"}
+    assert suggested("relation", head="Curaçao") == ["P1082"]
+    assert set(suggested("qualifier", relation="spouse")) == {"date", "place"}
+    assert suggested("qualifier", relation="population") == ["date"]
+    assert set(suggested("value", relation="place")) == {"town/0", "town/1", "town/2"}
+    assert set(suggested("tail", relation="employer")) == {"f0", "f1"}
+    assert suggested("tail", relation="population") == []
+    assert set(suggested("head", relation="population")) == {f"town/{one}" for one in range(4)}
+    assert len(suggested("relation", head="nobody of that name")) == 5
+    assert plain_site.get("/suggested?wanted=all").status == 422

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
@@ -140,6 +140,17 @@ async def state(request: Request) -> JSONResponse:
     """For pages that wait until the model is loaded."""
     now = _front(request).engine.state
     return JSONResponse({"ready": now.ready, "reason": now.reason})
+
+
+@router.get("/suggested")
+async def suggested(
+    request: Request,
+    wanted: Literal["head", "relation", "tail", "qualifier", "value"],
+    head: TextQuery = "",
+    relation: TextQuery = "",
+) -> JSONResponse:
+    """For fields that have the focus and nothing in them yet."""
+    return JSONResponse(await _front(request).suggested(wanted, head.strip(), relation.strip()))
 
 
 @router.get("/")

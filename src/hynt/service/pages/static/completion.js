@@ -55,7 +55,25 @@
     return relation.unit && relation.unit !== "1" ? `A number, in ${relation.unit} or with its unit` : "A number";
   }
 
+  // What an empty field may hold, from what stands in the others: the relations of the head, the qualifiers of the
+  // relation, the values that were seen there.
+  async function usual(field) {
+    const place = field.closest("[data-place]")?.dataset.place;
+    if (!place || !field.form) return { items: [] };
+    const said = (name) => {
+      const text = field.form.elements[name]?.value?.trim() || "";
+      return text === "?" ? "" : text;
+    };
+    const wanted = /^\d+r$/.test(place) ? "qualifier" : /^\d+v$/.test(place) ? "value" : place;
+    const beside = await (wanted === "tail" || wanted === "value" ? relationBeside(field) : null);
+    if (beside && beside.kind === "number") return { items: [], hint: hintFor(beside) };
+    const relation = wanted === "value" ? beside?.id || "" : said("relation");
+    if ((wanted === "tail" || wanted === "value") && !relation) return { items: [] };
+    return fetched(`/suggested?${new URLSearchParams({ wanted, head: said("head"), relation })}`);
+  }
+
   async function suggestions(field, text) {
+    if (!text) return usual(field);
     const kind = field.dataset.complete;
     if (kind === "relations") return { items: await relationsLike(text) };
     if (kind === "numbers") return { items: await relationsLike(text, "number") };
@@ -151,20 +169,24 @@
 
   async function look(field) {
     const text = field.value.trim();
-    if (!text || text === "?") {
+    if (text === "?") {
       close();
       return;
     }
     try {
       const found = await suggestions(field, text);
-      if (document.activeElement === field && field.value.trim() === text) show(field, found.items, found.hint);
+      if (document.activeElement !== field || field.value.trim() !== text) return;
+      if (text || found.items?.length || found.hint) show(field, found.items || [], found.hint);
+      else close();
     } catch (error) {
       if (error.name !== "AbortError") close();
     }
   }
 
   document.addEventListener("focusin", (event) => {
-    if (event.target.matches("[data-complete]")) prepare(event.target);
+    if (!event.target.matches("[data-complete]")) return;
+    prepare(event.target);
+    if (!event.target.value.trim()) look(event.target);
   });
   document.addEventListener("input", (event) => {
     if (!event.target.matches("[data-complete]")) return;
