@@ -97,8 +97,8 @@ def test_attention_over_segments(links, tables, by_kernel):
     context = Links.of(torch.randint(0, sum(sizes), (len(links.row),)), sum(sizes))
 
     def outcome():
-        attention = Attention(inputs[0], heads, tuple(inputs[2:]), 1)
-        attention.hear(inputs[1], Heard.of(context, links))
+        attention = Attention(inputs[0], heads, 1)
+        attention.hear(inputs[1], tuple(inputs[2:]), Heard.of(context, links))
         return attention.outcome()
 
     plain = outcome()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from weakref import WeakSet
+
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -16,7 +19,7 @@ from hynt.formats.from_python import graph_from_facts
 from hynt.interruption import Stopper
 from hynt.models.checking import check_model
 from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
-from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
+from hynt.models.hynt_inductive import KEPT_PARTS, HyntInductive, HyntInductiveSettings, _FactParts
 from hynt.objectives.streams import PhaseSettings
 from hynt.runs.opening import load_run
 from hynt.runs.progress import Interrupted
@@ -111,9 +114,32 @@ def test_what_is_asked_for_does_not_reach_its_question_by_a_single_bit(precision
 def test_facts_in_parts_give_the_same_states():
     model = model_of(FACTS)
     whole, parts = model.encode(FACTS), model.encode(FACTS, at_once=37)
+    assert len(FACTS) > 37 * KEPT_PARTS  # some are kept for all layers, some are made anew for each
     for one, other in zip(whole.layers, parts.layers, strict=True):
         torch.testing.assert_close(one.value, other.value, rtol=1e-4, atol=1e-4)
         torch.testing.assert_close(one.relation, other.relation, rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_ready_at_once_is_bounded_whatever_the_graphs_size(monkeypatch):
+    """Of twice as many facts no more parts are ready at a time, and none is larger."""
+    alive, most, longest = WeakSet(), [0], [0]
+    made = _FactParts._made
+
+    def counted(self, rows):
+        plan, numbers = made(self, rows)
+        alive.add(plan)
+        most[0] = max(most[0], len(alive))
+        longest[0] = max(longest[0], len(plan.message_slot), 2 * len(numbers.encoded))
+        return plan, numbers
+
+    monkeypatch.setattr(_FactParts, "_made", counted)
+    found = []
+    for facts in (mixed_facts(300), mixed_facts(600)):
+        most[0] = longest[0] = 0
+        model_of(facts, replace(SMALL, layers=2)).encode(facts, at_once=30)
+        found.append((most[0], longest[0]))
+    assert found[1][0] == found[0][0] <= KEPT_PARTS + 2
+    assert found[1][1] < 1.5 * found[0][1]
 
 
 def test_an_entity_that_no_observed_fact_names_ranks_last():

@@ -16,29 +16,37 @@ from torch import Tensor
 _streams: dict[torch.device, torch.cuda.Stream] = {}
 
 
-@contextmanager
-def beside(first: Tensor, *others: Tensor | None) -> Iterator[None]:
-    """Inside, work that reads these tensors goes to the second stream of their device; on a CPU it is done at once."""
-    device = first.device
-    if device.type != "cuda":
-        yield
-        return
-    if device not in _streams:
-        _streams[device] = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-    _streams[device].wait_stream(torch.cuda.current_stream(device))
-    for one in (first, *others):
-        if one is not None:
-            one.record_stream(_streams[device])
-    with torch.cuda.stream(_streams[device]):
-        yield
+class Beside:
+    """A branch of the work on a device; on a CPU, or where it is not `wanted`, all is done in line."""
 
+    def __init__(self, device: torch.device, *, wanted: bool = True) -> None:
+        self._stream: torch.cuda.Stream | None = None
+        if device.type == "cuda" and wanted:
+            self._stream = _streams.get(device) or torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            _streams[device] = self._stream
 
-def joined(*made: Tensor) -> None:
-    """Lets the current stream wait for tensors that were made `beside` it."""
-    device = made[0].device
-    if device.type != "cuda":
-        return
-    here = torch.cuda.current_stream(device)
-    here.wait_stream(_streams[device])
-    for one in made:
-        one.record_stream(here)
+    @contextmanager
+    def reading(self, *read: Tensor | None, waits: bool = True) -> Iterator[None]:
+        """Inside, work that reads these tensors is given to the branch.
+
+        It waits for what the current stream has been given so far, or goes on without waiting where it reads nothing
+        newer than the branch has waited for.
+        """
+        if self._stream is None:
+            yield
+            return
+        if waits:
+            self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+        for one in read:
+            if one is not None:
+                one.record_stream(self._stream)
+        with torch.cuda.stream(self._stream):
+            yield
+
+    def join(self, *made: Tensor) -> None:
+        """Lets the current stream wait for what the branch has made."""
+        if self._stream is not None:
+            here = torch.cuda.current_stream(self._stream.device)
+            here.wait_stream(self._stream)
+            for one in made:
+                one.record_stream(here)

@@ -10,6 +10,7 @@ are asked of what was kept. Numbers are read as features of value, logarithm and
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
@@ -22,7 +23,7 @@ from torch.func import functional_call
 from hynt.batches.fact_slots import Links, NumberRows
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.message_plan import plan_observed, plan_questions
+from hynt.batches.message_plan import MessagePlan, plan_observed, plan_questions
 from hynt.batches.neighbour_values import FEATURES as NEARBY_FEATURES
 from hynt.batches.neighbour_values import NeighbourLists, SeenValues
 from hynt.batches.observed_degrees import Degrees, degrees_of
@@ -31,6 +32,7 @@ from hynt.kernels.dropout import Dropout
 from hynt.kernels.entity_softmax import LAST
 from hynt.kernels.linear_maps import apply
 from hynt.kernels.lower_precision import lowered
+from hynt.kernels.segment_sums import look_up
 from hynt.models.contract import (
     EVERYWHERE,
     Candidates,
@@ -56,6 +58,9 @@ DEGREE_SCALE = 0.3
 
 FACTS_AT_ONCE, FACTS_AT_ONCE_ON_GPU = 2**17, 2**20
 """How many facts are observed at once when a graph is encoded: this bounds memory, whatever the graph's size."""
+
+KEPT_PARTS = 4
+"""So many times as many facts are kept ready for all layers; beyond, what a layer reads of them is made anew."""
 
 
 @dataclass(frozen=True)
@@ -175,18 +180,11 @@ class HyntInductive(nn.Module):
         """
         at_once = at_once or (FACTS_AT_ONCE_ON_GPU if facts.device.type == "cuda" else FACTS_AT_ONCE)
         rows = torch.arange(len(facts), device=facts.device) if rows is None else rows
-        numbers = NumberRows.of(facts)
-        plans = [plan_observed(facts, numbers, part) for part in torch.split(rows, at_once)]
-        degrees = degrees_of(facts, rows)
-        read = self._read_numbers(
-            self.features(numbers.relation, numbers.value),
-            Links.of(numbers.relation, facts.sizes.relations),
-            self.features.known(numbers.relation),
-        )
+        parts, degrees = _FactParts(self, facts, torch.split(rows, at_once)), degrees_of(facts, rows)
         nodes, drop = Nodes(*self._starts(degrees, 1.0)), self._drop(facts.device)
         layers, normed = [nodes], nodes.normed(self._precision(facts.device))
         for layer in self.rounds:
-            nodes, normed = layer(nodes, normed, read, plans, drop)
+            nodes, normed = layer(nodes, normed, facts.sizes.entities, parts, drop)
             layers.append(nodes)
         observed = torch.zeros(len(facts), dtype=torch.bool, device=facts.device).index_fill_(0, rows, True)
         return ObservedStates(tuple(layers), degrees.seen, NeighbourLists.of(facts).seen(observed))
@@ -214,6 +212,10 @@ class HyntInductive(nn.Module):
             encoded = torch.where(known.unsqueeze(1), encoded, unknown)
         return Numbers(encoded, relation, unknown)
 
+    def read_numbers(self, relation: Tensor, value: Tensor, nodes: Links) -> Numbers:
+        """X of the numbers `value` (n,) of `relation` (n,), for layers in which these are the relation `nodes`."""
+        return self._read_numbers(self.features(relation, value), nodes, self.features.known(relation))
+
     def _drop(self, device: torch.device) -> Drop:
         """Dropout for a pass; none outside training."""
         settings, uses = self.settings, len(self.rounds)
@@ -237,11 +239,8 @@ class HyntInductive(nn.Module):
         entities, relations = len(asked.entity), len(asked.relation)
         # The layers read numbers by the plan's own relations.
         place = torch.searchsorted(asked.relation, asked.number_relation).clamp(max=relations - 1)
-        numbers = self._read_numbers(
-            self.features(asked.number_relation, asked.number_value),
-            Links.of(place, relations + len(batch)),
-            self.features.known(asked.number_relation),
-        )
+        number = asked.number_relation, asked.number_value
+        numbers = self.read_numbers(*number, Links.of(place, relations + len(batch)))
         value = torch.where(asked.asks_number.unsqueeze(1), self.ask_number, self.ask_entity)
         if self.nearby is not None:
             value = value + self._nearby(self._values_near(batch, asked.asks_number, states.nearby))
@@ -251,7 +250,7 @@ class HyntInductive(nn.Module):
             nodes = Nodes(
                 torch.cat([before.value[asked.entity], value]), torch.cat([before.relation[asked.relation], relation])
             )
-            after, _ = layer(nodes, nodes.normed(kind), numbers, [asked.plan], drop)
+            after, _ = layer(nodes, nodes.normed(kind), entities, [(asked.plan, numbers)], drop)
             value, relation = after.value[entities:], after.relation[relations:]
         encoded = torch.where(asked.asks_relation.unsqueeze(1), relation, value)
         # Answers are scored by the last states alone: a question that is kept keeps no more.
@@ -286,7 +285,7 @@ class HyntInductive(nn.Module):
         numbers = self._read_numbers(step.numbers.features, step.numbers.relation, kind=kind)
         normed = nodes.normed(kind)
         for layer, weights in zip(self.rounds, lowered(self.rounds, kind), strict=True):
-            nodes, normed = functional_call(layer, weights, (nodes, normed, numbers, [step.plan], drop))
+            nodes, normed = functional_call(layer, weights, (nodes, normed, entities, [(step.plan, numbers)], drop))
         questions, scale = nodes.value[entities:], 1 / math.sqrt(self.settings.dimension)
         return TargetOutcome(
             (self.entity_norm(questions.index_select(0, step.entity_question)) * scale).to(kind),
@@ -294,8 +293,7 @@ class HyntInductive(nn.Module):
             (self.relation_norm(nodes.relation[relations:]) * scale).to(kind),
             self.relation_norm(nodes.relation[:relations]).to(kind),
             self._number_logits(
-                questions.index_select(0, step.number_question),
-                nodes.relation[asked.relation[step.number_question].long()],
+                questions.index_select(0, step.number_question), look_up(nodes.relation, step.number_asked)
             ),
         )
 
@@ -345,6 +343,29 @@ class HyntInductive(nn.Module):
     def _products(self, question: Tensor, states: Tensor, normed: nn.LayerNorm, added: Tensor) -> Tensor:
         """(n, m): products of questions (n, d) and states (m, d), and `added` (m,) to those of each question."""
         return torch.addmm(added, normed(question) / math.sqrt(self.settings.dimension), normed(states).t())
+
+
+class _FactParts:
+    """The facts at some rows in parts, ready for a layer, each with its own numbers."""
+
+    def __init__(self, model: HyntInductive, facts: FactTensors, rows: Sequence[Tensor]) -> None:
+        """`rows` (k,) int64 of each part."""
+        self._model, self._facts, self._rows, self._numbers = model, facts, rows, NumberRows.of(facts)
+        self._kept = [self._made(one) for one in rows[:KEPT_PARTS]]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[tuple[MessagePlan, Numbers]]:
+        yield from self._kept
+        for rows in self._rows[KEPT_PARTS:]:
+            yield self._made(rows)
+
+    def _made(self, rows: Tensor) -> tuple[MessagePlan, Numbers]:
+        numbers, _ = self._numbers.of_facts(self._facts, rows)
+        nodes = Links.of(numbers.relation, self._facts.sizes.relations)
+        read = self._model.read_numbers(numbers.relation, numbers.value, nodes)
+        return plan_observed(self._facts, numbers, rows), read
 
 
 def _vector(dimension: int) -> nn.Parameter:

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
-from hynt.batches.fact_slots import QUALIFIER, NumberRows, Slots
+from hynt.batches.fact_slots import QUALIFIER, Links, NumberRows, Slots
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.message_plan import MessagePlan, Questions, plan_training
 from hynt.batches.neighbour_values import NeighbourLists
@@ -78,6 +78,7 @@ class ObservedStep(NamedTuple):
     numbers: ReadNumbers
     entity_question: Tensor  # (k,) int64 which value questions ask for an entity, and filler
     number_question: Tensor  # (m,) int64
+    number_asked: Links  # those questions → the relations that they ask for a number of
     nearby: Tensor  # (m, ·) float32 what observed facts say near the numbers that these ask for; 0 for filler
     entities: EntityQuestions  # what `entity_question` asks for: weights sum to 1, 0 for filler and unseen answers
     fits: Tensor  # () bool: there was room for all qualifiers
@@ -225,6 +226,7 @@ class ObservedAndTargets(ItemStream):
             read,
             entity_question,
             number_question,
+            Links.of(asked.relation[number_question], plan.sizes.relation_nodes),
             self._nearby(asked, number_question, together, targets, room.neighbours),
             self._asked_entities(questions, entity_question, degrees.seen, targets),
             torch.stack([one <= place for one, place in zip(needed, room, strict=True)]).all(),

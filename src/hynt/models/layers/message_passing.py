@@ -7,8 +7,8 @@ messages they receive; a question attends to itself and to the one message to th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as functional
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from hynt.batches.fact_slots import ROLES, Links
 from hynt.batches.message_plan import Heard, MessagePlan
 from hynt.kernels.availability import kernels_serve
-from hynt.kernels.beside import beside, joined
+from hynt.kernels.beside import Beside
 from hynt.kernels.dropout import Dropout
 from hynt.kernels.linear_maps import apply, apply_all
 from hynt.kernels.other_slots import other_slots
@@ -61,6 +61,14 @@ class Numbers(NamedTuple):
     unknown: Tensor  # (1, d) what stands for a number of unknown relation
 
 
+class Parts(Protocol):
+    """Facts in parts, each with the numbers that it reads."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[tuple[MessagePlan, Numbers]]: ...
+
+
 class Drop(NamedTuple):
     """The dropout of one pass."""
 
@@ -95,33 +103,30 @@ class MessageLayer(nn.Module):
         self.number_own = linear(d, 2 * d, bias=False)
         self.value_node, self.relation_node = (NodeUpdate(d, feedforward) for _ in range(2))
 
-    def forward(
-        self, nodes: Nodes, normed: Nodes, numbers: Numbers, plans: Sequence[MessagePlan], drop: Drop
-    ) -> tuple[Nodes, Nodes]:
-        """The nodes after this round, and these normed. `normed` says in which precision matrix products are. Facts may
-        come in several plans over the same nodes, one after the other.
+    def forward(self, nodes: Nodes, normed: Nodes, entities: int, parts: Parts, drop: Drop) -> tuple[Nodes, Nodes]:
+        """The nodes after this round, and these normed. `normed` says in which precision matrix products are. Of the
+        value nodes the first `entities` are read by facts, which may come in several parts, one after the other.
         """
-        known, width = plans[0].sizes.entities, 2 * self.role_bias.shape[1]
         value_maps = [self.value_node.query_key_value, self.entity_pair, self.entity_own]
-        own_values, entity_pair, entity_own = apply_all(value_maps, normed.value, [len(normed.value), known, known])
+        counts = [len(normed.value), entities, entities]
+        own_values, entity_pair, entity_own = apply_all(value_maps, normed.value, counts)
         own = self.relation_node.query_key_value
         relation_maps = [own, self.relation_pair, self.relation_context, self.number_scale]
         own_relations, relation_pair, context, scale = apply_all(relation_maps, normed.relation)
-        number = torch.cat([numbers.encoded * (1 + look_up(scale, numbers.relation)), numbers.unknown])
-        number_pair, number_own = apply_all([self.number_pair, self.number_own], number)
-        pairs = Pairs(entity_pair, number_pair, relation_pair)
-        of_values = Attention(own_values, self.heads, (context.view(-1, width),), len(plans))
-        of_relations = Attention(own_relations, self.heads, (entity_own.view(-1, width), number_own), len(plans))
-        for plan in plans:
+        of_values, of_relations = (Attention(one, self.heads, len(parts)) for one in (own_values, own_relations))
+        branch = Beside(own_relations.device, wanted=len(parts) == 1)  # relations: small work beside that on values
+        for plan, numbers in parts:
+            number = torch.cat([numbers.encoded * (1 + look_up(scale, numbers.relation)), numbers.unknown])
+            number_pair, number_own = apply_all([self.number_pair, self.number_own], number)
+            pairs = Pairs(entity_pair, number_pair, relation_pair)
             to_values, to_relations = self._keys_and_values(pairs, plan, drop.message)
-            weights, keys = self.relation_node.project.weight, drop.node.drawn
-            with beside(to_relations, own_relations, entity_own, number_own, nodes.relation, weights, keys):
-                of_relations.hear(to_relations, plan.heard_by_relations)
-                if plan is plans[-1]:
-                    relation, relation_normed = self.relation_node(nodes.relation, of_relations.outcome(), drop.node)
-            of_values.hear(to_values, plan.heard_by_values)
+            with branch.reading(to_relations, own_relations, entity_own, number_own):
+                of_relations.hear(to_relations, (entity_own, number_own), plan.heard_by_relations)
+            of_values.hear(to_values, (context,), plan.heard_by_values)
+        with branch.reading(nodes.relation, self.relation_node.project.weight, drop.node.drawn, waits=False):
+            relation, relation_normed = self.relation_node(nodes.relation, of_relations.outcome(), drop.node)
         value, value_normed = self.value_node(nodes.value, of_values.outcome(), drop.node)
-        joined(relation, relation_normed)
+        branch.join(relation, relation_normed)
         return Nodes(value, relation), Nodes(value_normed, relation_normed)
 
     def _keys_and_values(self, pairs: Pairs, plan: MessagePlan, drop: Dropout) -> tuple[Tensor, Tensor]:
@@ -149,31 +154,29 @@ class MessageLayer(nn.Module):
 
 
 class Attention:
-    """Softmax over {self, messages} of each node, from its own query, key and value; messages may come in parts.
+    """Softmax over {self, messages} of each node, from its own query, key and value; messages may come in parts."""
 
-    A message's key and value are a row of what is heard plus a row of the context.
-    """
-
-    def __init__(self, own: Tensor, heads: int, context: tuple[Tensor, ...], parts: int) -> None:
-        """`own` (nodes, 3d); `context` one or two tables of rows (·, 2d), numbered one after the other."""
-        self.own, self.heads, self.width, self.context = own, heads, own.shape[1] // 3, context
+    def __init__(self, own: Tensor, heads: int, parts: int) -> None:
+        """`own` (nodes, 3d)."""
+        self.own, self.heads, self.width = own, heads, own.shape[1] // 3
         self.by_kernel = parts == 1 and kernels_serve(own, self.width)
         if not self.by_kernel:
             self.query, key, value = self._by_head(own, 3)
             self.total = _raised(self.query, key)  # (nodes, heads)
             self.mixed = self.total.unsqueeze(2) * value  # (nodes, heads, d / heads)
-            self.table = torch.cat(context)
 
-    def hear(self, key_value: Tensor, heard: Heard) -> None:
-        """Takes in messages (messages, 2d) beside rows of the context."""
-        rows, receiver = heard.rows, heard.receiver
+    def hear(self, key_value: Tensor, context: tuple[Tensor, ...], heard: Heard) -> None:
+        """Takes in messages (messages, 2d), each beside a row of the context: of one or two tables whose rows of 2d
+        numbers are counted one after the other.
+        """
+        tables, receiver = [one.view(-1, 2 * self.width) for one in context], heard.receiver
         if self.by_kernel:
             from hynt.kernels.segment_attention_kernel import SegmentAttention
 
-            tables = (*self.context, None)[:2]
-            self.mixed = SegmentAttention.apply(self.own, key_value, *tables, *heard, self.heads)  # type: ignore[no-untyped-call]
+            both = (*tables, None)[:2]
+            self.mixed = SegmentAttention.apply(self.own, key_value, *both, *heard, self.heads)  # type: ignore[no-untyped-call]
             return
-        key, value = self._by_head(key_value + look_up(self.table, rows), 2)
+        key, value = self._by_head(key_value + look_up(torch.cat(tables), heard.rows), 2)
         weight = _raised(look_up(self.query.flatten(1), receiver).view_as(key), key)
         self.total = self.total + sum_up(weight, receiver)
         self.mixed = self.mixed + sum_up((weight.unsqueeze(2) * value).flatten(1), receiver).view_as(self.mixed)
