@@ -14,6 +14,7 @@ from hynt.formats.byte_streams import open_bytes
 from hynt.formats.format import FileBeside, ReadOptions, ReadReport
 from hynt.formats.numbers import looks_like_number
 from hynt.formats.parts import SIDECAR_STEMS, bare_name
+from hynt.graph.storage import is_graph
 
 _SAMPLE_BYTES = 2**16
 _SAMPLE_LINES = 200
@@ -24,7 +25,7 @@ def files_beside(
     folder: Path, read: Collection[Path], entities: Container[str], relations: Container[str]
 ) -> list[FileBeside]:
     """Everything in a folder that is not among the files that were read; a single file has nothing beside it."""
-    if not folder.is_dir():
+    if not folder.is_dir() or is_graph(folder):
         return []
     taken = {path.resolve() for path in read}
     others = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]

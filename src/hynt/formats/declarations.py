@@ -24,6 +24,7 @@ from hynt.formats.names import check_name, shortened
 from hynt.formats.opening import read_object, text_lines
 from hynt.formats.parts import bare_name
 from hynt.formats.writing import write_lines
+from hynt.graph.storage import is_graph, saved_names
 from hynt.graph.vocabulary import Entity, RelationKind, Scale
 from hynt.names import advice_on
 
@@ -72,7 +73,12 @@ class Declarations(NamedTuple):
 def read_declarations(
     source: Path, *, entity_labels: Path | None = None, relation_labels: Path | None = None
 ) -> Declarations:
-    """What stands beside the facts of a folder, with labels from the given files. A single file has no sidecars."""
+    """What stands beside the facts of a folder, with labels from the given files. A single file has no sidecars; a
+    saved graph says it itself."""
+    if is_graph(source):
+        held, known = saved_names(source)
+        found = (RelationDeclaration(one.name, one.kind, one.unit, one.scale, one.label) for one in known)
+        return Declarations(held, tuple(found), fixes_order=True)
     entities = {name: Entity(name) for name in _id_map(source, "entity2id.txt")}
     for row, _ in _rows(source, "entities", ("id", "label", "type")):
         entities[row["id"]] = Entity(row["id"], row["label"], row["type"])

@@ -32,6 +32,8 @@ from hynt.graph.vocabulary import Entity
 from hynt.progress import SILENT, Progress
 
 _PROGRESS_EVERY = 8192  # facts
+PREVIEWED = 10
+"""Facts that a preview shows."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,43 @@ def check_source(
         return run.report, _outcome(run.settled())
 
 
+def preview_source(
+    source: Path | Sequence[Path],
+    format_name: str,
+    options: ImportOptions | None = None,
+    *,
+    progress: Progress = SILENT,
+) -> tuple[ReadReport, dict[str, Any]]:
+    """Read everything, write nothing: as `check_source`, with the first facts as the graph would have them, and the
+    kind, unit and use of every relation. Records that cannot be kept are left out."""
+    run = _opened(source, format_name, options, progress)
+    with run.assembler:
+        run.collect()
+        assembly = run.settled()
+        return run.report, {**_outcome(assembly), **_looked_at(assembly)}
+
+
+def _looked_at(assembly: Assembly) -> dict[str, Any]:
+    import numpy as np
+
+    from hynt.graph.sentences import Sentences
+
+    vocabulary = assembly.vocabulary
+    uses = np.zeros(vocabulary.relation_count, dtype=np.int64)
+    for table in (table for split in assembly.split_names for table in assembly.tables(split)):
+        uses += np.bincount(np.concatenate([table.relation, table.qualifier_relation]), minlength=len(uses))
+    first = next(assembly.tables(assembly.split_names[0]))
+    few = first.where(np.arange(len(first)) < PREVIEWED)
+    graph = KnowledgeGraph(vocabulary, {assembly.split_names[0]: few}, assembly.entities)
+    return {
+        "facts": [Sentences(graph).fact(fact) for fact in graph.facts()],
+        "relations": [
+            {"relation": one.name, "label": one.label, "kind": one.kind, "unit": one.unit, "uses": int(count)}
+            for one, count in zip(vocabulary.relations, uses, strict=True)
+        ],
+    }
+
+
 def _opened(
     source: Path | Sequence[Path], format_name: str, options: ImportOptions | None, progress: Progress
 ) -> _Import:
@@ -199,7 +238,7 @@ class _Import:
                 "place": lambda: self.report.where,
                 "note": self.report.note,
             },
-            {entity.name: entity for source in self.sources for entity in source.declared.entities},
+            _details(self.sources),
         )
 
     def read(self) -> Assembly:
@@ -276,6 +315,16 @@ class _Import:
             licence=options.licence,
             importing=importing,
         )
+
+
+def _details(sources: Sequence[_Source]) -> dict[str, Entity]:
+    """What is known of each entity; of two sources that name it, the first counts."""
+    found: dict[str, Entity] = {}
+    for source in sources:
+        for name, label, kind in source.declared.entities:
+            known = found.get(name, Entity(name))
+            found[name] = Entity(name, known.label or label, known.type or kind)
+    return found
 
 
 def _sources(paths: Sequence[Path], format_name: str, options: ImportOptions) -> list[_Source]:

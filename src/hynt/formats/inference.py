@@ -18,6 +18,7 @@ from hynt.formats.parts import SIDECAR_STEMS, bare_name, split_of
 from hynt.formats.plain import is_time, split_cells
 from hynt.formats.registry import FORMATS
 from hynt.graph.fact import Number
+from hynt.graph.storage import is_graph
 
 _MARKED = re.compile(r"=[-+.\d]\S*( .*)?|@-?\d{4}\S*")
 _NEO4J = re.compile(r".*:(START_ID|END_ID|ID)(\(.*\))?")
@@ -48,8 +49,8 @@ def _example(source: Path) -> Path:
     """The file to judge a source by: itself, or in a folder its train file, or else the first that is no sidecar."""
     if not source.is_dir():
         return source
-    if (source / "manifest.json").is_file() and (source / "entities.parquet").is_file():
-        return source / "train.parquet"  # a saved graph
+    if is_graph(source):
+        return source / "train.parquet"
     files = sorted(path for path in source.iterdir() if path.is_file() and not path.name.startswith("."))
     splits = [path for path in files if split_of(path)]
     others = [path for path in files if bare_name(path.name).split(".")[0].lower() not in SIDECAR_STEMS]

@@ -35,6 +35,8 @@ _RELATIONS = pa.schema(
     [pa.field(name, pa.string(), nullable=False) for name in ("relation", "label", "kind", "unit", "scale")]
 )
 
+_NAME_TABLES = {"entities.parquet": _ENTITIES, "relations.parquet": _RELATIONS}
+
 
 def save_graph(graph: KnowledgeGraph, folder: Path, *, overwrite: bool = False) -> Manifest:
     """Write a graph that is in memory."""
@@ -62,14 +64,26 @@ def load_graph(source: str | os.PathLike[str]) -> KnowledgeGraph:
     if not needed <= set(manifest.files) or not names or unknown:
         raise DataError("the manifest does not list the files of a graph.", where=str(folder / MANIFEST_NAME))
     files = {name: _checked(folder, name, record) for name, record in manifest.files.items()}
-    entities = [Entity(*row) for row in _rows(files["entities.parquet"], _ENTITIES, folder / "entities.parquet")]
-    rows = _rows(files["relations.parquet"], _RELATIONS, folder / "relations.parquet")
-    relations = tuple(_relation(row, folder / "relations.parquet") for row in rows)
+    entities, relations = _names(folder, files)
     vocabulary = Vocabulary(tuple(entity.name for entity in entities), relations)
     _ = vocabulary.entity_ids, vocabulary.relation_ids  # refuses a name that is listed twice
     lookup = Names(vocabulary)
     splits = {split: _facts(files[f"{split}.parquet"], lookup, folder / f"{split}.parquet") for split in names}
-    return KnowledgeGraph(vocabulary, splits, tuple(entities), manifest)
+    return KnowledgeGraph(vocabulary, splits, entities, manifest)
+
+
+def saved_names(folder: Path) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
+    """The entities and relations of a saved graph, without its facts."""
+    files = read_manifest(folder).files
+    return _names(
+        folder, {name: _checked(folder, name, files[name]) for name in ("entities.parquet", "relations.parquet")}
+    )
+
+
+def _names(folder: Path, files: Mapping[str, pa.Buffer]) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
+    rows = {name: _rows(files[name], schema, folder / name) for name, schema in _NAME_TABLES.items()}
+    relations = (_relation(row, folder / "relations.parquet") for row in rows["relations.parquet"])
+    return tuple(Entity(*row) for row in rows["entities.parquet"]), tuple(relations)
 
 
 def graph_folder(source: str | os.PathLike[str]) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from hynt.cli.data.importing import check, export, import_source
+from hynt.cli.data.importing import check, export, import_source, merge
 from hynt.cli.data.listing import list_known
 from hynt.cli.data.showing import show
 from hynt.cli.data.statistics import stats
@@ -13,6 +13,7 @@ data = typer.Typer(help="Check, import, count, show and export graphs.", no_args
 data.command("list")(list_known)
 data.command("check")(check)
 data.command("import")(import_source)
+data.command("merge")(merge)
 data.command("stats")(stats)
 data.command("show")(show)
 data.command("export")(export)

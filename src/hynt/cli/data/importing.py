@@ -11,6 +11,7 @@ import typer
 from hynt.cli.data.options import BadRecordChoice, FormatOption, SourceOptions, SourcesArgument
 from hynt.cli.options import GraphArgument, about, with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
+from hynt.errors import UsageError
 from hynt.files import check_new_folder
 from hynt.interruption import interruptible
 from hynt.progress import ShownProgress, visible
@@ -19,15 +20,18 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hynt.formats.format import ReadReport
-    from hynt.formats.importing import ImportResult
+    from hynt.formats.importing import ImportOptions, ImportResult
 
 
 @with_option_groups
 def import_source(
     source: SourcesArgument,
     options: SourceOptions,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")] = None,
     format: FormatOption = "",
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Show the first facts, all relations and what is left out; write nothing.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a saved graph that is there.")] = False,
     on_error: Annotated[
         BadRecordChoice,
@@ -47,10 +51,21 @@ def import_source(
     from hynt.formats.importing import import_graph
 
     check_save(save)
-    check_new_folder(out, "--out")
     wanted = options.importing(on_error=on_error.value, name=name, licence=licence, source_words=source_words)
+    if preview:
+        _preview(source, format, wanted, json, save)
+        return
+    if out is None:
+        raise UsageError(
+            "no folder was given to save the graph in.", where="--out", advice="Say --out DIR, or --preview."
+        )
+    check_new_folder(out, "--out")
     with about(source[0]), interruptible(), ShownProgress() as progress:
         done = import_graph(source, format, out, wanted, overwrite=overwrite, progress=progress)
+    _deliver(done, out, json, save)
+
+
+def _deliver(done: ImportResult, out: Path, json: bool, save: Path | None) -> None:
     manifest = done.manifest
     result: dict[str, Any] = {
         "graph": str(out),
@@ -74,6 +89,67 @@ def _tell(result: dict[str, Any], done: ImportResult, out: Console) -> None:
     tell_outcome({**importing, "counts": result["counts"]}, out)
     out.print(f"Saved in {visible(result['graph'])}", soft_wrap=True)
     tell_beside(result["beside"], out)
+
+
+def _preview(source: list[Path], format: str, wanted: ImportOptions, json: bool, save: Path | None) -> None:
+    from hynt.formats.importing import preview_source
+
+    with about(source[0]), interruptible(), ShownProgress() as progress:
+        report, outcome = preview_source(source, format, wanted, progress=progress)
+    result: dict[str, Any] = {
+        "format": format or ", ".join(dict.fromkeys(report.inferred)),
+        **report.to_mapping(),
+        **problems_of(report),
+        "outcome": outcome,
+    }
+    tell_hints(result)
+    deliver(result, as_json=json, save=save, text=lambda out: _tell_preview(result, report, out))
+    if report.rejected and wanted.on_error == "stop":
+        raise typer.Exit(1)
+
+
+def _tell_preview(result: dict[str, Any], report: ReadReport, out: Console) -> None:
+    _tell_check({**result, "outcome": None}, report, out)
+    outcome = result["outcome"]
+    out.print(f"The first {plural(len(outcome['facts']), 'fact')}:")
+    for fact in outcome["facts"]:
+        out.print(f"  {visible(fact)}", soft_wrap=True)
+    out.print(f"{plural(len(outcome['relations']), 'relation')}:")
+    for one in outcome["relations"]:
+        kind = f"number{' in ' + one['unit'] if one['unit'] else ''}" if one["kind"] == "number" else "entity"
+        out.print(f"  {visible(one['label'] or one['relation'])}: {kind}, {one['uses']:,} uses", soft_wrap=True)
+    tell_outcome(outcome, out)
+    out.print("Nothing was written.")
+
+
+def merge(
+    graphs: Annotated[list[str], typer.Argument(metavar="GRAPH…", help="Saved graphs; the first keeps its splits.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")],
+    split: Annotated[str, typer.Option("--split", metavar="8:1:1", help="Make new splits with these shares.")] = "",
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="With --split: draw others.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a saved graph that is there.")] = False,
+    name: Annotated[str, typer.Option("--name", help="The graph's name; the first one's if not given.")] = "",
+    json: JsonFlag = False,
+    save: SaveFile = None,
+) -> None:
+    """Put the facts of several graphs into one. The first keeps its splits; the facts of the others join train, without
+    those that valid or test asks for."""
+    from hynt.formats.importing import import_graph
+    from hynt.front.graphs import import_options
+    from hynt.graph.knowledge_graph import read_manifest
+    from hynt.graph.storage import graph_folder
+
+    check_save(save)
+    check_new_folder(out, "--out")
+    folders = [graph_folder(graph) for graph in graphs]
+    held = [read_manifest(folder) for folder in folders]
+    licences = " and ".join(dict.fromkeys(manifest.licence for manifest in held if manifest.licence))
+    wanted = import_options(
+        split=split, seed=seed, name=name or held[0].name, licence=licences, units="keep", mixed_relations="split"
+    )
+    with interruptible(), ShownProgress() as progress:
+        done = import_graph(folders, "parquet", out, wanted, overwrite=overwrite, progress=progress)
+    _deliver(done, out, json, save)
 
 
 # `hynt data check`: read a source whole, change nothing, and say what is wrong with it.

@@ -1,0 +1,79 @@
+"""`hynt data import --preview` shows what a graph would be, and `hynt data merge` makes one of several."""
+
+from __future__ import annotations
+
+import pytest
+
+from hynt.formats.from_python import graph_from_facts
+from hynt.graph.fact import Fact, Number
+from hynt.graph.storage import load_graph, save_graph
+
+
+def test_a_preview_shows_facts_relations_and_what_is_left_out_and_writes_nothing(hynt, tmp_path):
+    (tmp_path / "facts.csv").write_text(
+        "head,relation,tail,year,unit\nAnn,mass,176.4,2020,lb\nAnn,knows,Bob,2021,\nBob,mass,many,2020,lb\n"
+    )
+    done = hynt("data", "import", tmp_path / "facts.csv", "--preview", "--numeric", "mass,year")
+    assert done.code == 1
+    for words in (
+        "Read as csv-edges.",
+        "3 records read, 2 kept, 1 rejected.",
+        "The first 2 facts:",
+        "Ann · mass · 80.0137 kg (year 2,020)",
+        "mass: number in kg, 1 uses",
+        "knows: entity, 1 uses",
+        "year: number, 2 uses",
+        "Nothing was written.",
+    ):
+        assert words in done.out, words
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["facts.csv"]
+    found = hynt("data", "import", tmp_path / "facts.csv", "--preview", "--on-error", "skip", "--json").json
+    assert [one["kind"] for one in found["outcome"]["relations"]] == ["entity", "entity"]
+
+
+def test_an_import_needs_a_place(hynt, source):
+    done = hynt("data", "import", source)
+    assert done.code == 2
+    assert "no folder was given to save the graph in." in done.err
+
+
+@pytest.fixture
+def graphs(tmp_path):
+    first = graph_from_facts(
+        {"train": [("a", "near", "b"), ("b", "near", "c")], "test": [("c", "near", "a")]},
+        labels={"a": "Aachen"},
+        name="towns",
+    )
+    second = graph_from_facts(
+        {"train": [("c", "near", "a"), ("a", "height", 170)], "valid": [("d", "near", "a")]},
+        units={"height": "cm"}, labels={"d": "Dover", "a": "Aix"},
+    )  # fmt: skip
+    for name, graph in (("first", first), ("second", second)):
+        save_graph(graph, tmp_path / name)
+    return tmp_path
+
+
+def test_graphs_are_merged_and_the_first_keeps_its_splits(hynt, graphs):
+    done = hynt("data", "merge", graphs / "first", graphs / "second", "--out", graphs / "both")
+    assert done.code == 0, done.err
+    assert "2 facts of further sources joined train; 1 left out, which valid or test asks for." in done.out
+    both = load_graph(graphs / "both")
+    assert {name: set(both.facts(name)) for name in both.splits} == {
+        "train": {
+            Fact("a", "near", "b"),
+            Fact("b", "near", "c"),
+            Fact("d", "near", "a"),
+            Fact("a", "height", Number(1.7, "170", "m")),
+        },
+        "test": {Fact("c", "near", "a")},
+    }
+    assert {entity.name: entity.label for entity in both.entities} == {"a": "Aachen", "b": "", "c": "", "d": "Dover"}
+    assert both.name == "towns"
+
+
+def test_merged_graphs_can_be_split_anew(hynt, graphs):
+    found = hynt(
+        "data", "merge", graphs / "first", graphs / "second", "--out", graphs / "both", "--split", "1:0:0", "--json"
+    )
+    assert found.json["counts"]["train"] == 5
+    assert "test" not in found.json["counts"]
