@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 
 import numpy as np
 import pandas as pd
@@ -201,3 +202,33 @@ def test_a_table_and_its_rows_give_the_same_graph(rows):
     heads, relations, tails = zip(*rows, strict=True)
     table = pa.table({"head": heads, "relation": relations, "tail": tails})
     assert graph_from_table(table) == graph_from_facts(rows)
+
+
+def test_the_types_of_a_data_frame_are_understood():
+    frame = pd.DataFrame(
+        {
+            "head": pd.Categorical(["Ann", "Bob"]),
+            "relation": pd.Categorical(["knows", "knows"]),
+            "tail": ["Bob", "Ann"],
+            "when": pd.to_datetime(["2020-01-02 13:45", None]),
+            "at": pd.to_datetime(["2020-01-02 13:45", "2021-01-01 00:00"], utc=True),
+            "count": pd.array([5, None], dtype="Int64"),
+            "share": [0.5, float("nan")],
+            "wait": pd.to_timedelta([90, 1], unit="s"),
+            "sure": [True, False],
+        }
+    )
+    first, second = sorted(graph_from_table(frame).facts())
+    found = {qualifier.relation: qualifier.value for qualifier in first.qualifiers}
+    assert int(found["when"].value) == 2020
+    assert found["when"].unit == "date"
+    assert found["at"].literal == "2020-01-02T13:45:00+00:00"
+    assert found["count"] == Number(5.0, "5")
+    assert (found["wait"].value, found["wait"].unit) == (90.0, "s")
+    assert found["sure"] == "true"
+    assert {qualifier.relation for qualifier in second.qualifiers} == {"at", "wait", "sure"}
+
+
+def test_a_decimal_is_a_number():
+    (fact,) = graph_from_facts([("a", "r", decimal.Decimal("1.50"))]).facts()
+    assert fact.tail == Number(1.5, "1.50")

@@ -26,6 +26,7 @@ NODE_LABEL = ":LABEL"
 LABEL_COLUMNS = ("name", "title", "label", "displayName", "display_name")
 """What the text that people call a node by is called, unless the user says."""
 _DAY_AND_TIME = re.compile(r"[-+]?\d{4,}-\d\d-\d\dT")
+_ZONE_NAME, _ZONE_HOURS = re.compile(r"\[[^\]]*\]$"), re.compile(r"([+-]\d\d)(\d\d)$")
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "..", "-", "?"})
 
 
@@ -223,9 +224,9 @@ def read_value(text: str, kind: ColumnKind, date_format: str = "") -> Value:
     if kind == "number":
         return Number(parse_number(text), text)
     if kind == "date":
-        # Neo4j writes zones as +0100 and [Europe/Berlin]; the day written counts, so they need no reading.
-        day = text.partition("T")[0] if _DAY_AND_TIME.match(text) else text
-        return read_written_date(day, date_format)._replace(literal=text)
+        # Neo4j writes zones as +0100 and [Europe/Berlin]; ISO 8601 as +01:00.
+        written = _ZONE_HOURS.sub(r"\1:\2", _ZONE_NAME.sub("", text)) if _DAY_AND_TIME.match(text) else text
+        return read_written_date(written, date_format)._replace(literal=text)
     return check_name(text, "value")
 
 

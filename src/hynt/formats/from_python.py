@@ -7,6 +7,7 @@ graph_from_table(data_frame, head="person", relation="what", tail="value")
 from __future__ import annotations
 
 import datetime
+import decimal
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -14,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.csv_edges import read_value
 from hynt.formats.names import check_name
-from hynt.formats.numbers import check_finite
-from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value, number
-from hynt.graph.units.dates import parse_iso_date
+from hynt.formats.numbers import check_finite, read_date
+from hynt.graph.fact import Fact, Number, Qualifier, Value, number
 from hynt.names import advice_on
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def graph_from_table(
     """A graph of a pandas, polars or Arrow table with one fact per row.
 
     Columns other than head, relation and tail are qualifiers where they are not null (`qualifiers` names some of them).
-    Columns of numbers hold numbers, of dates dates, of text entities; `numeric` and `dates` name columns of text, or
-    relations whose tails are text, that hold numbers or dates all the same.
+    Columns of numbers hold numbers, of dates dates, of durations seconds, of text entities; `numeric` and `dates` name
+    columns of text, or relations whose tails are text, that hold numbers or dates all the same.
 
     >>> import pandas
     >>> table = pandas.DataFrame({"who": ["Ann"], "what": ["height"], "value": [1.7], "year": [2020]})
@@ -208,8 +208,9 @@ def _value(value: Any, what: str) -> Value:
     if isinstance(value, Number):
         return value
     if isinstance(value, datetime.date):  # a datetime is one too
-        text = value.isoformat()
-        return Number(parse_iso_date(text[:10])[0], text, DATE_UNIT)
+        return read_date(value.isoformat())
+    if isinstance(value, decimal.Decimal):
+        return Number(check_finite(float(value), str(value)), str(value))
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         try:
             return number(int(value) if isinstance(value, numbers.Integral) else float(value))
@@ -224,7 +225,7 @@ def _value(value: Any, what: str) -> Value:
 # otherwise.
 
 BATCH_ROWS = 65_536
-ColumnType: TypeAlias = Literal["text", "number", "date"]
+ColumnType: TypeAlias = Literal["text", "number", "date", "duration", "truth"]
 
 
 class TableColumns(NamedTuple):
@@ -325,6 +326,10 @@ def _column_type(name: str, kind: pa.DataType) -> ColumnType:
         return "number"
     if types.is_date(kind) or types.is_timestamp(kind):
         return "date"
+    if types.is_duration(kind):
+        return "duration"
+    if types.is_boolean(kind):
+        return "truth"
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or types.is_null(kind):
         return "text"
     raise UsageError(
@@ -336,7 +341,11 @@ def _reader(kind: ColumnType, asked: Literal["number", "date"] | None) -> Callab
     if kind == "number":
         return _number
     if kind == "date":
-        return _date
+        return lambda value: read_date(value.isoformat())
+    if kind == "duration":
+        return _duration
+    if kind == "truth":
+        return lambda value: "true" if value else "false"
     return lambda text: read_value(text, asked or "entity")
 
 
@@ -344,6 +353,5 @@ def _number(value: Any) -> Number:
     return Number(check_finite(float(value), repr(value)), str(value))
 
 
-def _date(value: Any) -> Number:
-    text = value.isoformat()
-    return Number(parse_iso_date(text[:10])[0], text, DATE_UNIT)
+def _duration(value: Any) -> Number:
+    return Number(value.total_seconds(), str(value), "s")
