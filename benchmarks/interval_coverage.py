@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from hynt import __version__
 from hynt.asking.predictor import Predictor, load
-from hynt.calibration.calibration import SPLIT, number_questions
-from hynt.calibration.intervals import fit_radii, training_spread
+from hynt.calibration.calibration import SPLIT, read_numbers
+from hynt.calibration.intervals import fit_conditional_radii
 from hynt.calibration.measuring import LEVEL, measure
+from hynt.calibration.reach import AskedNumbers, ResidualScale
 from hynt.errors import HyntError
-from hynt.runs.training_data import training_splits
 
 
 def measured(predictor: Predictor, split: str) -> dict[str, Any]:
@@ -48,29 +48,35 @@ def measured(predictor: Predictor, split: str) -> dict[str, Any]:
 def halves(predictor: Predictor, split: str, times: int = 50) -> dict[str, Any] | None:
     """The mean coverage of random halves, and how far it strays: of all, with a radius of their own, and without."""
     loaded = predictor.loaded
-    asked = [number_questions(loaded, name, predictor.device) for name in (SPLIT, split)]
-    found = [one for one in asked if one is not None]
-    if split == SPLIT or len(found) < 2:
+    found = [one for name in (SPLIT, split) if (one := read_numbers(loaded, name, predictor.device)) is not None]
+    if split == SPLIT or len(found) < 2 or predictor.calibration.radii is None:
         return None
-    relation = np.concatenate([one.relation for one in found])
-    error = np.concatenate(
-        [
-            np.abs(loaded.scaling.scale(one.relation, one.truth) - loaded.scaling.scale(one.relation, one.predicted))
-            for one in found
-        ]
+    scale = predictor.calibration.radii.scale
+    assert scale is not None  # just made
+    nothing, rows, random = (
+        ResidualScale.none(scale.vocabulary, scale.edges, scale.spread),
+        [],
+        np.random.default_rng(0),
     )
-    tables = [loaded.graph.split(name) for name in training_splits(loaded.settings)]
-    spread, random = training_spread(loaded.graph, tables, loaded.scaling), np.random.default_rng(0)
-    rows = []
+    asked = AskedNumbers.joined([one.asked for one in found])
+    truth = np.concatenate([loaded.scaling.scale(one.asked.relation, one.questions.truth) for one in found])
     for _ in range(times):
-        fitted_on = random.random(len(relation)) < 0.5
-        radii = fit_radii(relation[fitted_on], error[fitted_on], spread)
-        left, row = relation[~fitted_on], radii.at(LEVEL)
-        inside, own = error[~fitted_on] <= radii.radius[row, left], radii.is_own[row, left]
+        fitted_on, left = _halved(random.random(len(truth)) < 0.5)
+        radii = fit_conditional_radii(asked.take(fitted_on), truth[fitted_on], nothing)
+        rest, row = asked.take(left), radii.at(LEVEL)
+        reach, error = radii.reach(rest), truth[left] - rest.scaled
+        assert reach is not None
+        radius = radii.radius[row, rest.relation]
+        inside = (-error <= radius * reach.below) & (error <= radius * reach.above)
+        own = radii.is_own[row, rest.relation]
         rows.append([part.mean() if len(part) else np.nan for part in (inside, inside[own], inside[~own])])
     marks = np.array(rows)
     told = {name: _spread_of(marks[:, at]) for at, name in enumerate(("coverage", "own", "shared"))}
     return {"times": times, **told}
+
+
+def _halved(chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return np.flatnonzero(chosen).astype(np.int64), np.flatnonzero(~chosen).astype(np.int64)
 
 
 def _spread_of(values: NDArray[np.float64]) -> dict[str, float] | None:

@@ -12,7 +12,7 @@ import torch
 
 from benchmarks import interval_coverage
 from hynt.asking.predictor import load
-from hynt.calibration.calibration import number_questions
+from hynt.calibration.calibration import read_numbers
 from hynt.calibration.measuring import coverage, measure
 from hynt.errors import DataError, UsageError
 from hynt.files import index_text
@@ -154,9 +154,10 @@ def test_a_truth_beyond_the_end_of_its_interval_is_not_covered(predictor):
     loaded, radii = predictor.loaded, predictor.calibration.radii
     height = loaded.graph.vocabulary.relation_ids["height"]
     assert radii.ends_at_zero[height]
-    wide = replace(radii, radius=np.full_like(radii.radius, 9.0))
-    asked = number_questions(loaded, "test", CPU)
-    asked = replace(asked, truth=np.where(asked.relation == height, -1.0, asked.truth))
+    wide = replace(radii, radius=np.full_like(radii.radius, 99.0))
+    asked = read_numbers(loaded, "test", CPU)
+    truth = np.where(asked.questions.relation == height, -1.0, asked.questions.truth)
+    asked = asked._replace(questions=replace(asked.questions, truth=truth))
     uncut = replace(wide, ends_at_zero=np.zeros_like(wide.ends_at_zero))
     covered = [coverage(loaded, one, asked)["triplet"]["levels"]["0.9"]["coverage"] for one in (wide, uncut)]
     assert covered == [0.0, 1.0]

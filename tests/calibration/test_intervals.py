@@ -123,4 +123,5 @@ def test_intervals_end_at_zero_where_nothing_is_negative():
     low, high = radii.interval(scaling, relation, scaling.scale(relation, value), 0.9)
     assert low == pytest.approx([0.0, 5.0, -0.5, -7.0])  # an answer below zero stays inside
     assert high == pytest.approx([4.0, 11.0, 2.5, -1.0])
-    assert radii.width(scaling, relation, scaling.scale(relation, value), 0.9) == pytest.approx([6.0] * 4)  # uncut
+    low, high = radii.ends(scaling, relation, scaling.scale(relation, value), 0.9)
+    assert high - low == pytest.approx([6.0] * 4)  # uncut

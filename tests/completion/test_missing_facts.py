@@ -8,15 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
+import torch
 
 from benchmarks.missing_quality import by_probability, table
+from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import load
+from hynt.asking.question import ask
 from hynt.completion import missing_questions
-from hynt.completion.missing_facts import ProposalAnswers, ProposalOptions, propose
+from hynt.completion.missing_facts import ProposalOptions, propose
 from hynt.completion.missing_proposals import PROPOSAL_SCHEMA
 from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
 from hynt.formats.importing import read_graph
+from hynt.runs.scoring import ReadTile
 from hynt.training.run import start, train
 from tests.conftest import ROOT
 from tests.town_graph import LABELS, PEOPLE, RELATION_LABELS, town_graph
@@ -167,15 +171,20 @@ def test_wrong_wishes_are_refused(predictor, wanted, word):
         propose(predictor, wanted)
 
 
-def test_a_cut_interval_is_not_taken_for_a_narrow_one(predictor):
+def test_a_cut_interval_is_not_taken_for_a_narrow_one(predictor, monkeypatch):
     """Nor is a height below zero proposed, however sure the model is of it."""
-    graph, radii = predictor.graph, predictor.calibration.radii
+    graph, scaling = predictor.graph, predictor.loaded.scaling
     height = graph.vocabulary.relation_ids["height"]
-    assert radii.ends_at_zero[height]
-    answers = ProposalAnswers(predictor, graph.split("train"), 0.9, 1)
-    whole, near_zero, below = answers._widths(np.full(3, height), np.array([9.0, 0.01, -0.01]))
-    assert near_zero == pytest.approx(whole)
-    assert below == np.inf
+    assert predictor.calibration.radii.ends_at_zero[height]
+
+    def width(said):
+        scaled = torch.from_numpy(scaling.scale(np.array([height]), np.array([said]))).float()
+        monkeypatch.setattr(ReadTile, "numbers", lambda tile: scaled.expand(len(tile.which)))
+        asked = AskedFacts.joined([ask(graph, "p0", "height", "?")])
+        return predictor.question_batch(asked).numbers(np.zeros(1, dtype=np.int64), 0.9).width[0]
+
+    assert width(0.01) == pytest.approx(width(9.0))
+    assert width(-0.01) == np.inf
 
 
 def test_chosen_heads_only(predictor, found):

@@ -13,13 +13,14 @@ from torch import Tensor
 from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.columns import AskedFacts, NumberColumns, RankedColumns, RankedParts, Standing, splits_of
 from hynt.calibration.calibration import Calibration
+from hynt.calibration.reach import AskedNumbers
 from hynt.graph.arrays import Flags, Floats, Ids, spread
 from hynt.graph.components import ENTITY_KIND, RELATION_KIND, component_starts
 from hynt.graph.content_hash import Hashes, question_keys
 from hynt.graph.known_answers import AnswerIndex, KnownAnswers
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import whole_run
-from hynt.runs.scoring import ReadTile, read_tiles, with_stored_literals
+from hynt.runs.scoring import ReadTile, SaidNumbers, read_tiles, with_stored_literals
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,25 +52,26 @@ class QuestionBatch:
     def numbers(self, chosen: Ids, level: float) -> NumberColumns:
         """The answers to these questions (n,), each for a number, with intervals of this level."""
         relation, scaling = self.asked.relation[chosen], self.loaded.scaling
-        scaled = np.zeros(len(chosen))
-
-        def work(tile: ReadTile) -> None:
-            scaled[tile.which] = tile.numbers().cpu().numpy()
-
-        self._read(self.asked.rows[chosen], self.asked.position[chosen], work)
+        said = SaidNumbers(np.zeros(len(chosen)))
+        rows, position = self.asked.rows[chosen], self.asked.position[chosen]
+        self._read(rows, position, said.hear)
         with np.errstate(over="ignore", invalid="ignore"):
-            value = scaling.unscale(relation, scaled)
-        low, high, radii = value, value, self.calibration.radii
+            value = scaling.unscale(relation, said.scaled)
+        low, high, radii, width = value, value, self.calibration.radii, np.zeros(len(chosen))
         has_interval = is_own = np.zeros(len(chosen), dtype=np.bool_)
         if radii is not None:
-            row = radii.at(level)
-            low, high = radii.interval(scaling, relation, scaled, level)
-            has_interval = np.isfinite(radii.radius[row, relation]) & np.isfinite(low) & np.isfinite(high)
+            row, reach = radii.at(level), None
+            if radii.scale is not None:
+                asked = (self.asked.table, rows, position, relation, said.scaled, said.reach)
+                reach = radii.reach(AskedNumbers.of(*asked, radii.scale.spread))
+            low, high = radii.ends(scaling, relation, said.scaled, level, reach)
+            width, has_interval = high - low, np.isfinite(radii.radius[row, relation]) & np.isfinite(low + high)
+            width = np.where(radii.ends_at_zero[relation] & (value < 0), np.inf, width)
             is_own = radii.is_own[row, relation]
         possible = self.loaded.possible_numbers
         value, (low, high) = possible.nearest(relation, value), possible.interval(relation, low, high)
         known = self.known.numbers.lookup(self._keys(self.asked.rows[chosen], self.asked.position[chosen]))
-        return NumberColumns(value, low, high, has_interval, is_own, known, np.isfinite(value))
+        return NumberColumns(value, low, high, width, has_interval, is_own, known, np.isfinite(value))
 
     # ------------------------------------------------------------------ how
 

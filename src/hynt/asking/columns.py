@@ -224,6 +224,7 @@ class NumberColumns:
     value: Floats  # (n,)
     low: Floats  # (n,) of the interval; read only where there is one
     high: Floats  # (n,)
+    width: Floats  # (n,) of the interval before it is cut to what can be; infinite around an answer that cannot be
     has_interval: Flags  # (n,)
     is_own: Flags  # (n,) whether the interval was made from the relation's own errors
     known: AnswerLists  # the numbers that the graph holds

@@ -21,7 +21,6 @@ from hynt.asking.columns import AskedFact, AskedFacts
 from hynt.asking.question import ask, ask_each, asked_parts, parts_of, rules_of
 from hynt.calibration.intervals import check_level
 from hynt.errors import UsageError, located
-from hynt.graph.arrays import Ids
 from hynt.graph.components import NUMBER_KIND
 from hynt.graph.fact import Fact
 from hynt.graph.fact_table import FactTable
@@ -239,7 +238,7 @@ class Predictor:
             value[numeric] = numbers.value
         held.settle(named, value.tolist())
         if self.loaded.observed is not None:
-            held.judge_without(answering, allowed, level, self._folds)
+            held.judge_without(answering, allowed, level)
         place = dict(zip(numeric.tolist(), range(len(numeric)), strict=True))
         found = []
         for number, one in enumerate(reached):
@@ -385,13 +384,6 @@ class Predictor:
 
         if not is_finite:
             raise non_finite(self.loaded, asked.text)
-
-    @cached_property
-    def _folds(self) -> dict[str, Ids]:
-        """(facts,) of each split, the fold by which a model that reads observed facts judges each of them."""
-        from hynt.runs.observing import folds_of
-
-        return {name: folds_of(table, self.graph.vocabulary) for name, table in self.graph.splits.items()}
 
     @cached_property
     def _builder(self) -> AnswerBuilder:

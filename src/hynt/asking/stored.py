@@ -6,8 +6,9 @@ the answer left out, with their folds, so its rank means what a held-out rank me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,10 +21,14 @@ from hynt.graph.components import FIRST_QUALIFIER, NUMBER_KIND, RELATION_KIND, q
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.sentences import Sentences, format_quantity, pair_texts
 from hynt.graph.stored_facts import StoredFact, StoredFacts
-from hynt.runs.observing import without_folds
+from hynt.runs.observing import folds_of, without_folds
+from hynt.runs.opening import LoadedRun
 
 SHOWN = 5
 """Stored answers that are judged and told; the rest is counted."""
+
+_FOLDS: WeakKeyDictionary[LoadedRun, dict[str, Ids]] = WeakKeyDictionary()
+"""(facts,) of each split, the folds they are judged in: made once for a run."""
 
 
 @dataclass(eq=False)
@@ -81,12 +86,12 @@ class HeldAnswers:
         for one in self._shown(numbers=True):
             one.predicted = value[one.question]
 
-    def judge_without(
-        self, batch: QuestionBatch, allowed: CandidateMasks, level: float, folds: Mapping[str, Ids]
-    ) -> None:
-        """Judges again what the model has read in the observed facts, without the `folds` of those that hold it, which
-        are given for the facts (n,) of each split.
-        """
+    def judge_without(self, batch: QuestionBatch, allowed: CandidateMasks, level: float) -> None:
+        """Judges again what the model has read in the observed facts, without the folds of those that hold it."""
+        graph = batch.loaded.graph
+        if batch.loaded not in _FOLDS:
+            _FOLDS[batch.loaded] = {name: folds_of(table, graph.vocabulary) for name, table in graph.splits.items()}
+        folds = _FOLDS[batch.loaded]
         for one in (*self._shown(numbers=False), *self._shown(numbers=True)):
             alone, zero = np.array([one.question]), np.zeros(1, dtype=np.int64)
             loaded = without_folds(batch.loaded, {int(folds[fact.split][fact.row]) for fact in one.facts})

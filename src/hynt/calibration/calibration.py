@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from hynt.calibration.intervals import Radii, fit_radii, never_negative, training_spread
+from hynt.calibration.intervals import Radii, fit_conditional_radii, never_negative, training_edges, training_spread
+from hynt.calibration.reach import BINS, AskedNumbers, ResidualScale
 from hynt.calibration.temperature import FirstAnswers, first_answers_of_chunks, fit_inverse_temperature
 from hynt.errors import DataError
 from hynt.evaluation.evaluation_pass import refuse_non_finite
@@ -30,10 +31,12 @@ from hynt.graph.vocabulary import Vocabulary
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.observing import stored_folds
 from hynt.runs.opening import LoadedRun
-from hynt.runs.scoring import ReadTile, read_tiles
+from hynt.runs.scoring import ReadTile, SaidNumbers, read_tiles
 
 CALIBRATION = "calibration.json"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+OLDER_VERSIONS = (1,)
+"""Of 0.1, in which a relation's intervals were all of one width."""
 SPLIT = "valid"
 RANKED: tuple[TaskName, ...] = ("link", "relation")
 
@@ -57,7 +60,10 @@ class Calibration:
         found: dict[str, Any] = {"calibrated": True, "split": SPLIT} | {
             task: dict(one) for task, one in self.tasks.items()
         }
-        return found if self.radii is None else found | {"number": self.radii.to_mapping(vocabulary)}
+        if self.radii is None:
+            return found
+        reach = {} if self.radii.scale is None else {"reach": self.radii.scale.to_mapping()}
+        return found | reach | {"number": self.radii.to_mapping(vocabulary)}
 
     def on(self, home: Vocabulary, vocabulary: Vocabulary) -> Calibration:
         """The same for another graph: temperatures hold there too, and so do intervals of relations that both have."""
@@ -85,6 +91,10 @@ class Calibration:
         if not fine:
             raise DataError("the calibration cannot be read.", where=where, advice=RESTORE)
         radii = Radii.from_mapping(mapping["number"], vocabulary, where) if "number" in mapping else None
+        if radii is not None and "reach" in mapping:
+            size = vocabulary.relation_count
+            scale = ResidualScale.none(vocabulary, np.zeros((size, BINS - 1)), np.ones(size))
+            radii = replace(radii, scale=scale.read(mapping["reach"], where))
         return cls("", tasks, radii)
 
 
@@ -103,7 +113,7 @@ def calibration_of(
     weights = loaded.run.manifest["files"].get(WEIGHTS)
     if path.exists() and weights is not None:
         content = read_index(path)
-        if content.get("schema_version") != SCHEMA_VERSION or content.get("weights") != weights:
+        if content.get("schema_version") not in (SCHEMA_VERSION, *OLDER_VERSIONS) or content.get("weights") != weights:
             raise DataError(
                 "the calibration was made with other weights, or by another hynt.",
                 where=str(path),
@@ -136,7 +146,11 @@ def _with_ends(made: Calibration, loaded: LoadedRun) -> Calibration:
     if made.radii is None:
         return made
     tables = [loaded.graph.split(name) for name in loaded.known_splits]
-    return replace(made, radii=replace(made.radii, ends_at_zero=never_negative(loaded.graph.vocabulary, tables)))
+    scale, known = made.radii.scale, _residual_scale(loaded)
+    if scale is not None:
+        scale = replace(scale, edges=known.edges, spread=known.spread)
+    ends = never_negative(loaded.graph.vocabulary, tables)
+    return replace(made, radii=replace(made.radii, ends_at_zero=ends, scale=scale))
 
 
 def _task(loaded: LoadedRun, task: TaskName, device: torch.device) -> dict[str, float]:
@@ -157,33 +171,51 @@ def _task(loaded: LoadedRun, task: TaskName, device: torch.device) -> dict[str, 
 
 
 def _radii(loaded: LoadedRun, device: torch.device) -> Radii | None:
-    numbers = number_questions(loaded, SPLIT, device)
+    numbers = read_numbers(loaded, SPLIT, device)
     if numbers is None:
         return None
+    truth = loaded.scaling.scale(numbers.questions.relation, numbers.questions.truth)
+    return fit_conditional_radii(numbers.asked, truth, _residual_scale(loaded))
+
+
+def _residual_scale(loaded: LoadedRun) -> ResidualScale:
+    """What training alone says of the sizes of errors."""
     trained_on = [loaded.graph.split(name) for name in loaded.known_splits]
-    spread = training_spread(loaded.graph, trained_on, loaded.scaling)
-    predicted = loaded.scaling.scale(numbers.relation, numbers.predicted)
-    truth = loaded.scaling.scale(numbers.relation, numbers.truth)
-    return fit_radii(numbers.relation, np.abs(truth - predicted), spread)
+    return ResidualScale.none(
+        loaded.graph.vocabulary,
+        training_edges(loaded.graph, trained_on, loaded.scaling),
+        training_spread(loaded.graph, trained_on, loaded.scaling),
+    )
+
+
+class NumberReading(NamedTuple):
+    """The number questions of a split with what the run says to them, as metrics see them and as intervals do."""
+
+    questions: NumberQuestions
+    asked: AskedNumbers
 
 
 def number_questions(loaded: LoadedRun, split: str, device: torch.device) -> NumberQuestions | None:
     """The answers to the number questions of a split, each without its own fact in view; None where there are none."""
+    found = read_numbers(loaded, split, device)
+    return None if found is None else found.questions
+
+
+def read_numbers(loaded: LoadedRun, split: str, device: torch.device) -> NumberReading | None:
+    """The same with what intervals are made of."""
     table, graph, scaling = loaded.graph.split(split), loaded.graph, loaded.scaling
     parts = components(table, graph.vocabulary.relation_is_number)
     taken = parts.take(answerable_components(loaded.model, parts, "number"))
     if not len(taken):
         return None
-    scaled, relation = np.zeros(len(taken)), taken.relation.astype(np.int64)
-
-    def work(tile: ReadTile) -> None:
-        scaled[tile.which] = tile.numbers().cpu().numpy()
-
-    read_tiles(loaded, table, taken.row, taken.position, device, work, fold=stored_folds(loaded, table))
+    relation, said = taken.relation.astype(np.int64), SaidNumbers(np.zeros(len(taken)))
+    read_tiles(loaded, table, taken.row, taken.position, device, said.hear, fold=stored_folds(loaded, table))
     with np.errstate(over="ignore", invalid="ignore"):
-        predicted = scaling.unscale(relation, scaled)
+        predicted = scaling.unscale(relation, said.scaled)
     refuse_non_finite(np.isfinite(predicted), taken, graph, split)
-    return NumberQuestions(
+    spread = training_spread(graph, [graph.split(name) for name in loaded.known_splits], scaling)
+    asked = AskedNumbers.of(table, taken.row, taken.position, relation, said.scaled, said.reach, spread)
+    questions = NumberQuestions(
         taken.row,
         taken.position,
         relation,
@@ -195,6 +227,7 @@ def number_questions(loaded: LoadedRun, split: str, device: torch.device) -> Num
         scaling.linear(relation, taken.number),
         *[scaling.linear(relation, predicted)] * 2,  # no mean is asked for here
     )
+    return NumberReading(questions, asked)
 
 
 # Held-out questions as calibration sees them: each right answer among the candidates that are not known otherwise.

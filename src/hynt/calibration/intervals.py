@@ -3,8 +3,10 @@
 Residuals |true − predicted| on held-out questions, on the model's own scale, say how far the truth lies from a
 prediction. With n of them, the ⌈(n + 1) · level⌉-th smallest is a radius that covers a new question's truth with
 probability at least `level`, whatever the model and the data are, as long as the new question is like the held-out
-ones. A relation with enough residuals gets a radius of its own; the others share one, made of residuals divided by
-how widely each relation's training numbers are spread.
+ones. Residuals are divided by how large they are expected to be for the question at hand (`reach`), so that easy
+questions get short intervals and hard ones long ones. Where too few residuals are known for that, a relation with
+enough of them gets a radius of its own; the others share one, made of residuals divided by how widely each relation's
+training numbers are spread.
 
 Numbers of a relation that are never below zero in training (counts, lengths, populations) have no interval below zero
 either. Nothing that is left away there could be the truth but a number of a sort that training has none of, and
@@ -15,13 +17,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hynt.batches.number_scaling import NumberScaling
+from hynt.calibration.reach import BINS, AskedNumbers, Reach, ResidualScale
 from hynt.errors import DataError, UsageError
 from hynt.graph.arrays import Floats, Ids
 from hynt.graph.fact_table import FactTable, concatenate
@@ -37,33 +40,45 @@ ENOUGH = 30
 
 @dataclass(frozen=True, eq=False)
 class Radii:
-    """For each level, how far from a prediction the interval of each relation reaches, on the model's scale."""
+    """For each level, how far from a prediction the interval of each relation reaches, in what `scale` says of the
+    question; without one, on the model's scale.
+    """
 
     radius: Floats  # (levels, relations); infinite where too little is known for that level
     is_own: NDArray[np.bool_]  # (levels, relations) from the relation's own residuals, not from the shared ones
     count: Ids  # (relations,) residuals
     ends_at_zero: NDArray[np.bool_]  # (relations,) where no interval goes below zero; training says so, not a file
+    scale: ResidualScale | None = (
+        None  # what radii are multiplied by, question by question; None in calibrations of 0.1
+    )
 
     def at(self, level: float) -> int:
         """The row of a level."""
         check_level(level)
         return LEVELS.index(level)
 
-    def interval(self, scaling: NumberScaling, relation: Ids, scaled: Floats, level: float) -> tuple[Floats, Floats]:
+    def reach(self, asked: AskedNumbers) -> Reach | None:
+        """What the radius is multiplied by for these questions; None where it is the same for all of a relation."""
+        return None if self.scale is None else self.scale.reach(asked)
+
+    def interval(
+        self, scaling: NumberScaling, relation: Ids, scaled: Floats, level: float, reach: Reach | None = None
+    ) -> tuple[Floats, Floats]:
         """(n,) lower and (n,) upper ends in the graph's units, around numbers on the model's scale."""
-        low, high = self._reach(scaling, relation, scaled, level)
+        low, high = self.ends(scaling, relation, scaled, level, reach)
         with np.errstate(over="ignore", invalid="ignore"):
             return cut_at_zero(low, scaling.unscale(relation, scaled), self.ends_at_zero[relation]), high
 
-    def width(self, scaling: NumberScaling, relation: Ids, scaled: Floats, level: float) -> Floats:
-        """(n,) how far apart the ends are before any is cut off: what a model has to say is not told by the cut."""
-        low, high = self._reach(scaling, relation, scaled, level)
-        return high - low
-
-    def _reach(self, scaling: NumberScaling, relation: Ids, scaled: Floats, level: float) -> tuple[Floats, Floats]:
+    def ends(
+        self, scaling: NumberScaling, relation: Ids, scaled: Floats, level: float, reach: Reach | None = None
+    ) -> tuple[Floats, Floats]:
+        """The same before any is cut off: what a model has to say is not told by the cut."""
         radius = self.radius[self.at(level), relation]
+        below, above = (1.0, 1.0) if reach is None else reach
         with np.errstate(over="ignore", invalid="ignore"):
-            return scaling.unscale(relation, scaled - radius), scaling.unscale(relation, scaled + radius)
+            return scaling.unscale(relation, scaled - radius * below), scaling.unscale(
+                relation, scaled + radius * above
+            )
 
     def to_mapping(self, vocabulary: Vocabulary) -> dict[str, Any]:
         """By relation name, for JSON; a level that too little is known for is left out."""
@@ -132,6 +147,29 @@ def fit_radii(relation: Ids, residual: Floats, spread: Floats, enough: int = ENO
     return Radii(radius, is_own, count, np.zeros(relations, np.bool_))
 
 
+def fit_conditional_radii(asked: AskedNumbers, truth: Floats, scale: ResidualScale) -> Radii:
+    """From held-out questions and their true numbers (n,), on the model's scale. `scale` has no effects yet.
+
+    Where there are enough questions, errors divided by their expected size are alike: relations with many of them share
+    one radius, and those with few, whose errors are less well known, another. With fewer questions, a relation that has
+    enough has a radius of its own, and the others share theirs.
+    """
+    fitted, ratio = scale.fitted(asked, truth)
+    if fitted is scale:
+        return replace(fit_radii(asked.relation, ratio, np.ones(len(scale.spread))), scale=scale)
+    count = np.bincount(asked.relation, minlength=len(scale.spread)).astype(np.int64)
+    many = count >= ENOUGH
+    radius, is_own = np.full((len(LEVELS), len(count)), np.inf), np.zeros((len(LEVELS), len(count)), np.bool_)
+    for row, level in enumerate(LEVELS):
+        whole = conformal_radius(ratio, level)
+        of_many, of_few = (conformal_radius(ratio[many[asked.relation] == one], level) for one in (True, False))
+        radius[row] = np.where(
+            many, of_many if math.isfinite(of_many) else whole, of_few if math.isfinite(of_few) else whole
+        )
+        is_own[row] = many & np.isfinite(radius[row])
+    return Radii(radius, is_own, count, np.zeros(len(count), np.bool_), fitted)
+
+
 def never_negative(vocabulary: Vocabulary, tables: Sequence[FactTable]) -> NDArray[np.bool_]:
     """(relations,) true where all training numbers, and enough of them, are zero or more. Dates have no such end: there
     are years before the first.
@@ -144,6 +182,15 @@ def cut_at_zero(low: Floats, value: Floats, ends_at_zero: NDArray[np.bool_]) -> 
     that is itself below zero stays in its interval: it is what the model says.
     """
     return np.where(ends_at_zero, np.maximum(low, np.minimum(value, 0.0)), low)
+
+
+def training_edges(graph: KnowledgeGraph, tables: list[FactTable], scaling: NumberScaling) -> Floats:
+    """(relations, BINS − 1) where training numbers are cut into parts of one size, on the model's scale."""
+    numbers = sorted_numbers(concatenate(tables), graph.vocabulary.relation_is_number)
+    found = np.zeros((graph.vocabulary.relation_count, BINS - 1))
+    for part in range(1, BINS) if len(numbers.value) else ():
+        found[numbers.present, part - 1] = scaling.scale(numbers.present, numbers.quantile(part / BINS))
+    return found
 
 
 def training_spread(graph: KnowledgeGraph, tables: list[FactTable], scaling: NumberScaling) -> Floats:

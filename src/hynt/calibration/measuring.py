@@ -11,10 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hynt.calibration.calibration import RANKED, Calibration, held_out, number_questions
+from hynt.calibration.calibration import RANKED, Calibration, NumberReading, held_out, read_numbers
 from hynt.calibration.intervals import LEVELS, Radii
-from hynt.evaluation.results import NumberQuestions
-from hynt.graph.arrays import Floats, Ids
+from hynt.graph.arrays import Ids
 from hynt.graph.components import TAIL
 from hynt.graph.fact_table import concatenate
 from hynt.graph.number_summary import sorted_numbers
@@ -42,14 +41,14 @@ def measure(loaded: LoadedRun, calibration: Calibration, split: str, device: tor
             "calibration_error_before": before,
             "calibration_error_after": after,
         }
-    numbers = number_questions(loaded, split, device)
+    numbers = read_numbers(loaded, split, device)
     if numbers is not None and calibration.radii is not None:
         relations = per_relation(loaded, calibration.radii, numbers, LEVEL)
         found["number"] = coverage(loaded, calibration.radii, numbers) | {"level": LEVEL, "relations": relations}
     return found
 
 
-def coverage(loaded: LoadedRun, radii: Radii, numbers: NumberQuestions) -> dict[str, Any]:
+def coverage(loaded: LoadedRun, radii: Radii, numbers: NumberReading) -> dict[str, Any]:
     """For each level: the share of truths inside their interval, and the mean width on the linear min–max scale; of all
     questions, and in `triplet` of those whose number is a tail.
 
@@ -57,16 +56,16 @@ def coverage(loaded: LoadedRun, radii: Radii, numbers: NumberQuestions) -> dict[
     told only of relations with at least two different numbers in training: the others have no scale.
     """
     told = _Covered(loaded, radii, numbers)
-    tail = np.flatnonzero(numbers.position == TAIL).astype(np.int64)
-    whole = told.of(np.arange(len(numbers)))
+    tail = np.flatnonzero(numbers.questions.position == TAIL).astype(np.int64)
+    whole = told.of(np.arange(len(numbers.questions)))
     return whole | ({"triplet": told.of(tail)} if len(tail) else {})
 
 
-def per_relation(loaded: LoadedRun, radii: Radii, numbers: NumberQuestions, level: float) -> list[dict[str, Any]]:
+def per_relation(loaded: LoadedRun, radii: Radii, numbers: NumberReading, level: float) -> list[dict[str, Any]]:
     """Each relation that is asked for, most questions first: how its intervals of one level do."""
     told, found = _Covered(loaded, radii, numbers), []
-    for relation in np.unique(numbers.relation).tolist():
-        one = told.of(np.flatnonzero(numbers.relation == relation).astype(np.int64), (level,))
+    for relation in np.unique(numbers.questions.relation).tolist():
+        one = told.of(np.flatnonzero(numbers.questions.relation == relation).astype(np.int64), (level,))
         at_level = one["levels"][f"{level:g}"]
         found.append(
             {
@@ -87,21 +86,24 @@ class _Covered:
 
     loaded: LoadedRun
     radii: Radii
-    numbers: NumberQuestions
+    numbers: NumberReading
 
     def of(self, chosen: Ids, levels: Sequence[float] = LEVELS) -> dict[str, Any]:
         """Of the questions `chosen` (n,), by their numbers."""
-        radii, scaling, relation = self.radii, self.loaded.scaling, self.numbers.relation[chosen]
-        predicted, true = self.numbers.predicted[chosen], self.numbers.truth[chosen]
-        scaled, error = scaling.scale(relation, predicted), np.abs(self._error[chosen])
+        radii, scaling, asked = self.radii, self.loaded.scaling, self.numbers.asked.take(chosen)
+        relation, scaled, reach = asked.relation, asked.scaled, radii.reach(asked)
+        predicted, true = self.numbers.questions.predicted[chosen], self.numbers.questions.truth[chosen]
+        error = scaling.scale(relation, true) - scaled
+        below, above = (1.0, 1.0) if reach is None else reach
+        size = np.maximum(-error / below, error / above)
         cut_off = radii.ends_at_zero[relation] & (true < np.minimum(predicted, 0.0))
         found: dict[str, Any] = {}
         for level in levels:
             row = radii.at(level)
             radius = radii.radius[row, relation]
             known = np.isfinite(radius)
-            inside = known & ~cut_off & (error <= radius)
-            low, high = radii.interval(scaling, relation[known], scaled[known], level)
+            inside = known & ~cut_off & (size <= radius)
+            low, high = (end[known] for end in radii.interval(scaling, relation, scaled, level, reach))
             width = scaling.linear(relation[known], high) - scaling.linear(relation[known], low)
             width = width[self._has_range[relation[known]]]
             own = radii.is_own[row, relation]
@@ -116,12 +118,6 @@ class _Covered:
                 "without": int((~known).sum()),
             }
         return {"questions": len(relation), "levels": found}
-
-    @cached_property
-    def _error(self) -> Floats:
-        """(questions,) true minus predicted, on the model's scale."""
-        relation, scaling = self.numbers.relation, self.loaded.scaling
-        return scaling.scale(relation, self.numbers.truth) - scaling.scale(relation, self.numbers.predicted)
 
     @cached_property
     def _has_range(self) -> NDArray[np.bool_]:

@@ -227,27 +227,19 @@ class ProposalAnswers:
         relation = asked.relation[chosen]
         spread = self._spread[relation]
         at = np.flatnonzero(found.has_interval & (spread > 0))
-        rows, width = chosen[at], self._widths(relation[at], found.value[at])
+        rows = chosen[at]
         return ProposedFacts(
             asked.table.take(rows),
             np.zeros(len(at), dtype=np.int64),
             found.value[at],
             found.low[at],
             found.high[at],
-            width / spread[at],
+            found.width[at] / spread[at],
             np.full(len(at), self._level),
             batch.share[rows],
             batch.peers[rows],
             np.ones(len(at), dtype=np.bool_),
         )
-
-    def _widths(self, relation: Ids, value: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n,) of the intervals around these answers; without end where the answer is none that can be."""
-        radii, scaling = self._predictor.calibration.radii, self._predictor.loaded.scaling
-        if radii is None:  # as for a run that was trained on the validation split: no number has an interval
-            return np.zeros(len(value))
-        width = radii.width(scaling, relation, scaling.scale(relation, value), self._level)
-        return np.where(radii.ends_at_zero[relation] & (value < 0), np.inf, width)
 
 
 def middle_spreads(predictor: Predictor, level: float) -> NDArray[np.float64]:

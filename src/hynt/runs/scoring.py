@@ -19,9 +19,17 @@ from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
 from hynt.evaluation.evaluator import scoring_conditions
 from hynt.evaluation.ranks import in_one_shape
 from hynt.evaluation.tiles import Tile, Tiling, read_each_tile, tile_rows
-from hynt.graph.arrays import Ids
+from hynt.graph.arrays import Floats, Ids
 from hynt.graph.fact_table import FactTable, concatenate
-from hynt.models.contract import EncodedQuestion, EntityRange, Model, Relations, give_observed, median_number
+from hynt.models.contract import (
+    AnswersDistributions,
+    EncodedQuestion,
+    EntityRange,
+    Model,
+    Relations,
+    give_observed,
+    median_number,
+)
 from hynt.runs.observing import by_fold
 from hynt.runs.opening import LoadedRun
 
@@ -60,6 +68,32 @@ class ReadTile:
     def numbers(self) -> Tensor:
         """(real,) float32 numbers on the model's scale."""
         return median_number(self.model, self.question)[: len(self.which)]
+
+    def number_reach(self) -> Tensor | None:
+        """(real, 2) float32 how far below and above these the middle nine tenths of what the model believes go, on its
+        scale; None for a model that says one number.
+        """
+        if not isinstance(self.model, AnswersDistributions):
+            return None
+        believed = self.model.distribution(self.question)
+        low, middle, high = (believed.quantile(share)[: len(self.which)] for share in (0.05, 0.5, 0.95))
+        return torch.stack([middle - low, high - middle], dim=1)
+
+
+@dataclass(eq=False)
+class SaidNumbers:
+    """What a model says to `n` questions for numbers, tile by tile, on its own scale."""
+
+    scaled: Floats  # (n,)
+    reach: Floats | None = None  # (n, 2) as `ReadTile.number_reach` has it
+
+    def hear(self, tile: ReadTile) -> None:
+        """What is done with each tile."""
+        self.scaled[tile.which] = tile.numbers().cpu().numpy()
+        reach = tile.number_reach()
+        if reach is not None:
+            self.reach = np.zeros((len(self.scaled), 2)) if self.reach is None else self.reach
+            self.reach[tile.which] = reach.cpu().numpy()
 
 
 def read_tiles(

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from hynt.asking.predictor import Predictor
-from hynt.calibration.calibration import MOST_QUESTIONS, RANKED
+from hynt.calibration.calibration import MOST_QUESTIONS, RANKED, read_numbers
 from hynt.calibration.measuring import coverage
 from hynt.calibration.temperature import expected_calibration_error, first_answers
 from hynt.errors import DataError, UsageError
@@ -24,7 +24,7 @@ from hynt.evaluation import results as breakdowns
 from hynt.evaluation.bootstrap import intervals
 from hynt.evaluation.evaluator import Evaluator, reference_rows
 from hynt.evaluation.questions import KIND_OF_TASK, SCOPES, TASKS, TaskName, answerable_components
-from hynt.evaluation.results import Evaluation, NumberQuestions
+from hynt.evaluation.results import Evaluation
 from hynt.files import index_text, write_whole
 from hynt.graph.arrays import Floats, Ids
 from hynt.graph.components import FIRST_QUALIFIER, Components, components
@@ -108,9 +108,9 @@ def measure_all(predictor: Predictor, split: str, reads: int, asking: Asking | N
             advice="Choose another split, or train a model that answers more.",
         )
     calibration, firsts = predictor.calibration, first_ones(predictor, split)
-    numbers = evaluation.per_question.get("number")
+    numbers = None if calibration.radii is None else read_numbers(loaded, split, predictor.device)
     covered = None
-    if isinstance(numbers, NumberQuestions) and calibration.radii is not None:
+    if numbers is not None and calibration.radii is not None:
         covered = coverage(loaded, calibration.radii, numbers)
     return {
         "evaluation": evaluation.to_mapping(),

@@ -1,0 +1,269 @@
+"""How far an interval reaches for the question at hand, not for its relation on average.
+
+A country's population is guessed within a million or within a hundred, and the question says which: by its relation,
+the size of the answer, the entities it names and its qualifiers. Held-out errors are compared with what the model
+itself gives for a reach: the middle nine tenths of its distribution, or, where it says one number, the spread of the
+relation's training numbers. The logarithm of that ratio is a sum of effects, one for each thing that the question says,
+each drawn towards zero the fewer questions speak for it. Conformal intervals are then made of errors divided by their
+expected size, which keeps their promise whatever the effects are worth.
+
+The expected size of a held-out error must not have seen that error: ten times, nine tenths of the facts tell it of the
+rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hynt.errors import DataError
+from hynt.files import RESTORE
+from hynt.graph.arrays import Floats, Ids, spread
+from hynt.graph.components import FIRST_QUALIFIER, TAIL, qualifier_of
+from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.vocabulary import Vocabulary
+
+FEWEST = 100
+"""Held-out numbers from which on effects are fitted."""
+BINS = 6
+"""Parts that the training numbers of a relation are cut into, of one size each: which of them an answer falls into."""
+DRAWN = {"relation": 1.0, "answer": 6.0, "entity": 6.0, "qualifier": 6.0, "value": 6.0}
+"""Of each kind of effect, how many questions without any effect it is averaged with."""
+_FOLDS = 10
+_SWEEPS = 20
+_LEAST = 0.02
+"""Of a relation's median ratio: ratios below this are all the same to us."""
+_NARROWEST = 1e-2
+"""Of a relation's spread: no model reaches less far than this."""
+_STRONGEST = 2.0
+_DIGITS = 4
+
+
+class Reach(NamedTuple):
+    """(n,) each, on the model's scale: an interval of radius 1 goes so far below and above the answer."""
+
+    below: Floats
+    above: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class AskedNumbers:
+    """`n` questions for numbers, and what a model says to them on its own scale."""
+
+    table: FactTable
+    row: Ids  # (n,) of the table
+    position: Ids  # (n,) of the number that is asked for
+    relation: Ids  # (n,) of that number
+    scaled: Floats  # (n,) what the model says
+    own: Reach  # what the model itself gives for a reach
+
+    @classmethod
+    def of(
+        cls,
+        table: FactTable,
+        row: Ids,
+        position: Ids,
+        relation: Ids,
+        scaled: Floats,
+        own: Floats | None,
+        spread: Floats,
+    ) -> AskedNumbers:
+        """`own` (n, 2) is None for a model with one number; `spread` (relations,) is that of training numbers."""
+        least = spread[relation]
+        ends = Reach(least, least) if own is None else Reach(*(np.maximum(end, _NARROWEST * least) for end in own.T))
+        return cls(table, row, position, relation, scaled, ends)
+
+    @classmethod
+    def joined(cls, parts: Sequence[AskedNumbers]) -> AskedNumbers:
+        """All of these, in order."""
+        shift = np.cumsum([0] + [len(part.table) for part in parts[:-1]])
+        row = np.concatenate([part.row + first for part, first in zip(parts, shift.tolist(), strict=True)])
+        position, relation, scaled = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("position", "relation", "scaled")
+        )
+        ends = (np.concatenate(side) for side in zip(*(part.own for part in parts), strict=True))
+        return cls(concatenate([part.table for part in parts]), row, position, relation, scaled, Reach(*ends))
+
+    def ratio(self, truth: Floats) -> Floats:
+        """(n,) errors by the model's own reach on the side where the truth (n,) lies."""
+        error = truth - self.scaled
+        return np.maximum(-error / self.own.below, error / self.own.above)
+
+    def take(self, chosen: Ids) -> AskedNumbers:
+        """These questions, in this order."""
+        row, position, relation = (one[chosen] for one in (self.row, self.position, self.relation))
+        own = Reach(*(end[chosen] for end in self.own))
+        return AskedNumbers(self.table, row, position, relation, self.scaled[chosen], own)
+
+
+class Effects(NamedTuple):
+    """Of one kind of thing that a question says, by key."""
+
+    key: Ids  # (k,) ascending
+    effect: Floats  # (k,)
+
+    def at(self, keys: Ids) -> Floats:
+        """(m,) 0 where nothing is known."""
+        if not len(self.key):
+            return np.zeros(len(keys))
+        at = np.minimum(np.searchsorted(self.key, keys), len(self.key) - 1)
+        return np.where(self.key[at] == keys, self.effect[at], 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualScale:
+    """The logarithm of how large errors are, as a sum of effects."""
+
+    vocabulary: Vocabulary
+    edges: Floats  # (relations, BINS − 1) on the model's scale, between the parts of training numbers
+    spread: Floats  # (relations,) of training numbers, on the model's scale
+    constant: float
+    effects: Mapping[str, Effects]  # by kind, as `DRAWN` names them
+
+    @classmethod
+    def none(cls, vocabulary: Vocabulary, edges: Floats, spread: Floats) -> ResidualScale:
+        """Where nothing is known but the model's own reach."""
+        nothing = Effects(np.zeros(0, dtype=np.int64), np.zeros(0))
+        return cls(vocabulary, edges, spread, 0.0, dict.fromkeys(DRAWN, nothing))
+
+    def reach(self, asked: AskedNumbers) -> Reach:
+        """How far intervals of radius 1 go around the answers to these questions."""
+        size = np.exp(self._logarithm(asked))
+        return Reach(asked.own.below * size, asked.own.above * size)
+
+    def fitted(self, asked: AskedNumbers, truth: Floats) -> tuple[ResidualScale, Floats]:
+        """With the effects that these errors show; and (n,) the errors divided by what the others say of their size."""
+        ratio = asked.ratio(truth)
+        if len(ratio) < FEWEST:
+            return self, ratio
+        order = np.lexsort((ratio, asked.relation))
+        relations, first, count = np.unique(asked.relation[order], return_index=True, return_counts=True)
+        median = np.full(self.vocabulary.relation_count, np.median(ratio))
+        median[relations] = ratio[order][first + count // 2]
+        target = np.log(np.maximum(ratio, _LEAST * np.maximum(median[asked.relation], 1e-9)))
+        expected, fold = np.zeros(len(ratio)), asked.row % _FOLDS
+        for one in range(_FOLDS):
+            rest, left = (np.flatnonzero(chosen).astype(np.int64) for chosen in (fold != one, fold == one))
+            if len(left):
+                expected[left] = self._with_effects(asked.take(rest), target[rest])._logarithm(asked.take(left))
+        # Drawn towards zero too much or too little, as what was left out tells.
+        middle, varied = float(target.mean()), expected - expected.mean()
+        strength = float(np.clip((varied @ target) / max(float(varied @ varied), 1e-9), 0.0, _STRONGEST))
+        return self._with_effects(asked, target)._times(strength), ratio / np.exp(middle + strength * varied)
+
+    def _times(self, strength: float) -> ResidualScale:
+        """With effects that are so many times as strong."""
+        return replace(
+            self,
+            effects={
+                kind: Effects(key, (strength * effect).round(_DIGITS)) for kind, (key, effect) in self.effects.items()
+            },
+        )
+
+    def _with_effects(self, asked: AskedNumbers, target: Floats) -> ResidualScale:
+        """Fitted one kind after another, each to what the others leave over, until they agree."""
+        constant, said = float(target.mean()), self._said(asked)
+        left = target - constant
+        places = {kind: np.unique(key, return_inverse=True) for kind, (_, key) in said.items()}
+        values = {kind: np.zeros(len(keys)) for kind, (keys, _) in places.items()}
+        for _ in range(_SWEEPS):
+            for kind, (owner, _) in said.items():
+                keys, place = places[kind]
+                own = left[owner] + values[kind][place]
+                weight = np.bincount(place, minlength=len(keys)) + DRAWN[kind]
+                new = np.bincount(place, own, len(keys)) / weight
+                left -= np.bincount(owner, (new - values[kind])[place], len(left))
+                values[kind] = new
+        found = {kind: Effects(keys.astype(np.int64), values[kind]) for kind, (keys, _) in places.items()}
+        return replace(self, constant=round(constant, _DIGITS), effects=found)
+
+    def _logarithm(self, asked: AskedNumbers) -> Floats:
+        found = np.full(len(asked.row), self.constant)
+        for kind, (owner, key) in self._said(asked).items():
+            found += np.bincount(owner, self.effects[kind].at(key), len(found))
+        return found
+
+    def _said(self, asked: AskedNumbers) -> dict[str, tuple[Ids, Ids]]:
+        """By kind, (m,) the questions that say something and (m,) the key of what they say."""
+        table, relation, everyone = asked.table, asked.relation, np.arange(len(asked.row), dtype=np.int64)
+        is_number, width = self.vocabulary.relation_is_number, self.vocabulary.relation_count
+        part = (asked.scaled[:, None] > self.edges[relation]).sum(axis=1)
+        owner, slot = spread(table.offsets[asked.row], table.qualifier_counts()[asked.row])
+        place = slot - table.offsets[asked.row][owner]
+        hidden = (asked.position[owner] > TAIL) & (place == qualifier_of(asked.position[owner]))
+        owner, slot = owner[~hidden], slot[~hidden]
+        named, entity = table.qualifier_relation[slot].astype(np.int64), table.qualifier_entity[slot].astype(np.int64)
+        valued = ~is_number[named]
+        beside = np.flatnonzero((asked.position >= FIRST_QUALIFIER) & ~is_number[table.relation[asked.row]])
+        entities = [table.head[asked.row], table.tail_entity[asked.row[beside]]]
+        return {
+            "relation": (everyone, relation),
+            "answer": (everyone, relation * BINS + part),
+            "entity": (np.concatenate([everyone, beside]), np.concatenate(entities).astype(np.int64)),
+            "qualifier": (owner, relation[owner] * width + named),
+            "value": (owner[valued], relation[owner[valued]] * self.vocabulary.entity_count + entity[valued]),
+        }
+
+    # ------------------------------------------------------------------ kept in a file
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Entities and relations go by their names, so that another graph can take over what it knows."""
+        names = [relation.name for relation in self.vocabulary.relations]
+        entities = self.vocabulary.entities
+        seconds: dict[str, Sequence[str]] = {
+            "answer": [str(part) for part in range(BINS)],
+            "qualifier": names,
+            "value": entities,
+        }
+        found: dict[str, Any] = {"constant": self.constant}
+        for kind, (keys, effects) in self.effects.items():
+            pairs = zip(keys.tolist(), effects.tolist(), strict=True)
+            if kind in seconds:
+                second = seconds[kind]
+                found[kind] = {}
+                for key, effect in pairs:
+                    first, other = divmod(key, len(second))
+                    found[kind].setdefault(names[first], {})[second[other]] = effect
+            else:
+                named = names if kind == "relation" else entities
+                found[kind] = {named[key]: effect for key, effect in pairs}
+        return found
+
+    def read(self, mapping: Mapping[str, Any], where: str) -> ResidualScale:
+        """With the effects that `to_mapping` wrote; of names that this graph does not have, nothing is taken over."""
+        relations, entities = self.vocabulary.relation_ids, self.vocabulary.entity_ids
+        parts = {str(part): part for part in range(BINS)}
+        seconds: dict[str, Mapping[str, int]] = {"answer": parts, "qualifier": relations, "value": entities}
+        found = {}
+        try:
+            for kind in DRAWN:
+                if kind in seconds:
+                    second, size = seconds[kind], self._second(kind)
+                    pairs = [
+                        (relations[one] * size + second[other], float(effect))
+                        for one, effects in mapping[kind].items()
+                        for other, effect in effects.items()
+                        if one in relations and other in second
+                    ]
+                else:
+                    ids = relations if kind == "relation" else entities
+                    pairs = [(ids[one], float(effect)) for one, effect in mapping[kind].items() if one in ids]
+                pairs.sort()
+                found[kind] = Effects(
+                    np.array([key for key, _ in pairs], dtype=np.int64), np.array([effect for _, effect in pairs])
+                )
+            constant = float(mapping["constant"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise DataError("the sizes of errors cannot be read.", where=where, advice=RESTORE) from None
+        finite = math.isfinite(constant) and all(np.isfinite(one.effect).all() for one in found.values())
+        if not finite:
+            raise DataError("the sizes of errors are no numbers.", where=where, advice=RESTORE)
+        return replace(self, constant=constant, effects=found)
+
+    def _second(self, kind: str) -> int:
+        sizes = {"answer": BINS, "qualifier": self.vocabulary.relation_count, "value": self.vocabulary.entity_count}
+        return sizes[kind]

@@ -1,0 +1,131 @@
+"""Intervals that know easy questions from hard ones, on graphs whose noise is known."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from hynt import number
+from hynt.asking.predictor import load
+from hynt.calibration.calibration import CALIBRATION, read_numbers
+from hynt.calibration.intervals import fit_conditional_radii
+from hynt.calibration.reach import BINS, DRAWN, AskedNumbers, ResidualScale
+from hynt.errors import UsageError
+from hynt.files import index_text, read_index
+from hynt.formats.from_python import graph_from_facts
+from hynt.graph.components import TAIL
+from hynt.training.run import start, train
+from tests.training.small_graph import tiny_settings
+
+CPU = torch.device("cpu")
+SEED, GROUPS, QUIET, LOUD = 11, 20, 0.2, 10.0
+
+
+def noisy_graph(train_facts=2400, held_out=1600):
+    """Numbers around 50; in half the groups, which a qualifier names, they stray by 0.2 and in the rest by 10."""
+    chance = random.Random(SEED)
+    facts = {"train": [], "valid": [], "test": []}
+    for split, count in (("train", train_facts), ("valid", held_out), ("test", held_out)):
+        for index in range(count):
+            group = chance.randrange(GROUPS)
+            value = 50 + chance.gauss(0, QUIET if group % 2 else LOUD)
+            facts[split].append((f"thing {index % 50}", "size", number(value), [("group", f"group {group}")]))
+    return graph_from_facts(facts)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return noisy_graph()
+
+
+def _halves(run):
+    """Of the quiet and the loud groups: the share of test numbers inside their 90 % interval, and the mean width."""
+    graph, table = run.graph, run.graph.split("test")
+    facts = list(table.facts(graph.vocabulary))
+    quiet = np.array([int(fact.qualifiers[0].value.split()[1]) % 2 == 1 for fact in facts])
+    asked = read_numbers(run.loaded, "test", CPU).asked
+    radii, scaling = run.calibration.radii, run.loaded.scaling
+    low, high = radii.interval(scaling, asked.relation, asked.scaled, 0.9, radii.reach(asked))
+    truth = np.array([fact.tail.value for fact in facts])
+    inside = (low <= truth) & (truth <= high)
+    return [(inside[chosen].mean(), (high - low)[chosen].mean()) for chosen in (quiet, ~quiet)]
+
+
+@pytest.fixture(scope="module")
+def one_number(noisy, tmp_path_factory):
+    settings = tiny_settings("relation-median")
+    return train(start(noisy, settings, tmp_path_factory.mktemp("noisy") / "run", CPU), CPU).path
+
+
+def test_a_model_with_one_number_has_short_intervals_where_there_is_little_noise(one_number):
+    (quiet, narrow), (loud, wide) = _halves(load(one_number, "cpu"))
+    assert 0.87 <= quiet <= 0.93
+    assert 0.87 <= loud <= 0.93
+    assert wide >= 20 * narrow
+
+
+def test_a_model_with_a_distribution_has_its_own_quantiles_set_right(noisy):
+    """The model knows which groups are loud and on which side it may err, but reaches half as far as it should."""
+    chance, table, names = np.random.default_rng(SEED), noisy.split("valid"), noisy.vocabulary
+    count = len(table)
+    quiet = np.array([int(fact.qualifiers[0].value.split()[1]) % 2 == 1 for fact in table.facts(names)])
+    noise = np.where(quiet, QUIET, LOUD)
+    skewed = np.stack([0.8 * noise, 0.4 * noise], axis=1) * chance.uniform(0.8, 1.2, (count, 1))
+    relation, spread = table.relation.astype(np.int64), np.ones(names.relation_count)
+    said = (table, np.arange(count), np.full(count, TAIL), relation, np.zeros(count), skewed)
+    asked = AskedNumbers.of(*said, spread)
+
+    def truths(times):
+        side = np.where(chance.random((times, count)) < 0.5, -2, 1)
+        return noise * side * np.abs(chance.normal(size=(times, count)))
+
+    nothing = ResidualScale.none(names, np.zeros((names.relation_count, BINS - 1)), spread)
+    radii = fit_conditional_radii(asked, truths(1)[0], nothing)
+    reach, radius, new = radii.reach(asked), radii.radius[radii.at(0.9), relation], truths(20)
+    inside = (-radius * reach.below <= new) & (new <= radius * reach.above)
+    assert 0.87 <= inside[:, quiet].mean() <= 0.93
+    assert 0.87 <= inside[:, ~quiet].mean() <= 0.93
+    width = radius * (reach.below + reach.above)
+    assert width[~quiet].mean() >= 20 * width[quiet].mean()
+    assert reach.below.mean() == pytest.approx(2 * reach.above.mean())
+
+
+def test_what_is_kept_says_the_same_when_it_is_read_back(one_number, tmp_path):
+    path = shutil.copytree(one_number, tmp_path / "run")
+    (path / CALIBRATION).unlink(missing_ok=True)
+    made, kept = load(path, "cpu"), load(path, "cpu")
+    questions = [(f"thing {index}", "size", "?", [("group", f"group {index}")]) for index in range(4)]
+    first, again = ([one[0].interval for one in run.predict_many(questions)] for run in (made, kept))
+    assert first == again
+    widths = [high - low for low, high in first]
+    assert min(widths[0], widths[2]) > 20 * max(widths[1], widths[3])
+    assert set(read_index(path / CALIBRATION)["reach"]) == {"constant", *DRAWN}
+
+
+def test_a_calibration_of_0_1_keeps_opening(one_number, tmp_path):
+    """It has radii on the model's own scale, and nothing that tells questions of a relation apart."""
+    path = shutil.copytree(one_number, tmp_path / "run")
+    _ = load(path, "cpu").calibration
+    content = {name: value for name, value in read_index(path / CALIBRATION).items() if name not in ("reach", "sha256")}
+    content["number"]["size"]["radius"] = {"0.9": 0.25}
+    (path / CALIBRATION).write_text(index_text(content | {"schema_version": 1}), encoding="utf-8")
+    old = load(path, "cpu")
+    assert old.calibration.radii.scale is None
+    ends = [old.predict("thing 0", "size", "?", {"group": f"group {group}"})[0].interval for group in (0, 1)]
+    width = 2 * 0.25 * old.loaded.scaling.width[old.graph.vocabulary.relation_ids["size"]]
+    assert [high - low for low, high in ends] == pytest.approx([width, width])
+
+
+@pytest.mark.parametrize("wrong", [{"constant": "x"}, {"entity": [1]}, {"constant": float("inf")}])
+def test_damaged_sizes_of_errors_are_refused(one_number, tmp_path, wrong):
+    path = shutil.copytree(one_number, tmp_path / "run")
+    _ = load(path, "cpu").calibration
+    content = {name: value for name, value in read_index(path / CALIBRATION).items() if name != "sha256"}
+    content["reach"] |= wrong
+    (path / CALIBRATION).write_text(index_text(content), encoding="utf-8")
+    with pytest.raises(UsageError, match="sizes of errors"):
+        _ = load(path, "cpu").calibration
