@@ -76,6 +76,8 @@ class Bench:
 
 def epoch(bench: Bench) -> dict[str, Any]:
     """Time of a training epoch after warm-up, as the trainer runs it: plans are made while steps run."""
+    if bench.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
     _, phase, runner, settings = bench.trainer()
     source = EpochSource(phase.stream, settings.seed, 3 + TIMED_EPOCHS, bench.device)
 
@@ -290,7 +292,8 @@ def _summary(runs: Iterable[dict[str, Any]]) -> dict[str, Any]:
 def checks() -> dict[str, Any]:
     """The GPU tests, for machines without pytest."""
     found: dict[str, Any] = {}
-    for check in import_module("tests.training.gpu_checks").CHECKS:
+    modules = [import_module(name) for name in ("tests.training.gpu_checks", "tests.models.inductive_gpu_checks")]
+    for check in [check for module in modules for check in module.CHECKS]:
         begin = time.perf_counter()
         try:
             check()
