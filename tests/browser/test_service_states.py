@@ -123,7 +123,7 @@ def test_a_run_that_was_not_measured_shows_its_validation(browser, open_page, ho
         told = page.locator("main").inner_text()
         assert "On the validation split, at epoch" in told
         assert f"{links['mrr']:.4f}" in told
-        assert "hynt report run --out report.html" in told
+        assert f"hynt report {run} --out report.html" in told
         watched.screenshot("state-not-measured")
         watched.check_accessibility()
         watched.check_fits()

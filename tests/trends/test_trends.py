@@ -68,7 +68,9 @@ def test_known_values_carry_their_split_and_the_answer_to_their_own_question(sea
 def test_the_series_with_most_values_is_taken_and_another_can_be_chosen(seasons):
     found = trend(seasons, "Springfield", "temperature")
     assert found.condition == ""
-    assert found.notes == ("10 known values of other series left out (time of day night): see --qualifier",)
+    assert found.notes == (
+        "10 known values of other series left out (time of day night); a qualifier chooses another series",
+    )
     assert found.series[0].notes == ("1 known value without just one 'point in time' left out",)
     night = trend(seasons, "Springfield", "temperature", qualifiers=[("time of day", "night")])
     assert night.condition == "time of day night"

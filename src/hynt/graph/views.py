@@ -63,11 +63,24 @@ class GraphViews:
             "counts": counts,
             "total": total,
             "offset": offset,
+            "series": self._series(identity),
             "facts": [
                 {"split": split, "position": place, **self.fact(fact)}
                 for split, place, fact in zip(splits, places, facts, strict=True)
             ],
         }
+
+    def _series(self, identity: int) -> list[str]:
+        """The relations of numbers that this head has at more than one date."""
+        table, relations = self._index.table, self.graph.relations
+        rows = np.flatnonzero(table.head == identity)
+        rows = rows[self.graph.vocabulary.relation_is_number[table.relation[rows]]]
+        owner = table.qualifier_owner()
+        is_date = np.array([one.unit == DATE_UNIT for one in relations], dtype=np.bool_)[table.qualifier_relation]
+        at = np.flatnonzero(is_date & np.isin(owner, rows))
+        seen = np.unique(np.stack([table.relation[owner[at]].astype(np.float64), table.qualifier_number[at]]), axis=1)
+        found, counts = np.unique(seen[0].astype(np.int64), return_counts=True)
+        return [relations[one].name for one in found[counts > 1].tolist()]
 
     def _entity(self, identity: int) -> dict[str, Any]:
         one = self.graph.entities[identity]

@@ -104,7 +104,9 @@ def usual_series(graph: KnowledgeGraph, known: Sequence[KnownValues]) -> tuple[l
     more = "; …" if len(others) > _SERIES_NAMED else ""
     count = sum(counted[pairs] for pairs in others)
     values = "value" if count == 1 else "values"
-    return sorted(best), [f"{count} known {values} of other series left out ({shown}{more}): see --qualifier"]
+    return sorted(best), [
+        f"{count} known {values} of other series left out ({shown}{more}); a qualifier chooses another series"
+    ]
 
 
 def _qualifiers_text(graph: KnowledgeGraph, pairs: EntityQualifiers) -> str:

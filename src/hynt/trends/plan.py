@@ -168,7 +168,7 @@ class _Planning:
         if not carried:
             return "Its facts carry no numbers at all: choose another relation."
         shown = ", ".join(repr(self.graph.relation_labels[one]) for one, _ in carried.most_common(5))
-        return f"Its facts carry these numbers: {shown}. Name one with --over."
+        return f"Its facts carry these numbers: {shown}. Name one of them as the axis."
 
     def _written(self, pair: tuple[int, int]) -> tuple[str, str]:
         return self.graph.relations[pair[0]].name, self.graph.vocabulary.entities[pair[1]]
@@ -195,7 +195,7 @@ class _Planning:
             raise UsageError(
                 f"all that is known is at {format_quantity(low, named.unit)}, and a trend needs a span.",
                 where="from, to",
-                advice="Say where it starts and ends, with --from and --to.",
+                advice="Say where it starts and ends.",
             )
         if not low < high:
             raise UsageError(
@@ -210,7 +210,7 @@ class _Planning:
             raise UsageError(
                 f"{self.graph.relation_labels[over]!r} is the axis, and was given as a qualifier as well.",
                 where="qualifier",
-                advice="Leave it out, or choose another axis with --over.",
+                advice="Leave it out, or choose another axis.",
             )
 
     def _series(

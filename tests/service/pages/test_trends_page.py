@@ -25,3 +25,24 @@ def test_charts_and_tables_hold_the_answer(service):
         assert len(marks) == len(known)
         assert (marks.count("trained"), marks.count("held")) == (head["trained_on"], head["held_out"])
         assert all(row["at_text"] in text for row in known)
+
+
+def test_a_span_is_chosen_and_kept(service):
+    path = "/trends?head=town/0&relation=population&start=1995&end=2030"
+    text = service.get(path, Accept="text/html").body.decode()
+    rows = re.findall(r'<th scope="row">(\d{4})', text.split('class="curve"')[1].split("</table>")[0])
+    assert (rows[0], rows[-1]) == ("1995", "2030")
+    assert 'name="start" value="1995"' in text
+    assert 'name="end" value="2030"' in text
+    backwards = service.get("/trends?head=town/0&relation=population&start=2030&end=1995", Accept="text/html")
+    refused = backwards.body.decode()
+    assert "Let it end after it starts" in refused
+    assert 'aria-describedby="e-start"' in refused
+    assert "--" not in re.sub(r"<!--.*?-->", "", refused.split("<main")[1])
+
+
+def test_a_trend_is_offered_only_where_there_is_a_span(service):
+    town = service.get("/entity?id=town/0", Accept="text/html").body.decode()
+    assert "/trends?head=town%2F0&amp;relation=P1082" in town
+    person = service.get("/entity?id=p0", Accept="text/html").body.decode()
+    assert "/trends?" not in person.split("<main")[1]

@@ -112,6 +112,7 @@ class EntityFactsModel(BaseModel):
     counts: dict[str, int]
     total: int
     offset: int
+    series: list[str]
     facts: list[FactModel]
 
 

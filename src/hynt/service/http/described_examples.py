@@ -77,6 +77,7 @@ ENTITIES: Example = {
 ENTITY_FACTS: Example = {
     "entity": {"id": "country/Japan", "name": "Japan", "type": "country", "facts": 264},
     "counts": {"head": 194, "tail": 68, "value": 2}, "total": 264, "offset": 0,
+    "series": ["GDP growth rate", "GDP per capita PPP", "exchange rate"],
     "facts": [{
         "split": "valid", "position": "head", "text": "Japan · GDP growth rate · 1.5 % (point in time 2023)",
         "head": {"id": "country/Japan", "name": "Japan"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -122,8 +122,8 @@ POSITIONS = {
 }
 
 
-def groups_of(facts: Sequence[Mapping[str, Any]], entity: str) -> list[dict[str, Any]]:
-    """Facts by position and relation, in the order they come."""
+def groups_of(facts: Sequence[Mapping[str, Any]], entity: str, series: Collection[str]) -> list[dict[str, Any]]:
+    """Facts by position and relation, in the order they come; `series` are relations that a trend can be drawn of."""
     found: dict[str, dict[str, Any]] = {}
     for fact in facts:
         group = found.setdefault(
@@ -132,20 +132,22 @@ def groups_of(facts: Sequence[Mapping[str, Any]], entity: str) -> list[dict[str,
         relation = group["relations"].setdefault(
             fact["relation"]["id"], {"name": fact["relation"]["name"], "id": fact["relation"]["id"], "facts": []}
         )
-        relation["facts"].append(_view(fact, entity))
+        relation["facts"].append(_view(fact, entity, series))
     return [{**group, "relations": list(group["relations"].values())} for group in found.values()]
 
 
-def _view(fact: Mapping[str, Any], entity: str) -> dict[str, Any]:
+def _view(fact: Mapping[str, Any], entity: str, series: Collection[str]) -> dict[str, Any]:
     """A fact with the addresses that lead on from it."""
     pairs = tuple((pair["relation"]["id"], written_value(pair["value"])) for pair in fact["qualifiers"])[:MOST_IN_FORM]
     form = AskedForm(fact["head"]["id"], fact["relation"]["id"], written_value(fact["tail"]), pairs)
     dated = any(pair["value"].get("unit") == DATE_UNIT for pair in fact["qualifiers"])
     trend = None
-    if "number" in fact["tail"] and dated:
-        series = [pair for pair in fact["qualifiers"] if "id" in pair["value"]]  # entities tell series apart
+    if "number" in fact["tail"] and dated and fact["relation"]["id"] in series:
+        pairs_of_series = [pair for pair in fact["qualifiers"] if "id" in pair["value"]]  # entities tell series apart
         chosen = [
-            part for pair in series for part in (("qualifier", pair["relation"]["id"]), ("value", pair["value"]["id"]))
+            part
+            for pair in pairs_of_series
+            for part in (("qualifier", pair["relation"]["id"]), ("value", pair["value"]["id"]))
         ]
         trend = address("/trends", [("head", fact["head"]["id"]), ("relation", fact["relation"]["id"]), *chosen])
     return {

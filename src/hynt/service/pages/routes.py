@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -187,7 +188,7 @@ async def entity(
         request,
         "entity.html",
         found=found,
-        groups=groups_of(found["facts"], found["entity"]["id"]),
+        groups=groups_of(found["facts"], found["entity"]["id"], set(found["series"])),
         position=position,
         offset=offset,
         limit=FACTS,
@@ -270,12 +271,21 @@ async def ask(request: Request) -> Response:
 
 
 @router.get("/trends")
-async def trends(request: Request, relation: TextQuery = "", over: TextQuery = "") -> Response:
+async def trends(
+    request: Request, relation: TextQuery = "", over: TextQuery = "", start: TextQuery = "", end: TextQuery = ""
+) -> Response:
     """A number of one or several heads over time."""
     given = request.query_params.multi_items()
     heads, pairs = heads_of(given), AskedForm.read(given).filled.qualifiers
     left_out, heads = heads[MOST_HEADS:], heads[:MOST_HEADS]
-    asked = {"heads": heads, "relation": relation.strip(), "over": over.strip(), "qualifiers": pairs}
+    asked = {
+        "heads": heads,
+        "relation": relation.strip(),
+        "over": over.strip(),
+        "start": start.strip(),
+        "end": end.strip(),
+        "qualifiers": pairs,
+    }
     content: dict[str, Any] = {
         "asked": asked,
         "panels": [],
@@ -292,6 +302,8 @@ async def trends(request: Request, relation: TextQuery = "", over: TextQuery = "
             heads,
             relation.strip(),
             over=over.strip() or None,
+            start=start.strip() or None,
+            end=end.strip() or None,
             points=POINTS,
             qualifiers=[{"relation": name, "value": value} for name, value in pairs],
         )
@@ -311,7 +323,14 @@ async def doubtful(request: Request, kind: TextQuery = "", offset: Offset = 0) -
     path = audit_path(settings.run, settings.audit)
     if path is None:
         return page(
-            request, "doubtful.html", found=None, run=settings.run.name, kinds=KINDS, kind="", offset=0, limit=PAGE
+            request,
+            "doubtful.html",
+            found=None,
+            run=shlex.quote(str(settings.run)),
+            kinds=KINDS,
+            kind="",
+            offset=0,
+            limit=PAGE,
         )
     try:
         if not hasattr(state, "doubtful"):
@@ -324,7 +343,7 @@ async def doubtful(request: Request, kind: TextQuery = "", offset: Offset = 0) -
         request,
         "doubtful.html",
         found=found,
-        run=settings.run.name,
+        run=shlex.quote(str(settings.run)),
         kinds=KINDS,
         kind=chosen or "",
         offset=offset,
@@ -346,7 +365,7 @@ async def about(request: Request) -> Response:
         about=told,
         described=described(told),
         why=why,
-        run=front.settings.run.name,
+        run=shlex.quote(str(front.settings.run)),
         validated=validated,
         figures=figures(measured) if measured is not None else None,
     )

@@ -20,6 +20,10 @@ SIZE = (560.0, 300.0)
 SMALL = (330.0, 220.0)
 
 
+_PLAIN = ("relation", "over", "start", "end")
+"""Fields whose name in the form is their name in the question."""
+
+
 def heads_of(given: Sequence[tuple[str, str]]) -> list[str]:
     """The heads of an address, each once; empty fields are left out."""
     found = [value.strip() for name, value in given if name == "head" and value.strip()]
@@ -49,12 +53,12 @@ def _place(asked: Mapping[str, Any], fault: Fault) -> str:
     if pointer == "#/heads":
         named = [index for index, head in enumerate(asked["heads"]) if f"'{head}'" in fault.detail]
         return f"h{named[0] if named else 0}"
-    return pointer.removeprefix("#/") if pointer in ("#/relation", "#/over") else field_of(pointer)
+    return pointer.removeprefix("#/") if pointer.removeprefix("#/") in _PLAIN else field_of(pointer)
 
 
 def _fields(asked: Mapping[str, Any]) -> dict[str, str]:
     found = {f"h{index}": head for index, head in enumerate(asked["heads"])}
-    found |= {"relation": asked["relation"], "over": asked["over"]}
+    found |= {name: asked[name] for name in _PLAIN}
     for index, (name, value) in enumerate(asked["qualifiers"]):
         found |= {f"{index}r": name, f"{index}v": value}
     return found
@@ -62,7 +66,7 @@ def _fields(asked: Mapping[str, Any]) -> dict[str, str]:
 
 def _with(asked: Mapping[str, Any], place: str, value: str) -> str:
     """The address of the trend with another value in one field."""
-    names = {"relation": "relation", "over": "over"}
+    names = {name: name for name in _PLAIN}
     filled = _fields(asked) | {place: value}
     return address(
         "/trends",
