@@ -48,7 +48,7 @@ GROUPS = {
     "Runs": ("train", "estimate", "load", "Run", "Answers", "draw"),
     "Many runs": ("ensemble", "compare", "sweep", "audit", "push", "pull"),
     "A served run": ("serve", "Client"),
-    "What there is": ("list_graphs", "list_formats", "list_models", "check_model"),
+    "What there is": ("list_graphs", "list_formats", "list_published", "list_models", "check_model"),
     "Errors": ("HyntError", "DataError", "UsageError"),
 }
 

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from hynt.front.creating import create
     from hynt.front.drawing import draw
     from hynt.front.ensembling import ensemble
-    from hynt.front.graphs import export_graph, import_graph, list_formats, list_graphs, list_models, read_graph
+    from hynt.front.graphs import (
+        export_graph,
+        import_graph,
+        list_formats,
+        list_graphs,
+        list_models,
+        list_published,
+        read_graph,
+    )
     from hynt.front.run import Run, load
     from hynt.front.serving import serve
     from hynt.front.sharing import pull, push
@@ -61,6 +69,7 @@ __all__ = [
     "list_formats",
     "list_graphs",
     "list_models",
+    "list_published",
     "load",
     "load_graph",
     "number",
@@ -98,6 +107,7 @@ _HOMES = {
     "list_formats": "hynt.front.graphs",
     "list_graphs": "hynt.front.graphs",
     "list_models": "hynt.front.graphs",
+    "list_published": "hynt.front.graphs",
     "load": "hynt.front.run",
     "load_graph": "hynt.graph.storage",
     "number": "hynt.graph.fact",

@@ -19,6 +19,7 @@ BESIDE = {
     "entity_ids.dict": "/m/1\t0\n/m/2\t1\n",
     "types.txt": "/m/1\ttype\tcity\n",
     "LICENSE": "Do what you like.\n",
+    "entities.txt": "/m/1\n/m/2\n",
     "picture.png": b"\x89PNG\r\n\x00\x00",
 }
 
@@ -39,6 +40,7 @@ def test_every_file_beside_the_splits_is_named_with_what_reads_it(folder):
     found = {beside.file.removeprefix(f"{folder}/"): (beside.what, beside.option) for beside in report.beside}
     assert found == {
         "LICENSE": ("no facts that can be told from its first lines", ""),
+        "entities.txt": ("names that the facts have too", ""),
         "entity_ids.dict": ("ids by number, which hynt gives itself", ""),
         "inductive": ("a folder", f"{folder}/inductive as a further source"),
         "numeric_literals.txt": (

@@ -70,6 +70,9 @@ def test_what_no_format_has_is_refused_with_a_way_on(tmp_path):
     (tmp_path / "wide.tsv").write_text("country\tyear\tpopulation\nJapan\t2020\t126\n")
     with pytest.raises(UsageError, match="no format can be told"):
         infer_format(tmp_path / "wide.tsv")
+    (tmp_path / "names.tsv").write_text("Q1\tAnn\nQ2\tBob\n")
+    with pytest.raises(UsageError, match=r"holds pairs and no facts\. Names of entities or relations"):
+        infer_format(tmp_path / "names.tsv")
     (tmp_path / "dump.json").write_text('{"type": "item", "id": "Q1", "claims": {}}\n')
     with pytest.raises(UsageError, match="hynt create wikidata"):
         infer_format(tmp_path / "dump.json")

@@ -13,12 +13,16 @@ from hynt.errors import DataError
 from hynt.formats.byte_streams import open_bytes
 from hynt.formats.format import FileBeside, ReadOptions, ReadReport
 from hynt.formats.numbers import looks_like_number
-from hynt.formats.parts import SIDECAR_STEMS, bare_name
+from hynt.formats.parts import bare_name
 from hynt.graph.storage import is_graph
 
 _SAMPLE_BYTES = 2**16
 _SAMPLE_LINES = 200
 _MOST = 0.8  # of the lines of a sample
+_SIDECARS = {f"{stem}.{suffix}" for stem in ("entities", "relations") for suffix in ("jsonl", "tsv")} | {
+    "entity2id.txt",
+    "relation2id.txt",
+}
 
 
 def files_beside(
@@ -32,7 +36,7 @@ def files_beside(
     return [
         FileBeside(str(path), *_judged(path, folder, entities, relations))
         for path in others
-        if path.resolve() not in taken and bare_name(path.name).split(".")[0].lower() not in SIDECAR_STEMS
+        if path.resolve() not in taken and bare_name(path.name) not in _SIDECARS
     ]
 
 
@@ -59,6 +63,8 @@ def _judged(path: Path, folder: Path, entities: Container[str], relations: Conta
     pairs = [row for row in rows if len(row) == 2]
     if rows and len(pairs) >= _MOST * len(rows):
         return _judged_pairs(path, pairs, entities, relations)
+    if rows and all(len(row) == 1 and (row[0] in entities or row[0] in relations) for row in rows):
+        return "names that the facts have too", ""
     triples = [row for row in rows if len(row) >= 3]
     if rows and len(triples) >= _MOST * len(rows):
         known = sum(row[0] in entities for row in triples)

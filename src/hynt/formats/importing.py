@@ -18,22 +18,21 @@ from hynt.formats.csv_edges import read_value
 from hynt.formats.declarations import Declarations, labels_without_use, read_declarations
 from hynt.formats.format import Format, ReadOptions, ReadReport, UnitRule
 from hynt.formats.inference import infer_format
+from hynt.formats.outcome import counts_of, looked_at, outcome_of, unmarked_in
 from hynt.formats.parts import SourceFile, find_parts, title_of
+from hynt.formats.published import differences, place_of, published
 from hynt.formats.registry import get_format
-from hynt.formats.unmarked import AUTO, find_unmarked, hints_at
+from hynt.formats.unmarked import AUTO, hints_at
 from hynt.graph.assembly import Assembler, Assembly, AssemblyPolicy
 from hynt.graph.encoding import MixedRelations
 from hynt.graph.fact import Fact, Value
-from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest
-from hynt.graph.splitting import ADDED, find_leakage
+from hynt.graph.splitting import ADDED
 from hynt.graph.storage import check_target, save_assembly
 from hynt.graph.vocabulary import Entity
 from hynt.progress import SILENT, Progress
 
 _PROGRESS_EVERY = 8192  # facts
-PREVIEWED = 10
-"""Facts that a preview shows."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,7 @@ class ImportOptions:
     on_error: Literal["stop", "skip"] = "stop"  # skip: leave bad records out and count them
     entity_labels: Path | None = None
     relation_labels: Path | None = None
+    published: str = ""  # the name of a published graph: its layout, format, licence and counts are known
     name: str = ""
     licence: str = ""
     source: str = ""  # the source in words, for the manifest; the name of the file or folder if empty
@@ -120,7 +120,7 @@ def check_source(
         run.collect()
         if run.report.rejected:
             return run.report, {}
-        return run.report, _outcome(run.settled())
+        return run.report, outcome_of(run.settled())
 
 
 def preview_source(
@@ -136,28 +136,7 @@ def preview_source(
     with run.assembler:
         run.collect()
         assembly = run.settled()
-        return run.report, {**_outcome(assembly), **_looked_at(assembly)}
-
-
-def _looked_at(assembly: Assembly) -> dict[str, Any]:
-    import numpy as np
-
-    from hynt.graph.sentences import Sentences
-
-    vocabulary = assembly.vocabulary
-    uses = np.zeros(vocabulary.relation_count, dtype=np.int64)
-    for table in (table for split in assembly.split_names for table in assembly.tables(split)):
-        uses += np.bincount(np.concatenate([table.relation, table.qualifier_relation]), minlength=len(uses))
-    first = next(assembly.tables(assembly.split_names[0]))
-    few = first.where(np.arange(len(first)) < PREVIEWED)
-    graph = KnowledgeGraph(vocabulary, {assembly.split_names[0]: few}, assembly.entities)
-    return {
-        "facts": [Sentences(graph).fact(fact) for fact in graph.facts()],
-        "relations": [
-            {"relation": one.name, "label": one.label, "kind": one.kind, "unit": one.unit, "uses": int(count)}
-            for one, count in zip(vocabulary.relations, uses, strict=True)
-        ],
-    }
+        return run.report, {**outcome_of(assembly), **looked_at(assembly)}
 
 
 def _opened(
@@ -167,6 +146,11 @@ def _opened(
     whose values are written like numbers."""
     sources = [source] if isinstance(source, Path) else list(source)
     options = options or ImportOptions()
+    if options.published:
+        name, graph = published(options.published)
+        sources[0], format_name = place_of(graph, sources[0]), format_name or graph.format
+        licence = options.licence or graph.licence
+        options = replace(options, name=options.name or name, licence=licence, published=name)
     reading: Any = options.reading  # its fields are set by name below
     given = {option: getattr(reading, option) for option in ("numeric", "dates") if AUTO in getattr(reading, option)}
     if given:
@@ -175,32 +159,9 @@ def _opened(
         scout = _Import(sources, format_name, replace(options, reading=reading, mixed_relations="split"), progress)
         with scout.assembler:
             scout.collect()
-            found = _unmarked(scout.assembler.finish(scout.tell))
+            found = unmarked_in(scout.assembler.finish(scout.tell))
         reading = replace(reading, **{option: (*said[option], *found.get(option, ())) for option in given})
     return _Import(sources, format_name, replace(options, reading=reading), progress)
-
-
-def _unmarked(assembly: Assembly) -> dict[str, list[str]]:
-    def tables() -> Iterator[FactTable]:
-        return (table for split in assembly.split_names for table in assembly.tables(split))
-
-    return find_unmarked(assembly.vocabulary, tables)
-
-
-def _outcome(assembly: Assembly) -> dict[str, Any]:
-    """What a graph would hold, and the relations in it that give others away."""
-    vocabulary, outcome = assembly.vocabulary, dict(assembly.report)
-    names = [relation.name for relation in vocabulary.relations]
-    chunks = (chunk for split in assembly.split_names for chunk in assembly.tables(split))
-    leaks = find_leakage(chunks, vocabulary.relation_is_number, vocabulary.entity_count)
-    outcome["leakage_left"] = [leak.to_mapping(names) for leak in leaks]
-    outcome["counts"] = {
-        "entities": vocabulary.entity_count,
-        "relations": vocabulary.relation_count,
-        "number_relations": int(vocabulary.relation_is_number.sum()),
-        **{split: sum(len(table) for table in assembly.tables(split)) for split in assembly.split_names},
-    }
-    return outcome
 
 
 def report_bytes(progress: Progress, step: str, facts: int, taken: int, total: int) -> None:
@@ -278,7 +239,7 @@ class _Import:
         assembly = self.assembler.finish(self.tell)
         vocabulary, report = assembly.vocabulary, self.report
         relations = [relation.name for relation in vocabulary.relations]
-        report.hints += hints_at(_unmarked(assembly))
+        report.hints += hints_at(unmarked_in(assembly))
         for file in self.sources[0].declared.labelled:
             report.hints += labels_without_use(file, vocabulary.entities if file.what == "entity" else relations)
         given = (self.options.entity_labels, self.options.relation_labels)
@@ -308,6 +269,9 @@ class _Import:
             "beside": [Path(file.file).name for file in self.report.beside],
             "units": options.units or first.format.units,
         }
+        if options.published:
+            found = differences(published(options.published)[1], counts_of(assembly))
+            importing["published"] = {"name": options.published, "differences": found}
         return Manifest(
             name=options.name or title_of(first.path, first.format),
             source=options.source or ", ".join(source.path.name for source in self.sources),

@@ -31,6 +31,11 @@ def infer_format(source: Path) -> Format:
     found = list(dict.fromkeys(_fitting(path)))
     if len(found) == 1:
         return FORMATS[found[0]]
+    if not found and all(line.count("\t") == 1 for line in sample_lines(path) or ["none"]):
+        raise UsageError(
+            f"{path} holds pairs and no facts.",
+            advice="Names of entities or relations are given beside facts: --entity-labels or --relation-labels FILE.",
+        )
     if not found:
         raise UsageError(
             f"no format can be told from {path}.",

@@ -51,7 +51,8 @@ def import_graph(
     `DataError` with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split
     ("8:1:1"), split_by, seed, across_splits, remove_leakage, units, mixed_relations, strict, outlier_rules, numeric,
     dates, date_format, head, relation, tail, relation_name, wide, qualifier, label, delimiter, string_literals,
-    label_language, base, named_graphs, entity_labels, relation_labels, on_error, name, licence, source_words.
+    label_language, base, named_graphs, entity_labels, relation_labels, on_error, published, name, licence,
+    source_words.
 
     >>> from pathlib import Path
     >>> _ = Path("facts.csv").write_text("head,relation,tail,year\\nAnn,height,1.7,2020\\nAnn,knows,Bob,2021\\n")
@@ -104,6 +105,7 @@ class ImportWords(TypedDict, total=False):
     entity_labels: AnyPath | None
     relation_labels: AnyPath | None
     on_error: Literal["stop", "skip"]
+    published: str
     name: str
     licence: str
     source_words: str
@@ -138,7 +140,7 @@ def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
         name: Path(given[name]) for name in ("entity_labels", "relation_labels") if given.get(name) is not None
     }
     of_reading = [field.name for field in fields(ReadOptions) if field.name not in ("numeric", "dates", "qualifier")]
-    of_graph = ("units", "mixed_relations", "on_error", "name", "licence")
+    of_graph = ("units", "mixed_relations", "on_error", "published", "name", "licence")
     return ImportOptions(
         ReadOptions(**{name: given[name] for name in of_reading if name in given}, **lists),
         AssemblyPolicy(
@@ -222,6 +224,21 @@ def list_formats() -> list[dict[str, Any]]:
             "extra": known.extra,
         }
         for known in FORMATS.values()
+    ]
+
+
+def list_published() -> list[dict[str, Any]]:
+    """The published graphs that `import_graph(folder, published=name)` knows: format, licence, and the counts of their
+    papers. None of them comes with hynt.
+
+    >>> hynt.list_published()[0]["name"]
+    'HN-WK'
+    """
+    from hynt.formats.published import PUBLISHED
+
+    return [
+        {"name": name, "format": one.format, "licence": one.licence, "counts": dict(one.counts)}
+        for name, one in PUBLISHED.items()
     ]
 
 

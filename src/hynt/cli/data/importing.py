@@ -25,10 +25,21 @@ if TYPE_CHECKING:
 
 @with_option_groups
 def import_source(
-    source: SourcesArgument,
     options: SourceOptions,
+    source: SourcesArgument = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")] = None,
     format: FormatOption = "",
+    published: Annotated[
+        str,
+        typer.Option(
+            "--published",
+            metavar="NAME",
+            help="A published graph: its layout, licence and counts are known; see `list`.",
+        ),
+    ] = "",
+    folder: Annotated[
+        Path | None, typer.Option("--from", metavar="FOLDER", help="With --published: its folder.")
+    ] = None,
     preview: Annotated[
         bool, typer.Option("--preview", help="Show the first facts, all relations and what is left out; write nothing.")
     ] = False,
@@ -51,7 +62,11 @@ def import_source(
     from hynt.formats.importing import import_graph
 
     check_save(save)
-    wanted = options.importing(on_error=on_error.value, name=name, licence=licence, source_words=source_words)
+    told = {"name": name, "licence": licence, "source_words": source_words, "published": published}
+    wanted = options.importing(on_error=on_error.value, **told)
+    source = [*([folder] if folder else []), *(source or [])]
+    if not source:
+        raise UsageError("no source was given.", where="SOURCE", advice="Give a file or a folder.")
     if preview:
         _preview(source, format, wanted, json, save)
         return
@@ -157,8 +172,8 @@ def merge(
 
 @with_option_groups
 def check(
-    source: SourcesArgument,
     options: SourceOptions,
+    source: SourcesArgument = None,
     format: FormatOption = "",
     json: JsonFlag = False,
     save: SaveFile = None,
@@ -167,6 +182,8 @@ def check(
     from hynt.formats.importing import check_source
 
     check_save(save)
+    if not source:
+        raise UsageError("no source was given.", where="SOURCE", advice="Give a file or a folder.")
     with about(source[0]), interruptible(), ShownProgress() as progress:
         report, outcome = check_source(source, format, options.importing(), progress=progress)
     result: dict[str, Any] = {
@@ -269,6 +286,13 @@ def tell_outcome(outcome: Mapping[str, Any], out: Console) -> None:
         joined, held_out = outcome["added"]["facts"], outcome["added"]["held_out"]
         left = f"; {held_out:,} left out, which valid or test asks for" if held_out else ""
         out.print(f"{plural(joined, 'fact')} of further sources joined train{left}.")
+    if "published" in outcome:
+        told = outcome["published"]
+        for name, count in told["differences"].items():
+            counted = f"{count['published']:,} {name.replace('_', ' ')}"
+            out.print(f"{told['name']} was published with {counted}, and here are {count['here']:,}.")
+        if not told["differences"]:
+            out.print(f"All counts are those that {told['name']} was published with.")
     lacking = outcome["missing_from_train"]
     if any(lacking.values()):
         out.print(f"Train lacks {lacking['entities']:,} entities and {lacking['relations']:,} relations of the others.")

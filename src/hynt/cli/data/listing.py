@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def list_known(json: JsonFlag = False, save: SaveFile = None) -> None:
-    """List the built-in graphs and the formats."""
-    from hynt.front.graphs import list_formats, list_graphs
+    """List the built-in graphs, the formats, and the published graphs that are known by name."""
+    from hynt.front.graphs import list_formats, list_graphs, list_published
 
     check_save(save)
-    result = {"graphs": list_graphs(), "formats": list_formats()}
+    result = {"graphs": list_graphs(), "formats": list_formats(), "published": list_published()}
     deliver(result, as_json=json, save=save, text=lambda out: _tell(result, out))
 
 
@@ -39,4 +39,6 @@ def _tell(result: dict[str, Any], out: Console) -> None:
         writes = "yes" if known["writes"] else "no"
         formats.add_row(known["name"], " ".join(known["suffixes"]), "yes", writes, known["summary"] + extra)
     out.print(formats)
+    named = ", ".join(graph["name"] for graph in result["published"])
+    out.print(f"Published graphs, for hynt data import --published NAME --from FOLDER: {named}.")
     out.print("Files may be compressed with gzip, bzip2 or zstd.")

@@ -48,7 +48,7 @@ class NamedGraphs(StrEnum):
 
 
 SourcesArgument: TypeAlias = Annotated[
-    list[Path],
+    list[Path] | None,
     typer.Argument(
         metavar="SOURCE…",
         help="A file, or a folder of files. Further ones join the same graph: the splits of the first that has any are "
