@@ -52,7 +52,8 @@ def test_every_public_name_has_an_example_that_runs(name, thing, request, tmp_pa
         shutil.copytree(request.getfixturevalue("small_world_run"), tmp_path / "runs" / "world")
         parsed.globs["run"] = hynt.load("runs/world", "cpu")
     if "inductive" in text:
-        parsed.globs["inductive"] = hynt.load(request.getfixturevalue("inductive_run"), "cpu")
+        people = shutil.copytree(request.getfixturevalue("inductive_run"), tmp_path / "runs" / "people")
+        parsed.globs["inductive"] = hynt.load(people, "cpu")
     if "address" in wanted:
         parsed.globs["address"] = request.getfixturevalue("small_world_address")
     (tmp_path / "dump.json").write_text(DUMP, encoding="utf-8")

@@ -16,7 +16,19 @@ import hynt
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "api.md"
 LONGEST_LINE = 100
 FOR_OTHER_ROOMS = frozenset(
-    {"answer", "answer_many", "asked_of", "observing", "question_batch", "saved", "loaded", "device", "known", "names"}
+    {
+        "answer",
+        "answer_many",
+        "asked_of",
+        "observing",
+        "question_batch",
+        "saved",
+        "loaded",
+        "trained",
+        "device",
+        "known",
+        "names",
+    }
 )
 """What the parts of hynt itself need of a run or a graph, and a reader of the reference does not."""
 

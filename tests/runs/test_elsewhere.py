@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 
 import hynt
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.number_scaling import Expectation
 from hynt.cli.application import run as invoke
 from hynt.errors import DataError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.models.combination import Combination, GroupWeights, Weights
+from hynt.models.contract import Position, Task
+from hynt.runs.combining import combined
 from hynt.runs.elsewhere import FEWEST, on_graph
 from tests.training.small_graph import small_graph
 
@@ -32,6 +40,25 @@ def test_its_own_graph_gives_the_answers_it_always_gives(run):
         assert str(again.predict(question)) == str(run.predict(question))
 
 
+def test_statistics_that_are_weighed_in_go_along(inductive_run, tmp_path):
+    graph = small_graph()
+    made = hynt.train(
+        graph, start_from=inductive_run, out=tmp_path / "run", device="cpu", with_statistics=True, epochs=1
+    )
+    if not isinstance(made.loaded.model, Combination):  # validation may find that they add nothing
+        everywhere = {(Task.LINK, Position.TAIL): GroupWeights((1.0, 1.0), {0: (0.5, 2.0)})}
+        weights = Weights(("hynt-inductive", "frequency"), everywhere)
+        train = FactTensors.from_table(graph.split("train"), graph.vocabulary, made.loaded.scaling)
+        made.__dict__["loaded"] = replace(made.loaded, model=combined([made.loaded.model], train, weights))
+    again = made.on(graph)
+    assert isinstance(again.loaded.model, Combination)
+    question = ("person 1", "born in", "?")
+    assert [one.score for one in again.predict(question)] == pytest.approx(
+        [one.score for one in made.predict(question)]
+    )
+    assert len(made.on(people()).predict("someone 1", "born in", "?", top=3)) == 3
+
+
 def test_new_entities_are_answered_and_found(run):
     other = run.on(people())
     found = other.predict("someone 1", "born in", "?", top=3)
@@ -50,6 +77,17 @@ def test_a_known_relation_keeps_the_scale_of_the_run(run):
     assert 100 < answer.value < 250
     radii = [one.calibration.radii.radius[:, one.graph.vocabulary.relation_ids["height"]] for one in (run, other)]
     assert (radii[0] == radii[1]).all()
+
+
+def test_means_of_log_scales_go_along(run):
+    relations = run.graph.vocabulary.relation_count
+    means = Expectation(np.arange(relations) * 0.5, np.arange(relations) + 2.0)
+    home = replace(run.loaded, scaling=replace(run.loaded.scaling, expectation=means))
+    graph = people()
+    found = on_graph(home, graph).scaling.expectation
+    there, here = (one.vocabulary.relation_ids["height"] for one in (run.graph, graph))
+    assert (found.offset[here], found.factor[here]) == (means.offset[there], means.factor[there])
+    assert found.factor[graph.vocabulary.relation_ids["age"]] == 1
 
 
 @pytest.mark.parametrize("ages", [FEWEST - 1, FEWEST])
@@ -107,7 +145,7 @@ def test_what_if(run):
 @pytest.mark.parametrize(
     ("fact", "told"),
     [
-        (("person 1", "height", "tall"), "fact 1: the relation 'height' carries numbers, and 'tall' is an entity"),
+        (("person 1", "height", "tall"), "fact 1, height: 'height' holds numbers, and 'tall' is none"),
         (("person 1", "born in", 7), "fact 1: the relation 'born in' carries entities, and 7 is a number"),
         (("person 1", "height", hynt.number(2, "m")), "fact 1, height: 'height' has no unit, but 'm' was given"),
         (("person 1", "size", hynt.number(2, "shoes")), "fact 1: unknown unit 'shoes'"),

@@ -136,6 +136,19 @@ def test_a_trend_judges_known_values_without_them(run):
     assert series.predicted.value[at] == round(said)  # heights are whole
 
 
+def test_the_rank_of_a_stored_answer_is_told_without_the_fact(run):
+    table, graph = run.graph.split("train"), run.graph
+    row = row_of(run, "train", "born in")
+    blind, _ = both(run, "train", row, TAIL)
+    (fact,) = table.take(np.array([row])).facts(graph.vocabulary)
+    (stored,) = run.predict(fact.head, "born in", "?").stored
+    sharp = blind.astype(np.float64) * run.calibration.inverse_temperature("link")
+    own = graph.vocabulary.entity_ids[fact.tail]
+    assert stored.judged_without
+    assert stored.probability == pytest.approx(np.exp(sharp[own] - np.logaddexp.reduce(sharp)), rel=1e-5)
+    assert stored.rank == 1 + int((sharp > sharp[own]).sum())
+
+
 def test_an_explanation_of_a_stored_answer_is_made_without_the_fact(run):
     table, graph = run.graph.split("train"), run.graph
     row = row_of(run, "train", "born in")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from hynt.asking.answers import NEW_FROM, Answer, Answers, KnownNumber, NumberAnswer, RankedAnswer
 from hynt.asking.columns import AskedFact, NumberColumns, RankedColumns
@@ -98,4 +99,22 @@ class AnswerBuilder:
             notes.append(f"training is not finished; these are the weights of epoch {self.loaded.epoch}")
         if asked.table.qualifier_total and Part.QUALIFIERS not in self.loaded.model.reads:
             notes.append("this model does not look at qualifiers")
+        if fitted and self.loaded.changed:
+            notes.append(
+                f"{self.loaded.changed:.1%} of the facts have changed since probabilities were fitted; "
+                "`hynt train GRAPH --from RUN` fits them anew"
+            )
+        alike = _alike(answers) if Part.OBSERVED_FACTS in self.loaded.model.reads else None
+        if alike is not None:
+            notes.append(
+                f"the model cannot tell {alike[0]} and {alike[1]} apart by their facts: their order says nothing"
+            )
         return Answers(asked.text, asked.place, KIND_NAMES[asked.kind], answers, count, fitted, tuple(notes))
+
+
+def _alike(answers: tuple[Answer, ...]) -> tuple[str, str] | None:
+    """The first two neighbours that have the same score to the last digit."""
+    for one, other in pairwise(answers):
+        if isinstance(one, RankedAnswer) and isinstance(other, RankedAnswer) and one.score == other.score:
+            return one.name, other.name
+    return None

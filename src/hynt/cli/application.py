@@ -38,6 +38,7 @@ VERBS = (
     "complete",
     "audit",
     "trends",
+    "update",
     "explain",
     "calibrate",
     "similar",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import Device, LevelOption, OnGraph, RunArgument, ScoringDevice, opened_run
+from hynt.cli.options import AsOf, Device, LevelOption, OnGraph, RunArgument, ScoringDevice, opened_run
 from hynt.cli.output import JsonFlag, deliver, note_to_person
 from hynt.errors import UsageError
 from hynt.files import check_parquet
@@ -76,6 +76,7 @@ def complete(
         typer.Option("--without", metavar="SPLIT", help="--missing: treat a split as unknown; see what it confirms."),
     ] = None,
     graph: OnGraph = None,
+    as_of: AsOf = None,
     device: ScoringDevice = Device.AUTO,
     processes: Annotated[
         int, typer.Option("--processes", min=1, metavar="N", help="Answer in N processes, one per GPU with cuda.")
@@ -88,7 +89,7 @@ def complete(
         several = processes if processes > 1 else None
         refused = {"QUESTIONS": questions, "--resume": resume, "--candidates": candidates, "--processes": several}
         _refuse(refused, "with --missing")
-        opened = opened_run(run, device, graph)
+        opened = opened_run(run, device, graph, as_of)
         found = opened.propose(
             relations or (),
             out=out,
@@ -121,7 +122,7 @@ def complete(
         return
     from hynt.front.training import is_first_process
 
-    opened = opened_run(run, device, graph)
+    opened = opened_run(run, device, graph, as_of)
     kinds: list[Any] = [kind.value for kind in candidates or ()]
     try:
         done = opened.complete(

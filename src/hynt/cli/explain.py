@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hynt.cli.options import (
+    AsOf,
     Device,
     OnGraph,
     QuestionOptions,
@@ -34,6 +35,7 @@ def explain(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A .png or .svg picture.")] = None,
     graph: OnGraph = None,
+    as_of: AsOf = None,
     device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
     save: SaveFile = None,
@@ -44,7 +46,7 @@ def explain(
     check_save(save)
     pictures = [] if out is None else [out]
     check_drawing(pictures)
-    opened = opened_run(run, device, graph)
+    opened = opened_run(run, device, graph, as_of)
     found = opened.explain(**question.arguments(opened.names), answer=answer)
     draw(found, *pictures)
     result = {"run": str(run), **opened.described(), "out": None if out is None else str(out), **found.to_dict()}

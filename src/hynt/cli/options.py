@@ -44,12 +44,17 @@ OnGraph: TypeAlias = Annotated[
 ]
 
 
-def opened_run(run: Path, device: Device, graph: str | None) -> Run:
-    """The run, asked of its own graph or of the one that was named."""
+AsOf: TypeAlias = Annotated[
+    int | None, typer.Option("--as-of", min=0, metavar="N", help="Ask the run as it was after N updates of its graph.")
+]
+
+
+def opened_run(run: Path, device: Device, graph: str | None, as_of: int | None) -> Run:
+    """The run, asked of its own graph, as it is or as it was, or of the one that was named."""
     from hynt.cli.output import note_to_person
     from hynt.front.run import Run
 
-    opened = Run(run, device.value, note_to_person)
+    opened = Run(run, device.value, note_to_person, version=as_of)
     return opened if graph is None else opened.on(graph)
 
 

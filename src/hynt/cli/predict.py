@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hynt.cli.options import (
+    AsOf,
     Device,
     OnGraph,
     QuestionOptions,
@@ -33,6 +34,7 @@ def predict(
         typer.Option("--top", min=1, help="Show so many answers; else those that are stored or new, of the first 10."),
     ] = None,
     graph: OnGraph = None,
+    as_of: AsOf = None,
     device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
     save: SaveFile = None,
@@ -40,7 +42,7 @@ def predict(
     """Ask RUN for the one component of a fact that is written as ?."""
 
     check_save(save)
-    opened = opened_run(run, device, graph)
+    opened = opened_run(run, device, graph, as_of)
     answers = opened.predict(**question.arguments(opened.names), top=top or 10)
     result = {"run": str(run), **opened.described(), **answers.to_dict()}
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, answers, whole=top is not None))

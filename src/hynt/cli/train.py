@@ -51,6 +51,10 @@ def train(
         ScaleOnChoice | None, typer.Option("--scale-on", help="Which splits number scales are fitted on.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in RUN.")] = False,
+    start_from: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="RUN", help="Start from the settings and weights of this run, and train on."),
+    ] = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print parameters, memory and expected time, and train nothing.")
     ] = False,
@@ -102,6 +106,7 @@ def train(
             out,
             **settings,
             resume=resume,
+            start_from=start_from,
             track=track or (),
             track_to=track_to,
             progress=True,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hynt.cli.options import Device, LevelOption, OnGraph, RunArgument, ScoringDevice, opened_run
+from hynt.cli.options import AsOf, Device, LevelOption, OnGraph, RunArgument, ScoringDevice, opened_run
 from hynt.cli.output import JsonFlag, deliver
 from hynt.progress import visible
 
@@ -40,6 +40,7 @@ def trends(
     points: Annotated[int, typer.Option("--points", help="How many points a curve has.")] = 100,
     level: LevelOption = 0.9,
     graph: OnGraph = None,
+    as_of: AsOf = None,
     device: ScoringDevice = Device.AUTO,
     as_json: JsonFlag = False,
 ) -> None:
@@ -48,7 +49,7 @@ def trends(
     from hynt.front.drawing import check_drawing, draw
 
     check_drawing(out, with_table=True)
-    opened = opened_run(run, device, graph)
+    opened = opened_run(run, device, graph, as_of)
     pairs = [pair_from_text(text, opened.names) for text in qualifiers or ()]
     found = opened.trends(
         heads, relation, over=over, qualifiers=pairs, start=start, end=end, points=points, level=level

@@ -19,7 +19,7 @@ from hynt.formats.declarations import Declarations, labels_without_use, read_dec
 from hynt.formats.format import Format, ReadOptions, ReadReport, UnitRule
 from hynt.formats.inference import infer_format
 from hynt.formats.outcome import counts_of, looked_at, outcome_of, unmarked_in
-from hynt.formats.parts import SourceFile, find_parts, title_of
+from hynt.formats.parts import SourceFile, find_parts, title_of, with_train_file
 from hynt.formats.published import differences, place_of, published
 from hynt.formats.registry import get_format
 from hynt.formats.unmarked import AUTO, hints_at
@@ -47,6 +47,8 @@ class ImportOptions:
     entity_labels: Path | None = None
     relation_labels: Path | None = None
     published: str = ""  # the name of a published graph: its layout, format, licence and counts are known
+    train_file: str = ""  # a file of the first source that is its training split, in place of the one called so
+    keep_splits: bool = False  # whether further sources keep the splits they have
     name: str = ""
     licence: str = ""
     source: str = ""  # the source in words, for the manifest; the name of the file or folder if empty
@@ -304,11 +306,15 @@ def _sources(paths: Sequence[Path], format_name: str, options: ImportOptions) ->
     for path, name in zip(paths, names * (len(paths) if len(names) == 1 else 1), strict=True):
         chosen = get_format(name) if name else infer_format(path)
         parts = find_parts(path, chosen)
+        if options.train_file and not found:
+            parts = with_train_file(path, parts, options.train_file)
         labels = {} if found else {"entity_labels": options.entity_labels, "relation_labels": options.relation_labels}
         found.append(_Source(path, chosen, parts, read_declarations(path, **labels), joins_train=False))
     _refuse_foreign_options([source.format for source in found], options.reading)
     split = next((place for place, source in enumerate(found) if any(part.split for part in source.parts)), None)
-    return found if split is None else [one._replace(joins_train=place != split) for place, one in enumerate(found)]
+    own = [options.keep_splits and any(part.split for part in source.parts) for source in found]
+    joins = [split not in (None, place) and not own[place] for place in range(len(found))]
+    return [one._replace(joins_train=join) for one, join in zip(found, joins, strict=True)]
 
 
 class _Marked:

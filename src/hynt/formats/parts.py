@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from hynt.errors import DataError
+from hynt.errors import DataError, UsageError
 from hynt.formats.byte_streams import unreadable
 from hynt.formats.format import Format
 
@@ -96,6 +96,22 @@ def _folders_with_splits(source: Path) -> str:
     below = sorted(path for path in source.iterdir() if path.is_dir() and not path.name.startswith("."))
     split = [path.name for path in below if any(map(split_of, path.iterdir()))]
     return f" There are splits in: {', '.join(split[:10])}." if split else ""
+
+
+def with_train_file(source: Path, parts: list[SourceFile], name: str) -> list[SourceFile]:
+    """The parts of a folder, with another file for its training split."""
+    others, path = [part for part in parts if part.split not in (None, "train")], source / name
+    if not source.is_dir() or not others:
+        raise UsageError(
+            "only a folder with valid or test files can have another training file.",
+            where="--train-file",
+            advice="Give a single file as the source instead.",
+        )
+    if not path.is_file():
+        raise UsageError(
+            f"there is no file {name!r} in {source}.", where="--train-file", advice="Name one that is there."
+        )
+    return [SourceFile(path, "train"), *others]
 
 
 def bare_name(name: str) -> str:

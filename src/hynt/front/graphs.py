@@ -104,6 +104,8 @@ class ImportWords(TypedDict, total=False):
     named_graphs: Literal["ignore", "qualifier"]
     entity_labels: AnyPath | None
     relation_labels: AnyPath | None
+    train_file: str
+    keep_splits: bool
     on_error: Literal["stop", "skip"]
     published: str
     name: str
@@ -140,7 +142,7 @@ def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
         name: Path(given[name]) for name in ("entity_labels", "relation_labels") if given.get(name) is not None
     }
     of_reading = [field.name for field in fields(ReadOptions) if field.name not in ("numeric", "dates", "qualifier")]
-    of_graph = ("units", "mixed_relations", "on_error", "published", "name", "licence")
+    of_graph = ("units", "mixed_relations", "on_error", "published", "name", "licence", "train_file", "keep_splits")
     return ImportOptions(
         ReadOptions(**{name: given[name] for name in of_reading if name in given}, **lists),
         AssemblyPolicy(

@@ -25,9 +25,10 @@ class RecordedRun(Predictor):
         device: str = "auto",
         note: Note = lambda text: None,
         kept: TemporaryFolder | None = None,
+        version: int | None = None,
     ) -> None:
         """`kept`: the temporary folder that it lies in, to be removed when nobody needs the run any more."""
-        super().__init__(run, device, note)
+        super().__init__(run, device, note, version)
         self._kept = kept
 
     @property

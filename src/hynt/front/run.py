@@ -28,23 +28,28 @@ if TYPE_CHECKING:
     from hynt.front.completing import Completed
     from hynt.front.evaluating import EvaluationReport
     from hynt.front.proposing import ProposalReport
+    from hynt.front.updating import Facts
     from hynt.front.watching import Watching
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.reporting.report.page import Report
+    from hynt.runs.journal import Version
     from hynt.runs.settings import RunSettings
     from hynt.trends.trends import Trend
 
 
-def load(run: str | os.PathLike[str], device: str = "auto", note: Note = lambda text: None) -> Run:
+def load(
+    run: str | os.PathLike[str], device: str = "auto", note: Note = lambda text: None, version: int | None = None
+) -> Run:
     """Opens a run. Every file is checked first; one that was changed is a `UsageError` that names it.
 
-    `note` hears what takes a while, such as the calibration on first use.
+    `note` hears what takes a while, such as the calibration on first use. `version` opens it as it was after so many
+    updates of its graph, 0 as it was trained; else all updates count.
 
     >>> run = hynt.load("runs/world")
     >>> run.graph.name
     'world'
     """
-    opened = Run(run, device, note)
+    opened = Run(run, device, note, version=version)
     _ = opened.loaded
     return opened
 
@@ -157,6 +162,42 @@ class Run(RecordedRun):
 
         return self.on(with_facts(self.graph, fitted_facts(self.graph, facts)))
 
+    # ------------------------------------------------------------------ keeping its graph up to date
+
+    def update(
+        self,
+        facts: Facts | None = None,
+        *,
+        remove: Facts | None = None,
+        remove_entities: Sequence[str] = (),
+        merge: Sequence[tuple[str, str]] = (),
+        skip_known: bool = False,
+        format: str = "",  # noqa: A002 - the word users know it by
+        source: str = "",
+        key: str = "",
+    ) -> Run:
+        """Changes the graph of the run for good, without training: adds facts, takes some away, takes entities away
+        with all their facts, makes the first of two entities the second. Facts are tuples, or a file of any format that
+        can be imported. All of it becomes one version, or nothing does; the run at that version comes back.
+
+        `source` says for the log where it comes from; asking again with the same `key` changes nothing.
+
+        >>> later = inductive.update([("Zoe", "knows", "person 1")], source="the registry")
+        >>> later.version, "Zoe" in later.graph, later.versions()[-1].added
+        (1, True, 1)
+        """
+        from hynt.front.updating import updated
+
+        return updated(self, facts, remove, remove_entities, merge, skip_known, format, source, key)
+
+    def versions(self) -> list[Version]:
+        """What has changed in its graph since training: a record per update, with its number, time and source.
+
+        >>> run.versions()
+        []
+        """
+        return self._journal(self.version)
+
     # ------------------------------------------------------------------ many questions
 
     def complete(
@@ -221,10 +262,10 @@ class Run(RecordedRun):
         >>> len(found) > 0
         True
         """
-        self._refuse_elsewhere("audit")
+        trained = self._as_trained("audit")
         from hynt.front.auditing import audit
 
-        return audit(self.path, out, **{"device": self._device, **options})
+        return audit(trained.path, out, **{"device": self._device, **options})
 
     # ------------------------------------------------------------------ how good it is
 
@@ -263,7 +304,7 @@ class Run(RecordedRun):
         from hynt.front.evaluating import evaluated
 
         return evaluated(
-            self,
+            self._as_trained("evaluate") if self.version and self.loaded.changed else self,
             split,
             tasks,
             ties,
@@ -287,10 +328,10 @@ class Run(RecordedRun):
         >>> run.calibrate().calibrated
         True
         """
-        self._refuse_elsewhere("calibrate")
+        trained = self._as_trained("calibrate")
         from hynt.front.calibrating import calibrated
 
-        return calibrated(self, split)
+        return calibrated(trained, split)
 
     def report(
         self,
@@ -308,10 +349,10 @@ class Run(RecordedRun):
         >>> made.sections[0], made.page.startswith("<!doctype html>")
         ('metrics', True)
         """
-        self._refuse_elsewhere("report")
+        trained = self._as_trained("report")
         from hynt.front.reporting import reported
 
-        return reported(self, out, split, entity, again=again, progress=progress)
+        return reported(trained, out, split, entity, again=again, progress=progress)
 
     # ------------------------------------------------------------------ keeping it
 
@@ -338,15 +379,19 @@ class Run(RecordedRun):
         >>> run.export("model.onnx", qualifiers=2)["qualifiers"]
         2
         """
-        self._refuse_elsewhere("export")
+        trained = self._as_trained("export")
         from hynt.front.exporting import exported
 
-        return exported(self, out, format, qualifiers, overwrite=overwrite)
+        return exported(trained, out, format, qualifiers, overwrite=overwrite)
 
-    def _refuse_elsewhere(self, verb: str) -> None:
-        if "loaded" in self.__dict__ and self.loaded.home is not None:
+    def _as_trained(self, verb: str) -> Run:
+        """The run over the graph that it was trained on: this one, or the same before any update."""
+        if ("loaded" not in self.__dict__ and not self.version) or self.loaded.home is None:
+            return self
+        if not self.loaded.changed:
             raise UsageError(
                 f"{verb} works on the graph that a run was trained on, and this run is asked of another.",
                 where=verb,
                 advice="Take the run itself, from hynt.load.",
             )
+        return Run(self.path, self._device, self.note, version=0)

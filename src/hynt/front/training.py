@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from hynt.progress import Progress
     from hynt.runs.run_folder import RunFolder
+    from hynt.runs.settings import RunSettings
     from hynt.training.estimate import Estimate
     from hynt.training.resolve_settings import SettingsRequest
 
@@ -43,6 +45,7 @@ def train(
     train_on: str | None = None,
     scale_on: str | None = None,
     resume: bool = False,
+    start_from: str | os.PathLike[str] | None = None,
     track: Sequence[str] = (),
     track_to: str | os.PathLike[str] | None = None,
     processes: int = 1,
@@ -57,7 +60,8 @@ def train(
     Every one of them can be given by its name: `batch_size=512`, `schedule={"epochs": 5}`,
     `**{"model.dimension": 64}`; `changes` takes the same as "key=value". The run is kept in the folder `out`; without
     one it lies in a temporary folder that goes with it, and `Run.save` keeps it. `resume` goes on with the run in
-    `out`, whatever its model: Ctrl-C saves before it stops.
+    `out`, whatever its model: Ctrl-C saves before it stops. `start_from` is a run whose settings and weights training
+    starts from; one of hynt-inductive may be of another graph.
 
     `track` names trackers (tensorboard, mlflow, wandb). `progress` says whether to show how it goes: by default where
     somebody looks, at a terminal or in a notebook.
@@ -70,6 +74,9 @@ def train(
     from hynt.distributed.launch import is_launched
     from hynt.training.resolve_settings import SettingsRequest
 
+    if resume and start_from is not None:
+        what = "a run that is gone on with starts from its own weights."
+        raise UsageError(what, where="--from", advice="Leave out --resume, or --from.")
     said = (*changes, *_written(settings))
     if processes > 1 and not is_launched():
         return _in_processes(
@@ -83,6 +90,7 @@ def train(
             train_on,
             scale_on,
             resume,
+            start_from,
             track,
             track_to,
             processes,
@@ -105,7 +113,7 @@ def train(
         if not resume:
             with watched(progress) as shown:
                 say_hint(loaded, note or shown.note)
-        run = _made(folder, request, loaded, source, target, resume=resume)
+        run = _made(folder, request, loaded, source, target, start_from, resume=resume)
         with watched(progress) as shown:
             if not resume:
                 say_scales(loaded, run.settings().log_relations, note or shown.note)
@@ -182,6 +190,7 @@ def _made(
     graph: KnowledgeGraph,
     source: Path | None,
     device: torch.device,
+    start_from: str | os.PathLike[str] | None,
     *,
     resume: bool,
 ) -> RunFolder:
@@ -194,10 +203,34 @@ def _made(
     on_gpu = device.type == "cuda"
     if resume or (restarts() and folder.exists()):
         return _reopened(folder, request, graph, on_gpu=on_gpu)
-    settings = resolve_settings(request, graph, on_gpu=on_gpu)
+    weights = None
+    if start_from is None:
+        settings = resolve_settings(request, graph, on_gpu=on_gpu)
+    else:
+        settings, weights = _settings_and_weights(Path(start_from), request, graph, on_gpu=on_gpu)
     if is_launched():
         check_shareable(settings)
-    return start(graph, settings, folder, device, source)
+    return start(graph, settings, folder, device, source, weights)
+
+
+def _settings_and_weights(
+    path: Path, request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu: bool
+) -> tuple[RunSettings, Path]:
+    """What a run has that training is to start from; relations that the graph lacks lose their log scale with it."""
+    from hynt.runs.checkpoint import WEIGHTS
+    from hynt.runs.place import whole_run
+    from hynt.runs.run_folder import RunFolder
+    from hynt.training.resolve_settings import resumed_settings
+
+    with whole_run():
+        run = RunFolder.open(path)
+        before = run.settings()
+        if not run.is_finished:
+            raise UsageError("training of that run is not over.", where="--from", advice="Finish it first: --resume.")
+        weights = run.checked(WEIGHTS)
+    settings = resumed_settings(request, before, graph, on_gpu=on_gpu)
+    known = tuple(name for name in settings.log_relations if name in graph.vocabulary.relation_ids)
+    return replace(settings, log_relations=known), weights
 
 
 def _reopened(folder: Path, request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu: bool) -> RunFolder:
@@ -280,6 +313,7 @@ def _in_processes(
     train_on: str | None,
     scale_on: str | None,
     resume: bool,
+    start_from: str | os.PathLike[str] | None,
     track: Sequence[str],
     track_to: str | os.PathLike[str] | None,
     processes: int,
@@ -302,6 +336,7 @@ def _in_processes(
             train_on=train_on,
             scale_on=scale_on,
             resume=resume,
+            **{"from": start_from},
             track=track,
             track_to=track_to,
             set=changes,

@@ -72,7 +72,7 @@ def with_facts(graph: KnowledgeGraph, facts: Iterable[Fact], labels: Sequence[En
         raise DataError(
             f"the graph holds this already: {describe(fact)}.",
             where=f"fact {first + 1}",
-            advice="Leave it out, or say --skip-known to pass over what is there.",
+            advice="Leave it out: hynt update --skip-known passes over what is there.",
         )
     splits = {"train": concatenate([graph.splits.get("train", empty_table()), table])} | {
         name: one for name, one in graph.splits.items() if name != "train"
@@ -81,6 +81,15 @@ def with_facts(graph: KnowledgeGraph, facts: Iterable[Fact], labels: Sequence[En
     new = vocabulary.entities[len(graph.entities) :]
     entities = (*graph.entities, *(named.get(name, Entity(name)) for name in new))
     return _remade(graph, vocabulary, splits, entities)
+
+
+def unknown_facts(graph: KnowledgeGraph, facts: Sequence[Fact]) -> list[Fact]:
+    """Those that the graph does not hold, each once."""
+    table, vocabulary = encoded(facts, graph.vocabulary)
+    hashes = fact_hashes(table, vocabulary)
+    known = same_facts(hashes, fact_hashes(concatenate(list(graph.splits.values())), vocabulary))
+    known |= repeats(np.zeros(len(table), dtype=np.int8), hashes)
+    return [fact for fact, is_known in zip(facts, known.tolist(), strict=True) if not is_known]
 
 
 def without_facts(graph: KnowledgeGraph, facts: Sequence[Fact]) -> KnowledgeGraph:
@@ -108,8 +117,15 @@ def without_entity(graph: KnowledgeGraph, entity: int) -> tuple[KnowledgeGraph, 
         name: one.where(~names_any(one, graph.vocabulary, np.array([entity]))) for name, one in graph.splits.items()
     }
     lost = len(graph) - sum(len(one) for one in splits.values())
-    kept = np.arange(graph.vocabulary.entity_count) != entity
-    return _renamed(graph, splits, np.cumsum(kept) - 1, kept), lost
+    made = _remade(graph, graph.vocabulary, splits, graph.entities)
+    return without_names(made, np.array([entity], dtype=np.int64)), lost
+
+
+def without_names(graph: KnowledgeGraph, entities: Ids) -> KnowledgeGraph:
+    """The graph without these entities, which none of its facts names."""
+    kept = np.ones(graph.vocabulary.entity_count, dtype=np.bool_)
+    kept[entities] = False
+    return _renamed(graph, graph.splits, np.maximum(np.cumsum(kept) - 1, 0), kept)
 
 
 def merged(graph: KnowledgeGraph, one: int, other: int) -> KnowledgeGraph:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hynt.graph.entity_facts import EntityFacts
+    from hynt.graph.held_out_entities import HeldOutEntities
     from hynt.graph.lookup import NameLookup
     from hynt.graph.statistics import GraphStatistics
 
@@ -251,6 +252,18 @@ class KnowledgeGraph(Table):
         return with_new_splits(
             self, SplitRule(parse_shares(shares) if isinstance(shares, str) else shares, seed, tuple(by))
         )
+
+    def hold_out(self, share: float = 0.1, *, seed: int = 0, observed: float = 0.7) -> HeldOutEntities:
+        """A graph to train on without a share of the entities, and one to ask about them: of their facts a share is
+        `observed`, and the rest is its valid and test split. Hubs are never held out.
+
+        >>> held = hynt.read_graph("world").hold_out(0.1)
+        >>> held.entities[0] in held.training, held.entities[0] in held.asked
+        (False, True)
+        """
+        from hynt.graph.held_out_entities import hold_out
+
+        return hold_out(self, share, seed, observed)
 
     def statistics(self) -> GraphStatistics:
         """Counts of everything, and the numbers of each relation.

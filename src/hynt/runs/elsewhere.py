@@ -17,7 +17,7 @@ import pyarrow as pa
 import torch
 
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.number_scaling import NumberScaling
+from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.errors import UsageError
 from hynt.graph.arrays import Floats, Ids
 from hynt.graph.changes import refuse_other_kinds
@@ -25,14 +25,15 @@ from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.vocabulary import Vocabulary
-from hynt.models.combination import Combination
+from hynt.models.combination import Combination, Weights
 from hynt.models.contract import Model
 from hynt.models.task_weights import TaskWeights
 from hynt.runs.checkpoint import weights_of
+from hynt.runs.combining import combined
 from hynt.runs.model_choice import build_model
 from hynt.runs.observing import ObservedFacts
 from hynt.runs.opening import LoadedRun
-from hynt.runs.training_data import training_table
+from hynt.runs.training_data import training_splits, training_table
 
 FEWEST = 8
 """Different numbers from which on a relation that is new to a run gets a scale of its own."""
@@ -66,7 +67,27 @@ def on_graph(loaded: LoadedRun, graph: KnowledgeGraph, splits: Sequence[str] | N
     known = home.trained
     made = known.each(moved) if isinstance(known, TaskWeights) else moved(known)
     observed = ObservedFacts.of(table, graph.vocabulary, scaling, device)
+    if isinstance(home.model, Combination):  # its statistics are of training facts, there as here
+        counted = [graph.split(name) for name in chosen if name in training_splits(home.settings)] or [table]
+        facts = FactTensors.from_table(concatenate(counted), graph.vocabulary, scaling, device)
+        made = combined([made], facts, _weights_on(home.model.weights, home.graph.vocabulary, graph.vocabulary))
     return replace(home, graph=graph, scaling=scaling, model=made, observed=observed, home=home, asked_of=chosen)
+
+
+def _weights_on(weights: Weights, own: Vocabulary, other: Vocabulary) -> Weights:
+    """What the members of a combination count, by the relations of another graph."""
+    groups = {
+        capability: replace(
+            group,
+            relations={
+                other.relation_ids[own.relations[relation].name]: row
+                for relation, row in group.relations.items()
+                if own.relations[relation].name in other.relation_ids
+            },
+        )
+        for capability, group in weights.groups.items()
+    }
+    return replace(weights, groups=groups)
 
 
 def scaling_on(home: LoadedRun, vocabulary: Vocabulary, table: FactTable) -> NumberScaling:
@@ -74,7 +95,12 @@ def scaling_on(home: LoadedRun, vocabulary: Vocabulary, table: FactTable) -> Num
     known, learned = home.scaling.to_mapping(home.graph.vocabulary), _learned(home)
     fitted = NumberScaling.fit([table], vocabulary).to_mapping(vocabulary)
     scales = {name: known[name] if name in learned else one for name, one in fitted.items()}
-    return NumberScaling.from_mapping(scales, vocabulary)
+    made = NumberScaling.from_mapping(scales, vocabulary)
+    if home.scaling.expectation is None:
+        return made
+    means = home.scaling.expectation.to_mapping(home.graph.vocabulary)
+    here = {name: one for name, one in means.items() if name in vocabulary.relation_ids}
+    return replace(made, expectation=Expectation.from_mapping(here, vocabulary, "means"))
 
 
 def _learned(home: LoadedRun) -> dict[str, Floats]:

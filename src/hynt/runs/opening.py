@@ -57,6 +57,7 @@ class LoadedRun:
     observed: ObservedFacts | None  # what open questions are asked of; None for a model that reads no observed facts
     home: LoadedRun | None = None  # the run over its own graph, where this one is over another
     asked_of: tuple[str, ...] = ()  # the splits of the other graph that are observed
+    changed: float = 0.0  # how much of its own graph has changed since training, as a share of its facts
 
     @property
     def known_splits(self) -> tuple[str, ...]:

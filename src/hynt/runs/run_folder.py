@@ -62,6 +62,8 @@ LARGEST_EMBEDDED = 50 * 2**20
 CONFIG, SCALING, ENVIRONMENT, MEANS = "config.toml", "scaling.json", "environment.json", "means.json"
 METRICS, READS, GRAPH, CHECKPOINTS = "metrics.jsonl", "reads.json", "graph", "checkpoints"
 COMBINATION, MEMBERS = "combination.json", "members.json"
+START = "start.safetensors"
+"""The weights that training starts from, where they are another run's; gone when it is over."""
 
 
 class RunFolder(SavedRun):
@@ -76,8 +78,11 @@ class RunFolder(SavedRun):
         scaling: NumberScaling,
         environment: dict[str, Any],
         graph_source: Path | None = None,
+        weights: Path | None = None,
     ) -> RunFolder:
-        """A new run, before its first step. `graph_source` is where the graph lies, for one too large to embed."""
+        """A new run, before its first step. `graph_source` is where the graph lies, for one too large to embed;
+        `weights` are those that training starts from.
+        """
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise UsageError(f"{path} exists already.", advice="Go on with it by --resume, or choose another --out.")
         if path.is_dir():
@@ -91,12 +96,14 @@ class RunFolder(SavedRun):
             (staging / METRICS).touch()
             (staging / READS).write_text(index_text({"valid": 0, "test": 0}), encoding="utf-8")
             where = _place_graph(graph, staging, path, graph_source)
+            if weights is not None:
+                shutil.copyfile(weights, staging / START)
             manifest = {
                 "schema_version": SCHEMA_VERSION,
                 "hynt": __version__,
                 "model_name": settings.model_name,
                 "graph": {"name": graph.name, "path": where, "fingerprints": fingerprints(graph)},
-                "files": hashes(staging, [CONFIG, SCALING, ENVIRONMENT]),
+                "files": hashes(staging, [CONFIG, SCALING, ENVIRONMENT, *([] if weights is None else [START])]),
             }
             package = package_of(settings.model_name)
             manifest |= {} if package is None else {"model_package": package}
@@ -155,7 +162,7 @@ class RunFolder(SavedRun):
         """Takes the chosen checkpoint's weights as the run's own, those of tasks that have others, and `texts` as
         further files. Until the manifest lists them, they are not.
         """
-        files = dict(self.manifest["files"])
+        files = {name: digest for name, digest in self.manifest["files"].items() if name != START}
         chosen = {task_weights(task): path for task, path in (of_tasks or {}).items()}
         for name, path in {**chosen, WEIGHTS: weights}.items():
             with path.open("rb") as source, whole_file(self.path / name) as file:
@@ -172,6 +179,7 @@ class RunFolder(SavedRun):
     def tidy(self) -> None:
         """Removes what only training needed; called again for a run that was killed just before this."""
         shutil.rmtree(self.checkpoints, ignore_errors=True)
+        (self.path / START).unlink(missing_ok=True)
         remove_partial(self.path)
 
     def reads(self, split: str) -> int:

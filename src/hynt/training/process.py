@@ -85,19 +85,22 @@ def trained(
     keeper_of: Callable[[WholeTables], Keeper],
     *,
     checkpoint: Path | None = None,
+    weights: Path | None = None,
     workers: SingleProcess,
     stopper: Stopper,
     clock: Callable[[], float] = time.monotonic,
     note: Callable[[str], None] = lambda text: None,
     compiled: bool = True,
 ) -> tuple[nn.Module, TrainingState]:
-    """Trains to the end, from the first process's `checkpoint` where it has one: the model, and where it stands."""
+    """Trains to the end, from the first process's `checkpoint` where it has one, else from `weights` where these are
+    given: the model, and where it stands.
+    """
     settings = start.settings
     data = training_data(graph, settings, scaling, device)
     tables = tables_for(settings, data, device, workers)
     model = tables.model
     phases = phases_for(model, data, settings, workers.rank, workers.world)
-    tables.fill_weights(None if checkpoint is None else checkpoint / WEIGHTS)
+    tables.fill_weights(weights if checkpoint is None else checkpoint / WEIGHTS)
     state = None if checkpoint is None else checkpoint / OPTIMISER
     trainer = Trainer(
         phases,

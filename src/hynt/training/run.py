@@ -18,16 +18,17 @@ import torch
 from torch import nn
 
 from hynt.batches.masked_batch import Task
+from hynt.batches.number_scaling import NumberScaling
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import DataError, UsageError
 from hynt.files import index_text, remove_partial
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
-from hynt.runs.checkpoint import WEIGHTS, checkpoints, prune, read_progress, save_checkpoint, weights_of
+from hynt.runs.checkpoint import WEIGHTS, checkpoints, fill_tensors, prune, read_progress, save_checkpoint, weights_of
 from hynt.runs.combining import combined, fitted
-from hynt.runs.opening import best_name, last_good, restored
+from hynt.runs.opening import best_name, last_good, new_model, restored
 from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord, Watcher
-from hynt.runs.run_folder import COMBINATION, MEANS, RunFolder, describe_environment, means_text
+from hynt.runs.run_folder import COMBINATION, MEANS, START, RunFolder, describe_environment, means_text
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_data, training_table
 from hynt.training.checks import check_schedule, check_softmax, check_tables
@@ -49,9 +50,14 @@ def chosen_device(name: str) -> torch.device:
 
 
 def start(
-    graph: KnowledgeGraph, settings: RunSettings, out: Path, device: torch.device, graph_source: Path | None = None
+    graph: KnowledgeGraph,
+    settings: RunSettings,
+    out: Path,
+    device: torch.device,
+    graph_source: Path | None = None,
+    weights: Path | None = None,
 ) -> RunFolder:
-    """A new run folder, with everything but the training."""
+    """A new run folder, with everything but the training, which starts from `weights` where they are given."""
     # What cannot work is refused before a folder is made, not after hours of training.
     training_table(graph, settings)
     check_metric(settings, graph)
@@ -59,7 +65,22 @@ def start(
     check_schedule(settings)
     check_tables(settings)
     scaling = fit_scaling(graph, settings)
-    return RunFolder.create(out, settings, graph, scaling, describe_environment(device), graph_source)
+    if weights is not None:
+        _check_fit(weights, settings, graph, scaling)
+    return RunFolder.create(out, settings, graph, scaling, describe_environment(device), graph_source, weights)
+
+
+def _check_fit(weights: Path, settings: RunSettings, graph: KnowledgeGraph, scaling: NumberScaling) -> None:
+    """Refuses weights that are not those of such a model on such a graph."""
+    model = new_model(settings, training_data(graph, settings, scaling, torch.device("cpu")), torch.device("cpu"))
+    try:
+        fill_tensors(weights, weights_of(model))
+    except DataError as problem:
+        raise UsageError(
+            f"the weights do not fit: {problem.what}",
+            where="--from",
+            advice="A model with vectors of its own starts from a run on the same graph; hynt-inductive from any.",
+        ) from None
 
 
 @dataclass
@@ -132,6 +153,7 @@ def train(
             device,
             partial(_FolderKeeper, run, watcher, settings.validation.keep_best),
             checkpoint=checkpoint,
+            weights=run.checked(START) if START in run.manifest["files"] else None,
             workers=workers,
             stopper=stopper or Stopper(),
             clock=clock,

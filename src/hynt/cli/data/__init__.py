@@ -1,4 +1,4 @@
-"""`hynt data`: list, check, import, count, show and export graphs. One file per command."""
+"""`hynt data`: list, check, import, count, show, export and split graphs. One file per command."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import typer
 from hynt.cli.data.importing import check, export, import_source, merge
 from hynt.cli.data.listing import list_known
 from hynt.cli.data.showing import show
+from hynt.cli.data.splitting import split
 from hynt.cli.data.statistics import stats
 
-data = typer.Typer(help="Check, import, count, show and export graphs.", no_args_is_help=True)
+data = typer.Typer(help="Check, import, count, show, export and split graphs.", no_args_is_help=True)
 data.command("list")(list_known)
 data.command("check")(check)
 data.command("import")(import_source)
@@ -17,3 +18,4 @@ data.command("merge")(merge)
 data.command("stats")(stats)
 data.command("show")(show)
 data.command("export")(export)
+data.command("split")(split)

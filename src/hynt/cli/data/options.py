@@ -87,6 +87,13 @@ class SourceOptions:
     remove_leakage: Annotated[bool, typer.Option(
         "--remove-leakage", **_SPLITS, help="Remove relations that give others away: inverses and near-duplicates."
     )] = False
+    train_file: Annotated[str, typer.Option(
+        "--train-file", metavar="NAME", **_SPLITS,
+        help="The file of the folder that is train, in place of the one called so: msg.txt of inductive benchmarks.",
+    )] = ""
+    keep_splits: Annotated[bool, typer.Option(
+        "--keep-splits", **_SPLITS, help="Further sources keep the splits they have, instead of joining train."
+    )] = False
     units: Annotated[Units | None, typer.Option(
         "--units", show_default=False, **_READING,
         help="Convert quantities to SI, or keep them; as the format has it if not given.",

@@ -19,6 +19,7 @@ import uvicorn
 
 from hynt.errors import UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.runs.journal import Journal
 from hynt.runs.place import open_run
 from hynt.service.front import Front
 from hynt.service.http.application import create_application
@@ -38,7 +39,7 @@ _TELLING = 1.0
 def serve(settings: ServiceSettings, listening: Callable[[str, Service], None] = lambda url, service: None) -> None:
     """Serves until a signal comes. `listening` hears the address, and the service to stop, once requests are taken."""
     with contextlib.closing(listening_socket(settings)) as listener:
-        graph = open_run(settings.run).graph()
+        graph = Journal(settings.run).graph(open_run(settings.run).graph())
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{port}"

@@ -1,0 +1,102 @@
+"""`hynt update`: facts that come and go after training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.options import RunArgument
+from hynt.cli.output import JsonFlag, deliver
+from hynt.errors import UsageError
+from hynt.progress import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def update(
+    run: RunArgument,
+    facts: Annotated[
+        Path | None, typer.Argument(metavar="FACTS", help="Facts to add: a file or folder of any import format.")
+    ] = None,
+    remove: Annotated[
+        Path | None,
+        typer.Option("--remove", metavar="FACTS", help="Facts to take away, written as the graph has them."),
+    ] = None,
+    remove_entities: Annotated[
+        list[str] | None,
+        typer.Option("--remove-entity", metavar="E", help="An entity that goes with all its facts. Repeatable."),
+    ] = None,
+    merge: Annotated[
+        tuple[str, str] | None, typer.Option("--merge", metavar="A B", help="Make the entity A the entity B.")
+    ] = None,
+    skip_known: Annotated[
+        bool, typer.Option("--skip-known", help="Pass over facts that the graph holds, instead of refusing them.")
+    ] = False,
+    format: Annotated[
+        str, typer.Option("--format", "-f", metavar="F", help="The files' format, where the name does not say it.")
+    ] = "",
+    source: Annotated[str, typer.Option("--source", help="Where this comes from, for the log.")] = "",
+    key: Annotated[
+        str, typer.Option("--key", help="A name for this update: a second one of that name does nothing.")
+    ] = "",
+    log: Annotated[bool, typer.Option("--log", help="Change nothing, and list all versions.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Change the graph of RUN without training again: its answers count what is added, and forget what is removed.
+
+    All of it becomes one new version, or nothing is changed. `--as-of N` of the asking commands asks an earlier one.
+    """
+    from dataclasses import asdict
+
+    from hynt.front.run import Run
+
+    opened = Run(run, "cpu")
+    if log:
+        if facts or remove or remove_entities or merge:
+            raise UsageError("a log changes nothing.", where="--log", advice="Ask for it by itself.")
+        listed = [asdict(one) for one in opened.versions()]
+        told: dict[str, Any] = {"run": str(run), "version": opened.version, "versions": listed}
+        deliver(told, as_json=as_json, save=None, text=lambda console: _print_log(console, listed))
+        return
+    before = opened.version
+    later = opened.update(
+        facts,
+        remove=remove,
+        remove_entities=remove_entities or (),
+        merge=[] if merge is None else [merge],
+        skip_known=skip_known,
+        format=format,
+        source=source,
+        key=key,
+    )
+    result = {"run": str(run), "changed": later.version > before, **_told(later.versions())}
+    deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
+
+
+def _told(versions: list[Any]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(versions[-1]) if versions else {"version": 0}
+
+
+def _print(console: Console, result: dict[str, Any]) -> None:
+    if not result["changed"]:
+        console.print(f"Nothing changed: version {result['version']}.")
+        return
+    console.print(
+        f"Version {result['version']}: {result['added']:,} facts added, {result['removed']:,} removed; "
+        f"{result['new_entities']:,} entities are new, {result['gone_entities']:,} gone; {result['facts']:,} facts now."
+    )
+
+
+def _print_log(console: Console, versions: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table("version", "when", "from", "added", "removed", "new entities", "gone", "facts")
+    for one in versions:
+        counts = (f"{one[name]:,}" for name in ("added", "removed", "new_entities", "gone_entities", "facts"))
+        table.add_row(str(one["version"]), one["at"], visible(one["source"]), *counts)
+    console.print(table if versions else "No updates: the graph is as the run was trained on it.")

@@ -1,0 +1,279 @@
+"""How the graph of a run has changed since training: an append-only journal, from which any version can be had again.
+
+    RUN/updates/journal.jsonl   a line per version: what changed, when, from where, and the hash of the file below
+                000001.jsonl    the changes of version 1, a line each, in the graph's own names and units
+                lock            held by whoever writes
+
+Version 0 is the graph that the run was trained on. A version is there once its line is on disk; the file it needs was
+written before. A line that a kill has torn is not there, and the next writer takes it away. Readers lock nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hynt.errors import DataError, UsageError
+from hynt.files import RESTORE, flush, sha256_of, write_whole, writing
+from hynt.graph.changes import merged, with_facts, without_entity, without_facts
+from hynt.graph.fact import Fact, Number, Qualifier, Value
+from hynt.graph.knowledge_graph import KnowledgeGraph
+
+UPDATES, JOURNAL, LOCK = "updates", "journal.jsonl", "lock"
+_LONGEST_LINE = 2**16
+
+
+@dataclass(frozen=True)
+class GraphChange:
+    """What becomes of a graph, in this order: entities merged, entities and facts taken away, facts added. Names and
+    numbers are as the graph has them.
+    """
+
+    merged: tuple[tuple[str, str], ...] = ()  # the first of each becomes the second
+    without_entities: tuple[str, ...] = ()
+    removed: tuple[Fact, ...] = ()
+    added: tuple[Fact, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.merged or self.without_entities or self.removed or self.added)
+
+    def applied(self, graph: KnowledgeGraph) -> KnowledgeGraph:
+        """The graph after it. What does not fit is a `DataError`, and nothing has changed."""
+        for one, other in self.merged:
+            graph = merged(graph, _known(graph, one), _known(graph, other))
+        for name in self.without_entities:
+            graph, _ = without_entity(graph, _known(graph, name))
+        if self.removed:
+            graph = without_facts(graph, self.removed)
+        return with_facts(graph, self.added) if self.added else graph
+
+    def lines(self) -> str:
+        """As the file of a version has it."""
+        rows = [
+            *({"merge": list(pair)} for pair in self.merged),
+            *({"remove_entity": name} for name in self.without_entities),
+            *({"remove": _to_plain(fact)} for fact in self.removed),
+            *({"add": _to_plain(fact)} for fact in self.added),
+        ]
+        return "".join(json.dumps(row) + "\n" for row in rows)
+
+    @classmethod
+    def from_lines(cls, text: str) -> GraphChange:
+        found: dict[str, list[Any]] = {"merge": [], "remove_entity": [], "remove": [], "add": []}
+        for line in text.split("\n")[:-1]:
+            ((kind, what),) = json.loads(line).items()
+            found[kind].append(what)
+        return cls(
+            tuple((one, other) for one, other in found["merge"]),
+            tuple(found["remove_entity"]),
+            tuple(map(_from_plain, found["remove"])),
+            tuple(map(_from_plain, found["add"])),
+        )
+
+
+@dataclass(frozen=True)
+class Version:
+    """One line of the journal."""
+
+    version: int
+    at: str  # when, in UTC
+    source: str  # from where, in the writer's words
+    sha256: str  # of its changes
+    added: int = 0  # facts
+    removed: int = 0  # facts, those of entities that went away among them
+    new_entities: int = 0
+    gone_entities: int = 0
+    facts: int = 0  # that the graph has then
+    key: str = ""  # a name that the writer gave it, so that asking twice writes once
+
+
+@dataclass(frozen=True, eq=False)
+class Journal:
+    """The changes of one run's graph."""
+
+    run: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.run / UPDATES
+
+    def versions(self) -> list[Version]:
+        """All that are on disk, oldest first."""
+        return [version for version, _ in self._lines()]
+
+    def latest(self) -> int:
+        """The newest version; 0 where the graph is as it was trained on."""
+        return len(self.versions())
+
+    def graph(self, base: KnowledgeGraph, version: int | None = None) -> KnowledgeGraph:
+        """The graph at a version, or at the newest one, from that of version 0."""
+        versions = self.versions()
+        last = len(versions) if version is None else version
+        if not 0 <= last <= len(versions):
+            raise UsageError(
+                f"there is no version {last} of this run.",
+                where="version",
+                advice=f"It has versions 0 to {len(versions)}: hynt update {self.run} --log lists them.",
+            )
+        for one in versions[:last]:
+            base = self.change(one).applied(base)
+        return base
+
+    def change(self, version: Version) -> GraphChange:
+        """The changes of a version, refused where its file is not the one that was written."""
+        path = self._file(version.version)
+        if sha256_of(path) != version.sha256:
+            raise DataError("the file was changed: its hash is not the journal's.", where=str(path), advice=RESTORE)
+        return GraphChange.from_lines(path.read_text(encoding="utf-8"))
+
+    @contextmanager
+    def writer(self) -> Iterator[JournalWriter]:
+        """The one that may write, until the block ends; refused where there is another."""
+        with writing(self.folder, "the journal of updates"):
+            self.folder.mkdir(exist_ok=True)
+            lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(
+                    "another process is updating this run.", where=str(self.run), advice="Try again when it is done."
+                ) from None
+            yield JournalWriter(self)
+        finally:
+            os.close(lock)
+
+    def _file(self, version: int) -> Path:
+        return self.folder / f"{version:06d}.jsonl"
+
+    def _lines(self) -> list[tuple[Version, int]]:
+        """The whole lines of the journal, each with where it ends. A last line that is torn is left out; a damaged one
+        before others is a `DataError`.
+        """
+        path = self.folder / JOURNAL
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return []
+        found: list[tuple[Version, int]] = []
+        end = 0
+        while end < len(content):
+            stop = content.find(b"\n", end) + 1
+            version = _version(content[end:stop], len(found) + 1) if stop else None
+            if version is None:
+                if stop and content.find(b"\n", stop) >= 0:
+                    place = f"{path}:{len(found) + 1}"
+                    raise DataError("the journal of updates is damaged.", where=place, advice=RESTORE)
+                break
+            end = stop
+            found.append((version, end))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class JournalWriter:
+    """Writes to a journal; there is one at a time."""
+
+    journal: Journal
+
+    def append(self, change: GraphChange, before: KnowledgeGraph, source: str, key: str = "") -> Version:
+        """One more version, on disk when this returns. `before` is the graph at the newest version so far."""
+        journal, lines = self.journal, self.journal._lines()
+        after = change.applied(before)
+        number = len(lines) + 1
+        text = change.lines()
+        names, gone = set(before.vocabulary.entities), set(after.vocabulary.entities)
+        version = Version(
+            number,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            source,
+            hashlib.sha256(text.encode()).hexdigest(),
+            len(change.added),
+            len(before) + len(change.added) - len(after),
+            len(gone - names),
+            len(names - gone),
+            len(after),
+            key,
+        )
+        write_whole(journal._file(number), text)
+        self._append_line(_line(version), lines[-1][1] if lines else 0)
+        return version
+
+    def _append_line(self, line: bytes, end: int) -> None:
+        """At the end of the last whole line; what a kill has torn there goes away."""
+        path = self.journal.folder / JOURNAL
+        with writing(path, "the journal of updates"):
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                os.ftruncate(handle, end)
+                try:
+                    if os.pwrite(handle, line, end) != len(line):
+                        raise OSError(28, "No space left on device")
+                    os.fsync(handle)
+                except OSError:
+                    os.ftruncate(handle, end)  # what was not acknowledged is not there
+                    raise
+            finally:
+                os.close(handle)
+            flush(self.journal.folder)
+            flush(self.journal.run)
+
+
+def _known(graph: KnowledgeGraph, name: str) -> int:
+    if name not in graph.vocabulary.entity_ids:
+        raise DataError(f"the graph has no entity {name!r}.", advice="Check its spelling: hynt data show finds names.")
+    return graph.vocabulary.entity_ids[name]
+
+
+def _line(version: Version) -> bytes:
+    content = {name: value for name, value in asdict(version).items() if value != ""}
+    plain = json.dumps(content, sort_keys=True)
+    return json.dumps({**content, "line": _digest(plain)}, sort_keys=True).encode() + b"\n"
+
+
+def _version(line: bytes, number: int) -> Version | None:
+    """What a line says; None where it is torn or changed."""
+    try:
+        content = json.loads(line[:_LONGEST_LINE])
+        digest = content.pop("line")
+        if digest != _digest(json.dumps(content, sort_keys=True)) or content["version"] != number:
+            return None
+        return Version(**{"source": "", **content})
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _to_plain(fact: Fact) -> dict[str, Any]:
+    def value(one: Value) -> Any:
+        return {"number": one.value, "literal": one.literal, "unit": one.unit} if isinstance(one, Number) else one
+
+    pairs = [[pair.relation, value(pair.value)] for pair in fact.qualifiers]
+    plain = {"head": fact.head, "relation": fact.relation, "tail": value(fact.tail)}
+    return plain | ({"qualifiers": pairs} if pairs else {})
+
+
+def _from_plain(plain: Mapping[str, Any]) -> Fact:
+    def value(one: Any) -> Value:
+        return Number(float(one["number"]), one["literal"], one["unit"]) if isinstance(one, dict) else str(one)
+
+    pairs = tuple(Qualifier(relation, value(one)) for relation, one in plain.get("qualifiers", ()))
+    return Fact(plain["head"], plain["relation"], value(plain["tail"]), pairs)
+
+
+def changed_share(before: KnowledgeGraph, versions: Sequence[Version]) -> float:
+    """How much of a graph has changed: facts that came and went, as a share of what there was."""
+    return float(np.sum([one.added + one.removed for one in versions]) / max(1, len(before)))

@@ -1,0 +1,228 @@
+"""A run follows its graph: facts come and go in versions, all of which can be opened again."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+
+import pytest
+
+import hynt
+from hynt.cli.application import run as invoke
+from hynt.errors import DataError, UsageError
+from hynt.graph.fact import Fact
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.runs.journal import JOURNAL, LOCK, UPDATES, GraphChange, Journal
+
+NEW = [("Zoe", "knows", "person 1"), ("Zoe", "height", 171, [("year", 2001)]), ("Zoe", "owns", "Rex")]
+
+
+@pytest.fixture
+def folder(inductive_run, tmp_path):
+    return shutil.copytree(inductive_run, tmp_path / "run")
+
+
+@pytest.fixture
+def run(folder):
+    return hynt.load(folder, "cpu")
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in (folder / UPDATES).glob("*.jsonl")}
+
+
+def keys(graph):
+    return sorted(fact.key() for fact in graph.facts())
+
+
+def test_what_is_added_counts_at_once_and_every_version_can_be_opened(folder, run):
+    later = run.update(NEW, source="the registry")
+    assert (run.version, later.version, run.versions()) == (0, 1, [])
+    assert later.predict("Zoe", "born in", "?").candidates == len(run.graph.entities) + 2
+    (version,) = later.versions()
+    assert (version.added, version.new_entities, version.source, version.facts) == (
+        3,
+        2,
+        "the registry",
+        len(run.graph) + 3,
+    )
+    last = later.update(remove=NEW[:1], remove_entities=["person 7"], merge=[("person 3", "person 4")])
+    assert last.versions()[-1].source == "person 3 is person 4, without person 7"
+    assert "person 7" not in last.graph
+    assert "person 3" not in last.graph
+    assert len(list(last.graph["person 4"])) > len(list(later.graph["person 4"]))
+    for version, graph in enumerate((run.graph, later.graph, last.graph)):
+        opened = hynt.load(folder, "cpu", version=version)
+        assert opened.graph == graph
+        assert len(opened.versions()) == version
+    newest = hynt.load(folder, "cpu")
+    assert newest.graph == last.graph
+    assert str(newest.predict("Zoe", "born in", "?")) == str(last.predict("Zoe", "born in", "?"))
+    with pytest.raises(UsageError, match="there is no version 7 of this run"):
+        hynt.load(folder, "cpu", version=7)
+
+
+def test_an_update_gives_the_answers_that_asking_of_the_new_graph_gives(run):
+    later = run.update(NEW)
+    same = run.with_facts(NEW)
+    assert list(later.predict("Zoe", "born in", "?")) == list(same.predict("Zoe", "born in", "?"))
+    back = later.update(remove_entities=["Zoe", "Rex"])
+    assert keys(back.graph) == keys(run.graph)
+    question = ("person 1", "born in", "?")
+    assert [one.id for one in back.predict(question)] == [one.id for one in run.predict(question)]
+
+
+def test_facts_come_from_any_format_in_the_units_and_names_of_the_graph(inductive_run, tmp_path, folder):
+    rows = [
+        {"head": "Zoe", "relation": "knows", "tail": "PERSON 1"},
+        {"head": "Zoe", "relation": "height", "tail": {"number": 171}, "qualifiers": [["year", {"number": 2001}]]},
+        {"head": "Zoe", "relation": "distance", "tail": {"number": 2, "unit": "km"}},
+    ]
+    (tmp_path / "more.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    later = hynt.load(folder, "cpu").update(tmp_path / "more.jsonl")
+    facts = {fact.relation: fact for fact in later.graph["Zoe"]}
+    assert facts["knows"].tail == "person 1"
+    assert (facts["distance"].tail.value, facts["distance"].tail.unit) == (2000.0, "m")
+    assert later.versions()[0].source == "more.jsonl"
+    (tmp_path / "one.tsv").write_text("Zoe\tknows\tperson 2\n")
+    assert later.update(tmp_path / "one.tsv").version == 2
+    (tmp_path / "more.jsonl").write_text('{"head": 3}\n')
+    with pytest.raises(DataError, match=r"more\.jsonl:1"):
+        later.update(tmp_path / "more.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"facts": [("Zoe", "height", "tall")]}, "fact 1, height: 'height' holds numbers, and 'tall' is none"),
+        (
+            {"facts": [NEW[0], ("Zoe", "born in", 7)]},
+            "fact 2: the relation 'born in' carries entities, and 7 is a number",
+        ),
+        ({"facts": [("Zoe", "size", hynt.number(1, "shoes"))]}, "fact 1: unknown unit 'shoes'"),
+        ({"facts": [("person 0", "born in", "town 0")]}, "fact 1: the graph holds this already"),
+        ({"facts": [NEW[0], NEW[0]]}, "fact 2: the graph holds this already"),
+        ({"remove": NEW[:1]}, "fact 1: the graph does not hold this: (Zoe, knows, person 1)"),
+        ({"remove_entities": ["nobody"]}, "the graph has no entity called 'nobody'"),
+        ({"merge": [("person 1", "person 1")]}, "merge: an entity cannot be merged with itself"),
+        ({}, "nothing was given to change"),
+        ({"facts": "nowhere.jsonl"}, "there is no file 'nowhere.jsonl'"),
+    ],
+)
+def test_what_does_not_fit_is_one_clear_error_and_changes_nothing(folder, run, given, told):
+    run.update(NEW[2:])
+    before = files(folder)
+    with pytest.raises((DataError, UsageError)) as refusal:
+        run.update(**given)
+    assert str(refusal.value).startswith(told)
+    assert files(folder) == before
+    assert hynt.load(folder, "cpu").version == 1
+
+
+def test_known_facts_may_be_passed_over_and_a_key_counts_once(folder, run):
+    later = run.update([*NEW, ("person 0", "born in", "town 0"), NEW[0]], skip_known=True, key="monday")
+    assert later.versions()[0].added == 3
+    assert run.update(NEW, skip_known=True).version == 1
+    assert run.update([("Ann", "knows", "Zoe")], key="monday").version == 1
+    assert run.update([("Ann", "knows", "Zoe")], key="tuesday").version == 2
+
+
+def test_two_writers(folder, run):
+    journal = Journal(folder)
+    with journal.writer(), pytest.raises(UsageError, match="another process is updating this run"):
+        run.update(NEW)
+    handle = os.open(folder / UPDATES / LOCK, os.O_RDWR)
+    fcntl.flock(handle, fcntl.LOCK_EX)  # as another process has it
+    assert hynt.load(folder, "cpu").version == 0  # readers do not wait
+    os.close(handle)
+    assert run.update(NEW).version == 1
+
+
+def test_a_full_disk_leaves_the_last_version(folder, run, monkeypatch):
+    run.update(NEW[:1])
+    before = files(folder)
+
+    def full(handle, line, end):
+        os.write(handle, line[:7])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(DataError, match=r"the journal of updates cannot be written: No space left on device\."):
+        run.update(NEW[1:])
+    monkeypatch.undo()
+    assert files(folder)[JOURNAL] == before[JOURNAL]
+    assert hynt.load(folder, "cpu").update(NEW[1:]).version == 2
+
+
+def test_a_torn_line_is_not_there_and_a_damaged_one_is_named(folder, run):
+    later = run.update(NEW[:1]).update(NEW[1:])
+    path = folder / UPDATES / JOURNAL
+    whole = path.read_bytes()
+    first = whole.index(b"\n") + 1
+    for cut in range(first, len(whole)):
+        path.write_bytes(whole[:cut])
+        assert Journal(folder).latest() == 1
+    assert hynt.load(folder, "cpu").update(NEW[1:]).graph == later.graph
+    assert path.read_bytes().count(b"\n") == 2
+    path.write_bytes(b"x" + whole[1:])
+    with pytest.raises(UsageError, match=r"journal\.jsonl:1: the journal of updates is damaged"):
+        hynt.load(folder, "cpu")
+    path.write_bytes(whole)
+    (folder / UPDATES / "000001.jsonl").write_text("{}\n")
+    with pytest.raises(UsageError, match=r"000001\.jsonl: the file was changed"):
+        hynt.load(folder, "cpu")
+
+
+def test_a_run_that_learned_vectors_is_refused(tmp_path):
+    from tests.training.small_graph import small_graph
+
+    made = hynt.train(small_graph(), "transea", epochs=1, out=tmp_path / "run", device="cpu")
+    with pytest.raises(UsageError, match="a run of 'transea' cannot follow its graph"):
+        made.update(NEW)
+
+
+def test_answers_say_how_much_has_changed(run):
+    later = run.update(NEW)
+    told = later.predict("Zoe", "born in", "?").notes
+    assert any("of the facts have changed since probabilities were fitted" in note for note in told)
+    assert not any("changed since" in note for note in run.predict("person 1", "born in", "?").notes)
+
+
+def test_entities_with_the_same_facts_are_said_to_be_alike(run):
+    twins = [("Mo", "knows", "person 1"), ("Jo", "knows", "person 1")]
+    graph = KnowledgeGraph(run.graph.vocabulary, {"train": run.graph.split("train")}, run.graph.entities)
+    told = (
+        run.on(graph).with_facts(twins).predict("?", "knows", "person 1", candidates=[["Mo", "Jo", "person 5"]]).notes
+    )
+    assert any("cannot tell Jo and Mo apart" in note or "cannot tell Mo and Jo apart" in note for note in told)
+
+
+def test_verbs_about_training_work_on_the_graph_of_training(run):
+    later = run.update(NEW)
+    assert later.evaluate(references=False).to_dict()["link"] == run.evaluate(references=False).to_dict()["link"]
+    assert later.calibrate().calibrated == run.calibrate().calibrated
+
+
+def test_changes_survive_being_written():
+    number = hynt.number(0.1 + 0.2, "m")
+    change = GraphChange(
+        (("a", "b"),), ("c\n",), (Fact("d", "r", "e"),), (Fact("f", "r", number, (hynt.Qualifier("q", "\u2028"),)),)
+    )
+    assert GraphChange.from_lines(change.lines()) == change
+
+
+def test_the_command_line(folder, tmp_path, capsys):
+    (tmp_path / "more.jsonl").write_text('{"head": "Zoe", "relation": "knows", "tail": "person 1"}\n')
+    assert invoke(["update", str(folder), str(tmp_path / "more.jsonl")]) == 0
+    assert "Version 1: 1 facts added, 0 removed; 1 entities are new" in capsys.readouterr().out
+    assert invoke(["update", str(folder), "--merge", "Zoe", "person 2", "--source", "by hand"]) == 0
+    capsys.readouterr()
+    assert invoke(["update", str(folder), "--log", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["source"] for one in told["versions"]] == ["more.jsonl", "by hand"]
+    question = ["--head", "Zoe", "--relation", "born in", "--tail", "?", "--device", "cpu", "--as-of"]
+    assert invoke(["predict", str(folder), *question, "1"]) == 0
+    assert invoke(["predict", str(folder), *question, "2"]) == 2
+    assert "no entity called 'Zoe'" in capsys.readouterr().err
