@@ -45,7 +45,7 @@ def test_every_file_beside_the_splits_is_named_with_what_reads_it(folder):
         "inductive": ("a folder", f"{folder}/inductive as a further source"),
         "numeric_literals.txt": (
             "facts with numbers, 2 of the first 2 about entities of this graph",
-            f"{folder}/numeric_literals.txt after {folder}",
+            f"{folder}/numeric_literals.txt after {folder}, and --numeric auto",
         ),
         "picture.png": ("no facts that can be told from its first lines", ""),
         "relation_names.txt": (
@@ -58,10 +58,12 @@ def test_every_file_beside_the_splits_is_named_with_what_reads_it(folder):
 
 
 def test_what_it_says_reads_the_file_and_leaves_it_out_of_the_list(folder, hynt, tmp_path):
-    done = hynt("data", "import", folder, folder / "numeric_literals.txt", "--format", "hynt", "--out", tmp_path / "g",
+    done = hynt("data", "import", folder, folder / "numeric_literals.txt", "--numeric", "auto", "--out", tmp_path / "g",
                 "--entity-labels", folder / "text_literals.txt")  # fmt: skip
     assert done.code == 0, done.err
     assert "2 facts of further sources joined train." in done.out
+    assert "2 relations, 1 of them with numbers." in done.out
+    assert "unused-name" not in done.out
     assert "types.txt: facts, 1 of the first 1 about entities of this graph; to read it, add: " in done.out
     assert "numeric_literals.txt" not in done.out
     assert "text_literals.txt" not in done.out

@@ -20,8 +20,8 @@ def test_a_preview_shows_facts_relations_and_what_is_left_out_and_writes_nothing
         "3 records read, 2 kept, 1 rejected.",
         "The first 2 facts:",
         "Ann · mass · 80.0137 kg (year 2,020)",
-        "mass: number in kg, 1 uses",
-        "knows: entity, 1 uses",
+        "mass: number in kg, 1 use",
+        "knows: entity, 1 use",
         "year: number, 2 uses",
         "Nothing was written.",
     ):

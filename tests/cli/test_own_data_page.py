@@ -31,7 +31,7 @@ def test_the_guide_does_what_it_says(tmp_path: Path):
             assert done.returncode == 0, done.stderr
         elif language == "console":
             commands += run_commands(content, folder, environment)
-    assert commands == 20
+    assert commands == 19
     assert (folder / "japan.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hynt.errors import DataError, UsageError
+from hynt.formats.format import ReadOptions
 from hynt.formats.importing import read_graph
 from hynt.formats.inference import infer_format
 from hynt.graph.fact import Fact, Number, Qualifier
@@ -59,13 +60,23 @@ def test_where_two_fit_both_are_shown(tmp_path):
         infer_format(tmp_path / "facts.txt")
     assert str(error.value) == (
         f"--format: {tmp_path}/facts.txt fits hynt and triples. As hynt, 9.7 is a number; as triples it is a name, "
-        "unless --numeric marks its relation. Say --format hynt or --format triples."
+        "or a number with --numeric auto. Say --format hynt or --format triples."
     )
+
+
+def test_what_the_user_says_decides(tmp_path):
+    (tmp_path / "facts.txt").write_text("/m/1\tlongitude\t9.7\n")
+    assert infer_format(tmp_path / "facts.txt", ReadOptions(numeric=("auto",))).name == "triples"
+    (tmp_path / "table.csv").write_text("country,year\nJapan,2020\n")
+    assert infer_format(tmp_path / "table.csv", ReadOptions(wide=True, head="country")).name == "csv-edges"
+    assert infer_format(tmp_path / "table.csv", ReadOptions(base="http://x.org/")).name == "rdf"
+    with pytest.raises(DataError, match="cannot be read: no such file"):
+        infer_format(tmp_path / "nowhere")
 
 
 def test_what_no_format_has_is_refused_with_a_way_on(tmp_path):
     (tmp_path / "wide.csv").write_text("country,year,population\nJapan,2020,126\n")
-    with pytest.raises(UsageError, match=r"a table needs its columns named \(--head, --relation, --tail\), or --wide"):
+    with pytest.raises(UsageError, match="A table: name its columns with --head, --relation and --tail"):
         infer_format(tmp_path / "wide.csv")
     (tmp_path / "wide.tsv").write_text("country\tyear\tpopulation\nJapan\t2020\t126\n")
     with pytest.raises(UsageError, match="no format can be told"):

@@ -70,9 +70,10 @@ def _judged(path: Path, folder: Path, entities: Container[str], relations: Conta
         known = sum(row[0] in entities for row in triples)
         about = f"facts, {known} of the first {len(triples)} about entities of this graph"
         numbers = sum(looks_like_number(row[2].strip('"')) for row in triples)
+        option = f"{shlex.quote(str(path))} after {shlex.quote(str(folder))}"
         if numbers >= _MOST * len(triples):
-            about = about.replace("facts", "facts with numbers", 1)
-        return about, f"{shlex.quote(str(path))} after {shlex.quote(str(folder))}"
+            return about.replace("facts", "facts with numbers", 1), f"{option}, and --numeric auto"
+        return about, option
     return "no facts that can be told from its first lines", ""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -46,6 +46,16 @@ class ReadOptions:
     label_language: str = "en"  # rdf: rdfs:label in this language, or without one, names entities and relations
     max_line_bytes: int = LONGEST_LINE  # a longer line is an error, so memory stays bounded
     max_expansion: int = MOST_EXPANSION  # decompressed bytes per byte, beyond which a file is taken for a bomb
+
+
+EVERYWHERE = frozenset({"strict", "max_line_bytes", "max_expansion", "numeric", "dates", "date_format"})
+"""Options that mean the same whatever the format."""
+
+
+def changed_options(options: ReadOptions) -> list[str]:
+    """The options that are not left as they are."""
+    default = ReadOptions()
+    return [item.name for item in fields(ReadOptions) if getattr(options, item.name) != getattr(default, item.name)]
 
 
 class Reader(Protocol):

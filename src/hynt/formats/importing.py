@@ -7,8 +7,8 @@ Nothing is written unless everything went well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -16,7 +16,7 @@ from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.beside import files_beside
 from hynt.formats.csv_edges import read_value
 from hynt.formats.declarations import Declarations, labels_without_use, read_declarations
-from hynt.formats.format import Format, ReadOptions, ReadReport, UnitRule
+from hynt.formats.format import EVERYWHERE, Format, ReadOptions, ReadReport, UnitRule, changed_options
 from hynt.formats.inference import infer_format
 from hynt.formats.outcome import counts_of, looked_at, outcome_of, unmarked_in
 from hynt.formats.parts import SourceFile, find_parts, title_of, with_train_file
@@ -219,6 +219,7 @@ class _Import:
                 self.assembler.encoder.declare_relation(*declared)
             if source.declared.fixes_order:
                 self.assembler.encoder.declare_entities(entity.name for entity in source.declared.entities)
+        unused: dict[str, None] | None = None
         for source in self.sources:
             marked = _Marked(source.format, self.options.reading)
             for part in source.parts:
@@ -231,8 +232,9 @@ class _Import:
                         report.reject(problem)
                     if report.kept % _PROGRESS_EVERY == 0:
                         self.tell("reading")
-            for name in marked.unused:
-                report.note("unused-name", f"{name!r} is no column and no relation here.", "Check its spelling.")
+            unused = marked.unused if unused is None else {name: None for name in marked.unused if name in unused}
+        for name in unused or ():
+            report.note("unused-name", f"{name!r} is no column and no relation here.", "Check its spelling.")
         self._name_by(report.labels)
         self.tell("reading")
 
@@ -304,7 +306,7 @@ def _sources(paths: Sequence[Path], format_name: str, options: ImportOptions) ->
         )
     found: list[_Source] = []
     for path, name in zip(paths, names * (len(paths) if len(names) == 1 else 1), strict=True):
-        chosen = get_format(name) if name else infer_format(path)
+        chosen = get_format(name) if name else infer_format(path, options.reading)
         parts = find_parts(path, chosen)
         if options.train_file and not found:
             parts = with_train_file(path, parts, options.train_file)
@@ -348,17 +350,10 @@ class _Marked:
 def _refuse_foreign_options(chosen: Sequence[Format], options: ReadOptions) -> None:
     """An option that no format of the sources knows is wrong use, not something to ignore."""
     known = frozenset[str]().union(*(one.options for one in chosen))
-    for option in _changed(options):
-        if option not in {"strict", "max_line_bytes", "max_expansion", "numeric", "dates", "date_format", *known}:
+    for option in changed_options(options):
+        if option not in EVERYWHERE | known:
             raise UsageError(
                 f"the format {chosen[0].name} has no option {option.replace('_', '-')!r}.",
                 where=f"--{option.replace('_', '-')}",
                 advice=f"It knows: {', '.join(sorted({'numeric', 'dates', *known}))}.",
             )
-
-
-def _changed(options: ReadOptions) -> Iterator[str]:
-    default = ReadOptions()
-    for item in fields(ReadOptions):
-        if getattr(options, item.name) != getattr(default, item.name):
-            yield item.name

@@ -10,11 +10,11 @@ from pathlib import Path
 from hynt.errors import UsageError
 from hynt.formats.beside import sample_lines
 from hynt.formats.csv_columns import ENDS, RELATIONS
-from hynt.formats.format import Format
+from hynt.formats.format import EVERYWHERE, Format, ReadOptions, changed_options
 from hynt.formats.hynt import read_token
 from hynt.formats.names import shortened
 from hynt.formats.numbers import looks_like_number
-from hynt.formats.parts import SIDECAR_STEMS, bare_name, split_of
+from hynt.formats.parts import SIDECAR_STEMS, bare_name, mode_of, split_of
 from hynt.formats.plain import is_time, split_cells
 from hynt.formats.registry import FORMATS
 from hynt.graph.fact import Number
@@ -25,10 +25,19 @@ _NEO4J = re.compile(r".*:(START_ID|END_ID|ID)(\(.*\))?")
 _CERTAIN_SUFFIXES = ("rdf", "parquet", "openke")
 
 
-def infer_format(source: Path) -> Format:
-    """The one format that a source fits; a `UsageError` where there are several, or none."""
+def infer_format(source: Path, options: ReadOptions | None = None) -> Format:
+    """The one format that a source fits, or that knows what the user said of it; a `UsageError` where there are
+    several, or none."""
+    mode_of(source)  # refuses what is not there
+    options = options or ReadOptions()
+    said = {option for option in changed_options(options) if option not in EVERYWHERE}
+    knowing = [known for known in FORMATS.values() if said <= known.options]
+    if said and len(knowing) == 1:
+        return knowing[0]
     path = _example(source)
     found = list(dict.fromkeys(_fitting(path)))
+    if found[:2] == ["hynt", "triples"] and options.numeric:
+        return FORMATS["triples"]  # the user says which values are numbers
     if len(found) == 1:
         return FORMATS[found[0]]
     if not found and all(line.count("\t") == 1 for line in sample_lines(path) or ["none"]):
@@ -40,8 +49,8 @@ def infer_format(source: Path) -> Format:
         raise UsageError(
             f"no format can be told from {path}.",
             where="--format",
-            advice=f"Say which it is: {', '.join(FORMATS)}. `hynt data list` says what each holds; a table needs its "
-            "columns named (--head, --relation, --tail), or --wide.",
+            advice="A table: name its columns with --head, --relation and --tail, or say --relation-name NAME for one "
+            "relation, or --wide --head COLUMN. Anything else: say --format; `hynt data list` names the formats.",
         )
     raise UsageError(
         f"{path} fits {' and '.join(found)}. {_difference(found, path)}",
@@ -181,7 +190,5 @@ def _difference(found: list[str], path: Path) -> str:
     if found[:2] == ["hynt", "triples"]:
         rows = [cells for line in sample_lines(path) if (cells := split_cells(line))]
         number = next(cell for cells in rows for cell in cells[2::2] if looks_like_number(cell) or _is_literal(cell))
-        return (
-            f"As hynt, {shortened(number)} is a number; as triples it is a name, unless --numeric marks its relation."
-        )
+        return f"As hynt, {shortened(number)} is a number; as triples it is a name, or a number with --numeric auto."
     return "As triples, the first column is the head; as hype, it is the relation."

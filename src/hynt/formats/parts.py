@@ -41,7 +41,7 @@ class SourceFile(NamedTuple):
 
 def find_parts(source: Path, format: Format) -> list[SourceFile]:  # noqa: A002 - the word users know it by
     """The files of a source: itself, or in a folder its split files, or else every file with the format's suffix."""
-    mode = _mode(source)
+    mode = mode_of(source)
     if stat.S_ISREG(mode):
         return [SourceFile(source, None)]
     if not stat.S_ISDIR(mode):
@@ -64,7 +64,7 @@ def find_parts(source: Path, format: Format) -> list[SourceFile]:  # noqa: A002 
             advice=f"Give the folder that holds the files, or one file.{_folders_with_splits(source)}",
         )
     for part in parts:
-        if not stat.S_ISREG(_mode(part.path)):
+        if not stat.S_ISREG(mode_of(part.path)):
             raise _special(part.path)
     return parts
 
@@ -168,7 +168,8 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     return [(0, int(piece[:18]), piece) if piece.isdecimal() else (1, 0, piece) for piece in re.split(r"(\d+)", name)]
 
 
-def _mode(path: Path) -> int:
+def mode_of(path: Path) -> int:
+    """What kind of file a path leads to; an error where there is none."""
     try:
         return path.stat().st_mode
     except OSError as problem:

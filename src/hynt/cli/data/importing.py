@@ -132,7 +132,7 @@ def _tell_preview(result: dict[str, Any], report: ReadReport, out: Console) -> N
     out.print(f"{plural(len(outcome['relations']), 'relation')}:")
     for one in outcome["relations"]:
         kind = f"number{' in ' + one['unit'] if one['unit'] else ''}" if one["kind"] == "number" else "entity"
-        out.print(f"  {visible(one['label'] or one['relation'])}: {kind}, {one['uses']:,} uses", soft_wrap=True)
+        out.print(f"  {visible(one['label'] or one['relation'])}: {kind}, {plural(one['uses'], 'use')}", soft_wrap=True)
     tell_outcome(outcome, out)
     out.print("Nothing was written.")
 
