@@ -153,17 +153,20 @@ def _opened(
         sources[0], format_name = place_of(graph, sources[0]), format_name or graph.format
         licence = options.licence or graph.licence
         options = replace(options, name=options.name or name, licence=licence, published=name)
+    names = format_name or ",".join(infer_format(path, options.reading).name for path in sources)
     reading: Any = options.reading  # its fields are set by name below
     given = {option: getattr(reading, option) for option in ("numeric", "dates") if AUTO in getattr(reading, option)}
     if given:
         said = {option: tuple(name for name in names if name != AUTO) for option, names in given.items()}
         reading = replace(reading, **said)
-        scout = _Import(sources, format_name, replace(options, reading=reading, mixed_relations="split"), progress)
+        scout = _Import(sources, names, replace(options, reading=reading, mixed_relations="split"), progress)
         with scout.assembler:
             scout.collect()
             found = unmarked_in(scout.assembler.finish(scout.tell))
         reading = replace(reading, **{option: (*said[option], *found.get(option, ())) for option in given})
-    return _Import(sources, format_name, replace(options, reading=reading), progress)
+    run = _Import(sources, names, replace(options, reading=reading), progress)
+    run.report.inferred = [] if format_name else names.split(",")
+    return run
 
 
 def report_bytes(progress: Progress, step: str, facts: int, taken: int, total: int) -> None:
@@ -190,7 +193,6 @@ class _Import:
         self.progress = progress
         self.report = ReadReport()
         self.sources = _sources(sources, format_name, options)
-        self.report.inferred = [] if format_name else [source.format.name for source in self.sources]
         self.bytes_total = sum(part.path.stat().st_size for source in self.sources for part in source.parts)
         self.assembler = Assembler(
             options.assembly,
@@ -296,7 +298,7 @@ def _details(sources: Sequence[_Source]) -> dict[str, Entity]:
 
 
 def _sources(paths: Sequence[Path], format_name: str, options: ImportOptions) -> list[_Source]:
-    """The sources with their formats: the one that was named, one for each by commas, or what each of them is."""
+    """The sources with their formats: one for all, or one for each, by commas."""
     names = format_name.split(",")
     if len(names) not in (1, len(paths)):
         raise UsageError(
@@ -306,7 +308,7 @@ def _sources(paths: Sequence[Path], format_name: str, options: ImportOptions) ->
         )
     found: list[_Source] = []
     for path, name in zip(paths, names * (len(paths) if len(names) == 1 else 1), strict=True):
-        chosen = get_format(name) if name else infer_format(path, options.reading)
+        chosen = get_format(name)
         parts = find_parts(path, chosen)
         if options.train_file and not found:
             parts = with_train_file(path, parts, options.train_file)
