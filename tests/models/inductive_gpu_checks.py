@@ -15,8 +15,8 @@ import torch
 
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
-from hynt.evaluation.evaluator import Evaluator
 from hynt.config import to_mapping
+from hynt.evaluation.evaluator import Evaluator
 from hynt.interruption import Stopper
 from hynt.kernels import entity_softmax, linear_maps, residual_norm, segment_sums
 from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings

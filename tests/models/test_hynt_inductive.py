@@ -111,6 +111,51 @@ def test_what_is_asked_for_does_not_reach_its_question_by_a_single_bit(precision
             assert not same[~mine].all(), position
 
 
+@pytest.mark.parametrize("half", [False, True])
+def test_what_a_training_step_asks_for_does_not_reach_its_question_by_a_single_bit(half):
+    model = model_of(FACTS, replace(SMALL, layers=2))
+    targets = torch.argsort(FACTS.qualifier_counts(), descending=True)[40:52].sort().values
+    others = torch.tensor([row for row in range(100) if row not in targets.tolist()])
+    number = FACTS.tail_is_number[others]
+
+    def outcome(facts):
+        stream = model.phases(facts, PhaseSettings(batch_size=12, epochs=1))[0].stream
+        step = stream.step((others[~number], others[number]), targets)
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
+            return step, model.read_step(step)
+
+    step, before = outcome(FACTS)
+    slots = step.questions.targets
+    nth = torch.arange(len(slots.role)) - slots.first  # of its fact
+    qualifiers = torch.nonzero(slots.there & (slots.role == QUALIFIER)).squeeze(1)
+    asked = {  # the position that each question asks for
+        "entity": torch.where(slots.there & ~slots.is_number, 2 * nth, -1)[step.entity_question],
+        "number": torch.where(slots.is_number, 2 * nth, -1)[step.number_question],
+        "relation": torch.cat([torch.ones_like(targets), 2 * nth[qualifiers] - 1]),
+    }
+    for position in range(7):
+        _, after = outcome(exchanged(FACTS, targets, position))
+        assert torch.equal(before.entity_states, after.entity_states)
+        same = {task: (getattr(before, task) == getattr(after, task)).all(1) for task in asked}
+        mine = {task: one == position for task, one in asked.items()}
+        assert any(one.any() for one in mine.values()), position
+        assert all(same[task][mine[task]].all() for task in asked), position
+        assert not all(same[task][~mine[task]].all() for task in asked), position
+
+
+def test_a_step_in_bf16_learns_what_one_in_float32_does():
+    model = model_of(FACTS, replace(SMALL, layers=2, dropout=0.0, message_dropout=0.0))
+    stream = model.phases(FACTS, PhaseSettings(batch_size=30, epochs=1))[0].stream
+    items, slopes = stream.epoch(0, 0).items(0), []
+    for half in (False, True):
+        model.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
+            stream.loss_for(items.shape)(model, items.tensors).total.backward()
+        assert all(one.grad.dtype == torch.float32 for one in model.parameters())
+        slopes.append(torch.cat([one.grad.flatten() for one in model.parameters()]))
+    assert 0 < (slopes[0] - slopes[1]).norm() < 0.1 * slopes[0].norm()
+
+
 def test_facts_in_parts_give_the_same_states():
     model = model_of(FACTS)
     whole, parts = model.encode(FACTS), model.encode(FACTS, at_once=37)

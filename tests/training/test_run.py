@@ -8,7 +8,7 @@ import shutil
 import pytest
 import torch
 
-from hynt.errors import UsageError
+from hynt.errors import DataError, UsageError
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.storage import save_graph
@@ -257,6 +257,19 @@ def test_steps_of_an_epoch_that_has_its_own_are_refused_before_training(tmp_path
     with pytest.raises(UsageError, match="an epoch of 'hynt' goes through all its training items"):
         start(small_graph(), settings, tmp_path / "run", CPU)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "advice"), [("hynt", "batch_size=512"), ("hynt-inductive", "model.observed_share=0.1")]
+)
+def test_a_step_that_does_not_fit_says_what_makes_it_smaller(tmp_path, monkeypatch, model, advice):
+    def full(*arguments, **options):
+        raise torch.cuda.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr("hynt.training.run.trained", full)
+    run = start(small_graph(), tiny_settings(model), tmp_path / "run", CPU)
+    with pytest.raises(DataError, match=rf"ran out of memory.*--set {advice}\.$"):
+        train(run, CPU)
 
 
 def test_a_run_killed_while_tidying_is_tidied_later(finished, tmp_path):

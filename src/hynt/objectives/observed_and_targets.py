@@ -127,6 +127,7 @@ class ObservedAndTargets(ItemStream):
     name: ClassVar[str] = "observed and target facts"
     parts: ClassVar[tuple[str, ...]] = ("link", "relation", "number")
     draws_steps: ClassVar[bool] = True
+    saves_memory: ClassVar[str] = "model.observed_share=0.1"
 
     def __init__(
         self,

@@ -24,6 +24,7 @@ from hynt.errors import DataError, UsageError
 from hynt.files import index_text, remove_partial
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
+from hynt.models.registry import MODELS
 from hynt.runs.checkpoint import WEIGHTS, checkpoints, fill_tensors, prune, read_progress, save_checkpoint, weights_of
 from hynt.runs.combining import combined, fitted
 from hynt.runs.opening import best_name, last_good, new_model, restored
@@ -161,10 +162,11 @@ def train(
             compiled=compiled,
         )
     except torch.cuda.OutOfMemoryError:
+        less = MODELS.get(settings.model_name).streams[0].saves_memory
         raise DataError(
             f"the device ran out of memory with a batch size of {settings.batch_size}; checkpoints are kept.",
             where=str(run.path),
-            advice="Start again with a smaller batch, say --set batch_size=512.",
+            advice=f"Start again with less in a step, say --set {less}.",
         ) from None
     return _finish(run, model, settings, end, graph, device)
 
