@@ -114,7 +114,8 @@ class MessageLayer(nn.Module):
         relation_maps = [own, self.relation_pair, self.relation_context, self.number_scale]
         own_relations, relation_pair, context, scale = apply_all(relation_maps, normed.relation)
         of_values, of_relations = (Attention(one, self.heads, len(parts)) for one in (own_values, own_relations))
-        branch = Beside(own_relations.device, wanted=len(parts) == 1)  # relations: small work beside that on values
+        # Relations are small work beside that on values; plain forms would let go of what a branch still reads.
+        branch = Beside(own_relations.device, wanted=of_relations.by_kernel)
         for plan, numbers in parts:
             number = torch.cat([numbers.encoded * (1 + look_up(scale, numbers.relation)), numbers.unknown])
             number_pair, number_own = apply_all([self.number_pair, self.number_own], number)
