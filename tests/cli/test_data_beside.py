@@ -20,6 +20,7 @@ BESIDE = {
     "types.txt": "/m/1\ttype\tcity\n",
     "LICENSE": "Do what you like.\n",
     "entities.txt": "/m/1\n/m/2\n",
+    "msg.txt": "/m/8\tnear\t/m/9\n",
     "picture.png": b"\x89PNG\r\n\x00\x00",
 }
 
@@ -43,6 +44,10 @@ def test_every_file_beside_the_splits_is_named_with_what_reads_it(folder):
         "entities.txt": ("names that the facts have too", ""),
         "entity_ids.dict": ("ids by number, which hynt gives itself", ""),
         "inductive": ("a folder", f"{folder}/inductive as a further source"),
+        "msg.txt": (
+            "the facts that are observed where an inductive benchmark is asked",
+            "--train-file msg.txt, for a second graph whose valid and test facts are asked",
+        ),
         "numeric_literals.txt": (
             "facts with numbers, 2 of the first 2 about entities of this graph",
             f"{folder}/numeric_literals.txt after {folder}, and --numeric auto",

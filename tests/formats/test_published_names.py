@@ -35,6 +35,18 @@ def test_the_command_says_where_counts_differ(capfd, wd50k, tmp_path):
     assert "WD50K was published with 47,155 entities, and here are 3." in capfd.readouterr().out
 
 
+def test_a_published_graph_of_several_parts_is_read_whole(tmp_path):
+    for folder, text in (("", "a\tr\tb\n"), ("numbers", "a\theight\t1.7\n")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        for name in ("train", "valid", "test"):
+            (tmp_path / folder / f"{name}.txt").write_text(text)
+    graph = read_graph(tmp_path, "", ImportOptions(published="FB15K-237-numeric"))
+    assert {name: len(table) for name, table in graph.splits.items()} == {"train": 2, "valid": 2, "test": 2}
+    (tmp_path / "msg.txt").write_text("c\tr\td\n")
+    asked = read_graph(tmp_path, "", ImportOptions(published="WD20K100-v1-asked"))
+    assert [fact.head for fact in asked.facts("train")] == ["c"]
+
+
 def test_what_is_not_known_or_not_there_is_said(wd50k, tmp_path):
     with pytest.raises(UsageError, match=r"no published graph 'WD50' is known\. Did you mean"):
         read_graph(wd50k, "", ImportOptions(published="WD50"))
@@ -47,7 +59,15 @@ def test_every_published_graph_has_a_format_and_counts():
     assert [one["name"] for one in hynt.list_published()] == list(PUBLISHED)
 
 
-@pytest.mark.parametrize("name, folder", [("HN-YG", "HN-YG"), ("WD50K", "WD50K")])
+@pytest.mark.parametrize(
+    "name, folder",
+    [
+        ("HN-YG", "HN-YG"),
+        ("WD50K", "WD50K"),
+        ("FB15K-237-numeric", "FB15K-237-numeric"),
+        ("WD20K100-v1-asked", "WD20K100-v1"),
+    ],
+)
 def test_the_real_ones_have_the_published_counts(shared_data, name, folder):
     graph = read_graph(shared_data / folder, "", ImportOptions(published=name))
     assert graph.manifest.importing["published"]["differences"] == {}

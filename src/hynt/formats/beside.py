@@ -19,6 +19,7 @@ from hynt.graph.storage import is_graph
 _SAMPLE_BYTES = 2**16
 _SAMPLE_LINES = 200
 _MOST = 0.8  # of the lines of a sample
+_OBSERVED = {"msg", "ind_train", "train_ind", "inference", "inference_graph", "observed"}
 _SIDECARS = {f"{stem}.{suffix}" for stem in ("entities", "relations") for suffix in ("jsonl", "tsv")} | {
     "entity2id.txt",
     "relation2id.txt",
@@ -59,6 +60,9 @@ def _judged(path: Path, folder: Path, entities: Container[str], relations: Conta
     """What a file seems to hold, and the words that read it."""
     if path.is_dir():
         return "a folder", f"{shlex.quote(str(path))} as a further source" if any(path.iterdir()) else ""
+    if bare_name(path.name).split(".")[0].lower() in _OBSERVED:
+        option = f"--train-file {shlex.quote(path.name)}, for a second graph whose valid and test facts are asked"
+        return "the facts that are observed where an inductive benchmark is asked", option
     rows = [line.split("\t") for line in sample_lines(path)]
     pairs = [row for row in rows if len(row) == 2]
     if rows and len(pairs) >= _MOST * len(rows):

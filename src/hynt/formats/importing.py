@@ -20,7 +20,7 @@ from hynt.formats.format import EVERYWHERE, Format, ReadOptions, ReadReport, Uni
 from hynt.formats.inference import infer_format
 from hynt.formats.outcome import counts_of, looked_at, outcome_of, unmarked_in
 from hynt.formats.parts import SourceFile, find_parts, title_of, with_train_file
-from hynt.formats.published import differences, place_of, published
+from hynt.formats.published import differences, places_of, published
 from hynt.formats.registry import get_format
 from hynt.formats.unmarked import AUTO, hints_at
 from hynt.graph.assembly import Assembler, Assembly, AssemblyPolicy
@@ -150,9 +150,15 @@ def _opened(
     options = options or ImportOptions()
     if options.published:
         name, graph = published(options.published)
-        sources[0], format_name = place_of(graph, sources[0]), format_name or graph.format
-        licence = options.licence or graph.licence
-        options = replace(options, name=options.name or name, licence=licence, published=name)
+        sources[:1], format_name = places_of(graph, sources[0]), format_name or graph.format
+        options = replace(
+            options,
+            name=options.name or name,
+            licence=options.licence or graph.licence,
+            published=name,
+            train_file=options.train_file or graph.train_file,
+            keep_splits=options.keep_splits or bool(graph.further),
+        )
     names = format_name or ",".join(infer_format(path, options.reading).name for path in sources)
     reading: Any = options.reading  # its fields are set by name below
     given = {option: getattr(reading, option) for option in ("numeric", "dates") if AUTO in getattr(reading, option)}

@@ -24,6 +24,8 @@ class Published(NamedTuple):
     licence: str
     counts: Mapping[str, int]  # train, valid, test; or facts in all; entities, relations, number_relations
     places: tuple[str, ...] = ("",)  # the folder inside the folder that holds its splits: the first that is there
+    further: tuple[str, ...] = ()  # folders inside that whose splits belong to it too
+    train_file: str = ""  # the file of its training split, where it is not called so
 
 
 PUBLISHED: Mapping[str, Published] = {
@@ -55,6 +57,20 @@ PUBLISHED: Mapping[str, Published] = {
     "FB15k-237": Published(
         "triples", _FREEBASE, {"train": 272_115, "valid": 17_535, "test": 20_466, "entities": 14_541, "relations": 237}
     ),
+    "FB15K-237-numeric": Published(
+        "hynt",
+        _FREEBASE,
+        {
+            "train": 290_730,
+            "valid": 19_841,
+            "test": 22_795,
+            "entities": 14_541,
+            "relations": 248,
+            "number_relations": 11,
+        },
+        further=("numbers",),
+    ),
+    "WD20K100-v1-asked": Published("triples", _HYNT, {"train": 2_667, "valid": 295, "test": 365}, train_file="msg.txt"),
     "WN18": Published(
         "triples",
         "WordNet licence",
@@ -91,11 +107,11 @@ def published(name: str) -> tuple[str, Published]:
     return written, PUBLISHED[written]
 
 
-def place_of(graph: Published, folder: Path) -> Path:
-    """The folder with the splits of a published graph, inside the one that was given."""
+def places_of(graph: Published, folder: Path) -> list[Path]:
+    """The folders with the splits of a published graph, inside the one that was given."""
     for place in graph.places:
-        inside = folder / place
-        if inside.is_dir() and any(map(split_of, inside.iterdir())):
+        inside = [folder / place, *(folder / place / further for further in graph.further)]
+        if all(one.is_dir() and any(map(split_of, one.iterdir())) for one in inside):
             return inside
     looked = ", ".join(str(folder / place) for place in graph.places)
     raise DataError(
