@@ -8,7 +8,8 @@ A job is a text of key=value pairs:
     graph      a saved graph's folder (needed for all measures but `checks`)
     model      a model's name (default hynt)
     preset     a preset's name; without it the defaults for the graph's size
-    measure    some of: checks, epoch, train, evaluate, profile, with commas between
+    measure    some of: checks, epoch, train, ensemble, evaluate, profile, with commas between; `ensemble` asks the kept
+               runs of all seeds as one
     seeds      for `train`: whole schedules, one per seed (default 0)
     epochs     for `train`: another length of the schedule
     every      for `train`: validate every so many epochs, for a curve of quality over time
@@ -38,7 +39,7 @@ from pathlib import Path
 from typing import Any
 
 KEYS = ("graph", "model", "preset", "measure", "seeds", "epochs", "every", "split", "keep", "set", "name")
-MEASURES = ("checks", "epoch", "profile", "evaluate", "train")
+MEASURES = ("checks", "epoch", "profile", "evaluate", "train", "ensemble")
 
 
 class Job:
@@ -133,7 +134,7 @@ def main() -> None:
 
 
 def _measured(measure: str, bench: Any, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    from benchmarks.device_measures import checks, epoch, evaluate, profile, train
+    from benchmarks.device_measures import checks, ensemble, epoch, evaluate, profile, train
 
     if measure == "checks":
         return checks()
@@ -141,7 +142,7 @@ def _measured(measure: str, bench: Any, keep: Callable[[dict[str, Any]], None]) 
         sys.exit(f"the measure {measure} needs graph=FOLDER")
     if measure == "train":
         return train(bench, keep)
-    return {"epoch": epoch, "profile": profile, "evaluate": evaluate}[measure](bench)
+    return {"epoch": epoch, "profile": profile, "evaluate": evaluate, "ensemble": ensemble}[measure](bench)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,11 @@ from typing import Any, Protocol
 
 import torch
 
+from benchmarks.seed_ensemble import ensemble_of
 from hynt.config import to_mapping
 from hynt.evaluation.evaluator import Evaluator
-from hynt.evaluation.results import by_scope
+from hynt.evaluation.metrics import TIES
+from hynt.evaluation.results import Evaluation, by_scope
 from hynt.graph.storage import load_graph
 from hynt.runs.opening import load_run, new_model
 from hynt.runs.progress import Watcher
@@ -244,33 +246,48 @@ def _one_seed(bench: Bench, seed: int) -> dict[str, Any]:
         wall = bench.waited() - begin
         loaded = load_run(run.path, bench.device)
         begin = bench.waited()
-        evaluator = Evaluator(
-            loaded.graph,
-            loaded.scaling,
-            bench.job.split,
-            device=bench.device,
-            literals=loaded.literals,
-            described=loaded.described(),
-            observed=training_splits(settings),
-        )
-        found = evaluator.evaluate(loaded.model)
+        found = _asked(bench, loaded, loaded.model)
         evaluating = bench.waited() - begin
-    both = {
-        ties: {task: by_scope(questions, ties) for task, questions in found.per_question.items()}
-        for ties in ("realistic", "hynt")
-    }
     return {
         "settings": to_mapping(settings),
         "wall_seconds": wall,
         "training": run.manifest["training"],
         "split": bench.job.split,
         "test_seconds": evaluating,
-        bench.job.split: both,
+        bench.job.split: _by_ties(found),
         "protocol": dict(found.protocol),
         "curve": curve.points,
         "per_relation": found.to_mapping().get("number", {}).get("per_relation"),
         "peak_memory_bytes": torch.cuda.max_memory_allocated() if bench.device.type == "cuda" else None,
     }
+
+
+def ensemble(bench: Bench) -> dict[str, Any]:
+    """The kept runs of all seeds asked as one, on the job's split."""
+    assert bench.job.keep is not None, "this measure needs keep=FOLDER"
+    folders = [Path(bench.job.keep) / f"seed-{seed}" for seed in bench.job.seeds]
+    loaded, model = ensemble_of(folders, bench.device)
+    found = _asked(bench, loaded, model)
+    return {"split": bench.job.split, bench.job.split: _by_ties(found), "protocol": dict(found.protocol)}
+
+
+def _asked(bench: Bench, loaded: Any, model: Any) -> Evaluation:
+    """Every question of the job's split."""
+    evaluator = Evaluator(
+        loaded.graph,
+        loaded.scaling,
+        bench.job.split,
+        device=bench.device,
+        literals=loaded.literals,
+        described=loaded.described(),
+        observed=training_splits(loaded.settings),
+    )
+    return evaluator.evaluate(model)
+
+
+def _by_ties(found: Evaluation) -> dict[str, Any]:
+    """By tie rule, task and scope."""
+    return {ties: {task: by_scope(questions, ties) for task, questions in found.per_question.items()} for ties in TIES}
 
 
 def _summary(runs: Iterable[dict[str, Any]]) -> dict[str, Any]:
