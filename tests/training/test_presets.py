@@ -161,6 +161,14 @@ def test_a_baseline_without_a_preset_is_the_papers(model):
     assert found == replace(paper, with_statistics=True)  # on one's own graph it answers with statistics beside it
 
 
+def test_an_inductive_model_without_a_preset_suits_the_device():
+    graph, request = small_graph(), SettingsRequest("hynt-inductive")
+    on_cpu, on_gpu = (resolve_settings(request, graph, on_gpu=there) for there in (False, True))
+    assert (on_cpu.model.dimension, on_cpu.optimiser.method) == (32, "adam")
+    assert (on_gpu.model.dimension, on_gpu.optimiser.method, on_gpu.validation.each_task) == (128, "muon", True)
+    assert PRESETS.get("hynt-inductive-gpu") == PRESETS.get("hynt-inductive-hn-yg")
+
+
 def test_resuming_takes_the_settings_as_they_were():
     before = tiny_settings()
     assert differences(before, resumed_settings(SettingsRequest(), before, small_graph(), on_gpu=False)) == []

@@ -55,7 +55,7 @@ class SettingsRequest:
 def resolve_settings(request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu: bool) -> RunSettings:
     """The settings of a new run. Fewer epochs than a cycle has make that cycle shorter, so that it still ends."""
     kind = settings_class_for(request.model_name)
-    preset = request.preset or _own_preset(request.model_name)
+    preset = request.preset or _own_preset(request.model_name, on_gpu=on_gpu)
     if preset is not None:
         mapping = (
             _preset_file(Path(preset), request.model_name) if preset.endswith(".toml") else dict(PRESETS.get(preset))
@@ -91,7 +91,7 @@ def _finds_scales(request: SettingsRequest) -> bool:
     presets, which are compared with figures on linear scales. Models that only count keep their means and medians.
     """
     named = request.preset
-    for_any_graph = named is None or named == "world" or named.endswith(("-small", ".toml"))
+    for_any_graph = named is None or named == "world" or named.endswith(("-small", "-gpu", ".toml"))
     return for_any_graph and not request.says("log_relations") and MODELS.get(request.model_name).learns
 
 
@@ -109,11 +109,11 @@ def _preset_file(path: Path, model: str) -> dict[str, Any]:
     return mapping
 
 
-def _own_preset(model: str) -> str | None:
-    """A baseline without a preset trains as its paper's comparison has it, and `hynt-inductive` as a laptop can: the
+def _own_preset(model: str, *, on_gpu: bool) -> str | None:
+    """A baseline without a preset trains as its paper's comparison has it, and `hynt-inductive` as the device can: the
     sizes of HyNT mean nothing to them.
     """
-    names = [] if model == "hynt" else [f"{model}-paper", f"{model}-small"]
+    names = [] if model == "hynt" else [f"{model}-paper", *([f"{model}-gpu"] if on_gpu else []), f"{model}-small"]
     return next((name for name in names if name in PRESETS), None)
 
 
