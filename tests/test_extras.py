@@ -126,6 +126,11 @@ def test_every_extra_is_tried(wheel: Path):
     assert declared - {"all", "dev"} == {*COMMANDS, *STARTED, *ASKED_OF_NOBODY}
 
 
+def test_all_brings_what_every_extra_brings(wheel: Path):
+    every = set().union(*(needed(wheel, extra) for extra in (*COMMANDS, *STARTED, *ASKED_OF_NOBODY)))
+    assert needed(wheel, "all") == every
+
+
 def test_a_clean_environment_lacks_what_nobody_declared(wheel: Path, place: Path):
     done = hynt(COMMANDS["rdf"], place, clean_environment(wheel, "", place))
     assert done.returncode == 2

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hynt.errors import DataError
+from hynt.errors import DataError, UsageError
 from hynt.formats.format import PROBLEMS_SHOWN, ReadOptions, ReadReport
+from hynt.formats.inference import infer_format
 from hynt.formats.jsonl import write_fact
 from hynt.formats.names import check_writable
 from hynt.formats.registry import get_format
@@ -32,6 +33,18 @@ SEEDS = {
         '/entity/Q1985727"], "P1706": ["Q41269"]}',
         '{"film.cast0": "m.1", "film.cast1": "m.2", "film.cast2": "m.3", "N": 3}',
         '{"P1_h": "Q1", "P1_t": "+180#http://www.wikidata.org/entity/Q174728", "N": 2}',
+    ],
+    "triples": ["Q12174\tP2293\tQ18052481\tP459\tQ1098876", "Q1\tP2\tQ3", "a r b"],
+    "hype": ["film.cast\tm.1\tm.2\tm.3", "film.cast\tm.1\tm.2"],
+    "temporal": [
+        "South Korea\tMake statement\tChina\t2014-05-05",
+        "1\t2\t3\t1999-##-##\t####-##-##",
+        '<a>\t<plays>\t<b>\t<occursSince>\t"2012-##-##"',
+        "0\t1\t2\t132\t0",
+    ],
+    "graph-json": [
+        '{"type": "node", "id": "1", "labels": ["Person"], "properties": {"name": "Keanu Reeves", "born": 1964}}',
+        '{"type": "relationship", "label": "ACTED_IN", "start": {"id": "1"}, "end": {"id": "2"}, "properties": {"a": [5]}}',
     ],
     "tsv": [
         "Robert\tweight\t=80 kg\tpoint in time\t@1922-01-28",
@@ -185,6 +198,18 @@ def fuzz(format_name: str, lines: int, seed: int, folder: Path) -> None:
 @pytest.mark.parametrize("format_name", SEEDS)
 def test_mutated_lines(tmp_path, format_name):
     fuzz(format_name, 5_000, 1, tmp_path)
+
+
+def test_the_format_of_mutated_files_is_known_or_asked_for(tmp_path):
+    source = random.Random(3)
+    path = tmp_path / "fuzz"
+    for seeds in SEEDS.values():
+        for _ in range(40):
+            path.write_bytes(b"\n".join(mutated(source.choice(seeds).encode(), source) for _ in range(5)))
+            try:
+                assert infer_format(path).name
+            except UsageError as error:
+                assert error.advice
 
 
 @pytest.mark.slow

@@ -177,9 +177,9 @@ def write_token(value: Value) -> str | None:
     does one with a unit where the graph has none, because its relation mixes units.
     """
     if not isinstance(value, Number):
-        return value if _read_back(value) == value else None
+        return value if read_back(value) == value else None
     number, literal, unit = value
-    found = _read_back(literal)
+    found = read_back(literal)
     if isinstance(found, Number) and found.value == number and (found.unit == unit or not found.unit or not unit):
         return literal
     if unit == DATE_UNIT:
@@ -189,7 +189,7 @@ def write_token(value: Value) -> str | None:
     else:
         guesses = [repr(number)]
     for guess in guesses:
-        found = _read_back(guess)
+        found = read_back(guess)
         if isinstance(found, Number) and (found.value, found.unit) == (number, unit):
             return guess
     return None
@@ -202,7 +202,7 @@ def _day(value: float) -> str:
         return ""
 
 
-def _read_back(token: str) -> Value | None:
+def read_back(token: str) -> Value | None:
     """What a reader would make of a token, None where it would refuse it."""
     if not token or "\t" in token or "\n" in token or "\r" in token:
         return None

@@ -11,7 +11,7 @@ from hynt.errors import UsageError
 from hynt.formats.beside import sample_lines
 from hynt.formats.csv_columns import ENDS, RELATIONS
 from hynt.formats.format import EVERYWHERE, Format, ReadOptions, changed_options
-from hynt.formats.hynt import read_token
+from hynt.formats.hynt import read_back
 from hynt.formats.names import shortened
 from hynt.formats.numbers import looks_like_number
 from hynt.formats.parts import SIDECAR_STEMS, bare_name, mode_of, split_of
@@ -183,7 +183,7 @@ def _fitting_facts(rows: list[list[str]]) -> Iterator[str]:
 
 
 def _is_literal(value: str) -> bool:
-    return value[:1] in ('"', "+", "-") and isinstance(read_token(value), Number)
+    return value[:1] in ('"', "+", "-") and isinstance(read_back(value), Number)
 
 
 def _difference(found: list[str], path: Path) -> str:

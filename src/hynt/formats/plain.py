@@ -80,7 +80,7 @@ def read_temporal(path: Path, options: ReadOptions, report: ReadReport) -> Itera
         qualifiers = []
         for relation, text in pairs:
             if is_open(text):
-                report.leave_out("open-end", f"the {relation} {text} is not known.")
+                report.leave_out("open-end", f"the {shortened(relation)} {shortened(text)} is not known.")
             else:
                 qualifiers.append(Qualifier(relation, _time(text)))
         return names.fact(cells[:3])._replace(qualifiers=tuple(qualifiers))
