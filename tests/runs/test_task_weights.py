@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 from hynt.batches.masked_batch import Task
 from hynt.errors import DataError, UsageError
 from hynt.evaluation.evaluator import Evaluator
+from hynt.evaluation.tables import headline
 from hynt.exporting.onnx_file import export_onnx
 from hynt.interruption import Stopper
 from hynt.models.checking import check_model
@@ -64,6 +65,8 @@ def test_each_task_is_answered_as_well_as_it_ever_was(run):
     assert len({*wanted.values()}) > 1
     loaded = load_run(run.path)
     assert loaded.described()["epochs_of_tasks"] == wanted
+    told = {"graph": "g", "split": "valid", "ties": "realistic", "filter": "train", "reads_of_split": 1}
+    assert f"link {wanted['link']}, " in headline({"protocol": told | loaded.described()})
     found = Evaluator(loaded.graph, loaded.scaling, "valid").evaluate(loaded.model).to_mapping()
     for task in TASKS:
         for metric, value in validations(run)[wanted[task]][task]["all"].items():

@@ -12,7 +12,14 @@ from hynt.errors import UsageError
 from hynt.runs.settings import Optimiser
 from hynt.training.muon import UPDATE_SIZE, Muon, layer_matrices, orthogonalised
 from hynt.training.optimisation import Optimisation
+from tests.models.first_steps import trained
+from tests.training.small_graph import NO_DROPOUT, TINY, small_graph
 
+SMALL_MODELS = {
+    "hynt": TINY["model"],
+    "gran": NO_DROPOUT["gran"],
+    "hynt-inductive": {"dimension": 16, "layers": 2, "heads": 4, "feedforward": 32, "bins": 21},
+}
 CPU = torch.device("cpu")
 SETTINGS = Optimiser(learning_rate=0.01, method="muon", matrix_rate=0.03, weight_decay=0.5)
 
@@ -136,3 +143,11 @@ def test_the_average_is_what_a_model_answers_with_and_learning_goes_on_from_its_
         assert parameter.detach().item() == pytest.approx(expected)
         assert optimisation.tensors()["learning.0"].item() == 8.0
     assert parameter.detach().item() == 8.0
+
+
+@pytest.mark.parametrize("name", ["hynt", "gran", "hynt-inductive"])
+def test_models_with_layers_learn_by_it(name):
+    settings = {"batch_size": 16, "optimiser": {"method": "muon", "learning_rate": 0.005, "clip": 1.0}}
+    model, losses, _ = trained(name, small_graph(), settings | {"model": SMALL_MODELS[name]}, 12)
+    assert layer_matrices(model)
+    assert sum(losses[-3:]) < sum(losses[:3])

@@ -127,9 +127,10 @@ def _how_to_go_on(graph: str, out: Path | None, processes: int) -> str:
 
 def _print_summary(console: Console, summary: dict[str, Any]) -> None:
     console.print(f"{summary['model']} trained in {duration(summary['seconds'])}, kept in {summary['run']}")
-    best = summary.get("best")
-    if best:
-        console.print(f"best on validation: {best['metric']} {best['value']:.4f} at epoch {best['epoch']}")
+    bests = list(summary.get("best_of_tasks", {}).values()) or [one for one in (summary.get("best"),) if one]
+    if bests:
+        told = "; ".join(f"{best['metric']} {best['value']:.4f} at epoch {best['epoch']}" for best in bests)
+        console.print(f"best on validation: {told}")
     console.print(f"next: hynt evaluate {summary['run']}")
 
 

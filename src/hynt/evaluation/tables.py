@@ -45,10 +45,12 @@ def headline(result: Found) -> str:
     protocol = result["protocol"]
     logs = len(protocol.get("log_relations", ()))
     by_logs = f" ({logs} relation{'' if logs == 1 else 's'} by logarithms)" if logs else ""
+    own = ", ".join(f"{task} {epoch}" for task, epoch in protocol.get("epochs_of_tasks", {}).items())
     return (
         f"{protocol['model']} on {protocol['graph'] or 'the graph'}, {protocol['split']} split; trained on "
-        f"{protocol['trained_on']}, numbers scaled on {protocol['scaled_on']}{by_logs}, seed {protocol['seed']}, epoch "
-        f"{protocol['epoch']}; ties {protocol['ties']}, filter {protocol['filter']}; {_observed_or_reads(protocol)}"
+        f"{protocol['trained_on']}, numbers scaled on {protocol['scaled_on']}{by_logs}, seed {protocol['seed']}, "
+        f"epoch {own or protocol['epoch']}; ties {protocol['ties']}, filter {protocol['filter']}; "
+        f"{_observed_or_reads(protocol)}"
     )
 
 
