@@ -65,7 +65,8 @@ class QuestionBatch:
                 asked = (self.asked.table, rows, position, relation, said.scaled, said.reach)
                 reach = radii.reach(AskedNumbers.of(*asked, radii.scale.spread))
             low, high = radii.ends(scaling, relation, said.scaled, level, reach)
-            width = high - low
+            with np.errstate(invalid="ignore"):  # where both ends are beyond all numbers
+                width = high - low
             has_interval = np.isfinite(radii.radius[row, relation]) & np.isfinite(low) & np.isfinite(high)
             width = np.where(radii.ends_at_zero[relation] & (value < 0), np.inf, width)
             is_own = radii.is_own[row, relation]

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hynt.graph.fact import DATE_UNIT
-from hynt.graph.sentences import format_quantity
 
 RANKED = ("mrr", "hits@1", "hits@3", "hits@10")  # a table for 80 columns; the mean rank is in the JSON
 NUMBER = ("vs_median", "rmse", "mae")
@@ -129,6 +128,8 @@ def own_units(title: str, rows: Sequence[Found]) -> TextTable:
 
 
 def _error(value: float, unit: str) -> str:
+    from hynt.graph.sentences import format_quantity  # brings numpy, which `hynt --help` does without
+
     return format_quantity(float(f"{value:.3g}"), "year" if unit == DATE_UNIT else unit)
 
 

@@ -25,8 +25,9 @@ def ensemble(
     on the validation split; `evaluate` shows each run alone, and so what the others add. The run keeps all that it
     needs in the folder `out`; without one it lies in a temporary folder, and `Run.save` keeps it.
 
-    >>> other = hynt.train(graph, seed=1, epochs=1, batch_size=4096, **{"model.dimension": 16})
-    >>> hynt.ensemble([run, other], out="runs/both").described()["model"]
+    >>> small = {"epochs": 1, "batch_size": 4096, "model.dimension": 16}
+    >>> runs = [hynt.train(graph, seed=seed, **small) for seed in (0, 1)]
+    >>> hynt.ensemble(runs, out="runs/both").described()["model"]
     'ensemble'
     """
     from hynt.runs.combining import combined, fitted
