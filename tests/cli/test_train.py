@@ -66,7 +66,8 @@ def test_estimate_trains_nothing(people, tmp_path, hynt):
     assert found["parameters"] == model
     assert found["weights"] == 4 * model
     assert found["training_state"] == 16 * model
-    assert found["memory"] == found["training_state"] + found["activations"] + found["facts"]
+    tensors = found["training_state"] + found["activations"] + found["facts"]
+    assert found["memory"] == found["process"] > 100 * tensors  # what the machine must have: torch and the graph too
     assert found["seconds"] > 0
     assert found["activations"] > 0
     assert not (tmp_path / "run").exists()

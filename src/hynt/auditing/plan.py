@@ -203,6 +203,9 @@ def _settings(
         settings = resolve_settings(request, graph, on_gpu=on_gpu)
     else:
         settings = resumed_settings(request, run.settings(), graph, on_gpu=on_gpu)
+    if run is not None and settings.validation.patience is not None:  # it ended by validation, which folds have none of
+        reached = run.manifest.get("training", {}).get("weights_of_epoch", settings.schedule.epochs)
+        settings = replace(settings, schedule=replace(settings.schedule, epochs=max(1, reached)))
     schedule = settings.schedule
     if schedule.shape == "cosine" and schedule.epochs not in schedule.cycle_ends():
         # The last weights are the ones that judge: a schedule must not be cut where the rate is still high.

@@ -94,3 +94,5 @@ def _print(console: Console, result: dict[str, Any]) -> None:
     if not any(file.endswith(".png") for file in result["files"]):
         console.print("no picture: install matplotlib with pip install 'hynt[plot]'")
     console.print(f"kept in {', '.join(result['files'])}")
+    if result["recommended"] is not None:
+        console.print(result["recommended"]["sentence"], markup=False, highlight=False, soft_wrap=True)

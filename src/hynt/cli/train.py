@@ -41,6 +41,10 @@ def train(
         str | None, typer.Option("--preset", metavar="P", help="Named settings, such as world or wd50k-link.")
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs.")] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", min=0.01, max=1e6, help="Of training; without it, until validation stops improving."),
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The seed of everything random.")] = None,
     device: TrainingDevice = Device.AUTO,
     changes: Annotated[
@@ -84,6 +88,7 @@ def train(
 
     settings: dict[str, Any] = {
         "epochs": epochs,
+        "minutes": minutes,
         "seed": seed,
         "device": device.value,
         "train_on": train_on,
@@ -137,13 +142,22 @@ def _print_summary(console: Console, summary: dict[str, Any]) -> None:
 def _print_estimate(found: Estimate, device: str, as_json: bool) -> None:
     def text(console: Console) -> None:
         console.print(f"parameters     {found.parameters:,}")
+        whole = "on the GPU" if found.on_device else "for the whole process, libraries and graph included"
         console.print(
-            f"memory         about {_megabytes(found.memory)}: "
+            f"memory         about {_megabytes(found.memory)} {whole}: "
             f"weights and optimiser {_megabytes(found.training_state)}, "
             f"activations {_megabytes(found.activations)}, facts {_megabytes(found.facts)}"
         )
-        steps = f"{found.epochs} epochs of {found.steps_per_epoch} steps at {1000 * found.seconds_per_step:.1f} ms"
-        console.print(f"time           about {duration(found.seconds)} on {device}: {steps}; validation on top")
+        steps = f"epochs of {found.steps_per_epoch} steps at {1000 * found.seconds_per_step:.1f} ms"
+        if found.first_epochs < found.epochs:
+            console.print(
+                f"time           about {duration(found.first_seconds)} on {device} for {found.first_epochs} {steps}; "
+                f"then on while validation improves, to {duration(found.seconds)} at most; validation on top"
+            )
+        else:
+            console.print(
+                f"time           about {duration(found.seconds)} on {device}: {found.epochs} {steps}; validation on top"
+            )
 
     deliver(found.to_mapping(), as_json=as_json, save=None, text=text)
 

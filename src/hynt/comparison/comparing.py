@@ -58,11 +58,11 @@ def trial_for(model: str, graph: KnowledgeGraph, device: torch.device, seed: int
     """
     facts = len(graph.splits.get("valid", ()))
     sample = FACTS_VALIDATED if facts > FACTS_VALIDATED else None
-    preset, changes = None, []
+    preset, changes = None, ["with_statistics=true"]
     if device.type != "cuda" and model != "hynt" and f"{model}-small" in PRESETS:
         preset = f"{model}-small"
         epochs = PRESETS.get(f"{model}-paper")["schedule"]["epochs"]
-        changes = [f"schedule.epochs={epochs}", f"schedule.period={_period(preset, epochs)}"]
+        changes += [f"schedule.epochs={epochs}", f"schedule.period={_period(preset, epochs)}"]
     return Trial(model, preset, seed, seconds, validation_facts=sample, changes=tuple(changes), fills_time=True)
 
 
@@ -88,7 +88,7 @@ class _TrialProgress(TrainingProgress):
 
     def update(self, epoch: int, news: str = "", *, always: bool = False) -> None:
         share = min(self.seconds / self.limit, 1.0) if self.limit else None
-        time_of = f"{self.seconds:.0f} of {duration(self.limit)}"
+        time_of = f"{duration(self.seconds)} of {duration(self.limit)}"
         note = f"{time_of}, {news}" if news else time_of
         self.progress.update(self.name, epoch, unit="epochs", share=share, note=note, always=always)
 
@@ -122,7 +122,7 @@ class Comparison:
             rows.append(row)
             count, planned = row["epochs"], row["schedule_epochs"]
             epochs = f"{count:,} epoch{'' if count == 1 else 's'} ({planned:,} in its own schedule)"
-            progress.say(f"{news.name}: done, {epochs} in {row['train_seconds']:.0f} s")
+            progress.say(f"{news.name}: done, {epochs} in {duration(row['train_seconds'])}")
             if stopper.asked:
                 raise Interrupted(f"the comparison was stopped after {trial.model}.")
         return {"rows": rows, "trivial": trivial, "failed": failed}

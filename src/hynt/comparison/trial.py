@@ -6,7 +6,6 @@ once. A row says how many epochs there was time for, and whether they are fewer 
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from hynt.runs.run_folder import RunFolder, refuse_changes
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_splits, training_table
 from hynt.training.captured_step import CapturedStep
+from hynt.training.estimate import peak_memory as process_memory
 from hynt.training.optimisation import lasting
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import start, train
@@ -117,35 +117,37 @@ def run_trial(
         run = start(place.graph, settings, folder, place.device, place.graph_source)
     run = train(run, place.device, watcher, stopper, compiled=place.compiled, clock=place.clock)
     loaded = load_run(run.path, place.device)
+    valid = _questions(place, trial.validation_facts, loaded, "valid").evaluate(loaded.model)
     began = time.perf_counter()
     run.count_read("test")
-    found = _test(place, trial, loaded).evaluate(loaded.model, asked)
+    found = _questions(place, trial.test_facts, loaded, "test").evaluate(loaded.model, asked)
     return {
         "model": trial.model,
         "preset": trial.preset,
         "seed": settings.seed,
         "changes": list(trial.changes),
-        **described(loaded.model),
+        **described(loaded.trained),
         **trained(loaded, trial.planned_epochs(place.graph, place.device)),
         **judged(found),
+        "valid": {task: by_scope(questions, "realistic") for task, questions in valid.per_question.items()},
         "test_seconds": time.perf_counter() - began,
         "peak_memory_bytes": peak_memory(place.device),
         "settings": to_mapping(settings),
     }
 
 
-def _test(place: TrialPlace, trial: Trial, loaded: LoadedRun) -> Evaluator:
+def _questions(place: TrialPlace, facts: int | None, loaded: LoadedRun, split: str) -> Evaluator:
     evaluator = Evaluator(
         loaded.graph,
         loaded.scaling,
-        "test",
+        split,
         checked_tasks(place.tasks),
         device=place.device,
         literals=loaded.literals,
-        described=loaded.described() | {"test_facts": trial.test_facts or "all"},
+        described=loaded.described() | {"test_facts": facts or "all"},
         observed=training_splits(loaded.settings),
     )
-    return evaluator if trial.test_facts is None else SampledEvaluator.of(evaluator, trial.test_facts)
+    return evaluator if facts is None else SampledEvaluator.of(evaluator, facts)
 
 
 def described(model: Model) -> dict[str, Any]:
@@ -218,11 +220,4 @@ def trivial_rows(place: TrialPlace, settings: RunSettings) -> dict[str, dict[str
 
 def peak_memory(device: torch.device) -> int | None:
     """In bytes: what tensors took on the GPU at most, or what the whole process took; None where nobody can tell."""
-    if device.type == "cuda":
-        return int(torch.cuda.max_memory_allocated(device))
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024  # macOS counts bytes
+    return int(torch.cuda.max_memory_allocated(device)) if device.type == "cuda" else process_memory()

@@ -17,13 +17,12 @@ from hynt.front.run import Run
 from hynt.front.temporary import TemporaryFolder
 from hynt.front.training import AnyGraph, opened_graph, say_hint
 from hynt.front.watching import Watching, watched
+from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.notebook import box, quiet, table
 from hynt.tables import PlainValues, Table, arrow_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from hynt.graph.knowledge_graph import KnowledgeGraph
 
 MINUTES_WORTH_COMPILING = 5.0
 """On a GPU, compiling a model's steps takes half a minute or more."""
@@ -75,7 +74,9 @@ class ModelComparison(PlainValues, Table):
 
         cells = quality_table(self.found)
         widths = [max(map(len, column)) for column in zip(cells.titles, *cells.rows, strict=True)]
-        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in (cells.titles, *cells.rows))
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (cells.titles, *cells.rows)]
+        best = self.found.get("recommended")
+        return "\n".join([*lines, best["sentence"]] if best else lines)
 
     def _repr_html_(self) -> str:
         from hynt.comparison.table import cost_table, quality_table
@@ -109,6 +110,7 @@ def compare(
     ['transea', 'frequency']
     """
     from hynt.comparison.comparing import Comparison, model_names, trial_for
+    from hynt.comparison.recommending import recommended
     from hynt.comparison.trial import TrialPlace, training_clock
     from hynt.evaluation.questions import checked_tasks
     from hynt.interruption import stopping_on_signals
@@ -145,6 +147,8 @@ def compare(
         "environment": describe_environment(target),
         **found,
     }
+    named = "GRAPH" if isinstance(graph, KnowledgeGraph) else str(graph)
+    result["recommended"] = recommended(result, named)
     return ModelComparison(result | {"files": _written(folder, result)}, folder, kept)
 
 
@@ -154,6 +158,8 @@ def _written(out: Path, result: Mapping[str, Any]) -> list[str]:
 
     write_whole(out / "comparison.json", (json.dumps(result, ensure_ascii=False, indent=1) + "\n").encode())
     page = f"{markdown(quality_table(result))}\n{markdown(cost_table(result))}"
+    if result["recommended"] is not None:
+        page += f"\n{result['recommended']['sentence']}\n"
     write_whole(out / "comparison.md", page.encode())
     files = ["comparison.json", "comparison.md"]
     if find_spec("matplotlib") is not None and result["rows"]:

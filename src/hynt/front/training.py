@@ -40,6 +40,7 @@ def train(
     out: str | os.PathLike[str] | None = None,
     *,
     epochs: int | None = None,
+    minutes: float | None = None,
     seed: int | None = None,
     device: str = "auto",
     train_on: str | None = None,
@@ -55,6 +56,9 @@ def train(
     **settings: Any,
 ) -> Run:
     """Trains a model on a graph and returns the run, which answers, evaluates and explains.
+
+    Where neither `epochs` nor `minutes` of training are given, nor a preset, it ends when validation stops improving;
+    `minutes` plans the schedule to end there.
 
     The model is `hynt` where none is named. Without `preset` the settings suit the model and the size of the graph.
     Every one of them can be given by its name: `batch_size=512`, `schedule={"epochs": 5}`,
@@ -85,6 +89,7 @@ def train(
             preset,
             out,
             epochs,
+            minutes,
             seed,
             device,
             train_on,
@@ -100,7 +105,7 @@ def train(
 
     target = chosen_device(device)
     loaded, source = opened_graph(graph)
-    request = SettingsRequest(model, preset, epochs, seed, train_on, scale_on, said)
+    request = SettingsRequest(model, preset, epochs, seed, train_on, scale_on, said, minutes, until_done=True)
     folder, kept = _folder(out, resume)
     trackers = _trackers(track)
     with _workers(target) as workers, _stopping() as stopper:
@@ -115,6 +120,8 @@ def train(
                 say_hint(loaded, note or shown.note)
         run = _made(folder, request, loaded, source, target, start_from, resume=resume)
         with watched(progress) as shown:
+            if not resume and target.type == "cpu" and not run.is_finished:
+                _say_time(loaded, run, target, shown)
             if not resume:
                 say_scales(loaded, run.settings().log_relations, note or shown.note)
             if run.is_finished:
@@ -129,6 +136,7 @@ def estimate(
     preset: str | None = None,
     *,
     epochs: int | None = None,
+    minutes: float | None = None,
     seed: int | None = None,
     device: str = "auto",
     train_on: str | None = None,
@@ -148,7 +156,8 @@ def estimate(
 
     target = chosen_device(device)
     loaded, _ = opened_graph(graph)
-    request = SettingsRequest(model, preset, epochs, seed, train_on, scale_on, (*changes, *_written(settings)))
+    said = (*changes, *_written(settings))
+    request = SettingsRequest(model, preset, epochs, seed, train_on, scale_on, said, minutes, until_done=True)
     return measured(loaded, resolve_settings(request, loaded, on_gpu=target.type == "cuda"), target)
 
 
@@ -268,6 +277,23 @@ def _trackers(names: Sequence[str]) -> dict[str, Any]:
     return dict(trackers_named(names))
 
 
+def _say_time(graph: KnowledgeGraph, run: RunFolder, device: torch.device, shown: Progress) -> None:
+    """How long it will take, from a few steps, before it starts; nothing where nobody looks or nothing is trained."""
+    from hynt.models.registry import MODELS
+    from hynt.progress import SILENT, duration
+    from hynt.training.estimate import estimate as measured
+
+    settings = run.settings()
+    if shown is SILENT or not MODELS.get(settings.model_name).learns:
+        return
+    found = measured(graph, settings, device)
+    if found.first_epochs < found.epochs:
+        most = f"then on while validation improves, {duration(found.seconds)} at most"
+        shown.note(f"training takes about {duration(found.first_seconds)}, {most}; --minutes N plans it to end there")
+    else:
+        shown.note(f"training takes about {duration(found.seconds)}; validation comes on top")
+
+
 def say_hint(graph: KnowledgeGraph, note: Callable[[str], None]) -> None:
     """A graph without numbers whose values look like numbers was probably read wrongly."""
     from hynt.formats.unmarked import hint_at_numbers
@@ -308,6 +334,7 @@ def _in_processes(
     preset: str | None,
     out: str | os.PathLike[str] | None,
     epochs: int | None,
+    minutes: float | None,
     seed: int | None,
     device: str,
     train_on: str | None,
@@ -331,6 +358,7 @@ def _in_processes(
             preset=preset,
             out=folder,
             epochs=epochs,
+            minutes=minutes,
             seed=seed,
             device=device,
             train_on=train_on,

@@ -65,6 +65,7 @@ class EpochRecord:
     items: int  # facts or questions trained on within `seconds`: fewer than the epoch has where only a part was run
     seconds: float  # since the epoch before it was done, validations left out
     time_left: float | None = None  # seconds until `schedule.seconds` are up; None: the clock does not end this phase
+    until: int | None = None  # the epoch of the next validation, where it may end training; None: it does not
 
     @property
     def loss_text(self) -> str:
@@ -132,18 +133,19 @@ class TrainingProgress(Watcher):
         """Losses, speed and the time that is left."""
         self.seconds += record.seconds
         self.epochs += 1
-        left, share = (record.epochs - record.epoch) * self.seconds / self.epochs, record.epoch / record.epochs
+        last = record.until or record.epochs
+        left, share = (last - record.epoch) * self.seconds / self.epochs, record.epoch / last
         if record.time_left is not None and record.time_left < left:  # the clock ends it before the epochs do
             left = max(record.time_left, 0.0)
             share = self.seconds / (self.seconds + left) if self.seconds else share
-        is_last = record.epoch == record.epochs or (record.time_left is not None and record.time_left <= 0)
+        is_last = record.epoch == last or (record.time_left is not None and record.time_left <= 0)
         speed = record.items / record.seconds if record.seconds > 0 else 0.0
         self.progress.update(
             "epoch",
             record.epoch,
-            record.epochs,
+            last,
             share=share,
-            note=f"{record.loss_text}, {speed:,.0f} facts/s",
+            note=f"{record.loss_text}, {speed:,.0f} facts/s{'; on while validation improves' if record.until else ''}",
             seconds_left=left,
             always=self.epochs == 1 or is_last,
         )

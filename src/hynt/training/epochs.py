@@ -19,6 +19,7 @@ class _Closed(NamedTuple):
     rate: float
     share: float  # of the epoch's steps, run since the clock was last read
     time_left: float | None
+    until: int | None
     tally: Tensor  # (2, parts) on the host, once `done`
     done: torch.cuda.Event | None
     closed_at: float
@@ -32,9 +33,11 @@ class EpochLedger:
         self._waiting: deque[_Closed] = deque()
         self._last = clock()
 
-    def close(self, epoch: int, rate: float, share: float = 1.0, time_left: float | None = None) -> None:
+    def close(
+        self, epoch: int, rate: float, share: float = 1.0, time_left: float | None = None, until: int | None = None
+    ) -> None:
         """Ends an epoch, counted from 1. `share`: how much of it was run here and now, since it may have been cut short
-        by the clock, or begun before a pause; `time_left`: see `EpochRecord`.
+        by the clock, or begun before a pause; `time_left`, `until`: see `EpochRecord`.
         """
         done: torch.cuda.Event | None = None
         if self._tally.is_cuda:
@@ -45,7 +48,7 @@ class EpochLedger:
         else:
             here = self._tally.clone()
         self._tally.zero_()
-        self._waiting.append(_Closed(epoch, rate, share, time_left, here, done, self._clock()))
+        self._waiting.append(_Closed(epoch, rate, share, time_left, until, here, done, self._clock()))
 
     def pass_over_time(self) -> None:
         """Says that what has passed since the last epoch was not training. Every epoch must have been handed out."""
@@ -79,6 +82,7 @@ class EpochLedger:
             round(closed.share * stream.item_count),
             seconds,
             closed.time_left,
+            closed.until,
         )
 
 

@@ -6,6 +6,7 @@ meant, and thrown away; what autograd keeps for the way back is counted while th
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -36,19 +37,27 @@ class Estimate:
     training_state: int  # weights, gradients and Adam's two moments
     activations: int  # kept for the way back, at the largest of the steps tried
     facts: int  # the training facts as tensors
-    epochs: int
+    process: int  # what the whole process took at most, the libraries and the graph included; 0: nobody can tell
+    epochs: int  # at most
+    first_epochs: int  # after which validation may end it; all of them where it does not
     steps_per_epoch: int
     seconds_per_step: float
-    seconds: float  # of training in all; validation comes on top
+    seconds: float  # of training in all, at most; validation comes on top
+    on_device: bool  # whether tensors lie on a GPU, and the process beside them
 
     @property
     def memory(self) -> int:
-        """What training needs at once, roughly."""
-        return self.training_state + self.activations + self.facts
+        """What training needs at once, roughly: on a GPU there, else of the whole process."""
+        return max(self.training_state + self.activations + self.facts, 0 if self.on_device else self.process)
+
+    @property
+    def first_seconds(self) -> float:
+        """Of training until validation may end it for the first time."""
+        return self.seconds * self.first_epochs / max(1, self.epochs)
 
     def to_mapping(self) -> dict[str, Any]:
         """The estimate as plain values that JSON can hold."""
-        return {**asdict(self), "memory": self.memory}
+        return {**asdict(self), "memory": self.memory, "first_seconds": self.first_seconds}
 
 
 def estimate(graph: KnowledgeGraph, settings: RunSettings, device: torch.device) -> Estimate:
@@ -77,17 +86,36 @@ def estimate(graph: KnowledgeGraph, settings: RunSettings, device: torch.device)
         steps = len(phase.stream.epoch(settings.seed, 0))
         epochs += phase.epochs
         total += per_step * steps * phase.epochs
+    limit, first = settings.schedule.seconds, epochs
+    if limit is not None and epochs and total > limit:
+        epochs = max(1, round(epochs * limit / total))
+        total, first = limit, epochs
+    if settings.validation.patience is not None:
+        first = min(epochs, settings.validation_epochs()[0])
     return Estimate(
         sum(p.numel() for p in parameters),
         weights,
         weights + 3 * learnt,
         kept,
         _size(data.facts),
+        peak_memory() or 0,
         epochs,
+        first,
         steps,
         per_step,
         total,
+        device.type == "cuda",
     )
+
+
+def peak_memory() -> int | None:
+    """In bytes: what the whole process took at most; None where nobody can tell."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024  # macOS counts bytes
 
 
 def _kept(runner: StepRunner, phase: Phase, seed: int) -> int:

@@ -16,8 +16,9 @@ from hynt.models.registry import MODELS
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import training_splits
-from hynt.training.presets import PLAIN, PRESETS, defaults_for
-from hynt.training.validating import metric_for
+from hynt.training.optimisation import lasting
+from hynt.training.presets import PLAIN, PRESETS, SMALL_GRAPH, defaults_for
+from hynt.training.validating import metric_for, validates
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class SettingsRequest:
     train_on: str | None = None
     scale_on: str | None = None
     changes: Sequence[str] = ()  # `key=value`, as --set takes them
+    minutes: float | None = None  # of training, which the schedule is planned to fill
+    until_done: bool = False  # train on while validation improves, where nobody says how long
 
     @property
     def model_name(self) -> str:
@@ -83,7 +86,44 @@ def resolve_settings(request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu:
             others = list(graph.splits.values())
             found = suited_to_logarithms(graph.vocabulary, concatenate(learned), others)
             settings = replace(settings, log_relations=found)
+    return _timed(request, settings, graph, on_gpu=on_gpu)
+
+
+def _timed(request: SettingsRequest, settings: RunSettings, graph: KnowledgeGraph, *, on_gpu: bool) -> RunSettings:
+    """How long it trains where nobody counts epochs: the minutes that were said, or while validation improves."""
+    schedule, validation = settings.schedule, settings.validation
+    own = request.preset is None
+    if request.minutes is not None:
+        if request.epochs is not None:
+            raise UsageError("minutes and epochs were both given.", where="--minutes", advice="Leave one out.")
+        seconds = 60 * request.minutes
+        if (own or str(request.preset).endswith("-small")) and schedule.shape == "cosine":
+            schedule = replace(schedule, period=schedule.epochs)  # one fall of the rate, which ends with the time
+        schedule = lasting(schedule, seconds)
+        sample = validation.facts or (VALIDATED if len(graph.splits.get("valid", ())) > VALIDATED else None)
+        validation = replace(validation, seconds=seconds / CHECKS, every=schedule.epochs, facts=sample, patience=None)
+        return replace(settings, schedule=schedule, validation=validation)
+    if not request.until_done or not own or request.epochs is not None or not validates(settings, graph):
+        return settings
+    if any(change.partition("=")[0].strip().startswith(("schedule.", "validation.")) for change in request.changes):
+        return settings
+    if request.model_name == "hynt" and not (on_gpu and len(graph.split("train")) > SMALL_GRAPH):
+        first = max(1, schedule.period if schedule.period < schedule.epochs else schedule.epochs // 3)
+        epochs = first * (schedule.growth**CYCLES - 1) // max(1, schedule.growth - 1)
+        schedule = replace(schedule, period=first, epochs=epochs)
+        return replace(settings, schedule=schedule, validation=replace(validation, patience=1))
+    if request.model_name != "hynt" and not on_gpu and schedule.seconds is None:
+        # The schedules of papers were made for GPUs and days. What is left of one after this time is cut.
+        return replace(settings, schedule=replace(schedule, seconds=60 * LONGEST_MINUTES))
     return settings
+
+
+VALIDATED, CHECKS = 500, 3
+"""Where minutes are counted: facts that a validation asks about, and how often it is done."""
+CYCLES = 6
+"""Where validation ends it: falls of the rate, each twice as long as the one before, before it ends anyway."""
+LONGEST_MINUTES = 10
+"""On a CPU: how long a model with its paper's schedule trains where nobody says how long."""
 
 
 def _finds_scales(request: SettingsRequest) -> bool:

@@ -222,7 +222,8 @@ def _finish(
         data = training_data(graph, settings, scaling, device)
         chosen = {Task[task.upper()]: path for task, path in of_tasks.items()}
         answering = restored(settings, data, device, folder / WEIGHTS, chosen)
-        evaluator = evaluator_of(settings, graph, scaling, data.literals, device)
+        everything = replace(settings, validation=replace(settings.validation, facts=None))
+        evaluator = evaluator_of(everything, graph, scaling, data.literals, device)
         if settings.with_statistics:
             weights = fitted([settings.model_name], [answering], data.facts, evaluator, settings.seed)
             if weights.groups:

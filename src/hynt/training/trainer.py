@@ -136,7 +136,7 @@ class _PhaseLoop:
         share = (self.progress.step - first) / len(items) if len(items) else 1.0
         self.progress = replace(self.progress, epoch=epoch + 1, step=0, sums=(), counts=())
         self.runner.tally.copy_(workers.gathered(self.runner.tally))
-        self.ledger.close(epoch + 1, rate, share, self._time_left())
+        self.ledger.close(epoch + 1, rate, share, self._time_left(), self._next_check(epoch + 1))
         source.queued(epoch)
         self._report(wait=False)
 
@@ -191,6 +191,12 @@ class _PhaseLoop:
 
     def _trained_seconds(self) -> float:
         return self.progress.seconds + self.trainer.clock() - self.counted_from
+
+    def _next_check(self, epoch: int) -> int | None:
+        """The epoch of the validation that may end training; None where none does."""
+        if self.settings.validation.patience is None or self.trainer.validate is None:
+            return None
+        return next((one for one in self._validation_epochs() if one >= epoch), None)
 
     def _validation_epochs(self) -> tuple[int, ...]:
         if self.progress.phase == 0:
@@ -265,7 +271,8 @@ class _PhaseLoop:
     def _stop(self) -> None:
         self._save()
         where = f"epoch {self.progress.epoch + 1}, step {self.progress.step}"
-        raise Interrupted(f"training was stopped in {where}, and saved.", advice="Go on with --resume.")
+        answers = "" if self.progress.best is None else " It answers with its best weights so far."
+        raise Interrupted(f"training was stopped in {where}, and saved.{answers}", advice="Go on with --resume.")
 
     def _count_time(self) -> None:
         now = self.trainer.clock()

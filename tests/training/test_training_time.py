@@ -1,0 +1,130 @@
+"""How long a run trains where nobody counts epochs: while validation improves, or for the minutes that were said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+import torch
+
+import hynt
+from hynt.auditing.plan import plan_audit
+from hynt.comparison.recommending import recommended
+from hynt.errors import UsageError
+from hynt.runs.progress import EpochRecord, TrainingProgress
+from hynt.runs.run_folder import RunFolder
+from hynt.training.estimate import estimate
+from hynt.training.resolve_settings import LONGEST_MINUTES, SettingsRequest, resolve_settings
+from hynt.training.run import start, train
+from tests.heard_progress import HeardProgress
+from tests.training.small_graph import small_graph, tiny_settings
+
+CPU = torch.device("cpu")
+
+
+def resolved(model=None, preset=None, *, on_gpu=False, **said):
+    return resolve_settings(SettingsRequest(model, preset, until_done=True, **said), small_graph(), on_gpu=on_gpu)
+
+
+def test_defaults_end_with_validation_and_what_was_said_ends_as_it_says():
+    found = resolved()
+    assert found.validation.patience == 1
+    ends = found.schedule.cycle_ends()
+    assert ends[-1] == found.schedule.epochs
+    assert found.validation_epochs() == ends  # judged where the rate has fallen, each time twice as long after the last
+    assert [later - one for one, later in pairwise(ends)] == [2**n * ends[0] for n in range(1, len(ends))]
+    for closed in (
+        resolved(epochs=7),
+        resolved(changes=["schedule.epochs=7"]),
+        resolved(changes=["validation.every=2"]),
+        resolved(train_on="train+valid"),
+        resolved(preset="world"),
+        resolve_settings(SettingsRequest(), small_graph(), on_gpu=False),
+    ):
+        assert closed.validation.patience is None
+
+
+def test_a_papers_schedule_is_cut_on_a_cpu_where_nobody_says_how_long():
+    assert resolved("transea").schedule.seconds == 60 * LONGEST_MINUTES
+    assert resolved("transea", on_gpu=True).schedule.seconds is None
+    assert resolved("transea", epochs=500).schedule.seconds is None
+    assert resolved("transea", "transea-paper").schedule.seconds is None
+
+
+def test_minutes_plan_the_schedule_to_end_with_them():
+    found = resolved(minutes=3)
+    assert found.schedule.seconds == 180
+    assert found.schedule.period == found.schedule.epochs  # one fall of the rate
+    assert found.validation.patience is None
+    assert 0 < found.validation.seconds < 180
+    with pytest.raises(UsageError, match="minutes and epochs were both given"):
+        resolved(minutes=3, epochs=5)
+
+
+def test_a_run_of_so_many_minutes_ends_there(tmp_path):
+    graph, time = small_graph(), iter(range(10**9))
+    settings = replace(resolved(minutes=1), model=tiny_settings().model)
+    run = start(graph, settings, tmp_path / "run", CPU)
+    done = train(run, CPU, clock=lambda: next(time) / 4)  # every look at the clock moves it on
+    assert done.manifest["training"]["seconds"] == pytest.approx(60, rel=0.05)
+    rates = [line["learning_rate"] for line in hynt.Run(done.path).history() if "learning_rate" in line]
+    assert rates[0] > 50 * rates[-1]
+
+
+def test_training_ends_when_validation_stops_improving_and_its_audit_takes_as_long(tmp_path):
+    graph = small_graph()
+    settings = tiny_settings(schedule={"epochs": 63, "period": 1, "growth": 1}, validation={"patience": 1})
+    heard = HeardProgress()
+    run = train(start(graph, settings, tmp_path / "run", CPU), CPU, TrainingProgress(heard))
+    checks = [line for line in hynt.Run(run.path).history() if "validation" in line]
+    assert len(checks) < 63
+    assert [line["best"] for line in checks] == [True] * (len(checks) - 1) + [False]
+    best = run.manifest["training"]["weights_of_epoch"]
+    assert best == checks[-2]["epoch"]
+    assert plan_audit(graph, folds=2, run=RunFolder.open(run.path)).settings.schedule.epochs == best
+
+
+def test_an_epoch_is_counted_to_the_next_check_where_that_may_end_it():
+    heard = HeardProgress()
+    shown = TrainingProgress(heard)
+    shown.epoch_done(EpochRecord("main", 2, 63, 1e-3, {"link": 1.0}, {"link": 1}, 10, 3.0, None, 7))
+    (update,) = heard.updates
+    assert (update.done, update.total) == (2, 7)
+    assert update.share == pytest.approx(2 / 7)
+    assert "on while validation improves" in update.note
+
+
+def test_an_estimate_tells_of_the_whole_process_and_of_the_first_check():
+    graph = small_graph()
+    open_ended = tiny_settings(schedule={"epochs": 7, "period": 1, "growth": 2}, validation={"patience": 1})
+    found = estimate(graph, open_ended, CPU)
+    assert (found.first_epochs, found.epochs) == (1, 7)
+    assert found.first_seconds == pytest.approx(found.seconds / 7)
+    assert found.memory >= found.process > 100e6  # torch alone takes more than all tensors here
+    assert found.training_state + found.activations + found.facts < 10e6
+    timed = replace(open_ended, schedule=replace(open_ended.schedule, epochs=10**6, seconds=5.0))
+    assert estimate(graph, timed, CPU).seconds == pytest.approx(5.0)
+
+
+def row(model, preset=None, **marks):
+    tasks = {task: {"triplet": {"rmse" if task == "number" else "mrr": value}} for task, value in marks.items()}
+    return {"model": model, "preset": preset, "valid": tasks, "test": {"realistic": tasks}}
+
+
+def test_a_comparison_recommends_the_model_that_validation_prefers_among_those_that_answer_most():
+    rows = [
+        row("transea", "transea-small", link=0.9, number=0.01),
+        row("hynt", link=0.4, relation=0.8, number=0.1),
+        row("gran", "gran-small", link=0.5, relation=0.9, number=0.2),
+    ]
+    found = recommended({"rows": rows, "minutes_per_model": 2.0}, "my graph")
+    assert found["model"] == "gran"
+    assert found["command"] == (
+        "hynt train 'my graph' --model gran --preset gran-small --set with_statistics=true --minutes 2 --out RUN"
+    )
+    assert "link MRR 0.500, relation MRR 0.900, number RMSE 0.2000" in found["sentence"]
+    assert recommended({"rows": rows[:2], "minutes_per_model": 2.0}, "g")["command"] == (
+        "hynt train g --minutes 2 --out RUN"
+    )
+    assert recommended({"rows": [], "minutes_per_model": 2.0}, "g") is None
