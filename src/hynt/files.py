@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from hynt.errors import DataError, UsageError
+from hynt.leftovers import A_DAY, OLD, PARTIAL, clean, exchange, lock, recover, remove
 from hynt.limits import LARGEST_INDEX
 
 MANIFEST_NAME = "manifest.json"
 RESTORE = "Restore it from a copy, or train again."
 _ELSEWHERE = "Choose another place."
 _ROOM = "Make room, or choose another place."
-_PARTIAL, _OLD = ".partial-", ".old-"
 
 
 # Places, tried before a long job and not after it.
@@ -70,32 +70,44 @@ def _check_rights(folder: Path, option: str) -> None:
 
 
 def _nothing_there(folder: Path, option: str, problem: OSError) -> UsageError:
-    words = problem.strerror or problem
-    return UsageError(f"nothing can be written in {folder}: {words}.", where=option, advice=_ELSEWHERE)
+    return UsageError(f"nothing can be written in {folder}: {_reason(problem)}.", where=option, advice=_ELSEWHERE)
 
 
 # Writing.
 
 
+class Unwritable(DataError):
+    """The system refused to write: the disk is full, say, or may only be read."""
+
+    reason = ""
+
+
 @contextmanager
 def writing(path: Path, what: str, advice: str = _ROOM) -> Iterator[None]:
-    """Within the block, what the system refuses is a `DataError`: `what` cannot be written."""
+    """Within the block, what the system refuses is `Unwritable`: `what` cannot be written."""
     try:
         yield
-    except OSError as problem:
-        reason = problem.strerror or problem
-        raise DataError(f"{what} cannot be written: {reason}.", where=str(path), advice=advice) from None
+    except (OSError, Unwritable) as problem:
+        found = problem.reason if isinstance(problem, Unwritable) else _reason(problem)
+        refused = Unwritable(f"{what} cannot be written: {found}.", where=str(path), advice=advice)
+        refused.reason = found
+        raise refused from None
+
+
+def _reason(problem: OSError) -> str:
+    return os.strerror(problem.errno) if problem.errno else str(problem)
 
 
 @contextmanager
 def whole_file(path: Path, advice: str = _ROOM) -> Iterator[IO[bytes]]:
     """A file to fill, which takes its name when the block ends well and is gone when it does not."""
-    hidden, folder = f"{_PARTIAL}{path.name}-", path.parent
+    hidden, folder = f"{PARTIAL}{path.name}-", path.parent
     with (
         writing(path, "the file", advice),
         tempfile.NamedTemporaryFile(prefix=hidden, dir=folder, delete=False) as file,
     ):
         partial = Path(file.name)
+        lock(file.fileno())
         try:
             yield file
             file.flush()
@@ -117,13 +129,18 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def new_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A folder to fill, which takes its name when the block ends well and is gone when it does not.
 
-    What is there already is refused, or kept until then and replaced.
+    What is there already is refused, or kept until then and replaced. What a killed process left under the same name is
+    removed after a day.
     """
+    recover(folder)
     if not overwrite and (folder.exists() or folder.is_symlink()):
         raise DataError("already exists.", where=str(folder), advice="Choose a new name, or remove it first.")
     with writing(folder, "the folder"):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f"{_PARTIAL}{folder.name}-", dir=folder.parent))
+        clean(folder.parent, A_DAY, folder.name)
+        staging = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}{folder.name}-", dir=folder.parent))
+        held = os.open(staging, os.O_RDONLY)
+        lock(held)
         try:
             yield staging
             for path in staging.rglob("*"):
@@ -134,14 +151,17 @@ def new_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
             flush(folder.parent)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
+            os.close(held)
 
 
 def _publish(staging: Path, folder: Path, overwrite: bool) -> None:
-    """Give a finished folder its name, by renames alone."""
+    """Give a finished folder its name, by renames alone. The old one is in `staging` then, or gone."""
     if not overwrite or not folder.exists():
         staging.replace(folder)
         return
-    old = Path(tempfile.mkdtemp(prefix=f"{_OLD}{folder.name}-", dir=folder.parent))
+    if exchange(staging, folder):
+        return
+    old = Path(tempfile.mkdtemp(prefix=f"{OLD}{folder.name}-", dir=folder.parent))
     try:
         folder.replace(old / "was")
         staging.replace(folder)
@@ -164,8 +184,8 @@ def flush(path: Path) -> None:
 
 def remove_partial(folder: Path) -> None:
     """Remove what a killed process left half written, at any depth."""
-    for path in list(folder.rglob(f"{_PARTIAL}*")):
-        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    for path in list(folder.rglob(f"{PARTIAL}*")):
+        remove(path)
 
 
 # Hashes, and indexes of them.
@@ -255,7 +275,7 @@ class WorkFolder:
         if not self.path.exists():
             return False
         if not (self.path / PLAN).is_file():
-            if self.path.is_dir() and all(path.name.startswith(_PARTIAL) for path in self.path.iterdir()):
+            if self.path.is_dir() and all(path.name.startswith(PARTIAL) for path in self.path.iterdir()):
                 return False  # empty, or killed before anything was done
             what = "this holds something other than the work of a job."
             raise UsageError(what, where=str(self.path), advice="Choose another folder.")

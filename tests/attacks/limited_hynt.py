@@ -50,14 +50,18 @@ class LimitedHynt:
         self._process.kill()
         self._process.communicate()
 
-    def run(self, *arguments: object) -> Outcome:
-        """Runs one command line. A process that is killed, aborts or hangs is an `AssertionError` that names it."""
+    def run(self, *arguments: object, largest_file: int | None = None) -> Outcome:
+        """Runs one command line. A process that is killed, aborts or hangs is an `AssertionError` that names it.
+
+        `largest_file`: in bytes, where the system stops writing, as a full disk does.
+        """
         if self._process.poll() is not None:  # an earlier command ended it
             self.__enter__()
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps([str(argument) for argument in arguments]).encode() + b"\n")
+        asked = {"arguments": [str(argument) for argument in arguments], "largest_file": largest_file}
+        process.stdin.write(json.dumps(asked).encode() + b"\n")
         process.stdin.flush()
         ready = select.select([process.stdout], [], [], SECONDS)[0]
         line = process.stdout.readline() if ready else b""
@@ -67,9 +71,9 @@ class LimitedHynt:
             raise AssertionError(f"hynt {' '.join(map(str, arguments))} {how}")
         return Outcome(**json.loads(line))
 
-    def fair(self, *arguments: object) -> Outcome:
+    def fair(self, *arguments: object, largest_file: int | None = None) -> Outcome:
         """As `run`, for a command that must end well or with a clear word."""
-        outcome = self.run(*arguments)
+        outcome = self.run(*arguments, largest_file=largest_file)
         command = " ".join(str(argument) for argument in arguments)
         assert outcome.code in FAIR, f"hynt {command}: {outcome.code}, {outcome.said[-2000:]}"
         assert outcome.code == 0 or "error: " in outcome.said, f"hynt {command}: {outcome.code} without a word"
@@ -82,12 +86,16 @@ def _main() -> None:
 
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    unlimited = resource.RLIM_INFINITY
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what native code prints is no answer
     for line in sys.stdin:
-        said, printed = io.StringIO(), io.StringIO()
+        said, printed, asked = io.StringIO(), io.StringIO(), json.loads(line)
+        largest = unlimited if asked["largest_file"] is None else asked["largest_file"]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, unlimited))
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(printed):
-            code = run(json.loads(line))
+            code = run(asked["arguments"])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, unlimited))
         outcome = {"code": code, "said": said.getvalue()[-20_000:], "printed": printed.getvalue()[-200_000:]}
         print(json.dumps(outcome), file=answers, flush=True)
 

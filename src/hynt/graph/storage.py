@@ -27,6 +27,7 @@ from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import FileRecord, KnowledgeGraph, Manifest, read_manifest
 from hynt.graph.splitting import SPLITS
 from hynt.graph.vocabulary import Entity, Relation, RelationKind, Scale, Vocabulary
+from hynt.leftovers import recover
 from hynt.names import nearest
 
 BUILT_IN = ("world",)
@@ -91,6 +92,7 @@ def graph_folder(source: str | os.PathLike[str]) -> Path:
     if str(source) in BUILT_IN:
         return Path(str(resources.files("hynt") / "world" / "graph"))
     folder = Path(source)
+    recover(folder)
     if folder.is_file():
         raise UsageError(
             "this is a file, and a graph is a folder.",

@@ -8,6 +8,7 @@ The name says phase, epochs and steps that were done. The last good one and the 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -78,7 +79,13 @@ def read_progress(folder: Path) -> TrainingState:
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """Writes tensors as safetensors, from whatever device they are on."""
-    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    except SafetensorError as problem:  # which names the system's error only in its words
+        found = re.search(r"os error (\d+)", str(problem))
+        if found is None:
+            raise
+        raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from None
 
 
 def fill_tensors(path: Path, targets: Mapping[str, Tensor]) -> None:

@@ -122,7 +122,7 @@ def _unpack(folder: Path, source: str, out: Path) -> dict[str, Any]:
         out.rmdir()
     with new_folder(out) as staging:
         for name, digest in files.items():
-            _take(folder / name, staging / name, digest)
+            _take(folder, staging, name, digest)
         try:
             run, graph_included = _checked(staging)
         except HyntError as problem:
@@ -141,15 +141,20 @@ def _unpack(folder: Path, source: str, out: Path) -> dict[str, Any]:
     }
 
 
-def _take(source: Path, target: Path, digest: str) -> None:
-    """Copied first and hashed after: what is checked is what is kept."""
+def _take(folder: Path, staging: Path, name: str, digest: str) -> None:
+    """Copied first and hashed after: what is checked is what is kept. A link may lead out of what was given away."""
+    source, target = folder / name, staging / name
+    if not source.exists():
+        raise DataError("the file is missing.", where=str(source), advice=AGAIN)
+    if source.resolve() != folder.resolve() / name or not source.is_file():
+        raise DataError("this is a link, or no file at all.", where=str(source), advice="Put the file itself there.")
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        shutil.copyfile(source, target)
-    except FileNotFoundError:
-        raise DataError("the file is missing.", where=str(source), advice=AGAIN) from None
+        content = source.open("rb")
     except OSError as problem:
         raise DataError(f"the file cannot be read: {problem.strerror}.", where=str(source), advice=AGAIN) from None
+    with content, target.open("wb") as copy:
+        shutil.copyfileobj(content, copy, 2**20)
     if sha256_of(target) != digest:
         raise DataError("the file was changed: its hash is not the listed one.", where=str(source), advice=AGAIN)
 

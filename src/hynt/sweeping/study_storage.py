@@ -108,7 +108,9 @@ class StudyStorage:
         return DataError(
             f"the storage of the sweep cannot be used: {said[0] if said else type(problem).__name__}.",
             where=str(self),
-            advice="Check the address, the name, the password and that the server runs.",
+            advice="Check the address, the name, the password and that the server runs."
+            if self.is_server
+            else "Check that there is room, and the right to write there.",
         )
 
 

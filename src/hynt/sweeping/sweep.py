@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from hynt.config import from_mapping, to_toml, with_overrides
 from hynt.errors import DataError, HyntError, UsageError
-from hynt.files import MANIFEST_NAME, new_folder, write_whole
+from hynt.files import MANIFEST_NAME, new_folder, write_whole, writing
 from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest, read_manifest
 from hynt.graph.storage import graph_folder, load_graph, save_graph
 from hynt.interruption import Stopper
@@ -190,10 +190,8 @@ def without_test(manifest: Manifest) -> Manifest:
 
 
 def _copy(source: Path, target: Path) -> None:
-    try:
+    with writing(target, f"a copy of {source}"):
         shutil.copyfile(source, target)
-    except OSError as problem:
-        raise DataError(f"the file cannot be copied: {problem.strerror}.", where=str(source)) from None
 
 
 # A worker takes trials until there are enough, here or in a process of its own.

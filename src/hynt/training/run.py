@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,9 +22,10 @@ from hynt.batches.masked_batch import Task
 from hynt.batches.number_scaling import NumberScaling
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import DataError, UsageError
-from hynt.files import index_text, remove_partial
+from hynt.files import Unwritable, index_text, remove_partial, writing
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
+from hynt.leftovers import only_writer
 from hynt.models.registry import MODELS
 from hynt.runs.checkpoint import WEIGHTS, checkpoints, fill_tensors, prune, read_progress, save_checkpoint, weights_of
 from hynt.runs.combining import combined, fitted
@@ -116,7 +118,8 @@ class _FolderKeeper:
         self.tables.fill_weights(path)
 
     def _append(self, mapping: Mapping[str, Any]) -> None:
-        with self.run.metrics.open("a", encoding="utf-8", newline="\n") as file:
+        path = self.run.metrics
+        with writing(path, "the training record"), path.open("a", encoding="utf-8", newline="\n") as file:
             file.write(json.dumps(mapping, ensure_ascii=False) + "\n")
 
 
@@ -134,6 +137,35 @@ def train(
     processes of a `workers` call `follow`.
     """
     watcher, workers = watcher or Watcher(), workers or SingleProcess()
+    with only_writer(run.path, "Wait until it is done, or stop it: Ctrl-C saves."), _telling_what_is_kept(run):
+        return _trained(RunFolder.open(run.path), device, watcher, stopper, compiled, clock, workers)
+
+
+@contextmanager
+def _telling_what_is_kept(run: RunFolder) -> Iterator[None]:
+    """A disk that is full, or may only be read, ends training; what was saved before stays."""
+    try:
+        yield
+    except Unwritable as problem:
+        progress, folder = last_good(run)
+        kept = "No checkpoint was made yet." if folder is None else f"The checkpoint {_after(progress)} is kept."
+        advice = "Make room, then go on with the same command and --resume."
+        raise DataError(f"{problem.what} {kept}", where=problem.where, advice=advice) from None
+
+
+def _after(progress: TrainingState) -> str:
+    return f"after epoch {progress.epoch}" if not progress.step else f"within epoch {progress.epoch + 1}"
+
+
+def _trained(
+    run: RunFolder,
+    device: torch.device,
+    watcher: Watcher,
+    stopper: Stopper | None,
+    compiled: bool,
+    clock: Callable[[], float],
+    workers: SingleProcess,
+) -> RunFolder:
     if run.is_finished:
         tell_finished(workers)
         run.tidy()
@@ -173,7 +205,7 @@ def train(
 
 def _cut_metrics(run: RunFolder, progress: TrainingState) -> None:
     """Takes off the lines of work that was lost: it is done, and written down, again."""
-    with run.metrics.open("ab") as file:
+    with writing(run.metrics, "the training record"), run.metrics.open("ab") as file:
         if file.tell() > progress.metrics_bytes:
             file.truncate(progress.metrics_bytes)
 

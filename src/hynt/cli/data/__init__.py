@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import typer
 
+from hynt.cli.data.cleaning import clean
 from hynt.cli.data.importing import check, export, import_source, merge
 from hynt.cli.data.listing import list_known
 from hynt.cli.data.showing import show
 from hynt.cli.data.splitting import split
 from hynt.cli.data.statistics import stats
 
-data = typer.Typer(help="Check, import, count, show, export and split graphs.", no_args_is_help=True)
+data = typer.Typer(help="Check, import, count, show, export, split and clean up graphs.", no_args_is_help=True)
 data.command("list")(list_known)
 data.command("check")(check)
 data.command("import")(import_source)
@@ -19,3 +20,4 @@ data.command("stats")(stats)
 data.command("show")(show)
 data.command("export")(export)
 data.command("split")(split)
+data.command("clean")(clean)

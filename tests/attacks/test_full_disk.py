@@ -1,0 +1,127 @@
+"""A disk that is full: whoever writes says so, keeps what was there, and leaves nothing half-written."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from hynt.graph.storage import save_graph
+from hynt.training.run import start, train
+from tests.town_graph import town_graph
+from tests.training.small_graph import tiny_settings
+
+SMALL = ("--set", "model.dimension=16", "--set", "model.context_heads=2", "--set", "model.prediction_heads=2")
+QUICK = ("--epochs", "2", *SMALL, "--device", "cpu")
+
+WRITERS: dict[str, tuple[str, ...]] = {
+    "train": ("train", "GRAPH", "--out", "OUT/run", *QUICK, "--set", "validation.every=1"),
+    "complete": ("complete", "RUN", "--missing", "--out", "OUT/proposals.parquet"),
+    "answer": ("complete", "RUN", "QUESTIONS", "--out", "OUT/answers.parquet"),
+    "audit": ("audit", "RUN", "--out", "OUT/audit.parquet"),
+    "sweep": ("sweep", "GRAPH", "--model", "hynt", "--out", "OUT/sweep", "--trials", "1", "--device", "cpu"),
+    "report": ("report", "RUN", "--out", "OUT/report.html"),
+    "evaluate": ("evaluate", "RUN", "--save", "OUT/figures.json", "--questions", "OUT/questions.parquet"),
+    "calibrate": ("calibrate", "RUN"),
+    "embeddings": ("embeddings", "RUN", "--out", "OUT/vectors.parquet"),
+    "push": ("push", "RUN", "OUT/away"),
+    "pull": ("pull", "AWAY", "OUT/pulled"),
+    "import": ("data", "import", "SOURCE", "--format", "jsonl", "--out", "OUT/graph"),
+    "export": ("data", "export", "GRAPH", "--format", "parquet", "--out", "OUT/exported"),
+}
+QUICK_LANE = {("train", 40_000), ("complete", 1_000), ("report", 20_000), ("import", 500)}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory, hynt):
+    from hynt.formats.jsonl import write_graph
+    from hynt.sharing.push_and_pull import push
+
+    torch.set_num_threads(1)
+    folder, graph, cpu = tmp_path_factory.mktemp("disk"), town_graph(), torch.device("cpu")
+    save_graph(graph, folder / "graph")
+    train(start(graph, tiny_settings(schedule={"epochs": 2, "period": 2}), folder / "run", cpu), cpu)
+    push(folder / "run", str(folder / "away"))
+    write_graph(graph, folder / "source")
+    hynt.fair(*WRITERS["train"][:1], folder / "graph", "--out", folder / "loaded", *QUICK)  # torch, while there is room
+    (folder / "questions.jsonl").write_text('{"head": "p0", "relation": "P19", "tail": "?"}\n' * 50)
+    return folder
+
+
+def command(verb: str, place: Path, out: Path) -> list[str]:
+    shutil.copytree(place / "run", out / "asked")
+    names = {
+        "GRAPH": place / "graph",
+        "RUN": out / "asked",
+        "AWAY": place / "away",
+        "SOURCE": place / "source",
+        "QUESTIONS": place / "questions.jsonl",
+    }
+    return [str(names.get(word, word.replace("OUT", str(out)))) for word in WRITERS[verb]]
+
+
+@pytest.mark.parametrize(
+    ("verb", "size"),
+    [
+        pytest.param(verb, size, marks=() if (verb, size) in QUICK_LANE else pytest.mark.slow)
+        for verb in WRITERS
+        for size in (100, 500, 1_000, 5_000, 20_000, 40_000)
+    ],
+)
+def test_whoever_writes_says_what_is_full(hynt, place, tmp_path, verb, size):
+    outcome = hynt.fair(*command(verb, place, tmp_path), largest_file=size)
+    left = [path for path in tmp_path.rglob("*") if path.name.startswith((".partial-", ".old-"))]
+    assert not left
+    if outcome.code:
+        assert "File too large" in outcome.said or "disk I/O error" in outcome.said  # SQLite's words
+        assert "what to do:" in outcome.said
+        assert ".partial-" not in outcome.said
+        assert verb == "sweep" or hynt.fair(*command_again(verb, place, tmp_path)).code == 0
+
+
+def command_again(verb: str, place: Path, out: Path) -> list[str]:
+    """The same once there is room; what was begun goes on."""
+    shutil.rmtree(out / "asked")
+    words = command(verb, place, out)
+    begun = [out / "run", *out.glob("*.parquet.partial")]
+    return [*words, "--resume"] if any(path.exists() for path in begun) else words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", WRITERS)
+@pytest.mark.parametrize("size", ["8k", "40k", "200k"])
+def test_a_disk_that_is_really_full(place, tmp_path, verb, size):
+    """A mounted one, where the system lets us mount; results go there, and all else stays where it is."""
+    code, said = on_disk(verb, place, tmp_path, f'mount -t tmpfs -o size={size} tmpfs "$0"')
+    assert code in (0, 1, 2), said
+    assert code == 0 or "No space left on device" in said or "disk I/O error" in said or "disk is full" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", WRITERS)
+def test_a_disk_that_can_only_be_read(place, tmp_path, verb):
+    code, said = on_disk(verb, place, tmp_path, 'mount -t tmpfs -o ro tmpfs "$0"')
+    assert code in (1, 2) or verb == "calibrate", said  # which writes into the run, not here
+    assert code == 0 or "Read-only file system" in said
+
+
+def on_disk(verb: str, place: Path, out: Path, mount: str) -> tuple[int, str]:
+    import subprocess
+    import sys
+
+    from tests.conftest import require
+
+    able = ["unshare", "-rm", "true"]
+    can = shutil.which("unshare") is not None and subprocess.run(able, check=False, capture_output=True).returncode == 0
+    require("a mount of one's own", can, "allow user namespaces")
+    (out / "disk").mkdir()
+    shutil.copytree(place / "run", out / "asked")
+    words = [word.replace(f"{out}/", f"{out}/disk/") for word in command(verb, place, out / "elsewhere")]
+    words = [word.replace(f"{out}/disk/elsewhere", f"{out}/disk") for word in words]
+    words = [word.replace(f"{out}/disk/asked", f"{out}/asked") for word in words]
+    shell = f'{mount} && exec "$@"'
+    argv = ["unshare", "-rm", "sh", "-c", shell, str(out / "disk"), sys.executable, "-m", "hynt", *words]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stderr
