@@ -44,7 +44,7 @@ SEEDS = {
     ],
     "graph-json": [
         '{"type": "node", "id": "1", "labels": ["Person"], "properties": {"name": "Keanu Reeves", "born": 1964}}',
-        '{"type": "relationship", "label": "ACTED_IN", "start": {"id": "1"}, "end": {"id": "2"}, "properties": {"a": [5]}}',
+        '{"type": "relationship", "label": "IN", "start": {"id": "1"}, "end": {"id": "2"}, "properties": {"a": 5}}',
     ],
     "tsv": [
         "Robert\tweight\t=80 kg\tpoint in time\t@1922-01-28",
