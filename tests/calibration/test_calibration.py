@@ -16,6 +16,7 @@ from hynt.calibration.calibration import read_numbers
 from hynt.calibration.measuring import coverage, measure
 from hynt.errors import DataError, UsageError
 from hynt.files import index_text
+from hynt.graph.components import HEAD, RELATION, TAIL
 from hynt.runs import scoring
 from hynt.training.run import start, train
 from tests.conftest import ROOT
@@ -63,8 +64,10 @@ def test_it_is_made_without_ever_holding_all_scores(run, monkeypatch):
     monkeypatch.setattr(scoring.ReadTile, "entities", refuse)
     monkeypatch.setattr(scoring, "SCORES_AT_ONCE", 7 * scoring.tile_rows(0, torch.device("cpu")))
     found = load(run, "cpu").calibration
-    assert found.inverse_temperature("link") == pytest.approx(whole.inverse_temperature("link"), rel=1e-6)
-    assert found.inverse_temperature("relation") == whole.inverse_temperature("relation")
+    for position in (HEAD, TAIL):
+        expected = whole.inverse_temperature("link", position)
+        assert found.inverse_temperature("link", position) == pytest.approx(expected, rel=1e-6)
+    assert found.inverse_temperature("relation", RELATION) == whole.inverse_temperature("relation", RELATION)
 
 
 def test_a_changed_calibration_is_refused(run):

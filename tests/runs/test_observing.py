@@ -17,7 +17,7 @@ from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.explanation.explaining import folds_of_answers
 from hynt.graph.changes import fact_hashes
-from hynt.graph.components import RELATION, TAIL
+from hynt.graph.components import POSITION_GROUPS, RELATION, TAIL
 from hynt.graph.fact_table import concatenate
 from hynt.reporting.report.measurements import first_ones
 from hynt.runs import observing
@@ -106,7 +106,7 @@ def test_calibration_of_numbers_judges_without_the_fact(run):
 def test_calibration_of_probabilities_judges_without_the_fact(run, task, position):
     row = row_of(run, "valid", "married")
     blind, seeing = both(run, "valid", row, position)
-    found = held_out(run.loaded, "valid", task, CPU)
+    found = held_out(run.loaded, "valid", task, CPU)[POSITION_GROUPS[position]]
     with torch.no_grad():
         tiles = [tile.entities() if task == "link" else tile.relations() for tile in found.tiles]
     scores = torch.cat(tiles).numpy()
@@ -155,7 +155,7 @@ def test_an_explanation_of_a_stored_answer_is_made_without_the_fact(run):
     blind, _ = both(run, "train", row, TAIL)
     (fact,) = table.take(np.array([row])).facts(graph.vocabulary)
     found = run.explain(fact.head, "born in", "?", answer=fact.tail)
-    sharp = blind.astype(np.float64) * run.calibration.inverse_temperature("link")
+    sharp = blind.astype(np.float64) * run.calibration.inverse_temperature("link", TAIL)
     stored = graph.vocabulary.entity_ids[fact.tail]
     expected = np.exp(sharp[stored] - np.logaddexp.reduce(sharp))
     assert found.about.probability == pytest.approx(expected, rel=1e-5)

@@ -65,9 +65,8 @@ class QuestionBatch:
                 asked = (self.asked.table, rows, position, relation, said.scaled, said.reach)
                 reach = radii.reach(AskedNumbers.of(*asked, radii.scale.spread))
             low, high = radii.ends(scaling, relation, said.scaled, level, reach)
-            with np.errstate(invalid="ignore"):  # where both ends are beyond all numbers
-                width = high - low
             has_interval = np.isfinite(radii.radius[row, relation]) & np.isfinite(low) & np.isfinite(high)
+            width[has_interval] = high[has_interval] - low[has_interval]
             width = np.where(radii.ends_at_zero[relation] & (value < 0), np.inf, width)
             is_own = radii.is_own[row, relation]
         possible = self.loaded.possible_numbers
@@ -80,8 +79,8 @@ class QuestionBatch:
     def _rank(
         self, chosen: Ids, kind: int, allowed: CandidateMasks, top: int, found: RankedParts, named: Standing | None
     ) -> None:
-        inverse_temperature, index = self.calibration.inverse_temperature(task_of(kind)), self.known.of_kind(kind)
-        rows, position = self.asked.rows[chosen], self.asked.position[chosen]
+        rows, position, index = self.asked.rows[chosen], self.asked.position[chosen], self.known.of_kind(kind)
+        inverse_temperature = self._inverse_temperature(task_of(kind), position)
         start, size = index.spans(self._keys(rows, position))
 
         def may(which: Ids) -> Callable[[int, int], Tensor | None]:
@@ -107,14 +106,15 @@ class QuestionBatch:
 
         def work(tile: ReadTile) -> None:
             chunks = _Chunks(tile, kind)
-            best, real = best_candidates(chunks, may(tile.repeated), inverse_temperature, top), len(tile.which)
+            beta, real = inverse_temperature[torch.from_numpy(tile.repeated).to(self.device)], len(tile.which)
+            best = best_candidates(chunks, may(tile.repeated), beta, top)
             if named is not None:
                 these, row = named.of_questions(chosen[tile.which])
                 if len(these):
-                    stands = _standing(chunks, may(tile.repeated), best.total, inverse_temperature)
+                    stands = _standing(chunks, may(tile.repeated), best.total, beta)
                     named.put(these, *stands(row, named.candidate[these]))
             score = best.score[:real].double()
-            probability = torch.exp(score * inverse_temperature - best.total[:real, None]).cpu().numpy()
+            probability = torch.exp(score * beta[:real] - best.total[:real, None]).cpu().numpy()
             shown = score.cpu().numpy()
             kept = np.isfinite(shown)
             owner = np.repeat(tile.which, kept.sum(axis=1))
@@ -135,7 +135,7 @@ class QuestionBatch:
         position = self.asked.position[owner]
         relation = self.asked.relation_in_blank(rows, position)
         judged = JudgedRelations.empty(relation)
-        self._read(rows, position, judged.judging(self.calibration.inverse_temperature(task_of(RELATION_KIND))))
+        self._read(rows, position, judged.judging(self._inverse_temperature(task_of(RELATION_KIND), position)))
         index = self.known.relations
         splits = splits_of(index, *index.spans(self._keys(rows, position)), relation)
         may = allowed.holds(owner, relation) & ~(allowed.only_unknown[owner] & (splits > 0))
@@ -158,6 +158,10 @@ class QuestionBatch:
         each, fold = np.arange(len(rows), dtype=np.int64), None if self.fold is None else self.fold[rows]
         with whole_run():  # a number that the run's scale cannot take is the question's fault, not the data's
             read_tiles(self.loaded, table, each, position, self.device, work, fold=fold)
+
+    def _inverse_temperature(self, task: str, position: Ids) -> Tensor:
+        """(n, 1) float64 what the scores of questions that hide these positions (n,) are multiplied by."""
+        return torch.from_numpy(self.calibration.inverse_temperatures(task, position)).to(self.device)[:, None]
 
     def _keys(self, rows: Ids, position: Ids) -> Hashes:
         """(k, 2) the keys of the questions that hide a component of each of these rows."""
@@ -196,7 +200,7 @@ class _Chunks:
 
 
 def _standing(
-    chunks: Iterable[tuple[int, Tensor]], allowed: Allowed, total: Tensor, inverse_temperature: float
+    chunks: Iterable[tuple[int, Tensor]], allowed: Allowed, total: Tensor, inverse_temperature: Tensor
 ) -> Callable[[Ids, Ids], tuple[Flags, Ids, Floats]]:
     """For rows (k,) and a candidate of each: whether it may be answered, its rank and its probability."""
 
@@ -215,7 +219,7 @@ def _standing(
             earlier = torch.arange(first, first + scores.shape[1], device=total.device) < answers[:, None]
             better = (here > own[:, None]) | ((here == own[:, None]) & earlier)
             rank += torch.count_nonzero(better if mask is None else better & mask[rows], dim=1)
-        probability = torch.exp(own.double() * inverse_temperature - total[rows])
+        probability = torch.exp(own.double() * inverse_temperature[rows, 0] - total[rows])
         return torch.isfinite(own).cpu().numpy(), rank.cpu().numpy(), probability.cpu().numpy()
 
     return stand
@@ -242,9 +246,11 @@ class BestCandidates:
 
 
 def best_candidates(
-    chunks: Iterable[tuple[int, Tensor]], allowed: Allowed, inverse_temperature: float, top: int
+    chunks: Iterable[tuple[int, Tensor]], allowed: Allowed, inverse_temperature: Tensor | float, top: int
 ) -> BestCandidates:
-    """From (first, scores) chunks, (rows, width) float32 scores of the candidates first … first + width − 1."""
+    """From (first, scores) chunks, (rows, width) float32 scores of the candidates first … first + width − 1, which are
+    multiplied by `inverse_temperature`, (rows, 1) or one for all.
+    """
     best: BestCandidates | None = None
     for start, whole in chunks:
         width = max(1, _AT_ONCE // max(1, whole.shape[0]))
@@ -258,7 +264,7 @@ def best_candidates(
 
 
 def _of_chunk(
-    scores: Tensor, first: int, allowed: Tensor | None, inverse_temperature: float, top: int
+    scores: Tensor, first: int, allowed: Tensor | None, inverse_temperature: Tensor | float, top: int
 ) -> BestCandidates:
     lowest, highest = torch.aminmax(scores, dim=1)  # both are NaN where any score is
     is_finite = torch.isfinite(lowest) & torch.isfinite(highest)
@@ -322,12 +328,12 @@ class JudgedRelations:
         count = len(relation)
         return cls(relation, np.zeros(count), np.zeros(count), np.ones(count, dtype=np.bool_))
 
-    def judging(self, inverse_temperature: float) -> Callable[[ReadTile], None]:
-        """What is done with each tile of rows: fills in the columns."""
+    def judging(self, inverse_temperature: Tensor) -> Callable[[ReadTile], None]:
+        """What is done with each tile of rows: fills in the columns. `inverse_temperature` is (r, 1)."""
 
         def work(tile: ReadTile) -> None:
             ((_, scores),) = tile.relation_chunks()
-            sharp = scores.double() * inverse_temperature
+            sharp = scores.double() * inverse_temperature[torch.from_numpy(tile.repeated).to(scores.device)]
             tried = torch.from_numpy(self.relation[tile.repeated]).to(scores.device)[:, None]
             logit = sharp.gather(1, tried).squeeze(1) - torch.logsumexp(sharp, dim=1)
             real, which = len(tile.which), tile.which

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +17,14 @@ from torch import Tensor
 
 from hynt.calibration.intervals import Radii, fit_conditional_radii, never_negative, training_edges, training_spread
 from hynt.calibration.reach import BINS, AskedNumbers, ResidualScale
-from hynt.calibration.temperature import FirstAnswers, first_answers_of_chunks, fit_inverse_temperature
+from hynt.calibration.temperature import FirstAnswers, Fit, first_answers_of_chunks, fit_inverse_temperature
 from hynt.errors import DataError
 from hynt.evaluation.evaluation_pass import refuse_non_finite
 from hynt.evaluation.questions import KIND_OF_TASK, TaskName, answerable_components
 from hynt.evaluation.results import NumberQuestions
 from hynt.files import RESTORE, index_text, read_index, write_whole
-from hynt.graph.arrays import Ids, spread
-from hynt.graph.components import components
+from hynt.graph.arrays import Floats, Ids, spread
+from hynt.graph.components import POSITION_GROUPS, components, position_group
 from hynt.graph.content_hash import question_keys
 from hynt.graph.known_answers import AnswerLists, KnownAnswers
 from hynt.graph.vocabulary import Vocabulary
@@ -48,17 +48,30 @@ class Calibration:
     missing: str  # why there is none; "" where there is one
     tasks: Mapping[str, Mapping[str, float]]  # for link and relation, what `_task` measured
     radii: Radii | None  # None where no number was held out
+    positions: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    """For each task, what `_measured` says of the positions that have enough held-out questions, by their names."""
 
-    def inverse_temperature(self, task: str) -> float:
-        """What scores are multiplied by; 1 where the task is not calibrated."""
-        return 1.0 / self.tasks[task]["temperature"] if task in self.tasks else 1.0
+    def inverse_temperature(self, task: str, position: int) -> float:
+        """What the scores of a question are multiplied by that hides this position: as fitted there, else as fitted for
+        the task; 1 where the task is not calibrated.
+        """
+        if task not in self.tasks:
+            return 1.0
+        group = POSITION_GROUPS[int(position_group(np.array([position]))[0])]
+        return 1.0 / self.positions.get(task, {}).get(group, self.tasks[task])["temperature"]
+
+    def inverse_temperatures(self, task: str, position: Ids) -> Floats:
+        """(n,) the same for questions that hide these positions (n,)."""
+        of_group = np.array([self.inverse_temperature(task, group) for group in range(len(POSITION_GROUPS))])
+        return of_group[position_group(position)]
 
     def to_mapping(self, vocabulary: Vocabulary) -> dict[str, Any]:
         """What is saved with the run as JSON; relations are called by their names."""
         if self.missing:
             return {"calibrated": False, "reason": self.missing}
         found: dict[str, Any] = {"calibrated": True, "split": SPLIT} | {
-            task: dict(one) for task, one in self.tasks.items()
+            task: dict(one) | {"positions": {name: dict(of) for name, of in self.positions.get(task, {}).items()}}
+            for task, one in self.tasks.items()
         }
         if self.radii is None:
             return found
@@ -80,12 +93,12 @@ class Calibration:
         if not mapping.get("calibrated"):
             return cls(str(mapping.get("reason") or "it was marked so"), {}, None)
         try:
-            tasks: dict[str, dict[str, float]] = {
-                task: {name: value if isinstance(value, int) else float(value) for name, value in mapping[task].items()}
-                for task in RANKED
-                if task in mapping
+            tasks: dict[str, dict[str, float]] = {task: _figures(mapping[task]) for task in RANKED if task in mapping}
+            positions = {
+                task: {name: _figures(of) for name, of in mapping[task].get("positions", {}).items()} for task in tasks
             }
-            fine = all(0 < found["temperature"] < math.inf for found in tasks.values())
+            kept = [*tasks.values(), *(of for one in positions.values() for of in one.values())]
+            fine = all(0 < found["temperature"] < math.inf for found in kept)
         except (KeyError, TypeError, ValueError, AttributeError):
             fine = False
         if not fine:
@@ -95,7 +108,13 @@ class Calibration:
             size = vocabulary.relation_count
             scale = ResidualScale.none(vocabulary, np.zeros((size, BINS - 1)), np.ones(size))
             radii = replace(radii, scale=scale.read(mapping["reach"], where))
-        return cls("", tasks, radii)
+        return cls("", tasks, radii, positions)
+
+
+def _figures(mapping: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of a mapping."""
+    numbers = {name: value for name, value in mapping.items() if name != "positions"}
+    return {name: value if isinstance(value, int) else float(value) for name, value in numbers.items()}
 
 
 def calibration_of(
@@ -137,8 +156,13 @@ def calibrate(loaded: LoadedRun, device: torch.device, note: Callable[[str], Non
     if not len(loaded.graph.splits.get(SPLIT, ())):
         return Calibration("the graph has no validation split", {}, None)
     note("calibrating on the validation split, once for this run")
-    tasks: dict[str, dict[str, float]] = {task: found for task in RANKED if (found := _task(loaded, task, device))}
-    return _with_ends(Calibration("", tasks, _radii(loaded, device)), loaded)
+    tasks: dict[str, dict[str, float]] = {}
+    positions: dict[str, dict[str, dict[str, float]]] = {}
+    for task in RANKED:
+        fitted = _task(loaded, task, device)
+        if fitted is not None:
+            tasks[task], positions[task] = fitted
+    return _with_ends(Calibration("", tasks, _radii(loaded, device), positions), loaded)
 
 
 def _with_ends(made: Calibration, loaded: LoadedRun) -> Calibration:
@@ -153,16 +177,32 @@ def _with_ends(made: Calibration, loaded: LoadedRun) -> Calibration:
     return replace(made, radii=replace(made.radii, ends_at_zero=ends, scale=scale))
 
 
-def _task(loaded: LoadedRun, task: TaskName, device: torch.device) -> dict[str, float]:
-    """The temperature of a task, and what it changes; empty where nothing is asked."""
-    questions = held_out(loaded, SPLIT, task, device)
-    if questions is None:
-        return {}
-    fit = fit_inverse_temperature(questions.first_answers)
+def _task(
+    loaded: LoadedRun, task: TaskName, device: torch.device
+) -> tuple[dict[str, float], dict[str, dict[str, float]]] | None:
+    """The temperature of a task and those of its positions, and what they change; None where nothing is asked."""
+    groups = held_out(loaded, SPLIT, task, device)
+    if not groups:
+        return None
+    whole = fit_inverse_temperature(
+        lambda beta: FirstAnswers.joined([one.first_answers(beta) for one in groups.values()])
+    )
+    fits = {
+        name: fit_inverse_temperature(one.first_answers) for name, one in groups.items() if len(one) >= ENOUGH_QUESTIONS
+    }
+    after = [
+        fits[name].after if name in fits else one.first_answers(whole.after.inverse_temperature)
+        for name, one in groups.items()
+    ]
+    own = _measured(Fit(whole.before, FirstAnswers.joined(after)), sum(map(len, groups.values())))
+    own |= {"temperature": 1.0 / whole.after.inverse_temperature, "of": sum(one.total for one in groups.values())}
+    return own, {name: _measured(fit, len(groups[name])) | {"of": groups[name].total} for name, fit in fits.items()}
+
+
+def _measured(fit: Fit, questions: int) -> dict[str, float]:
     return {
         "temperature": 1.0 / fit.after.inverse_temperature,
-        "questions": len(questions),
-        "of": questions.total,
+        "questions": questions,
         "calibration_error_before": fit.before.calibration_error,
         "calibration_error_after": fit.after.calibration_error,
         "loss_before": fit.before.loss,
@@ -234,11 +274,13 @@ def read_numbers(loaded: LoadedRun, split: str, device: torch.device) -> NumberR
 
 MOST_QUESTIONS = 4096
 """Enough for one number to three digits; more are thinned out evenly."""
+ENOUGH_QUESTIONS = 100
+"""Held-out questions from which on a position has a temperature of its own."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Questions of one task that the model has read, to be scored as often as needed."""
+    """Questions of one task and position that the model has read, to be scored as often as needed."""
 
     task: TaskName
     tiles: list[ReadTile]
@@ -276,17 +318,28 @@ class HeldOut:
         return row, self.others.answers[slot].astype(np.int64)
 
 
-def held_out(loaded: LoadedRun, split: str, task: TaskName, device: torch.device) -> HeldOut | None:
-    """The link or relation questions of a split that the model answers; None where there are none."""
+def held_out(loaded: LoadedRun, split: str, task: TaskName, device: torch.device) -> dict[str, HeldOut]:
+    """The link or relation questions of a split that the model answers, by the name of the position that they hide.
+
+    The other known answers that are no candidates are those of training and of the split itself: what is fitted on the
+    validation split knows nothing of the test split.
+    """
     table, is_number = loaded.graph.split(split), loaded.graph.vocabulary.relation_is_number
     parts = components(table, is_number)
     chosen = answerable_components(loaded.model, parts, task)
-    if not len(chosen):
-        return None
     few = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_QUESTIONS)).astype(np.int64)]
-    index = KnownAnswers.build(loaded.graph.splits, is_number).of_kind(KIND_OF_TASK[task])
-    taken = parts.take(few)
-    tiles: list[ReadTile] = []
-    read_tiles(loaded, table, taken.row, taken.position, device, tiles.append, fold=stored_folds(loaded, table))
-    answer = (taken.entity if task == "link" else taken.relation).astype(np.int64)
-    return HeldOut(task, tiles, answer, index.lookup(question_keys(table, is_number)[few]), len(chosen))
+    if not len(few):
+        return {}
+    names = (SPLIT, *loaded.known_splits, split)
+    seen = {name: facts for name, facts in loaded.graph.splits.items() if name in names}
+    index = KnownAnswers.build(seen, is_number).of_kind(KIND_OF_TASK[task])
+    keys, fold = question_keys(table, is_number), stored_folds(loaded, table)
+    found, group, groups = {}, position_group(parts.position[few]), position_group(parts.position[chosen])
+    for one in np.unique(group).tolist():
+        own = few[group == one]
+        taken, tiles = parts.take(own), list[ReadTile]()
+        read_tiles(loaded, table, taken.row, taken.position, device, tiles.append, fold=fold)
+        answer = (taken.entity if task == "link" else taken.relation).astype(np.int64)
+        total = int(np.count_nonzero(groups == one))
+        found[POSITION_GROUPS[one]] = HeldOut(task, tiles, answer, index.lookup(keys[own]), total)
+    return found

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from hynt.calibration.calibration import RANKED, Calibration, NumberReading, held_out, read_numbers
 from hynt.calibration.intervals import LEVELS, Radii
+from hynt.calibration.temperature import FirstAnswers
 from hynt.graph.arrays import Ids
-from hynt.graph.components import TAIL
+from hynt.graph.components import POSITION_GROUPS, TAIL
 from hynt.graph.fact_table import concatenate
 from hynt.graph.number_summary import sorted_numbers
 from hynt.runs.opening import LoadedRun
@@ -29,23 +30,31 @@ def measure(loaded: LoadedRun, calibration: Calibration, split: str, device: tor
     """
     found: dict[str, Any] = {}
     for task in RANKED:
-        questions = held_out(loaded, split, task, device)
-        if questions is None or task not in calibration.tasks:
+        groups = held_out(loaded, split, task, device)
+        if not groups or task not in calibration.tasks:
             continue
-        before, after = (
-            questions.first_answers(one).calibration_error for one in (1.0, calibration.inverse_temperature(task))
-        )
-        found[task] = {
-            "questions": len(questions),
-            "of": questions.total,
-            "calibration_error_before": before,
-            "calibration_error_after": after,
+        before = {name: one.first_answers(1.0) for name, one in groups.items()}
+        after = {
+            name: one.first_answers(calibration.inverse_temperature(task, POSITION_GROUPS.index(name)))
+            for name, one in groups.items()
+        }
+        found[task] = _errors(FirstAnswers.joined([*before.values()]), FirstAnswers.joined([*after.values()])) | {
+            "questions": sum(map(len, groups.values())),
+            "of": sum(one.total for one in groups.values()),
+            "positions": {
+                name: _errors(before[name], after[name]) | {"questions": len(one), "of": one.total}
+                for name, one in groups.items()
+            },
         }
     numbers = read_numbers(loaded, split, device)
     if numbers is not None and calibration.radii is not None:
         relations = per_relation(loaded, calibration.radii, numbers, LEVEL)
         found["number"] = coverage(loaded, calibration.radii, numbers) | {"level": LEVEL, "relations": relations}
     return found
+
+
+def _errors(before: FirstAnswers, after: FirstAnswers) -> dict[str, Any]:
+    return {"calibration_error_before": before.calibration_error, "calibration_error_after": after.calibration_error}
 
 
 def coverage(loaded: LoadedRun, radii: Radii, numbers: NumberReading) -> dict[str, Any]:

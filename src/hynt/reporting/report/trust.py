@@ -45,8 +45,8 @@ def _reliability(task: str, found: Measured) -> Markup:
         keys = [("after", "as given"), ("ideal", "ideal")]
     else:
         caption += (
-            f"One temperature, {found['temperature']:.2f}, fitted on valid, takes the expected calibration error from "
-            f"{before:.4f} to {after:.4f}."
+            f"Temperatures by position, around {found['temperature']:.2f}, fitted on valid, take the expected "
+            f"calibration error from {before:.4f} to {after:.4f}."
         )
         keys = [("after", "calibrated"), ("before", "before"), ("ideal", "ideal")]
     title = f"{TITLES[task]}: are probabilities right?"

@@ -1,0 +1,116 @@
+"""A temperature for each task and position, on a graph whose probabilities are known."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+import torch
+
+from hynt import number
+from hynt.asking.predictor import Predictor, load
+from hynt.calibration import calibration
+from hynt.calibration.calibration import calibrate, held_out
+from hynt.calibration.measuring import measure
+from hynt.formats.from_python import graph_from_facts
+from hynt.graph.components import HEAD, RELATION, TAIL
+from hynt.graph.known_answers import KnownAnswers
+from hynt.models.contract import Relations
+from hynt.models.training_statistics import HEAD_PLACE, PLACES, TAIL_PLACE
+from hynt.training.run import start, train
+from tests.training.small_graph import tiny_settings
+
+CPU = torch.device("cpu")
+SEED = 5
+CHANCES = {"likes": ([0.7, 0.2, 0.1], [0.6, 0.3, 0.1]), "knows": ([0.2, 0.3, 0.5], [0.05, 0.05, 0.9])}
+"""Of each relation, how likely each tail is, and each head."""
+
+
+def drawn_graph(train_facts=2000, held_out_facts=1000):
+    chance = random.Random(SEED)
+    facts = {"train": [], "valid": [], "test": []}
+    for split, count in (("train", train_facts), ("valid", held_out_facts), ("test", held_out_facts)):
+        for _ in range(count):
+            relation = chance.choices(["likes", "knows"], [0.75, 0.25])[0]
+            tail, head = (chance.choices(range(3), shares)[0] for shares in CHANCES[relation])
+            sort = ("sort", f"s{chance.choices(range(3), [0.5, 0.3, 0.2])[0]}")
+            trial = ("trial", number(chance.random()))  # no two facts are the same
+            facts[split].append((f"h{head}", relation, f"t{tail}", [sort, trial]))
+    return graph_from_facts(facts)
+
+
+class TooSure:
+    """A model that knows how likely everything is, but is too sure at some positions and not sure enough at others."""
+
+    def __init__(self, counting):
+        self._counting = counting
+        self.sizes, self.answers, self.reads = counting.sizes, counting.answers, counting.reads
+
+    def read(self, batch):
+        return self._counting.read(batch)
+
+    def score(self, question, candidates):
+        logarithm = torch.log(self._counting.score(question, candidates) + 1e-3)
+        if isinstance(candidates, Relations):
+            return logarithm * torch.where(question.in_qualifier, 0.5, 4.0)[:, None]
+        place = question.place % PLACES
+        sure = torch.where(place == HEAD_PLACE, 3.0, torch.where(place == TAIL_PLACE, 0.4, 2.0))
+        return logarithm * sure[:, None]
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    run = start(drawn_graph(), tiny_settings("frequency"), tmp_path_factory.mktemp("drawn") / "run", CPU)
+    opened = load(train(run, CPU).path, "cpu")
+    asked = Predictor(opened.saved, "cpu")
+    asked.__dict__["loaded"] = replace(opened.loaded, model=TooSure(opened.loaded.model))
+    asked.__dict__["calibration"] = calibrate(asked.loaded, CPU)
+    return asked
+
+
+def test_first_answers_are_right_as_often_as_they_say_at_every_position(drawn):
+    found = measure(drawn.loaded, drawn.calibration, "test", CPU)
+    errors = {
+        (task, name): one["calibration_error_after"]
+        for task in ("link", "relation")
+        for name, one in found[task]["positions"].items()
+    }
+    assert set(errors) == {
+        *(("link", name) for name in ("head", "tail", "qualifier value")),
+        *(("relation", name) for name in ("relation", "qualifier relation")),
+    }
+    assert max(errors.values()) < 0.03, errors
+    shared = measure(drawn.loaded, replace(drawn.calibration, positions={}), "test", CPU)
+    assert shared["link"]["positions"]["head"]["calibration_error_after"] > 0.05  # one temperature does not fit all
+    temperature = {name: one["temperature"] for name, one in drawn.calibration.positions["link"].items()}
+    assert temperature == pytest.approx({"head": 3.0, "tail": 0.4, "qualifier value": 2.0}, rel=0.15)
+    assert drawn.calibration.inverse_temperature("relation", RELATION) == pytest.approx(0.25, rel=0.15)
+
+
+def test_answers_have_the_probabilities_of_their_position(drawn):
+    questions = [(("?", "likes", "t0"), HEAD), (("h0", "likes", "?"), TAIL)]
+    for (question, position), together in zip(
+        questions, drawn.predict_many([one for one, _ in questions]), strict=True
+    ):
+        answers = drawn.predict(question)
+        scores = torch.tensor([answer.score for answer in answers], dtype=torch.float64)
+        expected = torch.softmax(scores * drawn.calibration.inverse_temperature("link", position), 0)
+        assert [answer.probability for answer in answers] == pytest.approx(expected.tolist())
+        assert together == answers
+        truth = CHANCES["likes"][0 if position == TAIL else 1]
+        assert [answers[place].probability for place in range(3)] == pytest.approx(truth, abs=0.05)
+
+
+def test_the_test_split_has_no_part_in_the_fit(drawn, monkeypatch):
+    seen = []
+
+    def watched(tables, is_number):
+        seen.append(set(tables))
+        return KnownAnswers.build(tables, is_number)
+
+    monkeypatch.setattr(calibration, "KnownAnswers", type("Watched", (), {"build": staticmethod(watched)}))
+    held_out(drawn.loaded, "valid", "relation", CPU)
+    assert seen == [{"train", "valid"}]
+    held_out(drawn.loaded, "test", "relation", CPU)
+    assert seen[1] == {"train", "valid", "test"}
