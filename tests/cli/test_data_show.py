@@ -18,7 +18,9 @@ def test_facts_in_words(hynt, graph, name):
 
 def test_units_and_dates(hynt, graph):
     done = hynt("data", "show", graph, "Douglas Adams")
-    assert "  Douglas Adams · mass · 80.0137 kg\n" in done.out
+    assert "  Douglas Adams · mass · 176.4 lb\n" in done.out  # as the source has it
+    assert "  Douglas Adams · mass · 80.0137 kg\n" in hynt("data", "show", graph, "Douglas Adams", "--si").out
+    assert "80.0137" not in hynt("data", "show", graph, "Douglas Adams").out
     assert "  Douglas Adams · date of birth · 1952-03-11\n" in done.out
 
 

@@ -38,8 +38,10 @@ def test_a_table_for_people(run, hynt):
 def test_a_number_for_people(run, hynt):
     shown = hynt("predict", run, "--head", "p2", "--relation", "height", "--tail", "?").out
     assert "90% interval" in shown
-    assert "training range  1.5 m to 2.08 m" in shown
-    assert shown.splitlines()[1] == "  in the graph, valid: 1.52 m"
+    assert "training range  150 cm to 208 cm" in shown  # as the source has it
+    assert shown.splitlines()[1] == "  in the graph, valid: 152 cm"
+    in_si = hynt("predict", run, "--head", "p2", "--relation", "height", "--tail", "?", "--si").out
+    assert "training range  1.5 m to 2.08 m" in in_si
 
 
 def test_what_the_graph_holds_comes_first_and_guesses_are_folded(run, hynt):

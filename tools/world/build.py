@@ -12,7 +12,7 @@ from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
-from tools.world.relations import ENTITY, RELATIONS
+from tools.world.relations import DISPLAY, ENTITY, RELATIONS
 from tools.world.scales import numbers_by_relation, scale
 from tools.world.selection import Counts, select
 from tools.world.sources import installed, read_everything
@@ -69,6 +69,7 @@ def _relation_lines(statements: list[Statement], train: list[Statement]) -> list
                 "label": label,
                 "kind": "entity" if relation.kind == ENTITY else "number",
                 "unit": relation.unit,
+                "display": DISPLAY.get(label, ""),
                 "scale": scale(numbers[label], relation.unit) if label in numbers else "linear",
                 "description": relation.description,
             }

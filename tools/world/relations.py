@@ -191,3 +191,18 @@ RELATIONS: dict[str, Relation] = {
     },
 }
 """Every relation by its label, which is also its id."""
+
+
+DISPLAY = {
+    "birth rate": "‰/year",
+    "boiling point": "°C",
+    "carbon dioxide emissions": "Mt/year",
+    "death rate": "‰/year",
+    "electricity consumption": "TWh/year",
+    "infant mortality rate": "‰",
+    "melting point": "°C",
+    "net migration rate": "‰/year",
+    "renewable water resources": "km3/year",
+    "track gauge": "mm",
+}
+"""The units that people read, where these are not the sources'."""

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hynt.graph.sentences import format_quantity
+from hynt.graph.units.display import display_of, with_display
 from hynt.notebook import box, quiet, table
 from hynt.tables import Table, arrow_table, pandas_or_refusal
 
@@ -90,8 +91,8 @@ class NumberAnswer:
     known: tuple[KnownNumber, ...]
 
     def text(self, value: float) -> str:
-        """A number of this answer's unit in words."""
-        return format_quantity(value, self.unit)
+        """A number of this answer's unit in words, with as many digits as the interval is sure of."""
+        return format_quantity(value, self.unit, None if self.interval is None else self.interval[1] - self.interval[0])
 
     def to_dict(self) -> dict[str, Any]:
         low, high = self.interval or (None, None)
@@ -100,6 +101,7 @@ class NumberAnswer:
             "value": self.value,
             "text": self.text(self.value),
             "unit": self.unit,
+            "display_unit": display_of(self.unit),
             "low": low,
             "high": high,
             "low_text": None if low is None else self.text(low),
@@ -284,7 +286,8 @@ def _number(found: Mapping[str, Any]) -> NumberAnswer:
     interval = None if found["low"] is None else (found["low"], found["high"])
     trained = None if found["training_low"] is None else (found["training_low"], found["training_high"])
     known = tuple(KnownNumber(one["value"], tuple(one["splits"])) for one in found["known"])
-    return NumberAnswer(found["value"], found["unit"], interval, found["level"], found["interval_from"], trained, known)
+    unit = with_display(found["unit"], found.get("display_unit", ""))
+    return NumberAnswer(found["value"], unit, interval, found["level"], found["interval_from"], trained, known)
 
 
 def _interval_text(answer: NumberAnswer) -> str:
@@ -304,7 +307,7 @@ def _schema(kind: str) -> pa.Schema:
         judged = [("probability", pa.float64()), ("score", pa.float64()), ("known", splits), ("new", pa.bool_())]
         return pa.schema([("rank", pa.int64()), *texts, *judged])
     numbers = {"value", "low", "high", "level", "training_low", "training_high"}
-    names = ("value", "text", "unit", "low", "high", "low_text", "high_text", "level", "interval_from")
+    names = ("value", "text", "unit", "display_unit", "low", "high", "low_text", "high_text", "level", "interval_from")
     columns = [(name, pa.float64() if name in numbers else pa.string()) for name in names]
     ends = [("training_low", pa.float64()), ("training_high", pa.float64())]
     known = pa.list_(pa.struct([("value", pa.float64()), ("splits", splits)]))

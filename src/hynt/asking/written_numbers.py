@@ -15,6 +15,7 @@ from hynt.formats.numbers import NUMBER_PATTERN, looks_like_number, parse_number
 from hynt.graph.fact import DATE_UNIT, Number
 from hynt.graph.units.conversion import convert, lookup
 from hynt.graph.units.dates import UnreadableDate, parse_iso_date
+from hynt.graph.units.display import display_of, kept
 from hynt.graph.vocabulary import Relation
 
 _QUANTITY = re.compile(rf"({NUMBER_PATTERN})(?:\s*(\D.*))?", re.DOTALL)
@@ -96,6 +97,9 @@ def _converted(relation: Relation, value: float, literal: str, unit: str, where:
     if unit in (*_NO_UNIT, relation.unit):
         return Number(value, literal, relation.unit)
     name = relation.label or relation.name
+    if unit == display_of(relation.unit) or (unit == "%" and display_of(relation.unit) == "percent"):
+        converted = kept(value, relation.unit)
+        return Number(converted, repr(converted), relation.unit)
     known = lookup(unit)
     if relation.unit in _NO_UNIT and known is not None and known.si_unit != "1":
         raise UsageError(f"{name!r} has no unit, but {unit!r} was given.", where=where, advice=_advice(relation))
@@ -112,5 +116,6 @@ def _advice(relation: Relation) -> str:
     name = relation.label or relation.name
     if relation.unit == DATE_UNIT:
         return f"Write a value of {name!r} as a date: 1995, 1995-06 or 1995-06-30."
-    unit = "" if relation.unit in _NO_UNIT else f", in {relation.unit} or with a unit of the same kind"
+    also = f", such as {display_of(relation.unit)}" if display_of(relation.unit) else ""
+    unit = "" if relation.unit in _NO_UNIT else f", in {relation.unit} or with a unit of the same kind{also}"
     return f"Write a value of {name!r} as a number, such as 80{unit}."

@@ -134,20 +134,21 @@ class RowWriter:
         found = self.found
         unit = self.plan.graph.relations[int(found.stored.relation[index])].unit
         stored, said = float(found.stored.number[index]), float(found.predicted[index])
+        low, high = float(found.low[index]), float(found.high[index])
+        width = high - low if math.isfinite(high - low) else None
         told: dict[str, Any] = {
             "stored": format_quantity(stored, unit),
             "stored_value": stored,
-            "said": format_quantity(said, unit),
+            "said": format_quantity(said, unit, width),
             "said_value": said,
         }
-        low, high = float(found.low[index]), float(found.high[index])
-        if math.isfinite(low) and math.isfinite(high):
+        if width is not None:
             told |= {
                 "residual": float(found.residual[index]),
                 "low": low,
                 "high": high,
-                "low_text": format_quantity(low, unit),
-                "high_text": format_quantity(high, unit),
+                "low_text": format_quantity(low, unit, width),
+                "high_text": format_quantity(high, unit, width),
                 "interval_from": "this relation" if found.is_own[index] else "all relations with few values",
             }
         return told

@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 from hynt import __version__
 from hynt.cli.help import plain_help
-from hynt.cli.options import naming_options
+from hynt.cli.options import naming_options, offering_si
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.names import advice_on
 from hynt.progress import visible
@@ -74,7 +74,7 @@ class Verbs(TyperGroup):
         command.name = cmd_name
         # typer takes each verb for a program of its own and offers to install its shell completion: `hynt` does that.
         command.params = [option for option in command.params if option.name not in _COMPLETION_OPTIONS]
-        return plain_help(naming_options(command))
+        return plain_help(naming_options(offering_si(command, cmd_name)))
 
 
 app = typer.Typer(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hynt.front.proposing import ProposalReport
+    from hynt.graph.knowledge_graph import KnowledgeGraph
 
 _SHOWN = 10
 
@@ -104,7 +105,12 @@ def complete(
             progress=True,
         )
         counts: dict[str, Any] = {"run": str(run), **opened.described(), "out": str(out), **found.counts()}
-        deliver(counts, as_json=as_json, save=None, text=lambda console: _tell_proposals(console, counts, found))
+        deliver(
+            counts,
+            as_json=as_json,
+            save=None,
+            text=lambda console: _tell_proposals(console, counts, found, opened.graph),
+        )
         return
     _refuse({"--relations": relations, "--per-relation": per_relation, "--without": without}, "without --missing")
     if questions is None:
@@ -167,7 +173,7 @@ def _tell_answers(console: Console, result: dict[str, Any], was_finished: bool) 
         console.print(f"{result['without_answer']:,} have no answer; the column `error` says why", soft_wrap=True)
 
 
-def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalReport) -> None:
+def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalReport, graph: KnowledgeGraph) -> None:
     from rich.table import Table
 
     from hynt.graph.sentences import format_quantity
@@ -175,7 +181,8 @@ def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalRep
     shown = Table("rank", "proposed fact", "probability", "interval", "peers that have it")
     for row in found.table.slice(0, _SHOWN).to_pylist():
         told = [end for end in (row["low"], row["high"]) if end is not None]
-        ends = [format_quantity(end, row["tail_unit"] or "") for end in told]
+        unit = graph.relations[graph.vocabulary.relation_ids[row["relation"]]].unit
+        ends = [format_quantity(end, unit, told[1] - told[0] if len(told) == 2 else None) for end in told]
         shown.add_row(
             str(row["rank"]),
             visible(row["sentence"]),

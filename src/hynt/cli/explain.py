@@ -102,11 +102,10 @@ def _ranked_cells(one: Influence) -> tuple[str, ...]:
 
 
 def _number_cells(one: Influence, unit: str) -> tuple[str, ...]:
-    from hynt.graph.sentences import format_quantity
-    from hynt.trends.trends import difference_text
+    from hynt.graph.sentences import format_difference, format_quantity
 
     assert one.value is not None
     assert one.value_change is not None
     sign = "−" if one.value_change < 0 else "+"
     widths = _signed(one.change_in_widths, 2)
-    return format_quantity(one.value, unit), sign + difference_text(abs(one.value_change), unit), widths
+    return format_quantity(one.value, unit), sign + format_difference(abs(one.value_change), unit), widths

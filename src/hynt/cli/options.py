@@ -141,6 +141,37 @@ def naming_options(command: Any) -> Any:
     return command
 
 
+SHOWING = ("audit", "complete", "evaluate", "explain", "predict", "report", "show", "stats", "trends")
+"""The verbs that show numbers, and take --si."""
+
+
+def _in_si(context: typer.Context, wanted: bool) -> None:
+    from hynt.graph.units.display import showing_si
+
+    if wanted:
+        context.with_resource(showing_si())
+
+
+def _takes_si(
+    si: Annotated[
+        bool,
+        typer.Option("--si", help="Show numbers in SI units, as they are kept.", callback=_in_si, expose_value=False),
+    ] = False,
+) -> None:
+    """Lends its option to the verbs that show numbers."""
+
+
+def offering_si(command: Any, name: str) -> Any:
+    """The command, or group of commands, with --si where numbers are shown."""
+    for inner, one in getattr(command, "commands", {}).items():
+        offering_si(one, inner)
+    if name in SHOWING:
+        lender = typer.Typer(add_completion=False)
+        lender.command()(_takes_si)
+        command.params += [one for one in typer.main.get_command(lender).params if one.name == "si"]
+    return command
+
+
 @contextmanager
 def about(place: Path) -> Iterator[None]:
     """Within the block a fault of data that names no place is one of this file or folder as a whole."""

@@ -94,4 +94,7 @@ def _print_number(console: Console, answer: NumberAnswer) -> None:
             f"  {answer.level:.0%} interval    {visible(between(answer.interval))} (from {answer.interval_from})"
         )
     if answer.training_range is not None:
-        console.print(f"  training range  {visible(between(answer.training_range))}")
+        from hynt.graph.sentences import format_quantity
+
+        reach = " to ".join(format_quantity(end, answer.unit) for end in answer.training_range)
+        console.print(f"  training range  {visible(reach)}")

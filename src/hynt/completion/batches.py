@@ -200,7 +200,15 @@ class AnswerRows:
         bits, nearest, has_known = _nearest(found.known, found.value)
         units = self._units.take(pa.array(relation))
         texts = [
-            format_quantity(value, unit) for value, unit in zip(found.value.tolist(), units.to_pylist(), strict=True)
+            format_quantity(value, self.graph.relations[one].unit, end - start if is_known else None)
+            for value, one, start, end, is_known in zip(
+                found.value.tolist(),
+                relation.tolist(),
+                found.low.tolist(),
+                found.high.tolist(),
+                found.has_interval.tolist(),
+                strict=True,
+            )
         ]
         return _table(
             len(number),

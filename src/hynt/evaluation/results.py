@@ -115,7 +115,7 @@ class NumberQuestions:
             size = max(float(np.abs(one).max()) for one in errors) or 1.0  # squares of errors near 1e200 overflow
             plain = number_metrics(*(one / size for one in errors))
             found.append(
-                {"relation": named.name, "unit": named.unit}
+                {"relation": named.name, "label": named.label or named.name, "unit": named.unit}
                 | {name: value if name == "count" else size * (value or 0.0) for name, value in plain.items()}
                 | {"vs_median": scaled["vs_median"]}
                 | self._typical(chosen, named.unit)
@@ -243,7 +243,9 @@ FREQUENCY_STEPS = (0, 1, 3, 10, 30, 100, 300, 1000)
 def by_relation(questions: TaskQuestions, ties: Ties, vocabulary: Vocabulary) -> list[dict[str, Any]]:
     """One row per relation: that of the masked component, or the masked relation itself."""
     names = [relation.name for relation in vocabulary.relations]
-    return _grouped(questions, ties, questions.relation, names)
+    labels = {relation.name: relation.label or relation.name for relation in vocabulary.relations}
+    rows = _grouped(questions, ties, questions.relation, names)
+    return [{"group": row["group"], "label": labels[row["group"]], **row} for row in rows]
 
 
 def by_position(questions: TaskQuestions, ties: Ties) -> list[dict[str, Any]]:

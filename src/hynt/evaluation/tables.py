@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hynt.graph.fact import DATE_UNIT
-
 RANKED = ("mrr", "hits@1", "hits@3", "hits@10")  # a table for 80 columns; the mean rank is in the JSON
 NUMBER = ("vs_median", "rmse", "mae")
 WORDS = {
@@ -102,7 +100,12 @@ def breakdown_tables(result: Found) -> list[TextTable]:
                 found.append(own_units("number by relation", result["number"]["per_relation"]))
                 continue
             cells = [
-                [str(row["group"]), *(_number(row[metric]) for metric in metrics), f"{row['count']:,}"] for row in rows
+                [
+                    str(row.get("label", row["group"])),
+                    *(_number(row[metric]) for metric in metrics),
+                    f"{row['count']:,}",
+                ]
+                for row in rows
             ]
             columns = ["group", *(WORDS[metric] for metric in metrics), "asked"]
             found.append(TextTable(f"{task} by {grouping}", columns, cells, len(metrics) + 1))
@@ -113,7 +116,7 @@ def own_units(title: str, rows: Sequence[Found]) -> TextTable:
     """Errors of numbers in the units that their relations have, and without any."""
     cells = [
         [
-            row["relation"],
+            row.get("label", row["relation"]),
             _error(row["mae"], row["unit"]),
             _typical(row),
             "-" if row.get("worse_than_median") is None else f"{row['worse_than_median']:.0%}",
@@ -128,9 +131,9 @@ def own_units(title: str, rows: Sequence[Found]) -> TextTable:
 
 
 def _error(value: float, unit: str) -> str:
-    from hynt.graph.sentences import format_quantity  # brings numpy, which `hynt --help` does without
+    from hynt.graph.sentences import format_difference  # brings numpy, which `hynt --help` does without
 
-    return format_quantity(float(f"{value:.3g}"), "year" if unit == DATE_UNIT else unit)
+    return format_difference(value, unit)
 
 
 def _typical(row: Found) -> str:

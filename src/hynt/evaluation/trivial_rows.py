@@ -50,7 +50,9 @@ def worse_than_trivial(evaluation: Measured, references: Measured) -> list[str]:
     rows = evaluation.get("number", {}).get("per_relation", ())
     worse = [row for row in rows if (row.get("vs_median") or 0.0) > 0.5]
     if worse:
-        named = ", ".join(row["relation"] for row in sorted(worse, key=lambda row: -row["count"])[:NAMED])
+        named = ", ".join(
+            str(row.get("label", row["relation"])) for row in sorted(worse, key=lambda row: -row["count"])[:NAMED]
+        )
         more = f" and {len(worse) - NAMED} more" if len(worse) > NAMED else ""
         found.append(
             f"numbers of {len(worse)} of {len(rows)} relations are worse than relation-median, the median of training: "

@@ -10,7 +10,7 @@ import numpy as np
 
 from hynt.asking.answers import Answers
 from hynt.graph.arrays import Floats
-from hynt.graph.sentences import format_quantity
+from hynt.graph.sentences import format_difference, format_quantity
 from hynt.notebook import box, quiet, table
 from hynt.tables import PlainValues, Table, arrow_table, pandas_or_refusal
 
@@ -174,7 +174,10 @@ class Explanation(PlainValues, Table):
     def _cells(self, one: Influence) -> list[str]:
         """What the answer becomes, by how much that differs, and its rank where it has one."""
         if one.value is not None:
-            unit = self.answers.answers[0].to_dict().get("unit", "")
-            return [format_quantity(one.value, unit), f"{one.value_change or 0.0:+.4g}"]
+            unit, change = getattr(self.answers.answers[0], "unit", ""), one.value_change or 0.0
+            return [
+                format_quantity(one.value, unit),
+                f"{'−' if change < 0 else '+'}{format_difference(abs(change), unit)}",
+            ]
         probability = one.probability or 0.0
         return [f"{probability:.4f}", f"{one.probability_change or 0.0:+.4f}", str(one.rank)]

@@ -3,7 +3,8 @@
 In a folder, next to the files of facts:
 
     entities.jsonl or entities.tsv      id, label, type
-    relations.jsonl or relations.tsv    id, label, kind (entity or number), unit, scale (linear or log)
+    relations.jsonl or relations.tsv    id, label, kind (entity or number), unit, scale (linear or log), display (the
+                                        unit that people read)
     entity2id.txt, relation2id.txt      the paper's id maps: name TAB id; they fix the order of ids
 
 and, given by the caller, label files: id TAB label. A mistake in one of these is a `DataError`: they are small,
@@ -25,6 +26,7 @@ from hynt.formats.opening import read_object, text_lines
 from hynt.formats.parts import bare_name
 from hynt.formats.writing import write_lines
 from hynt.graph.storage import is_graph, saved_names
+from hynt.graph.units.display import display_of, with_display
 from hynt.graph.vocabulary import Entity, RelationKind, Scale
 from hynt.names import advice_on
 
@@ -51,6 +53,7 @@ class RelationDeclaration(NamedTuple):
     unit: str = ""
     scale: Scale = "linear"
     label: str = ""
+    display: str = ""
 
 
 class LabelFile(NamedTuple):
@@ -84,7 +87,7 @@ def read_declarations(
         entities[row["id"]] = Entity(row["id"], row["label"], row["type"])
     fixes_order = bool(entities)
     relations = {name: RelationDeclaration(name) for name in _id_map(source, "relation2id.txt")}
-    for row, where in _rows(source, "relations", ("id", "label", "kind", "unit", "scale")):
+    for row, where in _rows(source, "relations", ("id", "label", "kind", "unit", "scale", "display")):
         relations[row["id"]] = _relation(row, where)
     labelled: list[LabelFile] = []
     for path, what in ((entity_labels, "entity"), (relation_labels, "relation")):
@@ -125,7 +128,14 @@ def write_declarations(graph: KnowledgeGraph, folder: Path) -> list[Path]:
     write_lines(
         relations,
         (
-            _json(id=name, label=label, kind=kind, unit=unit, scale=scale if kind == "number" else "")
+            _json(
+                id=name,
+                label=label,
+                kind=kind,
+                unit=unit,
+                scale=scale if kind == "number" else "",
+                display=display_of(unit),
+            )
             for name, kind, unit, scale, label in graph.relations
         ),
     )
@@ -151,7 +161,14 @@ def _relation(row: dict[str, str], where: str) -> RelationDeclaration:
                 where=where,
                 advice=advice_on(row[column][:100], [name for name in known if name]),
             )
-    return RelationDeclaration(row["id"], _KINDS[row["kind"]], row["unit"], _SCALES[row["scale"]], row["label"])
+    if row["display"]:
+        try:
+            with_display(row["unit"], row["display"])
+        except DataError as problem:
+            raise DataError(problem.what, where=where, advice=problem.advice) from None
+    return RelationDeclaration(
+        row["id"], _KINDS[row["kind"]], row["unit"], _SCALES[row["scale"]], row["label"], row["display"]
+    )
 
 
 def _json(**columns: str) -> str:

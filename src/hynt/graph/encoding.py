@@ -19,6 +19,7 @@ from hynt.graph.chunk_store import ChunkStore
 from hynt.graph.fact import DATE_UNIT, Fact, Number
 from hynt.graph.fact_table import FactTable
 from hynt.graph.units.conversion import Conversion, UnknownUnit, require
+from hynt.graph.units.display import display_of, with_display
 from hynt.graph.vocabulary import Relation, RelationKind, Scale
 
 CHUNK_FACTS = 65_536
@@ -59,9 +60,10 @@ class FactEncoder:
         self.facts_with_split = 0
         self._relations: list[Relation] = []
         self._by_kind: dict[bool, dict[str, int]] = {False: {}, True: {}}  # kind (is number) → name → id
-        self._declared: dict[str, tuple[RelationKind | None, str, Scale, str]] = {}
+        self._declared: dict[str, tuple[RelationKind | None, str, Scale, str, str]] = {}
         self._examples: dict[str, str] = {}  # the first use of each relation, for the error about mixed ones
         self._units: list[set[str]] = []  # by relation id, units met
+        self._displays: list[str] = []  # by relation id, the unit that people read: declared, or the first one met
         self._conversions: dict[str, tuple[Conversion, str]] = {}  # unit → to its SI unit, and that unit
         self._begin_chunk()
 
@@ -71,10 +73,18 @@ class FactEncoder:
             self.entity_ids[name]
 
     def declare_relation(
-        self, name: str, kind: RelationKind | None = None, unit: str = "", scale: Scale = "linear", label: str = ""
+        self,
+        name: str,
+        kind: RelationKind | None = None,
+        unit: str = "",
+        scale: Scale = "linear",
+        label: str = "",
+        display: str = "",
     ) -> None:
-        """What is known of a relation beforehand. With a kind, its id is fixed too; a bare number is in `unit`."""
-        self._declared[name] = (kind, unit, scale, label)
+        """What is known of a relation beforehand. With a kind, its id is fixed too; a bare number is in `unit`, and
+        people read numbers in `display`.
+        """
+        self._declared[name] = (kind, unit, scale, label, display or display_of(unit))
         if kind is not None and name not in self._by_kind[kind == "number"]:
             self._examples[name] = f"declared to carry {'numbers' if kind == 'number' else 'entities'}"
             self._new_relation(name, name, kind == "number")
@@ -136,15 +146,16 @@ class FactEncoder:
                 del ids[name]
                 self._examples.pop(name, None)
         del self._relations[known:]
-        del self._units[known:]
+        del self._units[known:], self._displays[known:]
 
     def finish(self) -> tuple[Relation, ...]:
         """Write what is left; the relations, by id."""
         self._flush()
-        return tuple(
-            relation._replace(unit=min(units)) if len(units) == 1 and not relation.unit else relation
-            for relation, units in zip(self._relations, self._units, strict=True)
-        )
+        found = []
+        for relation, units, display in zip(self._relations, self._units, self._displays, strict=True):
+            unit = min(units) if len(units) == 1 and not relation.unit else relation.unit
+            found.append(relation._replace(unit=with_display(unit, display) if len(units) < 2 else unit))
+        return tuple(found)
 
     def _append(self, value: str | tuple[float, str], to: tuple[list[int], list[float], list[str | None]]) -> None:
         entities, numbers, literals = to
@@ -180,15 +191,17 @@ class FactEncoder:
         return self._new_relation(relation, relation, is_number)
 
     def _new_relation(self, met_as: str, name: str, is_number: bool) -> int:
-        _, unit, scale, label = self._declared.get(met_as, (None, "", "linear", ""))
+        _, unit, scale, label, display = self._declared.get(met_as, (None, "", "linear", "", ""))
         identity = len(self._relations)
         if is_number:
             if unit and self._convert_units and unit != DATE_UNIT:
-                unit = self._si(unit, met_as)[1]
+                written, unit = unit, self._si(unit, met_as)[1]
+                display = display or require(written).symbol
             self._relations.append(Relation(name, "number", unit, scale, label))
         else:
             self._relations.append(Relation(name, "entity", "", "linear", label))
         self._units.append({unit} if unit else set())
+        self._displays.append(display if is_number else "")
         self._by_kind[is_number][met_as] = identity
         return identity
 
@@ -201,7 +214,8 @@ class FactEncoder:
             declared = self._declared.get(self._relations[relation].name)
             unit = declared[1] if declared else ""
         if unit and unit != DATE_UNIT and self._convert_units:
-            convert, unit = self._si(unit, self._relations[relation].name)
+            written, (convert, unit) = unit, self._si(unit, self._relations[relation].name)
+            self._displays[relation] = self._displays[relation] or require(written).symbol
             value = convert(value)
             if not math.isfinite(value):
                 raise RecordProblem("bad-number", f"{literal!r} is too large in {unit}.", "Correct it.")

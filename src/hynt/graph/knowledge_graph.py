@@ -57,10 +57,13 @@ class Manifest:
     importing: Mapping[str, Any] = field(default_factory=dict)  # read = kept + rejected, duplicates, splits, …
     files: Mapping[str, FileRecord] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
+    display_units: Mapping[str, str] = field(default_factory=dict)  # relation → the unit that people read it in
 
     def to_json(self) -> str:
         """The file's whole text. It holds its own hash, so that a changed byte shows here too."""
         content = asdict(self)
+        if not self.display_units:  # as graphs were kept before there were any
+            del content["display_units"]
         digest = hashlib.sha256(_text(content).encode()).hexdigest()
         return _text({**content, "manifest_sha256": digest})
 

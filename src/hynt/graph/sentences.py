@@ -12,13 +12,18 @@ from hynt.graph.components import FIRST_QUALIFIER
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.units.dates import format_date, to_calendar
+from hynt.graph.units.display import shown, shown_difference
 
 BLANK = "?"
 """What stands where the answer goes."""
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _COUNTED = {"year": "years", "degree": "degrees", "byte": "bytes", "day": "days", "month": "months"}
+_SIGNS = {"percent": "%", "per mille": "‰"}
 _CLOSE_TO_A_YEAR = 1e-9
+_YEARS = 4.0  # an interval from which on a date is told as a year
+_STEPS = 20  # an interval is told by so many steps of its last digit at least
+_LONGEST = 300
 
 
 class Sentences:
@@ -69,17 +74,41 @@ def pair_texts(words: Sequence[str]) -> list[str]:
     return [" ".join(words[at : at + 2]) for at in range(FIRST_QUALIFIER, len(words), 2)]
 
 
-def format_quantity(value: float, unit: str = "") -> str:
-    """A number with its unit: `1,990`, `88.2 years`, `12.5 %`, `1922-01-28`."""
+def format_quantity(value: float, unit: str = "", width: float | None = None) -> str:
+    """A number with the unit that people read: `1,990`, `88.2 years`, `12.5 %`, `377,915 km²`, `1922-01-28`.
+
+    `width` is how far apart the ends of its interval are: digits that say more than that are left out.
+    """
     if unit == DATE_UNIT:
-        return format_moment(value)
-    text = format_number(value)
+        return format_moment(value) if width is None or width < _YEARS else format_moment(float(math.floor(value)))
+    if width is not None:
+        width = shown_difference(width, unit)[0]
+    value, unit = shown(value, unit)
+    return _with_unit(format_number(value if width is None else rounded_to(value, width)), unit)
+
+
+def format_difference(value: float, unit: str = "", digits: int = 3) -> str:
+    """A difference of two numbers, to a few digits; one of dates is in years."""
+    value, unit = shown_difference(value, "year" if unit == DATE_UNIT else unit)
+    return _with_unit(format_number(float(f"{value:.{digits}g}")), unit)
+
+
+def rounded_to(value: float, width: float) -> float:
+    """The number with as many digits as an interval of this width is sure of, and two at least."""
+    if not (math.isfinite(value) and 0 < width < math.inf) or not value:
+        return value
+    step = min(math.floor(math.log10(width / _STEPS)), math.floor(math.log10(abs(value))) - 1)
+    return float(f"{round(value, -step):.15g}") if abs(step) < _LONGEST else value
+
+
+def _with_unit(text: str, unit: str) -> str:
     if unit in ("", "1"):
         return text
-    if unit == "percent":
-        return f"{text} %"
+    if unit in _SIGNS:
+        return f"{text} {_SIGNS[unit]}"
     if unit.startswith("1/"):
-        return f"{text} per {_raised(unit[2:])}"
+        of = unit[2:]
+        return f"{text} per {f'{int(of):,}' if of.isascii() and of.isdigit() else _raised(of)}"
     if text != "1":
         unit = _COUNTED.get(unit, unit)
     return f"{text} {_raised(unit)}"

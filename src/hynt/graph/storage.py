@@ -26,6 +26,7 @@ from hynt.graph.columns import FACT_SCHEMA, Names
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import FileRecord, KnowledgeGraph, Manifest, read_manifest
 from hynt.graph.splitting import SPLITS
+from hynt.graph.units.display import display_of, with_display
 from hynt.graph.vocabulary import Entity, Relation, RelationKind, Scale, Vocabulary
 from hynt.leftovers import recover
 from hynt.names import nearest
@@ -65,7 +66,7 @@ def load_graph(source: str | os.PathLike[str]) -> KnowledgeGraph:
     if not needed <= set(manifest.files) or not names or unknown:
         raise DataError("the manifest does not list the files of a graph.", where=str(folder / MANIFEST_NAME))
     files = {name: _checked(folder, name, record) for name, record in manifest.files.items()}
-    entities, relations = _names(folder, files)
+    entities, relations = _names(folder, files, manifest)
     vocabulary = Vocabulary(tuple(entity.name for entity in entities), relations)
     _ = vocabulary.entity_ids, vocabulary.relation_ids  # refuses a name that is listed twice
     lookup = Names(vocabulary)
@@ -75,15 +76,17 @@ def load_graph(source: str | os.PathLike[str]) -> KnowledgeGraph:
 
 def saved_names(folder: Path) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
     """The entities and relations of a saved graph, without its facts."""
-    files = read_manifest(folder).files
-    return _names(
-        folder, {name: _checked(folder, name, files[name]) for name in ("entities.parquet", "relations.parquet")}
-    )
+    manifest = read_manifest(folder)
+    listed = {name: _checked(folder, name, manifest.files[name]) for name in ("entities.parquet", "relations.parquet")}
+    return _names(folder, listed, manifest)
 
 
-def _names(folder: Path, files: Mapping[str, pa.Buffer]) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
+def _names(
+    folder: Path, files: Mapping[str, pa.Buffer], manifest: Manifest
+) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
     rows = {name: _rows(files[name], schema, folder / name) for name, schema in _NAME_TABLES.items()}
-    relations = (_relation(row, folder / "relations.parquet") for row in rows["relations.parquet"])
+    displays = manifest.display_units
+    relations = (_relation(row, displays, folder / "relations.parquet") for row in rows["relations.parquet"])
     return tuple(Entity(*row) for row in rows["entities.parquet"]), tuple(relations)
 
 
@@ -153,7 +156,8 @@ def _save(
             batches = (names.to_columns(chunk) for chunk in chunks)
             rows[f"{split}.parquet"] = counts[split] = _write(staging / f"{split}.parquet", FACT_SCHEMA, batches)
         files = {name: _record(staging / name, count) for name, count in rows.items()}
-        manifest = replace(manifest, counts=counts, files=files)
+        displays = {r.name: found for r in vocabulary.relations if (found := display_of(r.unit))}
+        manifest = replace(manifest, counts=counts, files=files, display_units=displays)
         (staging / MANIFEST_NAME).write_text(manifest.to_json(), encoding="utf-8", newline="\n")
     return manifest
 
@@ -201,11 +205,13 @@ def _rows(buffer: pa.Buffer, schema: pa.Schema, path: Path) -> Iterable[tuple[An
     return zip(*columns, strict=True)
 
 
-def _relation(row: tuple[str, str, str, str, str], path: Path) -> Relation:
+def _relation(row: tuple[str, str, str, str, str], displays: Mapping[str, str], path: Path) -> Relation:
     name, label, kind, unit, scale = row
     if kind not in get_args(RelationKind) or scale not in get_args(Scale):
         raise DataError(f"the relation {name!r} has the kind {kind!r} and scale {scale!r}.", where=str(path))
-    return Relation(name, cast(RelationKind, kind), unit, cast(Scale, scale), label)
+    return Relation(
+        name, cast(RelationKind, kind), with_display(unit, displays.get(name, "")), cast(Scale, scale), label
+    )
 
 
 def _facts(buffer: pa.Buffer, names: Names, path: Path) -> FactTable:

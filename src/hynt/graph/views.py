@@ -15,6 +15,7 @@ from hynt.graph.lookup import POSITIONS, EntityPosition, NameLookup
 from hynt.graph.name_search import NameSearch, folded
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_quantity
+from hynt.graph.units.display import display_of
 
 BINS = 40
 """Of the distribution of a relation's numbers."""
@@ -192,6 +193,7 @@ class GraphViews:
             "name": self.graph.relation_labels[identity],
             "kind": one.kind,
             "unit": one.unit,
+            "display_unit": display_of(one.unit),
             "is_date": one.unit == DATE_UNIT,
             "facts": int(self._as_fact[identity]),
             "qualifiers": int(self._as_qualifier[identity]),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hynt.asking.answers import NumberAnswer, RankedAnswer
 from hynt.explanation.explanations import Explanation, Influence
+from hynt.graph.units.display import shown_difference
 from hynt.reporting.chart_style import BLUE, GREY, INK, ORANGE, TEAL, bare, hynt_style, new_figure
 from hynt.reporting.scales import axis_text, fitted, round_steps, unit_text
 
@@ -66,7 +67,9 @@ def _axis(axes: Axes, explanation: Explanation, span: float) -> None:
         axes.set_xlabel(f"change in the probability of {fitted(explanation.about.name, 1.5, 9)}, in points")
         return
     unit = unit_text(_number(explanation).unit) or ("years" if _number(explanation).unit == "date" else "")
-    axes.set_xticks(ticks, [_signed(axis_text(abs(value), "", span), value) for value in ticks])
+    there, (far, _) = _number(explanation).unit, shown_difference(span, _number(explanation).unit)
+    texts = [axis_text(abs(shown_difference(value, there)[0]), "", far) for value in ticks]
+    axes.set_xticks(ticks, [_signed(text, value) for text, value in zip(texts, ticks, strict=True)])
     axes.set_xlabel(f"change in the answer{f', in {unit}' if unit else ''}")
 
 

@@ -11,6 +11,7 @@ from importlib.resources import files
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_moment, format_number, format_quantity
 from hynt.graph.units.dates import to_calendar
+from hynt.graph.units.display import kept, shown, shown_difference
 
 
 @dataclass(frozen=True)
@@ -32,19 +33,24 @@ class Scale:
 
     def ticks(self, count: int = 5) -> list[float]:
         """Round values between the ends; on a logarithmic axis powers of ten, or twice and five times them too."""
+        low, high = (shown(one, self.unit)[0] for one in (self.low, self.high))  # round as people read them
+        return [kept(value, self.unit) for value in self._round(low, high, count)]
+
+    def _round(self, low: float, high: float, count: int) -> list[float]:
         if not self.log:
-            return round_steps(self.low, self.high, count)
-        first, last = math.ceil(_log(self.low)), math.floor(_log(self.high))
+            return round_steps(low, high, count)
+        first, last = math.ceil(_log(low)), math.floor(_log(high))
         powers = [10.0**power for power in range(first, last + 1, max(1, math.ceil((last - first + 1) / count)))]
         if len(powers) > 2:
             return powers
         found = [digit * 10.0**power for power in range(first - 1, last + 1) for digit in (1, 2, 5)]
-        inside = [value for value in found if self.low <= value <= self.high]
-        return inside if len(inside) > 2 else round_steps(self.low, self.high, count)
+        inside = [value for value in found if low <= value <= high]
+        return inside if len(inside) > 2 else round_steps(low, high, count)
 
     def text(self, value: float) -> str:
         """What stands beside a tick."""
-        return axis_text(value, self.unit, abs(value) if self.log else self.high - self.low)
+        value, (span, unit) = shown(value, self.unit)[0], shown_difference(self.high - self.low, self.unit)
+        return axis_text(value, unit, abs(value) if self.log else span)
 
 
 def round_steps(low: float, high: float, count: int = 5) -> list[float]:
@@ -86,7 +92,7 @@ def unit_text(unit: str) -> str:
     """A unit as it stands behind the name of an axis: `years`, `m²`; nothing for dates and plain numbers."""
     if unit in ("", "1", DATE_UNIT):
         return ""
-    return format_quantity(2.0, unit).removeprefix("2").strip()
+    return format_quantity(2.0, shown(2.0, unit)[1]).removeprefix("2").strip()
 
 
 def _date(value: float, span: float) -> str:

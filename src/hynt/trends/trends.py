@@ -22,9 +22,9 @@ from hynt.asking.question import as_pairs
 from hynt.errors import UsageError
 from hynt.graph.arrays import Floats
 from hynt.graph.components import TAIL
-from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
-from hynt.graph.sentences import format_quantity
+from hynt.graph.sentences import format_difference, format_quantity
+from hynt.graph.units.display import display_of, with_display
 from hynt.notebook import box, quiet, table
 from hynt.tables import PlainValues, Table, arrow_table, pandas_or_refusal
 from hynt.trends.plan import POINTS, PlannedSeries, TrendPlan, plan_trend
@@ -145,10 +145,10 @@ class Trend(PlainValues, Table):
         return cls(
             found["relation"],
             found["relation_name"],
-            found["unit"],
+            with_display(found["unit"], found.get("display_unit", "")),
             found["over"],
             found["over_name"],
-            found["over_unit"],
+            with_display(found["over_unit"], found.get("over_display_unit", "")),
             found["condition"],
             np.array(at),
             tuple(series),
@@ -167,9 +167,11 @@ class Trend(PlainValues, Table):
             "relation": self.relation,
             "relation_name": self.relation_name,
             "unit": self.unit,
+            "display_unit": display_of(self.unit),
             "over": self.over,
             "over_name": self.over_name,
             "over_unit": self.over_unit,
+            "over_display_unit": display_of(self.over_unit),
             "condition": self.condition,
             "level": self.level,
             "interval_from": self.interval_from,
@@ -213,7 +215,7 @@ class Trend(PlainValues, Table):
         for one in self.series:
             inside, held_out = one.covered or (None, int((~one.trained_on).sum()))
             covered = f"{held_out}" if inside is None or not held_out else f"{held_out}, {inside} inside the interval"
-            ends = [self.text(float(one.curve.value[place])) for place in (0, -1)]
+            ends = [self.text(float(f"{one.curve.value[place]:.4g}")) for place in (0, -1)]
             rows.append([one.name, *ends, f"{len(one.at):,}", covered])
         notes = [f"{one.name}: {note}" for one in self.series for note in one.notes]
         return box(self.title, table(columns, rows, numbers=(1, 2, 3)), quiet(*notes, *self.notes))
@@ -249,8 +251,7 @@ _KINDS = ("curve", "known")
 
 def difference_text(difference: float, unit: str) -> str:
     """A difference to three digits, with its unit; one of dates is in years."""
-    digits = float(f"{difference:.3g}")
-    return format_quantity(digits, "year" if unit == DATE_UNIT else unit)
+    return format_difference(difference, unit)
 
 
 def _head_summary(one: Series) -> dict[str, Any]:

@@ -112,6 +112,8 @@ def _tell_numbers(result: dict[str, Any], out: Console) -> None:
     from rich.table import Table
 
     from hynt.graph.sentences import format_number, format_quantity
+    from hynt.graph.units.display import shown as value_shown
+    from hynt.graph.units.display import shown_difference
 
     if not result["numbers"]:
         return
@@ -122,12 +124,13 @@ def _tell_numbers(result: dict[str, Any], out: Console) -> None:
         table.add_column(heading, justify="right")
     for found in sorted(result["numbers"], key=lambda found: -found["frequency"]):
         unit = found["unit"] if found["unit"] == "date" else ""
-        shown = [format_quantity(found[key], unit) for key in ("minimum", "maximum", "mean")]
-        median = format_quantity(found["quantiles"]["0.5"], unit)
+        told = [found["minimum"], found["maximum"], found["mean"], found["quantiles"]["0.5"]]
+        *shown, median = (format_quantity(value_shown(value, found["unit"])[0], unit) for value in told)
+        deviation_shown, read_in = shown_difference(found["standard_deviation"], found["unit"])
         label = visible(found["label"]) + (" (log)" if found["learned_on"] == "log" else "")
-        deviation = format_number(found["standard_deviation"]) + (" years" if unit else "")
+        deviation = format_number(deviation_shown) + (" years" if unit else "")
         table.add_row(
-            label, visible(found["unit"]), f"{found['frequency']:,}", shown[0], median, shown[1], shown[2], deviation
+            label, visible(read_in), f"{found['frequency']:,}", shown[0], median, shown[1], shown[2], deviation
         )
     out.print(table)
 

@@ -131,6 +131,22 @@ def _between(unit: str | Unit, target: str | Unit) -> tuple[Conversion, str, str
     return _linear(factor, Fraction(0)), source.symbol, wanted.symbol
 
 
+@lru_cache(maxsize=4096)
+def between_ratios(unit: str, target: str) -> Conversion:
+    """How numbers of one unit are read in another, where a percent is a hundredth: 0.0068 reads 6.8 ‰."""
+    source, wanted = _known(unit), _known(target)
+    of_source, of_wanted = (_find(found.symbol)[1] for found in (source, wanted))
+    percents = of_source.powers.get("percent", 0) - of_wanted.powers.get("percent", 0)
+    if not percents:
+        return _between(unit, target)[0]
+    plain = [
+        {symbol: power for symbol, power in one.powers.items() if symbol != "percent"} for one in (of_source, of_wanted)
+    ]
+    if plain[0] != plain[1]:
+        _between(unit, target)  # says what is wrong
+    return _linear(of_source.factor / of_wanted.factor * Fraction(1, 100) ** percents, Fraction(0))
+
+
 def known_units() -> list[Unit]:
     """Every unit of the table, in its order."""
     return [_find(symbol)[0] for symbol in _table().rows]

@@ -25,6 +25,7 @@ class NumberAnswerModel(BaseModel):
     value: float
     text: str
     unit: str
+    display_unit: str
     low: float | None
     high: float | None
     low_text: str | None
@@ -119,6 +120,7 @@ class EntityFactsModel(BaseModel):
 class RelationModel(NamedModel):
     kind: Literal["entity", "number"]
     unit: str
+    display_unit: str
     is_date: bool
     facts: int
     qualifiers: int
@@ -230,9 +232,11 @@ class TrendModel(BaseModel):
     relation: str
     relation_name: str
     unit: str
+    display_unit: str
     over: str
     over_name: str
     over_unit: str
+    over_display_unit: str
     condition: str
     level: float
     interval_from: str

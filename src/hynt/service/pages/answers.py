@@ -7,14 +7,13 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from hynt.asking.answers import Answers
-from hynt.graph.fact import DATE_UNIT
-from hynt.graph.sentences import format_quantity
+from hynt.graph.sentences import format_difference, format_quantity
+from hynt.graph.units.display import with_display
 from hynt.markup import Markup
 from hynt.reporting.charts_svg_plots import Marked, spread_chart
 from hynt.service.front import Front
@@ -88,15 +87,13 @@ async def _number(front: Front, form: AskedForm, found: Mapping[str, Any]) -> di
 
 def rounded_texts(answer: Mapping[str, Any]) -> dict[str, str]:
     """A predicted number and its interval with as many digits as the interval is sure of; dates stay dates."""
-    unit, value, low, high = answer["unit"], float(answer["value"]), answer["low"], answer["high"]
-    width = abs(value) if low is None else float(high) - float(low)
-    digits = 2 - math.floor(math.log10(width)) if 0 < width < math.inf else 4
+    found = {"value": str(answer["text"]), "exact": format_quantity(float(answer["value"]), answer_unit(answer))}
+    return found if answer["low"] is None else found | {"low": answer["low_text"], "high": answer["high_text"]}
 
-    def text(one: float) -> str:
-        return format_quantity(one if unit == DATE_UNIT else round(one, digits), unit)
 
-    found = {"value": text(value), "exact": str(answer["text"])}
-    return found if low is None else found | {"low": text(float(low)), "high": text(float(high))}
+def answer_unit(answer: Mapping[str, Any]) -> str:
+    """The unit of an answer, with the one that people read."""
+    return with_display(answer["unit"], answer.get("display_unit", ""))
 
 
 def _relation_of_blank(form: AskedForm) -> str:
@@ -115,7 +112,7 @@ def number_chart(relation: Mapping[str, Any], answer: Mapping[str, Any]) -> Mark
     edges = [float(edge) for edge in numbers["edges"]]
     known = [float(one["value"]) for one in answer["known"]]
     title = f"{relation['name']}: the answer among the numbers of the graph"
-    marked = Marked(str(relation["unit"]), float(answer["value"]), interval, known)
+    marked = Marked(answer_unit(relation), float(answer["value"]), interval, known)
     return spread_chart("answer-chart", title, edges, numbers["counts"], marked, log=is_log(edges))
 
 
@@ -179,8 +176,7 @@ def _change_text(change: float, found: Mapping[str, Any], *, is_number: bool) ->
     sign = "+" if change > 0 else "−"
     if not is_number:
         return f"{sign}{100 * abs(change):.1f}\u00a0points"
-    unit = found["answers"][0]["unit"]
-    return f"{sign}{format_quantity(float(f'{abs(change):.3g}'), 'year' if unit == DATE_UNIT else unit)}"
+    return f"{sign}{format_difference(abs(change), answer_unit(found['answers'][0]))}"
 
 
 # ---------------------------------------------------------------------- refusals

@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from hynt import __version__
 from hynt.graph.sentences import format_quantity
+from hynt.graph.units.display import with_display
 from hynt.markup import shown
 from hynt.reporting.charts_svg import share_bar
 from hynt.service.front import Front
@@ -39,6 +40,10 @@ TITLES = {
 }
 
 
+def _quantity(value: float, unit: str, display: str = "") -> str:
+    return format_quantity(value, with_display(unit, display))
+
+
 @cache
 def environment() -> Environment:
     """One for all pages. Names that a template does not know are an error, not nothing."""
@@ -51,7 +56,7 @@ def environment() -> Environment:
     )
     made.globals.update(address=address, share_bar=share_bar, navigation=NAVIGATION, hynt_version=__version__)
     made.globals.update(style=f"/style.css?v={_digest(stylesheet())}", script=script_address)
-    made.filters.update(shown=lambda text: shown(str(text)), quantity=format_quantity, percent=percent)
+    made.filters.update(shown=lambda text: shown(str(text)), quantity=_quantity, percent=percent)
     made.filters["sentence"] = lambda text: f"{str(text)[:1].upper()}{str(text)[1:]}"
     return made
 

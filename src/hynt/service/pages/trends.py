@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hynt.graph.fact import DATE_UNIT
-from hynt.graph.sentences import format_quantity
+from hynt.graph.sentences import format_difference, format_quantity
+from hynt.graph.units.display import with_display
 from hynt.reporting.trend_chart import series_chart, series_plot, series_title
 from hynt.service.front import Front
 from hynt.service.http.problems import Fault
@@ -143,8 +144,8 @@ def _fit_sentence(found: Mapping[str, Any], head: Mapping[str, Any]) -> str:
         return f"{trained} trained on; none of this series was held out."
     told = f"{trained} trained on, {head['held_out']:,} held out"
     if head["mean_error_held_out"] is not None:
-        unit = "year" if found["unit"] == DATE_UNIT else found["unit"]
-        told += f"; mean error of those {_rounded(head['mean_error_held_out'], unit, 3)}"
+        unit = with_display(found["unit"], found.get("display_unit", ""))
+        told += f"; mean error of those {format_difference(head['mean_error_held_out'], unit)}"
     if head["held_out_inside"] is not None:
         told += f", {head['held_out_inside']} of {head['held_out']} inside the interval"
     return f"{told}."
