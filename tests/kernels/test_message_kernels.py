@@ -219,6 +219,7 @@ def test_the_loss_of_all_entities(entities, scores, by_kernel):
     expected = (torch.nn.functional.cross_entropy(scored, asked.answer, reduction="none") * weight).sum()
     plain = plain_entity_loss(x, states, asked)
     torch.testing.assert_close(plain.detach(), expected)
+    agree(entity_loss(x, states, asked, scores), plain, [x, states], torch.tensor(0.7))
     by_kernel()
     agree(entity_loss(x, states, asked, scores), plain, [x, states], torch.tensor(0.7))
 

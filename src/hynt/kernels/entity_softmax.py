@@ -17,8 +17,8 @@ from hynt.kernels.availability import kernels_serve
 ALIGNMENT = 64
 """Rows of other lengths keep a GPU from its fast matrix products and wide loads."""
 
-SCORES = 2**30
-"""How many scores may be held at once."""
+SCORES_ON_CPU, SCORES_ON_GPU = 2**20, 2**30
+"""How many scores may be held at once: on a CPU what its cache holds, which takes half the time of the plain form."""
 
 LAST = -1e4
 """The score of what must not be the answer: it ranks last, and is finite."""
@@ -52,21 +52,20 @@ def plain_entity_loss(x: Tensor, states: Tensor, asked: EntityQuestions) -> Tens
 
 class _EntityLoss(torch.autograd.Function):
     @staticmethod
-    def forward(context: Any, x: Tensor, states: Tensor, asked: EntityQuestions, scores: int) -> Tensor:
-        from hynt.kernels.entity_softmax_kernel import losses_then_gradients
-
-        n, wide = len(states), len(states) + -len(states) % ALIGNMENT
+    def forward(
+        context: Any, x: Tensor, states: Tensor, asked: EntityQuestions, scores: int, by_kernel: bool
+    ) -> Tensor:
+        n, wide = len(states), len(states) + (-len(states) % ALIGNMENT if by_kernel else 0)
         table, seen = functional.pad(states, (0, 0, 0, wide - n)), functional.pad(asked.seen, (0, wide - n))
         total, of_x, of_states = [], [], None
         rows = max(1, scores // wide)
         for begin in range(0, len(x), rows):
             part = slice(begin, begin + rows)
-            answer, weight, start, count = (
-                one[part] for one in (asked.answer, asked.weight, asked.start, asked.known)
-            )
-            mine = EntityQuestions(answer, weight, seen, start, count, asked.true)
+            answer, weight, start, known = (one[part] for one in (asked.answer, asked.weight, asked.start, asked.known))
+            mine = EntityQuestions(answer, weight, seen, start, known, asked.true)
             found = x[part] @ table.t()
-            total.append((losses_then_gradients(found, n, mine, LAST) * weight).sum())
+            loss, found = _by_kernel(found, n, mine) if by_kernel else _in_place(found, mine)
+            total.append((loss * weight).sum())
             of_x.append(found @ table)
             added = _product(found.t(), x[part])[:n]
             of_states = added if of_states is None else of_states.add_(added)
@@ -77,7 +76,25 @@ class _EntityLoss(torch.autograd.Function):
     @staticmethod
     def backward(context: Any, *gradients: Any) -> Any:
         of_x, of_states = context.saved_tensors
-        return of_x * gradients[0].to(of_x.dtype), of_states * gradients[0].to(of_x.dtype), None, None
+        return of_x * gradients[0].to(of_x.dtype), of_states * gradients[0].to(of_x.dtype), None, None, None
+
+
+def _by_kernel(scores: Tensor, columns: int, asked: EntityQuestions) -> tuple[Tensor, Tensor]:
+    from hynt.kernels.entity_softmax_kernel import losses_then_gradients
+
+    return losses_then_gradients(scores, columns, asked, LAST), scores
+
+
+def _in_place(scores: Tensor, asked: EntityQuestions) -> tuple[Tensor, Tensor]:
+    """(k,) losses from the scores (k, n), and the gradients of Σ weight · loss where the scores were."""
+    kind, scores = scores.dtype, scores.float()
+    scores.add_(torch.where(asked.seen, 0.0, LAST)).index_put_(asked.others(), scores.new_tensor(LAST))
+    answer = asked.answer.unsqueeze(1)
+    right, top = scores.gather(1, answer), scores.amax(1, keepdim=True)
+    mass = scores.sub_(top).exp_().sum(1, keepdim=True)
+    weight = asked.weight.unsqueeze(1)
+    scores.mul_(weight / mass).scatter_add_(1, answer, -weight)
+    return (mass.log() + top - right).squeeze(1), scores.to(kind)
 
 
 def _product(left: Tensor, right: Tensor) -> Tensor:
@@ -87,9 +104,11 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
     return (left @ right).float()
 
 
-def entity_loss(x: Tensor, states: Tensor, asked: EntityQuestions, scores: int = SCORES) -> Tensor:
-    """`plain_entity_loss`, by the kernel where it serves, with at most so many `scores` at once."""
-    if not kernels_serve(x, x.shape[1]) or not len(x):
+def entity_loss(x: Tensor, states: Tensor, asked: EntityQuestions, scores: int | None = None) -> Tensor:
+    """`plain_entity_loss`, by the kernel where it serves, with at most so many `scores` at once; None: what suits."""
+    by_kernel = kernels_serve(x, x.shape[1])
+    if not len(x):
         return plain_entity_loss(x, states, asked)
-    found: Tensor = _EntityLoss.apply(x, states, asked, scores)  # type: ignore[no-untyped-call]
+    scores = scores or (SCORES_ON_GPU if x.is_cuda else SCORES_ON_CPU)
+    found: Tensor = _EntityLoss.apply(x, states, asked, scores, by_kernel)  # type: ignore[no-untyped-call]
     return found
