@@ -43,7 +43,7 @@ def test_every_file_beside_the_splits_is_named_with_what_reads_it(folder):
         "LICENSE": ("no facts that can be told from its first lines", ""),
         "entities.txt": ("names that the facts have too", ""),
         "entity_ids.dict": ("ids by number, which hynt gives itself", ""),
-        "inductive": ("a folder", f"{folder}/inductive as a further source"),
+        "inductive": ("a folder", f"{folder}/inductive after {folder}, and --keep-splits for its own splits"),
         "msg.txt": (
             "the facts that are observed where an inductive benchmark is asked",
             "--train-file msg.txt, for a second graph whose valid and test facts are asked",

@@ -13,7 +13,7 @@ from hynt.errors import DataError
 from hynt.formats.byte_streams import open_bytes
 from hynt.formats.format import FileBeside, ReadOptions, ReadReport
 from hynt.formats.numbers import looks_like_number
-from hynt.formats.parts import bare_name
+from hynt.formats.parts import bare_name, split_of
 from hynt.graph.storage import is_graph
 
 _SAMPLE_BYTES = 2**16
@@ -59,7 +59,11 @@ def sample_lines(path: Path) -> list[str]:
 def _judged(path: Path, folder: Path, entities: Container[str], relations: Container[str]) -> tuple[str, str]:
     """What a file seems to hold, and the words that read it."""
     if path.is_dir():
-        return "a folder", f"{shlex.quote(str(path))} as a further source" if any(path.iterdir()) else ""
+        splits = any(map(split_of, path.iterdir()))
+        own = ", and --keep-splits for its own splits" if splits else ""
+        return "a folder", f"{shlex.quote(str(path))} after {shlex.quote(str(folder))}{own}" if any(
+            path.iterdir()
+        ) else ""
     if bare_name(path.name).split(".")[0].lower() in _OBSERVED:
         option = f"--train-file {shlex.quote(path.name)}, for a second graph whose valid and test facts are asked"
         return "the facts that are observed where an inductive benchmark is asked", option
