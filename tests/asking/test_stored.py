@@ -68,7 +68,7 @@ def test_relations_and_numbers_are_stored_answers_too(predictor):
     (relation,) = predictor.predict("p0", "?", "150 cm").stored
     assert (relation.id, relation.rank) == ("height", 1)
     (number,) = predictor.predict("p2", "height", "?").stored
-    assert (number.value, number.text, number.splits, number.rank) == (1.52, "1.52 m", ("valid",), None)
+    assert (number.value, number.text, number.splits, number.rank) == (1.52, "152 cm", ("valid",), None)
     assert number.predicted == predictor.predict("p2", "height", "?")[0].value
 
 

@@ -66,6 +66,8 @@ class QuestionBatch:
                 reach = radii.reach(AskedNumbers.of(*asked, radii.scale.spread))
             low, high = radii.ends(scaling, relation, said.scaled, level, reach)
             has_interval = np.isfinite(radii.radius[row, relation]) & np.isfinite(low) & np.isfinite(high)
+            # What was measured on held-out questions promises nothing about one that is unlike all of them.
+            has_interval &= ~self.loaded.usual_qualifiers.is_unusual(self.asked.table, rows, position)
             width[has_interval] = high[has_interval] - low[has_interval]
             width = np.where(radii.ends_at_zero[relation] & (value < 0), np.inf, width)
             is_own = radii.is_own[row, relation]

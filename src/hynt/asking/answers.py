@@ -52,6 +52,20 @@ class StoredAnswer:
 
 
 @dataclass(frozen=True)
+class MissingQualifier:
+    """A qualifier that stored facts like the one asked for nearly always have, and the question does not."""
+
+    relation: str  # its id
+    name: str
+    share: float  # of the stored facts of the question's relation
+    facts: int  # how many these are
+    offered: str  # the value that is commonest there, as a question can be asked with it
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class RankedAnswer:
     """An entity or a relation."""
 
@@ -142,6 +156,7 @@ class Answers(Table):
     notes: tuple[str, ...] = field(default=())  # what a reader of the answers should know
     stored: tuple[StoredAnswer, ...] = field(default=())  # what the graph holds: the closest facts, then the latest
     stored_total: int = 0  # how many different answers the graph holds
+    missing: tuple[MissingQualifier, ...] = field(default=())  # what stored facts like this nearly always say
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -167,7 +182,9 @@ class Answers(Table):
             for one in found["answers"]
         )
         stored = tuple(StoredAnswer(**{**one, "splits": tuple(one["splits"])}) for one in found.get("stored", ()))
-        rest = (found["candidates"], found["calibrated"], tuple(found["notes"]), stored, found.get("stored_total", 0))
+        missing = tuple(MissingQualifier(**one) for one in found.get("missing", ()))
+        told = (stored, found.get("stored_total", 0), missing)
+        rest = (found["candidates"], found["calibrated"], tuple(found["notes"]), *told)
         return cls(found["question"], found["hole"], found["kind"], answers, *rest)
 
     def to_dict(self) -> dict[str, Any]:
@@ -186,6 +203,7 @@ class Answers(Table):
             "candidates": self.candidates,
             "calibrated": self.calibrated,
             "notes": list(self.notes),
+            "missing": [one.to_dict() for one in self.missing],
             "answers": [answer.to_dict() for answer in self.answers],
         }
 

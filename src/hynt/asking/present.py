@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from hynt.asking.answers import NEW_FROM, Answer, Answers, KnownNumber, NumberAnswer, RankedAnswer
+from hynt.asking.answers import NEW_FROM, Answer, Answers, KnownNumber, MissingQualifier, NumberAnswer, RankedAnswer
 from hynt.asking.columns import AskedFact, NumberColumns, RankedColumns
 from hynt.calibration.calibration import Calibration
 from hynt.graph.components import ENTITY_KIND, KIND_NAMES, RELATION_KIND
 from hynt.graph.fact_table import concatenate
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.number_summary import sorted_numbers
+from hynt.graph.sentences import format_quantity
 from hynt.models.contract import Part
 from hynt.runs.opening import LoadedRun
 
@@ -97,6 +98,11 @@ class AnswerBuilder:
             notes.append(f"{what}: {reason}")
         if not self.loaded.is_finished:
             notes.append(f"training is not finished; these are the weights of epoch {self.loaded.epoch}")
+        missing = self._missing(asked)
+        for one in missing:
+            what = "there is no interval" if task == "number" else "probabilities may be off"
+            told = f"{one.share:.0%} of the {one.facts:,} stored facts of this relation say {one.name}"
+            notes.append(f"{what}: {told}, and the question does not; ask with {one.name}={one.offered}")
         if asked.table.qualifier_total and Part.QUALIFIERS not in self.loaded.model.reads:
             notes.append("this model does not look at qualifiers")
         if fitted and self.loaded.changed:
@@ -109,7 +115,19 @@ class AnswerBuilder:
             notes.append(
                 f"the model cannot tell {alike[0]} and {alike[1]} apart by their facts: their order says nothing"
             )
-        return Answers(asked.text, asked.place, KIND_NAMES[asked.kind], answers, count, fitted, tuple(notes))
+        kind = KIND_NAMES[asked.kind]
+        return Answers(asked.text, asked.place, kind, answers, count, fitted, tuple(notes), missing=missing)
+
+    def _missing(self, asked: AskedFact) -> tuple[MissingQualifier, ...]:
+        graph, usual = self.loaded.graph, self.loaded.usual_qualifiers
+        found = []
+        for pair in usual.lacking(asked.table, 0, asked.position).tolist():
+            index, value = int(usual.key[pair]) % usual.relations, usual.common[pair]
+            named = graph.relations[index]
+            offered = format_quantity(value, named.unit) if named.kind == "number" else graph.entity_labels[int(value)]
+            label = graph.relation_labels[index]
+            found.append(MissingQualifier(named.name, label, float(usual.share[pair]), int(usual.facts[pair]), offered))
+        return tuple(found)
 
 
 def _alike(answers: tuple[Answer, ...]) -> tuple[str, str] | None:

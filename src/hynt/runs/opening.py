@@ -19,6 +19,7 @@ from hynt.errors import DataError
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.possible_numbers import PossibleNumbers
+from hynt.graph.usual_qualifiers import UsualQualifiers
 from hynt.models.combination import Combination, Weights
 from hynt.models.contract import Model, Part
 from hynt.models.task_weights import TaskWeights
@@ -75,6 +76,11 @@ class LoadedRun:
         """The model itself, without the statistics it answers with; an ensemble as it is."""
         is_one = isinstance(self.model, Combination) and self.model.trained == 1
         return cast(Combination, self.model).first if is_one else self.model
+
+    @cached_property
+    def usual_qualifiers(self) -> UsualQualifiers:
+        """What the facts it has learned from nearly always say, and a question should."""
+        return UsualQualifiers.of([self.graph.split(name) for name in self.known_splits], self.graph.vocabulary)
 
     def described(self) -> dict[str, Any]:
         """What a number of this run needs beside it to be compared with another."""

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from hynt.asking.answers import KnownNumber, RankedAnswer, StoredAnswer
+from hynt.asking.answers import KnownNumber, MissingQualifier, RankedAnswer, StoredAnswer
 from hynt.asking.similar import SimilarEntity
 from hynt.explanation.explanations import Explained, Influence
 from hynt.graph.lookup import EntityPosition
@@ -51,6 +51,7 @@ class AnswersModel(BaseModel):
     candidates: int
     calibrated: bool
     notes: list[str]
+    missing: list[MissingQualifier]
     answers: list[RankedAnswer | NumberAnswerModel]
 
 

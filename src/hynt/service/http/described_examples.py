@@ -12,7 +12,8 @@ ANSWERS: Example = {
     "question": "Brazil · ? · Brazilian Real", "hole": "relation", "kind": "relation", "stored": [{"text":
     "currency", "splits": ["test"], "id": "currency", "value": None, "qualifiers": "start time 1994-07-01", "rank":
     6, "probability": 0.012624690608193087, "predicted": None, "judged_without": False}], "stored_total": 1,
-    "new_from": 0.5, "candidates": 144, "calibrated": True, "notes": [], "answers": [{"rank": 1, "id": "capital",
+    "new_from": 0.5, "candidates": 144, "calibrated": True, "notes": [], "missing": [],
+    "answers": [{"rank": 1, "id": "capital",
     "name": "capital", "probability": 0.6240649782806393, "score": 4.737368106842041, "known": [], "new": True}],
 }
 
@@ -20,7 +21,8 @@ NUMBER: Example = {
     "question": "Japan · life expectancy · ? (point in time 2024; sex female)", "hole": "tail", "kind": "number",
     "stored": [{"text": "88.2 years", "splits": ["train"], "id": None, "value": 88.2, "qualifiers": "", "rank": None,
     "probability": None, "predicted": 82.83912711441516, "judged_without": False}], "stored_total": 1, "new_from":
-    0.5, "candidates": 0, "calibrated": True, "notes": [], "answers": [{"value": 82.83912711441516, "text":
+    0.5, "candidates": 0, "calibrated": True, "notes": [], "missing": [],
+    "answers": [{"value": 82.83912711441516, "text":
     "82.8391 years", "unit": "year", "low": 76.75432248175144, "high": 88.92393174707891, "low_text":
     "76.7543 years", "high_text": "88.9239 years", "level": 0.9, "interval_from": "this relation", "training_low":
     27.79, "training_high": 88.2, "known": [{"value": 88.2, "splits": ["train"]}]}],
@@ -30,7 +32,7 @@ EXPLANATION: Example = {
     "question": "Austria · language spoken · ? (role official)", "hole": "tail", "kind": "entity", "stored":
     [{"text": "German", "splits": ["test"], "id": "language/German", "value": None, "qualifiers": "share 97 %",
     "rank": 3, "probability": 0.05028506075110744, "predicted": None, "judged_without": False}], "stored_total": 1,
-    "new_from": 0.5, "candidates": 1838, "calibrated": True, "notes": [], "answers": [{"rank": 1, "id":
+    "new_from": 0.5, "candidates": 1838, "calibrated": True, "notes": [], "missing": [], "answers": [{"rank": 1, "id":
     "language/Spanish", "name": "Spanish", "probability": 0.10614642949981705, "score": 5.759212017059326, "known":
     [], "new": False}], "about": {"id": "language/Spanish", "name": "Spanish", "probability": 0.1061464294998163,
     "rank": 1}, "influences": [{"part": "head", "says": "Austria", "change": "hidden", "answer_id":

@@ -149,6 +149,10 @@ class AskedForm:
         """With room for one more qualifier."""
         return replace(self, qualifiers=(*self.qualifiers, ("", ""))[:MOST_QUALIFIERS])
 
+    def with_qualifier(self, relation: str, value: str) -> AskedForm:
+        """With one more qualifier, filled in."""
+        return replace(self, qualifiers=(*self.qualifiers, (relation, value))[:MOST_QUALIFIERS])
+
     def without(self, number: int) -> AskedForm:
         """Without one qualifier, by its place from 0."""
         return replace(self, qualifiers=tuple(pair for at, pair in enumerate(self.qualifiers) if at != number))

@@ -1,0 +1,65 @@
+"""A question that lacks what stored facts nearly always say: which, what to ask instead, and no promise about it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hynt import number
+from hynt.asking.answers import Answers
+from hynt.formats.from_python import graph_from_facts
+from hynt.graph.components import RELATION, TAIL
+from hynt.graph.usual_qualifiers import UsualQualifiers
+
+
+def test_a_number_asked_without_what_its_facts_always_say_has_no_interval(predictor):
+    asked = ("p0", "spouse", "p7", [("date", "?")])
+    lacking = predictor.predict(asked)
+    (missing,) = lacking.missing
+    assert (missing.relation, missing.name, missing.share, missing.facts) == ("place", "place", 1.0, 36)
+    assert missing.offered in ("Springfield", "Shelbyville", "Ogdenville")
+    assert lacking[0].interval is None
+    assert "90%" not in str(lacking)
+    assert f"say place, and the question does not; ask with place={missing.offered}" in lacking.notes[0]
+    whole = predictor.predict((*asked[:3], [("date", "?"), ("place", "t0")]))
+    assert whole.missing == ()
+    assert whole[0].interval is not None
+    assert Answers.from_dict(lacking.to_dict()) == lacking
+
+
+def test_ranked_answers_say_it_too_and_other_questions_do_not(predictor):
+    assert [one.name for one in predictor.predict("p0", "spouse", "?").missing] == ["date", "place"]
+    assert any("probabilities may be off" in note for note in predictor.predict("p0", "spouse", "?").notes)
+    assert predictor.predict("p0", "?", "t0").missing == ()
+    assert predictor.predict("p0", "born in", "?").missing == ()
+    assert predictor.predict("p0", "height", "?").missing == ()
+
+
+def _graph(dated):
+    facts = [
+        ("a", "size", number(index), [("when", number(2000 + index % 3, "date"))] if index < dated else [])
+        for index in range(100)
+    ]
+    return graph_from_facts({"train": facts})
+
+
+def test_nearly_always_is_nineteen_in_twenty():
+    for dated, usual in ((95, [1.0]), (94, [])):
+        graph = _graph(dated)
+        found = UsualQualifiers.of([graph.split("train")], graph.vocabulary)
+        assert [bool(len(found.key))] == [bool(usual)]
+    graph, found = _graph(95), UsualQualifiers.of([_graph(95).split("train")], _graph(95).vocabulary)
+    table = graph.split("train")
+    rows = np.array([0, 99, 99])
+    assert found.is_unusual(table, rows, np.array([TAIL, TAIL, RELATION])).tolist() == [False, True, False]
+    assert [len(found.lacking(table, row, position)) for row, position in ((0, TAIL), (99, TAIL), (99, RELATION))] == [
+        0,
+        1,
+        0,
+    ]
+    assert found.common == (2001.0,)  # as common as 2000, and later
+
+
+def test_few_facts_have_no_habit():
+    facts = [("a", "size", number(index), [("when", number(2000, "date"))]) for index in range(19)]
+    graph = graph_from_facts({"train": facts})
+    assert not len(UsualQualifiers.of([graph.split("train")], graph.vocabulary).key)

@@ -1,0 +1,35 @@
+"""What stands below the form: first what the graph holds, then what is new, with guesses folded away."""
+
+from __future__ import annotations
+
+import re
+
+BORN = "head=p2&relation=P19&tail=%3F"
+PEOPLE_IN_TOWN = "head=town/0&relation=P1082&tail=%3F"
+
+
+def _page(service, query):
+    return service.get(f"/ask?{query}", Accept="text/html").body.decode()
+
+
+def test_the_graph_comes_first_and_guesses_are_folded(service):
+    page = _page(service, BORN)
+    stored, folded = page.index('class="stored"'), page.index("<details")
+    assert stored < folded
+    told = re.sub(r"<[^>]+>|\s+", " ", page[stored:folded])
+    assert "in the graph , train" in told
+    assert "the model ranks it" in told
+    assert re.search(r"\d+ guesses below 50", page[folded:])
+    assert '<span class="badge new">' not in page  # nothing is so probable
+
+
+def test_a_question_that_lacks_what_all_facts_say_is_offered_it(service):
+    said = service.post("/v1/predict", {"head": "town/0", "relation": "P1082", "tail": "?"}).json
+    assert [one["relation"] for one in said["missing"]] == ["date"]
+    assert said["answers"][0]["low"] is None
+    page = _page(service, PEOPLE_IN_TOWN)
+    assert "9 of 10" not in page
+    offered = said["missing"][0]["offered"]
+    assert f"qualifier=date&amp;value={offered}" in page
+    answered = _page(service, f"{PEOPLE_IN_TOWN}&qualifier=date&value={offered}")
+    assert "in 9 of 10 such questions" in answered
