@@ -94,6 +94,16 @@ class OpenedRun:
         with whole_run():
             return load_run(self.saved, self.device)
 
+    def newest(self) -> Self | None:
+        """The run at the newest version of its graph, with the same weights; None where it is at that already."""
+        if Journal(self.path).latest() == self.version:
+            return None
+        other, trained = copy(self), self.trained
+        for name in [name for name in other.__dict__ if name not in _KEPT]:
+            del other.__dict__[name]
+        other.__dict__ |= {"trained": trained, "device": self.device, "_version": None}
+        return other
+
     def _journal(self, version: int) -> list[Version]:
         return Journal(self.path).versions()[:version]
 

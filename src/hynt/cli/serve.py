@@ -46,6 +46,10 @@ def serve(
     log_questions: Annotated[
         bool, typer.Option("--log-questions", help="Write what is asked to the log; off by default.")
     ] = False,
+    accept_updates: Annotated[
+        bool,
+        typer.Option("--accept-updates", help="Let those with the token add and remove facts; needs --token-file."),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Log only problems, not every request.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -66,6 +70,7 @@ def serve(
         answer_within=answer_within,
         grace=grace,
         log_questions=log_questions,
+        accept_updates=accept_updates,
     )
 
 

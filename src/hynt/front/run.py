@@ -157,7 +157,7 @@ class Run(RecordedRun):
         >>> "Zoe" in more.graph, "Zoe" in inductive.graph
         (True, False)
         """
-        from hynt.front.updating import fitted_facts
+        from hynt.asking.graph_updates import fitted_facts
         from hynt.graph.changes import with_facts
 
         return self.on(with_facts(self.graph, fitted_facts(self.graph, facts)))

@@ -125,13 +125,14 @@ def serve_agent(
     _check_installed("mcp", ("mcp", "fastapi", "jinja2", "prometheus_client"))
     import asyncio
 
+    from hynt.runs.journal import Journal
     from hynt.runs.place import open_run
     from hynt.service.agents import agent_server
     from hynt.service.front import Front
     from hynt.service.inference.process import InferenceProcess
 
     settings = _settings(run, None, audit, device=device)
-    graph = open_run(settings.run).graph()
+    graph = Journal(settings.run).graph(open_run(settings.run).graph())
 
     async def work() -> None:
         engine = InferenceProcess(settings.run, settings.device, longest=2 * settings.answer_within)

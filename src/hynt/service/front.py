@@ -11,15 +11,19 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from typing import Any, ParamSpec, TypeVar
 
 from hynt import __version__
-from hynt.errors import UsageError
+from hynt.asking.graph_updates import GivenChange
+from hynt.errors import HyntError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import EntityPosition
 from hynt.graph.views import GraphViews
+from hynt.runs.journal import Journal
+from hynt.runs.place import open_run
 from hynt.service.http.metrics import ServiceMetrics
-from hynt.service.http.problems import HttpProblem, invalid, unavailable
+from hynt.service.http.problems import HttpProblem, fault_of, invalid, unavailable
 from hynt.service.inference.answering import InferenceEngine
 from hynt.service.inference.question_queue import QuestionQueue
 from hynt.service.settings import ServiceSettings
@@ -31,6 +35,14 @@ Got = TypeVar("Got")
 
 _LOOKERS = 2
 """Threads that look things up in the graph, so that a long look does not hold up /health."""
+
+
+class JsonReplies(list[bytes]):
+    """Replies in JSON, and the version of the graph that they were made from."""
+
+    def __init__(self, bodies: Sequence[bytes], version: int) -> None:
+        super().__init__(bodies)
+        self.version = version
 
 
 class Front:
@@ -48,6 +60,8 @@ class Front:
             metrics=self.metrics,
         )
         self.draining = False
+        self.version = Journal(settings.run).latest()
+        self._writing = asyncio.Lock()
         self._lookers = ThreadPoolExecutor(_LOOKERS, "graph")
         self.metrics.gauge("hynt_queue_length", "Jobs that wait or are being done.", lambda: len(self.queue))
         self.metrics.gauge("hynt_ready", "1 when the model is loaded.", lambda: float(engine.state.ready))
@@ -111,7 +125,47 @@ class Front:
         """Facts that the graph lacks about an entity, most probable first; see `hynt.Run.propose`."""
         return _read((await self.asked("propose", [{"entity": entity, "top": top}]))[0])
 
-    async def asked(self, kind: str, jobs: Sequence[Mapping[str, Any]], listed_in: str = "") -> list[bytes]:
+    # ------------------------------------------------------------------ changing the graph
+
+    async def update(self, change: GivenChange) -> dict[str, Any]:
+        """Writes a change to the run's journal. The graph lists it when this returns; the model counts it soon after,
+        and until then answers from the version before.
+        """
+        if not self.settings.accept_updates:
+            detail = "this service does not change its graph. It would if it were started with --accept-updates."
+            raise HttpProblem(403, detail)
+        if not self.engine.state.follows:
+            detail = f"the model {self.engine.state.described.get('model')!r} cannot follow its graph."
+            raise HttpProblem(409, detail if self.engine.state.ready else "the model is not there yet.")
+        async with self._writing:
+            try:
+                loop = asyncio.get_running_loop()
+                written, graph = await loop.run_in_executor(
+                    self._lookers, lambda: change.written(self.settings.run, self._graph_at)
+                )
+            except HyntError as problem:
+                if problem.where.startswith(str(self.settings.run)):  # somebody else writes, or the disk is full
+                    raise unavailable(problem.sentences, 1) from None
+                raise invalid([fault_of(problem)]) from None
+            if written is not None and graph is not None:
+                self.graph, self.views, self.version = graph, GraphViews(graph), written.version
+                await self.engine.follow()
+        told = {} if written is None else asdict(written)
+        names = ("version", "added", "removed", "new_entities", "gone_entities", "facts")
+        return {name: told.get(name, 0) for name in names} | {
+            "version": told.get("version", self.version),
+            "changed": graph is not None,
+        }
+
+    def _graph_at(self, journal: Journal, version: int) -> KnowledgeGraph:
+        """The graph at the newest version, read again only where another process has written."""
+        if version == self.version:
+            return self.graph
+        return journal.graph(open_run(self.settings.run).graph(), version)
+
+    # ------------------------------------------------------------------ how
+
+    async def asked(self, kind: str, jobs: Sequence[Mapping[str, Any]], listed_in: str = "") -> JsonReplies:
         """JSON in bytes for each job; where one is refused, all are, with every fault and where it is.
 
         `listed_in` names the list of the body that holds the jobs, where it is a list.
@@ -131,7 +185,7 @@ class Front:
         ]
         if faults:
             raise invalid(faults)
-        return [reply.body for reply in replies]
+        return JsonReplies([reply.body for reply in replies], min((reply.version for reply in replies), default=0))
 
     # ------------------------------------------------------------------ looking at the graph
 

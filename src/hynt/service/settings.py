@@ -57,6 +57,7 @@ class ServiceSettings:
     idle: float = 15.0  # between two requests of a connection
     grace: float = 10.0  # for what was accepted before a stop
     log_questions: bool = False
+    accept_updates: bool = False  # whether POST and DELETE /v1/facts change the graph of the run
 
     @property
     def is_loopback(self) -> bool:

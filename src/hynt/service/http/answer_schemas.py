@@ -155,6 +155,18 @@ class DescribedEntityModel(NamedModel):
     type: str
 
 
+class UpdateModel(BaseModel):
+    """What became of the graph. `version` is the one to wait for in the header `Hynt-Version` of answers."""
+
+    version: int
+    changed: bool
+    added: int
+    removed: int
+    new_entities: int
+    gone_entities: int
+    facts: int
+
+
 class SimilarModel(BaseModel):
     model_config = _shown(examples.SIMILAR)
 

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.routing import APIRoute
 
 from hynt import __version__
+from hynt.asking.graph_updates import GivenChange
 from hynt.graph.lookup import EntityPosition
 from hynt.service.front import Front
 from hynt.service.http import answer_schemas, schemas
@@ -20,8 +21,10 @@ from hynt.service.settings import PAGE, TEXT, TOP
 _WORDS = {
     400: "The request cannot be read.",
     401: "A bearer token is wanted.",
+    403: "The service was started without --accept-updates.",
     404: "Nobody of that name.",
     408: "The request came too slowly.",
+    409: "The model learned vectors, and cannot follow its graph.",
     413: "The body is larger than 64 KiB.",
     414: "The address is too long.",
     415: "The body is not JSON.",
@@ -60,8 +63,9 @@ RelationPath = Annotated[str, Path(examples=["population"])]
 router = APIRouter(route_class=StrictRoute)
 
 
-def _json(body: bytes) -> Response:
-    return Response(body, media_type="application/json")
+def _json(body: bytes, version: int | None = None) -> Response:
+    headers = {} if version is None else {"Hynt-Version": str(version)}
+    return Response(body, media_type="application/json", headers=headers)
 
 
 @router.post(
@@ -74,9 +78,36 @@ def _json(body: bytes) -> Response:
 async def predict(front: FrontHere, asked: schemas.OneOrMany) -> Response:
     """One question gives its answers; `{"questions": […]}` gives `{"results": […]}` in the same order."""
     if isinstance(asked, schemas.Question):
-        return _json((await front.asked("predict", [asked.job()]))[0])
+        found = await front.asked("predict", [asked.job()])
+        return _json(found[0], found.version)
     found = await front.asked("predict", [question.job() for question in asked.questions], "questions")
-    return _json(b'{"results": [' + b", ".join(found) + b"]}")
+    return _json(b'{"results": [' + b", ".join(found) + b"]}", found.version)
+
+
+@router.post(
+    "/v1/facts",
+    tags=["graph"],
+    summary="Add facts, without training again",
+    response_model=answer_schemas.UpdateModel,
+    responses=refusals(403, 408, 409, 413, 415, 422, 503),
+)
+async def add_facts(front: FrontHere, given: schemas.GivenFacts) -> dict[str, Any]:
+    """They are on disk and listed at once; `Hynt-Version` of later answers says when the model counts them."""
+    source = given.source or "the service"
+    change = GivenChange(facts=given.tuples(), skip_known=given.skip_known, source=source, key=given.key)
+    return await front.update(change)
+
+
+@router.delete(
+    "/v1/facts",
+    tags=["graph"],
+    summary="Take facts away",
+    response_model=answer_schemas.UpdateModel,
+    responses=refusals(403, 408, 409, 413, 415, 422, 503),
+)
+async def remove_facts(front: FrontHere, given: schemas.GivenFacts) -> dict[str, Any]:
+    """Written as the graph has them; one that is not there is refused, and nothing is changed."""
+    return await front.update(GivenChange(remove=given.tuples(), source=given.source or "the service", key=given.key))
 
 
 @router.post(
@@ -88,7 +119,8 @@ async def predict(front: FrontHere, asked: schemas.OneOrMany) -> Response:
 )
 async def explain(front: FrontHere, asked: schemas.ExplainedQuestion) -> Response:
     """Each part of the question is taken away in turn, and the answers are compared."""
-    return _json((await front.asked("explain", [asked.job()]))[0])
+    found = await front.asked("explain", [asked.job()])
+    return _json(found[0], found.version)
 
 
 @router.post(
@@ -100,7 +132,8 @@ async def explain(front: FrontHere, asked: schemas.ExplainedQuestion) -> Respons
 )
 async def trends(front: FrontHere, asked: schemas.TrendQuestion) -> Response:
     """The run's answers along an axis, with intervals, beside the values that the graph knows."""
-    return _json((await front.asked("trends", [asked.job()]))[0])
+    found = await front.asked("trends", [asked.job()])
+    return _json(found[0], found.version)
 
 
 @router.get(

@@ -18,9 +18,11 @@ MEDIA_TYPE = "application/problem+json"
 SLUGS = {
     400: "malformed-request",
     401: "token-wanted",
+    403: "not-allowed",
     404: "not-found",
     405: "method-not-allowed",
     408: "request-too-slow",
+    409: "conflict",
     413: "body-too-large",
     414: "address-too-long",
     415: "json-wanted",
@@ -94,6 +96,7 @@ _PLACES = (
     (re.compile(r"qualifier (\d+)"), "/qualifiers/{index}"),
     (re.compile(r"candidate (\d+)"), "/only/{index}"),
     (re.compile(r"candidates"), "/candidates"),
+    (re.compile(r"fact (\d+)(?:, .*)?"), "/facts/{index}"),
 )
 
 

@@ -168,6 +168,45 @@ class TrendQuestion(_Strict):
         return self.model_dump()
 
 
+class GivenFact(_Strict):
+    """A fact without a blank: values are read as in questions."""
+
+    head: TextField
+    relation: TextField
+    tail: ValueField
+    qualifiers: Annotated[list[QualifierPart], Field(max_length=QUALIFIERS)] = []
+
+
+class GivenFacts(_Strict):
+    """Facts to add, or to take away; all of them or none."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "facts": [{"head": "Atlantis", "relation": "shares border with", "tail": "Japan"}],
+                    "source": "an old map",
+                    "key": "map-1",
+                }
+            ]
+        },
+    )
+
+    facts: Annotated[list[GivenFact], Field(min_length=1, max_length=BATCH)]
+    source: Annotated[StrictStr, Field(max_length=200, description="Where they come from, for the log.")] = ""
+    key: Annotated[StrictStr, Field(max_length=200, description="Asking again with the same one does nothing.")] = ""
+    skip_known: Annotated[bool, Field(description="Pass over facts that are there already.")] = False
+
+    def tuples(self) -> list[tuple[Any, ...]]:
+        """As the library takes facts."""
+        return [
+            (fact.head, fact.relation, fact.tail, [(pair.relation, pair.value) for pair in fact.qualifiers])
+            for fact in self.facts
+        ]
+
+
 # Bodies, read with suspicion: shallow, unambiguous, finite, real Unicode. Anything else is refused before use.
 
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', flags=re.DOTALL)

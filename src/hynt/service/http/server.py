@@ -38,6 +38,12 @@ _TELLING = 1.0
 
 def serve(settings: ServiceSettings, listening: Callable[[str, Service], None] = lambda url, service: None) -> None:
     """Serves until a signal comes. `listening` hears the address, and the service to stop, once requests are taken."""
+    if settings.accept_updates and settings.token is None:
+        raise UsageError(
+            "whoever may change the graph has to show a token.",
+            where="--accept-updates",
+            advice="Say --token-file FILE.",
+        )
     with contextlib.closing(listening_socket(settings)) as listener:
         graph = Journal(settings.run).graph(open_run(settings.run).graph())
         host, port = listener.getsockname()[:2]

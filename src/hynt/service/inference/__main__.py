@@ -9,12 +9,13 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from hynt.errors import HyntError
-from hynt.service.inference.answering import RunJobs
-from hynt.service.inference.process import Frame, read_frame
+from hynt.service.inference.answering import FollowingJobs
+from hynt.service.inference.process import FOLLOW, Frame, read_frame
 
 
 def main(run: str, device: str) -> int:
@@ -28,19 +29,23 @@ def main(run: str, device: str) -> int:
         from hynt.asking.predictor import load
 
         predictor = load(Path(run), device, note=lambda text: _note(replies, text))
-        answering = RunJobs(predictor)
-        answering.warm_up()
+        answering = FollowingJobs(predictor, lambda version: _send(replies, Frame({"version": version})))
+        answering.now.warm_up()
     except HyntError as error:
         failure = {"what": error.what, "where": error.where, "advice": error.advice, "exit_code": error.exit_code}
         _send(replies, Frame({"failed": failure}))
         return error.exit_code
-    _send(replies, Frame({"ready": {**predictor.described(), **predictor.loaded.described()}}))
+    told = {**predictor.described(), **predictor.loaded.described()}
+    _send(replies, Frame({"ready": told, "follows": predictor.loaded.observed is not None}))
     while (frame := read_frame(jobs)) is not None:
-        _send(replies, answered(answering, frame.header))
+        if frame.header["kind"] == FOLLOW:
+            answering.follow()
+        else:
+            _send(replies, answered(answering, frame.header))
     return 0
 
 
-def answered(answering: RunJobs, header: dict[str, Any]) -> Frame:
+def answered(answering: FollowingJobs, header: dict[str, Any]) -> Frame:
     """The reply to one message: for each job the length of its bytes, or its faults."""
     found = answering.replies(header["kind"], header["jobs"])
     parts = [
@@ -49,6 +54,7 @@ def answered(answering: RunJobs, header: dict[str, Any]) -> Frame:
             "faults": [fault.to_dict() for fault in reply.faults],
             "broken": reply.broken,
             "bug": reply.bug,
+            "version": reply.version,
         }
         for reply in found
     ]
@@ -67,10 +73,15 @@ def _note(replies: BinaryIO, text: str) -> None:
     _send(replies, Frame({"note": text}))
 
 
+_ONE_AT_A_TIME = threading.Lock()
+"""A version that is ready is told by the thread that made it."""
+
+
 def _send(replies: BinaryIO, frame: Frame) -> None:
     try:
-        replies.write(frame.encoded())
-        replies.flush()
+        with _ONE_AT_A_TIME:
+            replies.write(frame.encoded())
+            replies.flush()
     except BrokenPipeError:
         os._exit(0)  # the front is gone; nobody is left to tell
 

@@ -37,6 +37,7 @@ class Reply(NamedTuple):
     faults: tuple[Fault, ...] = ()
     broken: str = ""  # what is wrong with the run, whatever is asked
     bug: str = ""  # where hynt itself failed
+    version: int = 0  # of the graph that it was answered from
 
 
 class _AskedJob(NamedTuple):
@@ -228,6 +229,7 @@ class EngineState:
     ready: bool = False
     reason: str = "the model is being loaded"  # why not, where it is not
     restarts: int = 0
+    follows: bool = False  # whether the model counts facts that come after training
     described: dict[str, Any] = field(default_factory=dict)  # the run's model, graph, epoch, …
 
 
@@ -246,8 +248,38 @@ class InferenceEngine(Protocol):
     async def exchange(self, kind: str, jobs: Sequence[Mapping[str, Any]]) -> list[Reply]:
         """A reply to each job; `EngineDown` where there will be none."""
 
+    async def follow(self) -> None:
+        """Begins to count what was written to the run's journal; answers come from the version before until then."""
+
     async def stop(self) -> None:
         """Ends the engine at once, whatever it is doing."""
+
+
+class FollowingJobs:
+    """The jobs of a run at the newest version whose states are made. Others are made beside it and swapped whole, so
+    that whoever asks never waits for whoever writes.
+    """
+
+    def __init__(self, predictor: Predictor, swapped: Callable[[int], None] = lambda version: None) -> None:
+        self.now = RunJobs(predictor)
+        self._swapped = swapped
+        self._maker = ThreadPoolExecutor(1, "following")
+
+    def replies(self, kind: str, jobs: Sequence[Mapping[str, Any]]) -> list[Reply]:
+        """A reply to each job, all from one version."""
+        answering = self.now
+        return [reply._replace(version=answering.predictor.version) for reply in answering.replies(kind, jobs)]
+
+    def follow(self) -> None:
+        """Makes the newest version ready, in a thread; several updates in a row may become one step."""
+        self._maker.submit(self._catch_up)
+
+    def _catch_up(self) -> None:
+        while (newest := self.now.predictor.newest()) is not None:
+            made = RunJobs(newest)
+            made.warm_up()
+            self.now = made
+            self._swapped(newest.version)
 
 
 class ThreadEngine:
@@ -255,19 +287,23 @@ class ThreadEngine:
 
     def __init__(self, predictor: Predictor) -> None:
         self.state = EngineState()
-        self._answering = RunJobs(predictor)
+        self._answering = FollowingJobs(predictor)
         self._thread = ThreadPoolExecutor(1, "inference")
 
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, self._answering.warm_up)
-        predictor = self._answering.predictor
+        await loop.run_in_executor(self._thread, self._answering.now.warm_up)
+        predictor = self._answering.now.predictor
+        self.state.follows = predictor.loaded.observed is not None
         self.state.described = {**predictor.described(), **predictor.loaded.described()}
         self.state.ready, self.state.reason = True, ""
 
     async def exchange(self, kind: str, jobs: Sequence[Mapping[str, Any]]) -> list[Reply]:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._answering.replies, kind, jobs)
+
+    async def follow(self) -> None:
+        self._answering.follow()
 
     async def stop(self) -> None:
         self.state.ready, self.state.reason = False, "the service is stopping"

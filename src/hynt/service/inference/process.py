@@ -19,6 +19,9 @@ from hynt.service.inference.answering import EngineDown, EngineState, Reply
 
 LOG = logging.getLogger("hynt.service")
 
+FOLLOW = "follow"
+"""The kind of message that has no reply: the run's graph has a new version."""
+
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
 _STEADY = 60.0
 """A process that lived this many seconds died of something new: the next one is started without a pause."""
@@ -64,6 +67,13 @@ class InferenceProcess:
         except OSError:
             raise EngineDown("the inference process ended") from None
         return list(_replies(frame))
+
+    async def follow(self) -> None:
+        process = self._process
+        if self.state.ready and process is not None and process.stdin is not None:  # one that starts reads the newest
+            with contextlib.suppress(OSError):
+                process.stdin.write(Frame({"kind": FOLLOW}).encoded())
+                await process.stdin.drain()
 
     async def stop(self) -> None:
         if self._keeper is not None:
@@ -120,6 +130,8 @@ class InferenceProcess:
         if "note" in header:
             self.state.reason = header["note"]
             LOG.info("inference: %s", header["note"])
+        elif "version" in header:
+            LOG.info("inference counts version %d of the graph", header["version"])
         elif "failed" in header:
             failed = header["failed"]
             self.failure = UsageError(failed["what"], where=failed["where"], advice=failed["advice"])
@@ -127,7 +139,7 @@ class InferenceProcess:
         elif "ready" in header:
             while not self._replies.empty():
                 self._replies.get_nowait()
-            self.state.described = header["ready"]
+            self.state.described, self.state.follows = header["ready"], header["follows"]
             self.state.ready, self.state.reason = True, ""
             LOG.info("inference process %s is ready", self.pid)
         else:
@@ -146,7 +158,8 @@ def _replies(frame: Frame) -> Sequence[Reply]:
     found, at = [], 0
     for part in frame.header["parts"]:
         faults = tuple(Fault(**fault) for fault in part["faults"])
-        found.append(Reply(frame.body[at : at + part["bytes"]], faults, part["broken"], part["bug"]))
+        body = frame.body[at : at + part["bytes"]]
+        found.append(Reply(body, faults, part["broken"], part["bug"], part["version"]))
         at += part["bytes"]
     return found
 

@@ -1,0 +1,133 @@
+"""A service whose graph changes while it is asked."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import time
+
+import pytest
+
+import hynt
+from hynt.cli.application import run as invoke
+from hynt.runs.journal import Journal
+from tests.conftest import ROOT
+from tests.service.conftest import serving
+
+TOKEN = "a-token-for-tests-only"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+PAGE = (ROOT / "docs" / "how-to" / "keeping-up-to-date.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def place(inductive_run, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("updated")
+    (folder / "token").write_text(TOKEN)
+    (folder / "token").chmod(0o600)
+    shutil.copytree(inductive_run, folder / "people")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def updating(place):
+    options = ("--token-file", str(place / "token"), "--accept-updates")
+    with serving(place / "people", place / "log", *options) as found:
+        yield found
+
+
+def facts(*given, **more):
+    return {"facts": [{"head": head, "relation": relation, "tail": tail} for head, relation, tail in given], **more}
+
+
+def send(site, method, value):
+    return site.send(method, "/v1/facts", json.dumps(value), {"Content-Type": "application/json", **BEARER})
+
+
+def ask(site, head):
+    return site.post("/v1/predict", {"head": head, "relation": "born in", "tail": "?"}, **BEARER)
+
+
+def counted(site, version, seconds=20.0):
+    """The first answer that counts a version; until then there are answers from versions before."""
+    until = time.monotonic() + seconds
+    while True:
+        answer = ask(site, "person 1")
+        assert answer.status == 200, answer.body
+        if int(answer.headers["hynt-version"]) >= version:
+            return answer
+        assert time.monotonic() < until
+
+
+def test_facts_come_and_go_while_it_answers(updating, place):
+    before = ask(updating, "person 1")
+    assert before.headers["hynt-version"] == "0"
+    assert ask(updating, "Zoe").status == 422
+    told = send(updating, "POST", facts(("Zoe", "knows", "person 1"), ("Zoe", "height", 171), key="one"))
+    assert told.status == 200, told.body
+    assert told.json["version"] == 1
+    assert (told.json["added"], told.json["new_entities"], told.json["changed"]) == (2, 1, True)
+    assert updating.get("/v1/entities/Zoe", **BEARER).status == 200  # listed at once
+    assert Journal(place / "people").latest() == 1
+    counted(updating, 1)
+    answer = ask(updating, "Zoe")
+    assert answer.status == 200
+    library = hynt.load(place / "people", "cpu").predict("Zoe", "born in", "?").to_dict()
+    assert answer.json["answers"] == json.loads(json.dumps(library))["answers"]
+    again = send(updating, "POST", facts(("Zoe", "knows", "person 2"), key="one"))
+    assert (again.json["version"], again.json["changed"]) == (1, False)
+    gone = send(updating, "DELETE", facts(("Zoe", "knows", "person 1")))
+    assert (gone.json["version"], gone.json["removed"]) == (2, 1)
+    assert counted(updating, 2).json != before.json
+    assert Journal(place / "people").versions()[1].source == "the service"
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "status", "pointers"),
+    [
+        ("POST", facts(("a", "knows", "b"), ("c", "height", "tall")), 422, ["#/facts/1"]),
+        ("POST", facts(("person 0", "born in", "town 0")), 422, ["#/facts/0"]),
+        ("DELETE", facts(("nobody", "knows", "b")), 422, ["#/facts/0"]),
+        ("POST", {"facts": []}, 422, ["#/facts"]),
+        ("POST", facts(*[("a", "knows", f"b{i}") for i in range(257)]), 422, ["#/facts"]),
+        ("POST", {"facts": [{"head": "a", "relation": "knows", "tail": "b", "more": 1}]}, 422, ["#/facts/0/more"]),
+    ],
+)
+def test_bad_input_changes_nothing(updating, place, method, given, status, pointers):
+    version = Journal(place / "people").latest()
+    refused = send(updating, method, given)
+    assert (refused.status, refused.pointers) == (status, pointers)
+    assert Journal(place / "people").latest() == version
+
+
+def test_another_writer_is_waited_for_by_the_client_and_heard_by_the_service(updating, place):
+    with Journal(place / "people").writer():
+        busy = send(updating, "POST", facts(("x", "knows", "y")))
+    assert (busy.status, busy.headers["retry-after"]) == (503, "1")
+    elsewhere = hynt.load(place / "people", "cpu").update([("Ada", "knows", "person 1")])
+    told = send(updating, "POST", facts(("x", "knows", "Ada")))
+    assert (told.json["version"], told.json["new_entities"]) == (elsewhere.version + 1, 1)
+    counted(updating, elsewhere.version + 1)
+    assert ask(updating, "Ada").status == 200
+
+
+def test_who_may_not(updating, site, tmp_path, capsys):
+    body = json.dumps(facts(("a", "knows", "b")))
+    assert updating.send("POST", "/v1/facts", body, {"Content-Type": "application/json"}).status == 401
+    refused = site().post("/v1/facts", facts(("a", "knows", "b")))
+    assert refused.status == 403
+    assert "--accept-updates" in refused.json["detail"]
+    vectors = site(accept_updates=True).post("/v1/facts", facts(("a", "knows", "b")))
+    assert vectors.status == 409
+    assert invoke(["serve", str(tmp_path), "--accept-updates", "--port", "0"]) == 2
+    assert "whoever may change the graph has to show a token" in capsys.readouterr().err
+
+
+def test_the_curl_example_of_the_page(updating, place):
+    (example,) = re.findall(r"```sh\n(curl.*?)```", PAGE, flags=re.DOTALL)
+    command = example.replace("http://127.0.0.1:8000", updating.url).replace("$(cat token)", TOKEN)
+    version = Journal(place / "people").latest()
+    done = subprocess.run(shlex.split(command.replace("\\\n", " ")), capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["version"] == version + 1
