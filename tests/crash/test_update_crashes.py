@@ -67,5 +67,6 @@ def test_nothing_acknowledged_is_lost(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_nothing_acknowledged_is_lost_in_many_crashes(tmp_path):
     crash(tmp_path, 200)

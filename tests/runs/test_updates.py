@@ -14,6 +14,7 @@ from hynt.cli.application import run as invoke
 from hynt.errors import DataError, UsageError
 from hynt.graph.fact import Fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.runs import journal
 from hynt.runs.journal import JOURNAL, LOCK, UPDATES, GraphChange, Journal
 
 NEW = [("Zoe", "knows", "person 1"), ("Zoe", "height", 171, [("year", 2001)]), ("Zoe", "owns", "Rex")]
@@ -129,9 +130,20 @@ def test_known_facts_may_be_passed_over_and_a_key_counts_once(folder, run):
     assert run.update([("Ann", "knows", "Zoe")], key="tuesday").version == 2
 
 
+def test_many_small_updates_are_read_as_one(folder, run, monkeypatch):
+    for number in range(4):
+        run = run.update([(f"new {number}", "knows", "person 1")])
+    run = run.update(remove=[("new 0", "knows", "person 1")]).update([("new 0", "knows", "person 2")])
+    expected, made = run.graph, []
+    real = journal.with_facts
+    monkeypatch.setattr(journal, "with_facts", lambda graph, facts: made.append(len(facts)) or real(graph, facts))
+    again = hynt.load(folder, "cpu")
+    assert again.graph == expected
+    assert made == [4, 1]
+
+
 def test_two_writers(folder, run):
-    journal = Journal(folder)
-    with journal.writer(), pytest.raises(UsageError, match="another process is updating this run"):
+    with Journal(folder).writer(), pytest.raises(UsageError, match="another process is updating this run"):
         run.update(NEW)
     handle = os.open(folder / UPDATES / LOCK, os.O_RDWR)
     fcntl.flock(handle, fcntl.LOCK_EX)  # as another process has it

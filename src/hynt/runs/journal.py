@@ -125,9 +125,14 @@ class Journal:
                 where="version",
                 advice=f"It has versions 0 to {len(versions)}: hynt update {self.run} --log lists them.",
             )
+        adding: list[Fact] = []  # facts of versions in a row that only add are added at once
         for one in versions[:last]:
-            base = self.change(one).applied(base)
-        return base
+            change = self.change(one)
+            if change != GraphChange(added=change.added):
+                base, adding = change.applied(GraphChange(added=tuple(adding)).applied(base)), []
+            else:
+                adding += change.added
+        return GraphChange(added=tuple(adding)).applied(base)
 
     def change(self, version: Version) -> GraphChange:
         """The changes of a version, refused where its file is not the one that was written."""

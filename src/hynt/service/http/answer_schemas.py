@@ -158,6 +158,8 @@ class DescribedEntityModel(NamedModel):
 class UpdateModel(BaseModel):
     """What became of the graph. `version` is the one to wait for in the header `Hynt-Version` of answers."""
 
+    model_config = _shown(examples.UPDATE)
+
     version: int
     changed: bool
     added: int

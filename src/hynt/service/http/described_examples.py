@@ -57,6 +57,10 @@ TREND: Example = {
     ],
 }
 
+UPDATE: Example = {
+    "version": 1, "changed": True, "added": 1, "removed": 0, "new_entities": 1, "gone_entities": 0, "facts": 33148,
+}
+
 SIMILAR: Example = {
     "entity": {"id": "country/Japan", "name": "Japan", "type": "country"},
     "similar": [{"rank": 1, "id": "country/South_Korea", "name": "South Korea", "type": "country",
