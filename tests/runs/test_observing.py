@@ -142,7 +142,7 @@ def test_the_rank_of_a_stored_answer_is_told_without_the_fact(run):
     blind, _ = both(run, "train", row, TAIL)
     (fact,) = table.take(np.array([row])).facts(graph.vocabulary)
     (stored,) = run.predict(fact.head, "born in", "?").stored
-    sharp = blind.astype(np.float64) * run.calibration.inverse_temperature("link")
+    sharp = blind.astype(np.float64) * run.calibration.inverse_temperature("link", TAIL)
     own = graph.vocabulary.entity_ids[fact.tail]
     assert stored.judged_without
     assert stored.probability == pytest.approx(np.exp(sharp[own] - np.logaddexp.reduce(sharp)), rel=1e-5)
