@@ -28,6 +28,7 @@ FORMS = {
     "hadamard": HyntSettings(**SMALL, encoding="hadamard"),
     "linear prediction": HyntSettings(**SMALL, prediction="linear"),
     "no number bias": HyntSettings(**SMALL, number_bias=False),
+    "hidden number": HyntSettings(**SMALL, number_of_hidden_relation="hidden"),
 }
 
 

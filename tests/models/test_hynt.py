@@ -197,6 +197,25 @@ def test_a_small_graph_is_learned_by_heart(form):
     assert float(error.square().mean().sqrt()) < 0.01
 
 
+@pytest.mark.parametrize(("beside", "tells"), [("relation", True), ("entity", True), ("hidden", False)])
+def test_a_number_beside_a_hidden_relation_tells_of_it_unless_it_is_hidden_too(beside, tells):
+    """It is scaled by the very relation that is asked for, so whoever sees it sees a little of the answer."""
+    from dataclasses import replace
+
+    from hynt.models.contract import Relations
+
+    facts = facts_of([0, 1, 2, 3] * 5)
+    changed = replace(facts, tail_number=facts.tail_number + 0.25, qualifier_number=facts.qualifier_number + 0.25)
+    model = small_model(replace(HyntSettings(**SMALL), number_of_hidden_relation=beside), facts)
+    at = torch.nonzero(facts.tail_is_number & (facts.qualifier_counts() == 0)).flatten()
+    asked, layout = torch.full_like(at, 1), layout_of([(len(at), 0)])
+    before, after = (
+        model.score(model.read(mask(which, at, asked, layout)[0]), Relations()) for which in (facts, changed)
+    )
+    assert len(at)
+    assert torch.equal(before, after) is not tells
+
+
 def test_the_forms_are_all_different():
     facts = facts_of([2] * 10)
     zero = torch.zeros(10, dtype=torch.int64)

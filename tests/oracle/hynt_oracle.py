@@ -78,6 +78,7 @@ class HyntOracle:
             return w["relation"][self.sizes.relations if hidden else int(component.value)]
         relation_position = 1 if position == 2 else position - 1
         relation_hidden = relation_position == asked
+        hidden = hidden or (relation_hidden and self.settings.number_of_hidden_relation == "hidden")
         value = w["hidden_number"] if hidden else torch.tensor(component.value, dtype=torch.float64)
         if relation_hidden and self.settings.number_of_hidden_relation == "entity":
             return value * w["entity"][self.sizes.entities]

@@ -157,6 +157,16 @@ def test_the_same_trend_gives_the_same_file():
     assert picture(trend_figure(made()), ".png").startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("name", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1"])
+def test_a_name_is_no_formula_to_a_spreadsheet(name):
+    from dataclasses import replace
+
+    trend = made()
+    trend = replace(trend, series=tuple(replace(one, id=name, name=name) for one in trend.series))
+    row = next(csv.DictReader(io.StringIO(trend_csv(trend).decode(), newline="")))
+    assert {row["entity"] if "entity" in row else row[COLUMNS[0]], row[COLUMNS[1]]} == {f"'{name}"}
+
+
 def test_the_table_has_every_digit():
     trend = made(2)
     rows = list(csv.DictReader(io.StringIO(trend_csv(trend).decode())))

@@ -177,3 +177,25 @@ def test_resuming_takes_the_settings_as_they_were():
     )
     assert differences(before, changed) == ["optimiser.clip: 1.0 → none", "seed: 0 → 2"]
     assert differences(before, resumed_settings(SettingsRequest(preset="world"), before, small_graph(), on_gpu=False))
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes", "shown"),
+    [
+        (None, (), "hidden"),
+        ("hynt-small", (), "hidden"),
+        ("wd50k-link", (), "relation"),
+        ("world", (), "relation"),
+        (None, ("model.number_of_hidden_relation=entity",), "entity"),
+    ],
+)
+def test_only_published_settings_show_the_number_beside_a_hidden_relation(preset, changes, shown):
+    from hynt.training.resolve_settings import SettingsRequest, resolve_settings, resumed_settings
+    from tests.training.small_graph import small_graph, tiny_settings
+
+    request, graph = SettingsRequest(preset=preset, changes=changes), small_graph()
+    assert resolve_settings(request, graph, on_gpu=False).model.number_of_hidden_relation == shown
+    before = tiny_settings()
+    assert before.model.number_of_hidden_relation == "relation"
+    wanted = shown if changes else "relation"
+    assert resumed_settings(request, before, graph, on_gpu=False).model.number_of_hidden_relation == wanted

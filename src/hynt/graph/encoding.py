@@ -216,9 +216,11 @@ class FactEncoder:
         if unit and unit != DATE_UNIT and self._convert_units:
             written, (convert, unit) = unit, self._si(unit, self._relations[relation].name)
             self._displays[relation] = self._displays[relation] or require(written).symbol
-            value = convert(value)
+            before, value = value, convert(value)
             if not math.isfinite(value):
                 raise RecordProblem("bad-number", f"{literal!r} is too large in {unit}.", "Correct it.")
+            if value == 0 and before and not convert.shift:
+                raise RecordProblem("bad-number", f"{literal!r} is too close to zero in {unit}.", "Correct it.")
         if unit not in self._units[relation]:
             self._meet_unit(relation, unit, literal)
         return value, literal

@@ -151,6 +151,8 @@ class Hynt(nn.Module):
         # Padding reads 0, so that whatever stands there reaches neither a score nor a gradient.
         shown = torch.cat([batch.tail_number, torch.where(batch.qualifier_present, batch.qualifier_number, 0.0)])
         hidden = torch.cat([batch.tail_number_masked, batch.qualifier_number_masked])
+        if self.settings.number_of_hidden_relation == "hidden":
+            hidden = hidden | (relation_ids == self.sizes.mask_relation)
         v = torch.where(hidden, self.hidden_number, shown).unsqueeze(1)
         numbers = v * functional.embedding(relation_ids, self.number_weight)
         if self.number_bias is not None:
@@ -308,9 +310,10 @@ class HyntSettings:
     """Biases in W_tri and W_qual; the released code has them."""
     context_position: bool = True
     """The position vector of z in the prediction transformer; the released code adds none."""
-    number_of_hidden_relation: Literal["relation", "entity"] = "relation"
+    number_of_hidden_relation: Literal["relation", "entity", "hidden"] = "relation"
     """What embeds a number whose relation is masked: the w and b of the masked relation, or, as in the released code,
-    the number times the vector of the masked entity.
+    the number times the vector of the masked entity. Both tell something of the answer, because the number is scaled by
+    the relation that is asked for; "hidden" masks it too.
     """
     equal_start: bool = False
     """All layers of a transformer start from the same weights, as in the released code."""

@@ -18,7 +18,11 @@ def trend_csv(trend: Trend) -> bytes:
 
 
 def _cell(value: object) -> object:
-    """Floats with all their digits, so that a reader gets the very same numbers."""
+    """Floats with all their digits, so that a reader gets the very same numbers. A text that a spreadsheet would take
+    for a formula begins with an apostrophe.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
     return repr(value) if isinstance(value, float) else value

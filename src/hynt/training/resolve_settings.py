@@ -76,6 +76,9 @@ def resolve_settings(request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu:
         and with_overrides(settings, request.overrides()).tables == "spread"
     ):
         settings = with_overrides(settings, ["model.tied_output=false"])  # sharded tables are for untied outputs
+    said = _NUMBER_SHOWN & set(mapping.get("model", {}))
+    if request.model_name == "hynt" and _is_for_any_graph(request) and not said:
+        settings = with_overrides(settings, ["model.number_of_hidden_relation=hidden"])
     settings = with_overrides(settings, request.overrides())
     schedule = settings.schedule
     if request.epochs is not None and schedule.epochs < schedule.period:
@@ -130,9 +133,17 @@ def _finds_scales(request: SettingsRequest) -> bool:
     """Whether the numbers decide which relations get a log scale: not where somebody did, and not for the published
     presets, which are compared with figures on linear scales. Models that only count keep their means and medians.
     """
+    return _is_for_any_graph(request) and not request.says("log_relations") and MODELS.get(request.model_name).learns
+
+
+def _is_for_any_graph(request: SettingsRequest) -> bool:
+    """Whether the settings are nobody's published ones."""
     named = request.preset
-    for_any_graph = named is None or named == "world" or named.endswith(("-small", "-gpu", ".toml"))
-    return for_any_graph and not request.says("log_relations") and MODELS.get(request.model_name).learns
+    return named is None or named == "world" or named.endswith(("-small", "-gpu", ".toml"))
+
+
+_NUMBER_SHOWN = {"number_of_hidden_relation", "numbers"}
+"""Settings of hynt that say how a number beside a hidden relation is read; where they are said, they hold."""
 
 
 def _preset_file(path: Path, model: str) -> dict[str, Any]:
@@ -163,5 +174,8 @@ def resumed_settings(
     """What a resumed run would have: its own settings where only details were said, so that they can be compared."""
     if request.preset is not None or request.model not in (None, before.model_name):
         settings = resolve_settings(request, graph, on_gpu=on_gpu)
+        if before.model_name == settings.model_name == "hynt" and not request.says("model.number_of_hidden_relation"):
+            shown = before.model.number_of_hidden_relation  # a run that began before the default changed
+            settings = replace(settings, model=replace(settings.model, number_of_hidden_relation=shown))
         return settings if request.says("log_relations") else replace(settings, log_relations=before.log_relations)
     return with_overrides(before, request.overrides())

@@ -355,3 +355,16 @@ def test_examples_of_the_documentation_run() -> None:
     assert len(examples.examples) >= 15
     report: list[str] = []
     assert doctest.DocTestRunner().run(examples, out=report.append).failed == 0, "".join(report)
+
+
+def test_a_number_that_would_vanish_is_refused():
+    with pytest.raises(DataError, match="1e-320 nm is too close to zero once in m"):
+        to_si(1e-320, "nm")
+    assert to_si(0.0, "nm") == (0.0, "m")
+    assert to_si(1e-300, "nm") == (1e-309, "m")
+    assert to_si(-273.15, "°C") == (0.0, "K")
+
+
+def test_nan_is_no_number_rather_than_a_large_one():
+    with pytest.raises(DataError, match="NaN is no number"):
+        to_si(float("nan"), "nm")

@@ -103,6 +103,7 @@ def test_a_body_of_the_longest_length(service):
         (b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400),
         (b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501),
         (raw_post(b"zz\r\n", JSON, "Transfer-Encoding: chunked"), 400),
+        (raw_post(b"2\r\n{}\r\n0\r\n\r\n", JSON, "Transfer-Encoding: chunked", "Content-Length: 2"), 400),
         (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 414),
         (b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: " + b"a" * 17_000 + b"\r\n\r\n", 431),
         (b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"X: 1\r\n" * 20_000, 431),

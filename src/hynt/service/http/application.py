@@ -324,6 +324,8 @@ def _check_head(scope: Scope) -> None:
         raise HttpProblem(414, f"the address is longer than {TARGET_BYTES:,} bytes.")
     if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
         raise HttpProblem(431, f"the headers are longer than {HEADER_BYTES:,} bytes.")
+    if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+        raise HttpProblem(400, "the length of the body is given twice: Content-Length and Transfer-Encoding.")
 
 
 def _too_large() -> HttpProblem:

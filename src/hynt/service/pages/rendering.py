@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from hynt import __version__
 from hynt.graph.sentences import format_quantity
@@ -20,6 +21,7 @@ from hynt.reporting.charts_svg import share_bar
 from hynt.service.front import Front
 from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.questions import address
+from hynt.service.settings import TARGET_BYTES
 
 STATIC = Path(__file__).parent / "static"
 NAVIGATION = (
@@ -57,8 +59,14 @@ def environment() -> Environment:
     made.globals.update(address=address, share_bar=share_bar, navigation=NAVIGATION, hynt_version=__version__)
     made.globals.update(style=f"/style.css?v={_digest(stylesheet())}", script=script_address)
     made.filters.update(shown=lambda text: shown(str(text)), quantity=_quantity, percent=percent)
+    made.filters["leads"] = leads_to
     made.filters["sentence"] = lambda text: f"{str(text)[:1].upper()}{str(text)[1:]}"
     return made
+
+
+def leads_to(where: str) -> Markup:
+    """The attribute that makes a link; none where the address is longer than the service would take."""
+    return Markup(' href="{}"').format(where) if len(where.encode()) <= TARGET_BYTES else Markup("")
 
 
 @cache
