@@ -101,7 +101,7 @@ def test_a_judge_sees_what_the_evaluator_sees(predictor):
     first = len(graph) - len(table)
     facts = np.arange(first, len(graph))
     places = SeenValues.of(graph.splits.values(), is_number, relation_sorts(graph.vocabulary))
-    judge = Judge(loaded, KnownAnswers.build(graph.splits, is_number), places, facts, table, cpu)
+    judge = Judge(loaded, KnownAnswers.build(graph.splits, is_number), places, facts, table, table, cpu)
     evaluated = Evaluator(graph, loaded.scaling, "test", device=cpu, literals=loaded.literals).evaluate(loaded.model)
     for task in ("link", "relation"):
         found, expected = judge.ranked(task, 1.3), evaluated.per_question[task]
@@ -123,8 +123,8 @@ def test_probabilities_are_those_of_the_predictor(predictor):
     table = graph.split("test")
     known = KnownAnswers.build(graph.splits, is_number)
     places = SeenValues.of(graph.splits.values(), is_number, relation_sorts(graph.vocabulary))
-    judge = Judge(loaded, known, places, np.arange(len(table)), table, cpu)
-    found = judge.ranked("link", predictor.calibration.inverse_temperature("link"))
+    judge = Judge(loaded, known, places, np.arange(len(table)), table, table, cpu)
+    found = judge.ranked("link", predictor.calibration.inverse_temperature("link", 2))
     fact = next(row for row, one in enumerate(table.facts(graph.vocabulary)) if one.relation == "P108")
     (place,) = np.flatnonzero((found.fact == fact) & (found.position == 2))
     told = next(iter(table.take(np.array([fact])).facts(graph.vocabulary)))

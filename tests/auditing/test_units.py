@@ -62,7 +62,7 @@ def judge(tmp_path_factory):
     loaded, table = load_run(run.path, CPU), graph.split("train")
     is_number = graph.vocabulary.relation_is_number
     places = SeenValues.of([table], is_number, relation_sorts(graph.vocabulary))
-    return Judge(loaded, KnownAnswers.build(graph.splits, is_number), places, np.arange(len(table)), table, CPU)
+    return Judge(loaded, KnownAnswers.build(graph.splits, is_number), places, np.arange(len(table)), table, table, CPU)
 
 
 def allowed_beside(name: str) -> set[str]:
@@ -172,7 +172,7 @@ def test_sharpness_is_fitted_on_the_same_candidates(judge):
     plain = people(with_units=False)
     sorts = relation_sorts(plain.vocabulary)
     everything = SeenValues.of([plain.split("train")], plain.vocabulary.relation_is_number, sorts)
-    free = Judge(judge.loaded, judge.known, everything, judge.facts, judge.table, CPU)
+    free = Judge(judge.loaded, judge.known, everything, judge.facts, judge.table, judge.table, CPU)
     assert free.inverse_temperature("relation") != pytest.approx(fitted, rel=1e-3)
 
 
