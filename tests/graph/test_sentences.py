@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+
 import pytest
 
+from hynt.formats.from_python import graph_from_facts
 from hynt.graph.assembly import Assembler
-from hynt.graph.fact import Number, fact
-from hynt.graph.sentences import Sentences, format_moment, format_number, format_quantity
-from hynt.graph.units.dates import decimal_year
+from hynt.graph.fact import DATE_UNIT, Number, fact
+from hynt.graph.sentences import Sentences, format_moment, format_number, format_quantity, format_stored
+from hynt.graph.units.dates import decimal_year, parse_iso_date
 from hynt.graph.vocabulary import Entity
 
 
@@ -87,3 +90,19 @@ def test_a_fact_on_one_line():
         sentences = Sentences(assembler.finish().to_graph())
     assert sentences.fact(one) == "Japan · life expectancy · 88.2 years (point in time 2024; sex female)"
     assert sentences.fact(bare) == "Japan · P30 · Asia"
+
+
+@pytest.mark.parametrize("text", ["1952", "1952-03", "1952-03-11", "2024-05-01 10:05"])
+def test_a_date_is_told_with_the_precision_it_came_with(text):
+    value, _ = parse_iso_date(text)
+    assert format_stored(Number(value, text, DATE_UNIT)) == text
+    assert format_stored(Number(value, "as the source spelt it", DATE_UNIT))[:4] == text[:4]
+
+
+def test_times_of_one_day_are_two_numbers_in_a_graph():
+    rows = [("shop", "opened", datetime.datetime(2024, 1, 1, 10, minute, tzinfo=datetime.UTC)) for minute in (0, 5)]
+    graph = graph_from_facts({"train": rows})
+    first, second = (fact.tail for fact in graph.facts())
+    assert second.value - first.value == pytest.approx(5 / 60 / 24 / 366, rel=1e-6)
+    told = [Sentences(graph).fact(fact) for fact in graph.facts()]
+    assert told == ["shop · opened · 2024-01-01 10:00", "shop · opened · 2024-01-01 10:05"]

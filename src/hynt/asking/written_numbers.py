@@ -31,7 +31,7 @@ def number_for(relation: Relation, written: Any, where: str) -> Number:
     if isinstance(written, datetime.date):  # a datetime is one too
         if relation.unit != DATE_UNIT:
             raise UsageError(f"{name!r} holds no dates.", where=where, advice=_advice(relation))
-        return Number(parse_iso_date(written.isoformat()[:10])[0], written.isoformat(), DATE_UNIT)
+        return Number(parse_iso_date(written.isoformat())[0], written.isoformat(), DATE_UNIT)
     if isinstance(written, numbers.Real) and not isinstance(written, bool):
         return _converted(relation, float(written), repr(written), "", where)
     if not isinstance(written, str):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from hynt.graph.components import FIRST_QUALIFIER
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.units.dates import format_date, to_calendar
+from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date, to_calendar
 from hynt.graph.units.display import shown, shown_difference
 
 BLANK = "?"
@@ -59,7 +59,7 @@ class Sentences:
 
     def value(self, value: Value) -> str:
         """An entity's name, or a number with its unit."""
-        return format_quantity(value.value, value.unit) if isinstance(value, Number) else self.entity(value)
+        return format_stored(value) if isinstance(value, Number) else self.entity(value)
 
 
 def sentence(words: Sequence[str]) -> str:
@@ -72,6 +72,18 @@ def sentence(words: Sequence[str]) -> str:
 def pair_texts(words: Sequence[str]) -> list[str]:
     """Each qualifier in words, from what stands at each position."""
     return [" ".join(words[at : at + 2]) for at in range(FIRST_QUALIFIER, len(words), 2)]
+
+
+def format_stored(number: Number) -> str:
+    """A number of a fact with its unit; a date with the precision that it came with: `1952-03`, `2024-05-01 10:05`."""
+    if number.unit == DATE_UNIT:
+        try:
+            value, precision = parse_iso_date(number.literal)
+        except UnreadableDate:
+            return format_moment(number.value)
+        if value == number.value and value >= 1 and precision in ("month", "time"):
+            return format_date(value, precision)
+    return format_quantity(number.value, number.unit)
 
 
 def format_quantity(value: float, unit: str = "", width: float | None = None) -> str:

@@ -14,7 +14,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import POSITIONS, EntityPosition, NameLookup
 from hynt.graph.name_search import NameSearch, folded
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
-from hynt.graph.sentences import Sentences, format_quantity
+from hynt.graph.sentences import Sentences, format_stored
 from hynt.graph.units.display import display_of
 
 BINS = 40
@@ -107,12 +107,7 @@ class GraphViews:
     def _value(self, value: Value) -> dict[str, Any]:
         if isinstance(value, str):
             return {"id": value, "name": self._sentences.entity(value)}
-        return {
-            "number": value.value,
-            "literal": value.literal,
-            "unit": value.unit,
-            "text": format_quantity(value.value, value.unit),
-        }
+        return {"number": value.value, "literal": value.literal, "unit": value.unit, "text": format_stored(value)}
 
     def _named(self, relation: str) -> dict[str, str]:
         return {"id": relation, "name": self._sentences.relation(relation)}

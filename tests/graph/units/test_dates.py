@@ -82,18 +82,29 @@ def test_format_and_parse_are_inverse_at_each_precision(year: int, data: st.Data
         assert parse_iso_date(format_date(value, precision)) == (value, precision)
 
 
-def test_a_predicted_number_rounds_to_the_nearest_day() -> None:
+def test_a_predicted_number_is_told_as_the_day_it_lies_in() -> None:
     day = 1 / 365
     assert format_date(1922 + 27.4 * day) == "1922-01-28"
-    assert format_date(1922 + 27.6 * day) == "1922-01-29"
-    assert format_date(1922 + 364.7 * day) == "1923-01-01"
-    assert format_date(1922 + 364.7 * day, "year") == "1923"
+    assert format_date(1922 + 27.6 * day) == "1922-01-28"
+    assert format_date(1922 + 27.9999 * day) == "1922-01-29"  # nine seconds before midnight: the noise of arithmetic
+    assert format_date(1922 + 364.7 * day) == "1922-12-31"
+    assert format_date(1922 + 364.7 * day, "year") == "1922"
     assert format_date(-4_540_000_000.0, "year") == "-4540000000"
     assert format_date(12_000.0) == "+12000-01-01"
     assert format_date(-42.8, "month") == "-0043-03"
     for value in (math.nan, math.inf):
         with pytest.raises(UnreadableDate, match=r"is no decimal year\. A date needs a finite number\."):
             to_calendar(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["2024-01-01 10:00", "2024-01-01 10:05", "2024-12-31 23:58:59", "0001-06-05 00:01", "9999-02-28 12:00:01"]
+)
+def test_a_time_of_day_is_kept_and_comes_back(text: str) -> None:
+    value, precision = parse_iso_date(text)
+    assert precision == "time"
+    assert format_date(value, precision) == text
+    assert format_date(value) == text[:10]
 
 
 @pytest.mark.parametrize(
@@ -107,9 +118,10 @@ def test_a_predicted_number_rounds_to_the_nearest_day() -> None:
         ("1922-05", (decimal_year(1922, 5), "month")),
         ("1922-05Z", (decimal_year(1922, 5), "month")),
         ("1922-01-28", (decimal_year(1922, 1, 28), "day")),
-        ("1922-01-28T23:59:60.5+14:00", (decimal_year(1922, 1, 28), "day")),
-        ("1922-01-28T24:00:00Z", (decimal_year(1922, 1, 28), "day")),
-        ("1922-01-28 12:30", (decimal_year(1922, 1, 28), "day")),
+        ("1922-01-28T23:59:60.5+14:00", (decimal_year(1922, 1, 28, 86400.5 / 86400), "time")),
+        ("1922-01-28T24:00:00Z", (decimal_year(1922, 1, 29), "day")),
+        ("1922-01-28 12:30", (decimal_year(1922, 1, 28, 12.5 / 24), "time")),
+        ("2024-01-01T00:00:00Z", (2024.0, "day")),
         ("-0043-03-15", (decimal_year(-43, 3, 15), "day")),
         ("0000", (0.0, "year")),
         ("-4540000000", (-4.54e9, "year")),

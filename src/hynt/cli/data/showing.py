@@ -112,9 +112,9 @@ def fact_as_json(fact: Fact, graph: KnowledgeGraph) -> dict[str, Any]:
 
 def _value(value: Value, graph: KnowledgeGraph) -> dict[str, Any]:
     from hynt.graph.fact import Number
-    from hynt.graph.sentences import Sentences, format_quantity
+    from hynt.graph.sentences import Sentences, format_stored
 
     if isinstance(value, Number):
-        shown = format_quantity(value.value, value.unit)
+        shown = format_stored(value)
         return {"number": value.value, "literal": value.literal, "unit": value.unit, "text": shown}
     return {"id": value, "label": Sentences(graph).entity(value)}

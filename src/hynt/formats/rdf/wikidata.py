@@ -109,7 +109,7 @@ def _time(text: str, precision: str) -> Number:
     """A time of Wikidata's RDF, whose years are astronomical; what lies below its precision is left out."""
     try:
         value, known = parse_iso_date(text)
-        if precision.isascii() and precision.isdecimal() and int(precision) < 11 and known == "day":
+        if precision.isascii() and precision.isdecimal() and int(precision) < 11 and known in ("day", "time"):
             coarse = format_date(value, "month" if int(precision) == 10 else "year")
             return Number(parse_iso_date(coarse)[0], coarse, DATE_UNIT)
     except UnreadableDate as problem:

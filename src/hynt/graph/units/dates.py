@@ -1,6 +1,6 @@
 """Calendar dates as decimal years, and back.
 
-    decimal year = year + (day of the year - 1) / days in that year
+    decimal year = year + (day of the year - 1 + share of the day gone by) / days in that year
 
 in the proleptic Gregorian calendar with astronomical years (0 is 1 BCE, -43 is 44 BCE; the leap rule holds there too).
 A year alone is its first day, a month alone its first day. The value grows strictly with the day and can be turned back
@@ -15,16 +15,20 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from hynt.errors import DataError
 
-DatePrecision: TypeAlias = Literal["day", "month", "year"]
+DatePrecision: TypeAlias = Literal["time", "day", "month", "year"]
 
 _DAYS_BEFORE = (0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 _DAYS_BEFORE_LEAP = (0, 0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335, 366)
 _ISO_ADVICE = "Write it as 1922, 1922-01 or 1922-01-28; a year before 1 CE as -0043 (0000 is 1 BCE)."
 
-_TIME = r"(?:[T ](?:(?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:\.[0-9]+)?)?|24:00(?::00(?:\.0+)?)?))?"
+_TIME = r"(?:[T ]((?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:\.[0-9]+)?)?|24:00(?::00(?:\.0+)?)?))?"
+_DAY = 86_400.0
+_SAME = 30 / _DAY  # of a day: nearer to midnight than this, a decimal year is that of a day alone
 _ZONE = r"(?:Z|[+-](?:0[0-9]|1[0-4]):[0-5][0-9])?"
 # At most 15 digits of year: every such whole number is exact in a float.
 _ISO = re.compile(rf"([+-]?[0-9]{{1,15}})(?:-([0-9]{{2}}|##)(?:-([0-9]{{2}}|##){_TIME})?)?{_ZONE}")
+_LARGEST_WITH_TIME = 1e5
+"""Years beyond which a double has no room for a time of day."""
 _WILDCARD_YEAR = re.compile(r"[+-]?[0-9]*#[0-9#]*(?:-(?:[0-9]{2}|##)){0,2}")
 _WIKIDATA = re.compile(r"([+-]?)([0-9]{1,15})-([0-9]{2})-([0-9]{2})(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?")
 
@@ -62,8 +66,8 @@ def is_leap_year(year: int) -> bool:
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
-def decimal_year(year: int, month: int | None = None, day: int | None = None) -> float:
-    """The decimal year of a day, of a month's first day, or of a year's first day."""
+def decimal_year(year: int, month: int | None = None, day: int | None = None, share: float = 0.0) -> float:
+    """The decimal year of a day, of a month's first day, or of a year's first day; `share` of the day has gone by."""
     if month is None:
         if day is not None:
             raise ValueError("a day needs its month")
@@ -73,7 +77,7 @@ def decimal_year(year: int, month: int | None = None, day: int | None = None) ->
         day = 1
     if not (1 <= month <= 12 and 1 <= day <= days_before[month + 1] - days_before[month]):
         raise ImpossibleDate(year, month, day)
-    return year + (days_before[month] + day - 1) / days_before[13]
+    return year + (days_before[month] + day - 1 + share) / days_before[13]
 
 
 def lenient_decimal_year(year: int, month: int, day: int) -> float:
@@ -88,12 +92,12 @@ def lenient_decimal_year(year: int, month: int, day: int) -> float:
 
 
 def to_calendar(value: float, precision: DatePrecision = "day") -> CalendarDate:
-    """The date of a decimal year, rounded to the nearest day; month and year are those of that day."""
+    """The day that a decimal year lies in; month and year are those of that day."""
     if not math.isfinite(value):
         raise UnreadableDate(f"{value} is no decimal year.", advice="A date needs a finite number.")
     year = math.floor(value)
     days_before = _DAYS_BEFORE_LEAP if is_leap_year(year) else _DAYS_BEFORE
-    day_index = round((value - year) * days_before[13])
+    day_index = math.floor((value - year) * days_before[13] + _SAME)
     if day_index == days_before[13]:
         year, day_index = year + 1, 0
     if precision == "year":
@@ -106,6 +110,18 @@ def to_calendar(value: float, precision: DatePrecision = "day") -> CalendarDate:
     return CalendarDate(year, month, day_index - days_before[month] + 1, precision)
 
 
+def time_of_day(value: float) -> str:
+    """The time that a decimal year carries, as 10:05 or 10:05:30; "" where it is that of a day alone."""
+    year = math.floor(value)
+    days = 366 if is_leap_year(year) else 365
+    share = (value - year) * days + _SAME
+    if abs(value) > _LARGEST_WITH_TIME or (share - math.floor(share)) < 2 * _SAME:
+        return ""
+    seconds = round((share - math.floor(share) - _SAME) * _DAY)
+    text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
+    return f"{text}:{seconds % 60:02d}" if seconds % 60 else text
+
+
 def format_date(value: float, precision: DatePrecision = "day") -> str:
     """The date of a decimal year as ISO 8601: 1922-01-28, 1922-01, 1922, -0043-03-15, +12000-01-01."""
     year, month, day, _ = to_calendar(value, precision)
@@ -114,24 +130,30 @@ def format_date(value: float, precision: DatePrecision = "day") -> str:
         text += f"-{month:02d}"
     if day is not None:
         text += f"-{day:02d}"
-    return text
+    time = time_of_day(value) if precision == "time" else ""
+    return f"{text} {time}" if time else text
 
 
 def parse_iso_date(text: str) -> tuple[float, DatePrecision]:
     """A date, month or year in ISO 8601 or XML Schema 1.1 spelling, as a decimal year and its precision.
 
-    Astronomical years; years of fewer than four digits are read too. The time of day and the time zone are checked and
-    dropped: the day written counts. YAGO's `1949-##-##` is a year, `1949-12-##` a month.
+    Astronomical years; years of fewer than four digits are read too. The time zone is checked and dropped: day and time
+    of day count as written. YAGO's `1949-##-##` is a year, `1949-12-##` a month.
     """
     found = _ISO.fullmatch(text)
     if found is None:
         raise _unreadable(text)
-    year, month, day = found.groups()
+    year, month, day, time = found.groups()
     if month is None or month == "##":
         return float(int(year)), "year"
     if day is None or day == "##":
         return decimal_year(int(year), int(month)), "month"
-    return decimal_year(int(year), int(month), int(day)), "day"
+    share = (
+        sum(float(part) * size for part, size in zip(time.split(":"), (3600, 60, 1), strict=False)) / _DAY
+        if time
+        else 0
+    )
+    return decimal_year(int(year), int(month), int(day), share), "time" if share % 1 else "day"
 
 
 def parse_wikidata_time(
