@@ -52,7 +52,7 @@ def test_triples_with_entities_numbers_and_dates_become_facts(tmp_path):
         Fact(head, E + "founded", Number(1817 + 243 / 365, "1817-09-01", "date")),
         Fact(head, E + "year", Number(1817.0, "1817", "date")),
         Fact(head, E + "month", Number(-43 + 59 / 365, "-0043-03", "date")),
-        Fact(head, E + "opened", Number(1817 + 243 / 365, "1817-09-01T08:00:00Z", "date")),
+        Fact(head, E + "opened", Number(1817 + (243 + 8 / 24) / 365, "1817-09-01T08:00:00Z", "date")),
         Fact(head, E + "rank", Number(7.0, "7")),
     ]
     assert report.to_mapping() == {"read": 9, "kept": 9, "rejected": {}, "noted": {}}
