@@ -1,0 +1,48 @@
+"""A small budget on the published graphs: with statistics beside it, a model is no worse than the best trivial row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from hynt.evaluation.evaluator import Evaluator, reference_rows
+from hynt.evaluation.questions import TASKS
+from hynt.evaluation.trivial_rows import best_trivial
+from hynt.formats.importing import read_graph
+from hynt.runs.opening import load_run
+from hynt.training.resolve_settings import SettingsRequest, resolve_settings
+from hynt.training.run import start, train
+from hynt.training.validating import SampledEvaluator
+
+CPU = torch.device("cpu")
+TOLERATED = 0.002
+STEPS = 30  # of training: a few seconds
+ASKED = 1_500  # facts of test, for the time
+
+GRAPHS = {"HN-YG/normalized": "hynt", "WD50K": "stare", "WikiPeople-": "hynt", "HN-WK-resplit": "hynt"}
+"""Folders, and the formats they are in."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(GRAPHS))
+def test_a_short_run_is_no_worse_than_the_best_trivial_row(name, shared_data, tmp_path):
+    graph = read_graph(shared_data / name, GRAPHS[name])
+    settings = resolve_settings(SettingsRequest(), graph, on_gpu=False)
+    schedule = replace(settings.schedule, epochs=1, period=1, seconds=float(STEPS))
+    ticks = iter(range(10**9))  # every look at the clock is a second: about one a step
+    chosen = replace(settings, schedule=schedule, validation=replace(settings.validation, facts=50))
+    run = train(start(graph, chosen, tmp_path / "run", CPU), CPU, clock=lambda: float(next(ticks)))
+    loaded = load_run(run.path)
+    test = SampledEvaluator.of(Evaluator(graph, loaded.scaling, "test", literals=loaded.literals), ASKED)
+    references, found = reference_rows(test, graph.split("train")), test.evaluate(loaded.model).to_mapping()
+    for task in TASKS:
+        metric = "rmse" if task == "number" else "mrr"
+        trivial = best_trivial(references, task, metric)
+        if trivial is None or task not in found:
+            continue
+        own = found[task]["all"][metric]
+        worse = own - trivial[1] if task == "number" else trivial[1] - own
+        print(f"{name} {task}: {own:.4f} ({trivial[0]} {trivial[1]:.4f})")
+        assert worse <= TOLERATED, f"{task}: {own:.4f}, and {trivial[0]} alone has {trivial[1]:.4f}"
