@@ -225,3 +225,11 @@ def test_waiting_threads_leave_room_for_other_programs(told, expected, monkeypat
         application.main()
     assert (os.environ["OMP_WAIT_POLICY"], os.environ.get("GOMP_SPINCOUNT")) == expected
     assert hynt.__version__ in capsys.readouterr().out
+
+
+def test_the_first_public_name_lets_threads_sleep_while_they_wait():
+    code = "import os, hynt; hynt.fact; print(os.environ['OMP_WAIT_POLICY'])"
+    plain = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    for given, expected in ((plain, "PASSIVE"), ({**plain, "OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")):
+        done = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == expected

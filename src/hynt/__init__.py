@@ -127,6 +127,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'hynt' has no attribute {name!r}")
     from importlib import import_module
 
+    from hynt.waiting_threads import let_threads_sleep
+
+    let_threads_sleep()
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value

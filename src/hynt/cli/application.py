@@ -23,6 +23,7 @@ from hynt.cli.options import naming_options, offering_si
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.names import advice_on
 from hynt.progress import visible
+from hynt.waiting_threads import let_threads_sleep
 
 VERBS = (
     "demo",
@@ -144,12 +145,7 @@ def _left(leaving: SystemExit) -> int:
 
 def main() -> None:
     """The entry point of the `hynt` script."""
-    # Before anything loads torch: where other programs are at work too, threads that wait by spinning take the
-    # processor from those that work, and a minute becomes ten. A short spin before they sleep costs nobody anything
-    # and saves waking them at every turn.
-    if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
-        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    let_threads_sleep()
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()
