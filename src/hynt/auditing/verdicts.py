@@ -26,6 +26,8 @@ LEVEL = 0.9
 MANY = 300
 """Stored values from which on a place is judged by decoys of its own."""
 
+_FEW_ERRORS = 5
+
 _LEAST = 1e-3
 """Of a radius: a residual below this is as good as none."""
 
@@ -86,7 +88,7 @@ def verdicts(plan: AuditPlan, judged: Sequence[tuple[AuditPart, Judged]]) -> Ver
     for sort in (False, True):
         rows = np.flatnonzero(by_run[part] == sort)
         _ranked_scores(found, rows[rows < first], decoys, keys)
-        _number_scores(found, rows[rows >= first], plan)
+        _number_scores(found, rows[rows >= first], plan, by_run=sort)
     return found
 
 
@@ -122,9 +124,10 @@ def _groups(stored: Components, keys: Ids) -> Ids:
     return np.where(many, len(POSITION_GROUPS) + keys, position_group(stored.position))
 
 
-def _number_scores(found: Verdicts, rows: Ids, plan: AuditPlan) -> None:
+def _number_scores(found: Verdicts, rows: Ids, plan: AuditPlan, *, by_run: bool) -> None:
     """Numbers, all positions together: the radius has made them alike. All are measured on one scale, that of the whole
-    graph: each fold's own differs a little.
+    graph: each fold's own differs a little. A run has learned numbers that are far off as they are, unlike the models of
+    folds, and may err in such a relation far beyond its spread: there its own errors say what is usual.
     """
     if not len(rows):
         return
@@ -138,7 +141,8 @@ def _number_scores(found: Verdicts, rows: Ids, plan: AuditPlan) -> None:
     for one in np.unique(part).tolist():
         own, others = part == one, part != one
         if others.any():
-            fitted = fit_radii(relation[others], error[others], spread)
+            usual = _usual_spread(relation[others], error[others], spread) if by_run else spread
+            fitted = fit_radii(relation[others], error[others], usual)
             radius[own] = fitted.radius[level, relation[own]]
             found.is_own[rows[own]] = fitted.is_own[level, relation[own]]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -155,6 +159,20 @@ def _number_scores(found: Verdicts, rows: Ids, plan: AuditPlan) -> None:
         moved = np.abs(scaling.scale(relation[twice], np.concatenate(wrong)) - middle[twice]) / safe[twice]
     drawn = np.flatnonzero(np.isfinite(moved) & (np.concatenate(wrong) != stored.number[twice]))
     found.score[rows] = evidence(_signal(found.residual[rows]), part, _signal(moved[drawn]), part[twice[drawn]])
+
+
+def _usual_spread(relation: Ids, error: Floats, spread: Floats) -> Floats:
+    """(relations,) how widely numbers are spread, or as much as the median error of a relation speaks for where that is
+    more; a few errors at least must say so.
+    """
+    order = np.lexsort((error, relation))
+    present, start, size = np.unique(relation[order], return_index=True, return_counts=True)
+    median = error[order][start + size // 2]
+    typical = float(np.median(error / spread[relation]))
+    found = spread.copy()
+    if typical > 0:
+        found[present] = np.where(size >= _FEW_ERRORS, np.maximum(spread[present], median / typical), spread[present])
+    return found
 
 
 def _signal(residual: Floats) -> Floats:
