@@ -80,7 +80,7 @@ def test_dates_are_asked_and_answered_as_dates(predictor):
     found = predictor.predict(("p2", "spouse", "p9", [("date", "?"), ("place", "t2")]))
     answer = found.to_dict()["answers"][0]
     assert answer["unit"] == "date"
-    assert datetime.date.fromisoformat(answer["text"]).year == int(answer["value"])
+    assert int(answer["text"][:4]) == int(answer["value"]), "as precise as its interval"
     assert answer["known"] == [{"value": decimal_year(1992, 6), "splits": ["valid"]}]
     given = [("date", datetime.date(1992, 6, 1)), ("place", "?")]
     assert predictor.predict(("p2", "spouse", "p9", given))[0].known in (("valid",), ())
