@@ -53,7 +53,7 @@ def graph_from_facts(
     >>> graph = hynt.graph_from_facts(facts, units={"height": "cm"}, name="people")
     >>> print("\\n".join(graph["Ann"].texts()))
     Ann · knows · Bob
-    Ann · height · 1.7 m (year 2,020)
+    Ann · height · 170 cm (year 2,020)
     """
     given: dict[str, Facts]
     if isinstance(facts, Mapping):

@@ -73,6 +73,7 @@ def test_relations_and_their_numbers(service):
         "name": "date",
         "kind": "number",
         "unit": "date",
+        "display_unit": "",
         "is_date": True,
         "facts": 0,
         "qualifiers": 140,

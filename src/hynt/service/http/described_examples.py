@@ -23,8 +23,8 @@ NUMBER: Example = {
     "probability": None, "predicted": 82.83912711441516, "judged_without": False}], "stored_total": 1, "new_from":
     0.5, "candidates": 0, "calibrated": True, "notes": [], "missing": [],
     "answers": [{"value": 82.83912711441516, "text":
-    "82.8391 years", "unit": "year", "low": 76.75432248175144, "high": 88.92393174707891, "low_text":
-    "76.7543 years", "high_text": "88.9239 years", "level": 0.9, "interval_from": "this relation", "training_low":
+    "82.8 years", "unit": "year", "display_unit": "", "low": 76.75432248175144, "high": 88.92393174707891, "low_text":
+    "76.8 years", "high_text": "88.9 years", "level": 0.9, "interval_from": "this relation", "training_low":
     27.79, "training_high": 88.2, "known": [{"value": 88.2, "splits": ["train"]}]}],
 }
 
@@ -42,8 +42,9 @@ EXPLANATION: Example = {
 }
 
 TREND: Example = {
-    "relation": "total fertility rate", "relation_name": "total fertility rate", "unit": "1", "over": "point in time",
-    "over_name": "point in time", "over_unit": "date", "condition": "", "level": 0.9, "interval_from": "this relation",
+    "relation": "total fertility rate", "relation_name": "total fertility rate", "unit": "1", "display_unit": "",
+    "over": "point in time", "over_name": "point in time", "over_unit": "date", "over_display_unit": "",
+    "condition": "", "level": 0.9, "interval_from": "this relation",
     "training_low": 0.68, "training_high": 8.23, "training_from": 1955.0, "training_to": 2025.0, "notes": [],
     "heads": [{"id": "country/Brazil", "name": "Brazil", "trained_on": 9, "held_out": 3, "held_out_inside": 3,
                "mean_error_trained_on": 0.4650273284647201, "mean_error_held_out": 0.3677628539005919, "notes": []}],
@@ -95,8 +96,8 @@ ENTITY_FACTS: Example = {
 }
 
 RELATION: Example = {
-    "id": "population", "name": "population", "kind": "number", "unit": "1", "is_date": False, "facts": 2096,
-    "qualifiers": 0,
+    "id": "population", "name": "population", "kind": "number", "unit": "1", "display_unit": "", "is_date": False,
+    "facts": 2096, "qualifiers": 0,
 }
 
 RELATION_NUMBERS: Example = RELATION | {
