@@ -16,8 +16,8 @@ NONE = (None, None, None, None, None)
 def ranked(
     parts: int = 3, *, looked: bool = True, question: str = "Brazil · export partner · ?", long: str = ""
 ) -> Explanation:
-    first = RankedAnswer(1, "a", f"Amsterdam $1{long}", 0.6, 1.0, ())
-    answers = (first, RankedAnswer(2, "b", f"Berlin{long}", 0.3, 0.5, ()))
+    first = RankedAnswer(1, "a", f"Amsterdam $1{long}", 0.6, 1.0, (), False)
+    answers = (first, RankedAnswer(2, "b", f"Berlin{long}", 0.3, 0.5, (), False))
     influences = tuple(
         Influence(
             f"qualifier {number}",

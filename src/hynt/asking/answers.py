@@ -75,7 +75,7 @@ class RankedAnswer:
     probability: float  # among the candidates
     score: float  # the model's own, as the evaluator sees it
     known: tuple[str, ...]  # the splits that hold this very fact
-    new: bool = False  # whether the graph holds no such answer and its probability is at least `NEW_FROM`
+    new: bool  # whether the graph holds no such answer and its probability is at least `NEW_FROM`
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"known": list(self.known)}
