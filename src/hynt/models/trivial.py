@@ -1,8 +1,8 @@
 """Reference models that learn nothing by steps: what a table must show beside every real model.
 
 `relation-mean`, `relation-median` and `neighbour-mean` answer numbers, `frequency` links and relations. They are made
-from the training facts at once. `HeadMean` and `CoOccurrence` are known to combinations alone: they repeat what the
-facts of the very same entities say.
+from the training facts at once. `HeadMean`, `CoOccurrence` and `QualifierCompany` are known to combinations alone: they
+repeat what the facts of the very same entities say.
 """
 
 from __future__ import annotations
@@ -246,10 +246,10 @@ class CompanyQuestion(EncodedQuestion):
 
 
 class CoOccurrence(_MadeAtOnce):
-    """A candidate scores how often it stands in facts of what is visible: logarithms of counts, added."""
+    """A candidate scores how often it stands in facts of the head and the tail: logarithms of counts, added."""
 
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE - NUMBERS
-    reads: ClassVar[frozenset[Part]] = frozenset({Part.QUALIFIERS})
+    reads: ClassVar[frozenset[Part]] = frozenset()
     offsets: Tensor  # (entities + relations + 3,) int64 the company of what is seen as i is offsets[i] … offsets[i + 1]
     company: Tensor  # (p,) int64 an entity, or entities + a relation
     weight: Tensor  # (p,) float32 log(1 + how often)
@@ -267,17 +267,9 @@ class CoOccurrence(_MadeAtOnce):
         return cls(sizes, *pair_counts(train))
 
     def read(self, batch: MaskedBatch) -> CompanyQuestion:
-        """Entities and relations, wherever they stand."""
-        masked, rows = self.sizes.mask_entity, len(batch.asked)
-        most = max((capacity for _, capacity in batch.layout.segments), default=0)
-        seen = batch.head.new_full((rows, 3 + 2 * most), masked)
-        seen[:, 0], seen[:, 1] = batch.head, batch.relation + masked + 1
-        seen[:, 2] = torch.where(batch.tail_is_number, masked, batch.tail_entity)
-        if batch.layout.slots:
-            row, place, present = batch.places.slot_row, 3 + 2 * batch.places.slot_within, batch.qualifier_present
-            seen[row, place] = torch.where(present, batch.qualifier_relation + masked + 1, masked)
-            seen[row, place + 1] = torch.where(present & ~batch.qualifier_is_number, batch.qualifier_entity, masked)
-        return CompanyQuestion(_nothing(batch), batch.asked_relation(), seen)
+        """Head and tail."""
+        tail = torch.where(batch.tail_is_number, self.sizes.mask_entity, batch.tail_entity)
+        return CompanyQuestion(_nothing(batch), batch.asked_relation(), torch.stack([batch.head, tail], dim=1))
 
     def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """(rows, candidates)."""
@@ -305,6 +297,24 @@ class CoOccurrence(_MadeAtOnce):
         return scores.index_put_(place, self.weight[slot[inside]], accumulate=True)
 
 
+class QualifierCompany(CoOccurrence):
+    """The same of what stands beside the entities of the triplet: its relation, and what its qualifiers hold."""
+
+    reads: ClassVar[frozenset[Part]] = frozenset({Part.QUALIFIERS})
+
+    def read(self, batch: MaskedBatch) -> CompanyQuestion:
+        """Relations, and values of qualifiers."""
+        masked = self.sizes.mask_entity
+        most = max((capacity for _, capacity in batch.layout.segments), default=0)
+        seen = batch.head.new_full((len(batch.asked), 1 + 2 * most), masked)
+        seen[:, 0] = batch.relation + masked + 1
+        if batch.layout.slots:
+            row, place, present = batch.places.slot_row, 1 + 2 * batch.places.slot_within, batch.qualifier_present
+            seen[row, place] = torch.where(present, batch.qualifier_relation + masked + 1, masked)
+            seen[row, place + 1] = torch.where(present & ~batch.qualifier_is_number, batch.qualifier_entity, masked)
+        return CompanyQuestion(_nothing(batch), batch.asked_relation(), seen)
+
+
 def _listed(offsets: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
     """(k,) which of `places` (n,), and (k,) every slot from its offset to the next one."""
     first = offsets[places]
@@ -321,6 +331,7 @@ def _nothing(batch: MaskedBatch) -> Tensor:
 STATISTICS: Mapping[str, tuple[Any, Any]] = {
     "frequency": (Frequency, TrivialSettings()),
     "co-occurrence": (CoOccurrence, TrivialSettings()),
+    "qualifier-company": (QualifierCompany, TrivialSettings()),
     "relation-mean": (RelationMean, TrivialSettings()),
     "relation-median": (RelationMedian, TrivialSettings()),
     "neighbour-mean": (NeighbourMean, NeighbourMeanSettings()),
