@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from hynt.graph.arrays import Ids
 from hynt.graph.components import ENTITY_KIND, KIND_NAMES, NUMBER_KIND, position_name
 from hynt.graph.fact import Fact, Number
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.possible_numbers import PossibleNumbers
 from hynt.graph.sentences import Sentences, format_quantity
 
 SCHEMA = pa.schema(
@@ -130,10 +132,17 @@ class RowWriter:
             "said_probability": math.exp(found.best_log_probability[index]),
         }
 
+    @cached_property
+    def _possible(self) -> PossibleNumbers:
+        """What a number is shown as: judged it is as the model said it."""
+        return PossibleNumbers.of(self.plan.graph.vocabulary, [self.plan.learned])
+
     def _number(self, index: int) -> dict[str, Any]:
         found = self.found
-        unit = self.plan.graph.relations[int(found.stored.relation[index])].unit
-        stored, said = float(found.stored.number[index]), float(found.predicted[index])
+        relation = found.stored.relation[index : index + 1].astype(np.int64)
+        unit = self.plan.graph.relations[int(relation[0])].unit
+        stored = float(found.stored.number[index])
+        said = float(self._possible.nearest(relation, found.predicted[index : index + 1])[0])
         low, high = float(found.low[index]), float(found.high[index])
         width = high - low if math.isfinite(high - low) else None
         told: dict[str, Any] = {

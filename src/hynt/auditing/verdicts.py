@@ -126,8 +126,8 @@ def _groups(stored: Components, keys: Ids) -> Ids:
 
 def _number_scores(found: Verdicts, rows: Ids, plan: AuditPlan, *, by_run: bool) -> None:
     """Numbers, all positions together: the radius has made them alike. All are measured on one scale, that of the whole
-    graph: each fold's own differs a little. A run has learned numbers that are far off as they are, unlike the models of
-    folds, and may err in such a relation far beyond its spread: there its own errors say what is usual.
+    graph: each fold's own differs a little. A run has learned numbers that are far off as they are, unlike the models
+    of folds, and may err in such a relation far beyond its spread: there its own errors say what is usual.
     """
     if not len(rows):
         return
