@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -191,9 +192,17 @@ def remove_partial(folder: Path) -> None:
 # Hashes, and indexes of them.
 
 
+def check_regular(path: Path) -> None:
+    """Refuses what is no file though it can be opened: a pipe keeps its reader waiting, a device never ends."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a folder says so itself, when it is opened
+        raise DataError("is not a regular file.", where=str(path), advice=RESTORE)
+
+
 def sha256_of(path: Path, advice: str = RESTORE) -> str:
     """The hash of a file's bytes."""
     try:
+        check_regular(path)
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
@@ -233,6 +242,7 @@ def read_index(path: Path) -> dict[str, Any]:
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object; refused when it is missing, damaged, nested without end or larger than hynt would write it."""
     try:
+        check_regular(path)
         if path.stat().st_size > LARGEST_INDEX:
             raise DataError("the file is larger than hynt would write it.", where=str(path), advice=RESTORE)
         content = json.loads(path.read_bytes())

@@ -105,3 +105,41 @@ def test_a_model_of_any_size_is_built_when_its_weights_are_there(away):
     """The bounds are those of the file: a model that fits its weights is never refused."""
     loaded = load_run(away)
     assert all(torch.isfinite(value).all() for value in loaded.model.state_dict().values())
+
+
+@pytest.mark.parametrize(
+    "changes", [{"name": 5}, {"counts": []}, {"licence": None}, {"display_units": {"a": 1}}], ids=str
+)
+def test_a_graphs_manifest_of_other_kinds_is_refused(hynt, away, changes):
+    from tests.attacks.forging import sign_graph
+
+    path = away / "graph" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | changes))
+    sign_graph(away / "graph")
+    outcome = hynt.fair("data", "stats", away / "graph")
+    assert outcome.code == 1
+    assert "the manifest is not that of a graph" in outcome.said
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "train.parquet"])
+def test_a_pipe_in_a_graph_keeps_nobody_waiting(hynt, away, name):
+    import os
+
+    (away / "graph" / name).unlink()
+    os.mkfifo(away / "graph" / name)
+    outcome = hynt.fair("data", "stats", away / "graph")
+    assert outcome.code in (1, 2)
+
+
+def test_half_a_character_in_a_question_is_no_name(hynt, away):
+    asked = ("--head", "person 0", "--relation", "knows", "--tail", "?")
+    outcome = hynt.fair("predict", away, *asked, "--qualifier=\ud800=2000")
+    assert outcome.code == 2
+
+
+def test_a_link_in_a_run_that_was_given_away_is_refused(hynt, away, tmp_path):
+    (away / "scaling.json").rename(tmp_path / "elsewhere.json")
+    (away / "scaling.json").symlink_to(tmp_path / "elsewhere.json")
+    outcome = hynt.fair("pull", away, tmp_path / "pulled")
+    assert outcome.code == 1
+    assert "this is a link, or no file at all" in outcome.said

@@ -172,7 +172,7 @@ class NumberScaling:
             keys = {"offset", "width"} | ({"log_offset", "log_width"} if is_log else set())
             if not isinstance(entry, dict) or set(entry) != keys or not all(_is_fine(key, entry[key]) for key in keys):
                 raise DataError(
-                    f"expected finite numbers {', '.join(sorted(keys))} with widths above 0, found {entry!r}.",
+                    f"expected finite numbers {', '.join(sorted(keys))} with widths above 0, found {repr(entry)[:99]}.",
                     where=f"{where}.{name}",
                     advice="Take the file from the run again.",
                 )

@@ -140,6 +140,8 @@ class Names:
         has_entity, has_number = _valid(entity), _valid(number)
         if bool((has_number != is_number).any() or (has_entity == is_number).any()):
             raise _damaged(where, f"a {what} is not of the kind that its relation carries")
+        if bool((is_number & ~_valid(literal)).any()):
+            raise _damaged(where, f"a {what} is a number without the text that it was written as")
         entities = np.zeros(len(relation), dtype=np.int32)
         entities[has_entity] = self._ids(entity.drop_null(), self.entities, what, where)
         numbers = np.asarray(number.fill_null(0.0).to_numpy(), dtype=np.float64)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hynt.errors import DataError, UsageError
-from hynt.files import MANIFEST_NAME
+from hynt.files import MANIFEST_NAME, check_regular
 from hynt.graph.fact import Fact
 from hynt.graph.fact_table import FactTable
 from hynt.graph.seen_values import SeenValues
@@ -77,6 +77,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST_NAME
     again = "Import the graph again, or restore the file."
     try:
+        check_regular(path)
         if path.stat().st_size > LARGEST_INDEX:
             raise DataError("the manifest is larger than any manifest.", where=str(path), advice=again)
         text = path.read_bytes()
@@ -92,6 +93,8 @@ def read_manifest(folder: Path) -> Manifest:
         del content["manifest_sha256"]
         files = {name: FileRecord(**record) for name, record in content.pop("files").items()}
         manifest = Manifest(**content, files=files)
+        if not _is_sound(manifest):
+            raise DataError("the manifest is not that of a graph.", where=str(path), advice=again)
         if manifest.to_json().encode() != text:
             raise DataError("the manifest was changed: its hash is not its own.", where=str(path), advice=again)
         return manifest
@@ -105,6 +108,20 @@ def read_manifest(folder: Path) -> Manifest:
         raise DataError(f"the manifest cannot be read: {problem.strerror}.", where=str(path), advice=again) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise DataError("the manifest is damaged.", where=str(path), advice=again) from None
+
+
+def _is_sound(manifest: Manifest) -> bool:
+    """Whether each entry is of its kind: whoever makes a manifest by hand can make its hash, too."""
+    texts = (manifest.name, manifest.source, manifest.format, manifest.licence)
+    units, numbers = manifest.display_units, manifest.counts
+    return (
+        all(isinstance(text, str) for text in texts)
+        and all(isinstance(part, dict) for part in (units, numbers, manifest.importing))
+        and all(isinstance(unit, str) for unit in units.values())
+        and all(isinstance(count, int) for count in numbers.values())
+        and all(isinstance(record.sha256, str) for record in manifest.files.values())
+        and all(isinstance(size, int) for record in manifest.files.values() for size in (record.bytes, record.rows))
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -177,8 +177,13 @@ class LabelIndex:
 
 
 def _places(column: pa.Array, name: str) -> list[int]:
-    found: list[int] = np.flatnonzero(pc.equal(column, name).to_numpy(zero_copy_only=False)).tolist()
+    found: list[int] = np.flatnonzero(pc.equal(column, _whole(name)).to_numpy(zero_copy_only=False)).tolist()
     return found
+
+
+def _whole(name: str) -> str:
+    """Without half characters, which a terminal of another encoding gives and no name has."""
+    return name if name.isascii() else name.encode("utf-8", "replace").decode()
 
 
 def _grouped(names: Iterable[str]) -> dict[str, list[int]]:
@@ -195,7 +200,7 @@ def nearest_names(name: str, names: Sequence[str], count: int = _NEAREST, column
     that are compared letter by letter: a fraction of a second for a million names. `column` holds the names as an
     Arrow array, where the caller has one.
     """
-    wanted = name.casefold()[:_LONGEST_NAME]
+    wanted = _whole(name).casefold()[:_LONGEST_NAME]
     if not wanted or not names:
         return []
     column = pc.utf8_lower(pa.array(names, type=pa.string()) if column is None else column)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from hynt.errors import DataError, UsageError
-from hynt.files import MANIFEST_NAME, RESTORE, index_text, new_folder, read_index
+from hynt.files import MANIFEST_NAME, RESTORE, check_regular, index_text, new_folder, read_index
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import BUILT_IN, is_graph
 from hynt.runs.graph_identity import graph_of_run
@@ -127,6 +127,7 @@ def open_run(path: Path) -> SavedRun:
 def read_record(path: Path) -> list[dict[str, Any]]:
     """All lines; none where there is no file. A line that no training wrote is a `DataError` that names it."""
     try:
+        check_regular(path)
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
         return []
