@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+
+import numpy as np
 import pytest
 import torch
 
-from hynt.cli.demo import QUESTIONS
-from hynt.graph.sentences import Sentences
-from hynt.graph.storage import load_graph
+from hynt.asking.examples import held_out_examples
+from hynt.asking.predictor import load
+from hynt.calibration.calibration import held_out
+from hynt.graph.components import HEAD, POSITION_GROUPS, RELATION, TAIL
+
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
@@ -18,21 +24,34 @@ def _one_thread():
     torch.set_num_threads(before)
 
 
-def test_the_questions_are_held_out_and_the_graph_says_what_we_say():
-    world = load_graph("world")
-    say = Sentences(world)
-    held_out = [say.fact(fact) for fact in world.facts("test")]
-    for (head, relation, tail, qualifiers), truth in QUESTIONS:
-        parts = [truth if part == "?" else part for part in (head, relation, tail)]
-        start = " · ".join(parts)
-        (found,) = [text for text in held_out if text.startswith(f"{start} (")]
-        assert all(f"{name} {value}" in found for name, value in qualifiers)
+def test_examples_are_held_out_answered_well_and_always_the_same(world_run, tmp_path):
+    run = load(shutil.copytree(world_run, tmp_path / "run"), "cpu")
+    found = held_out_examples(run)
+    assert found == held_out_examples(load(tmp_path / "run", "cpu"))
+    assert [example.position for example in found] == [TAIL, TAIL, HEAD, RELATION][: len(found)]
+    assert len(found) >= 3
+    table = run.graph.split("valid")
+    assert len({int(table.head[example.row]) for example in found}) == len(found)
+    facts = list(table.facts(run.graph.vocabulary))
+    for example in found:
+        parts = list(facts[example.row])
+        parts[example.position] = "?"
+        answers = run.predict(parts)
+        assert answers.stored
+        if answers.kind == "number":
+            continue
+        group = held_out(run.loaded, "valid", "relation" if example.position == RELATION else "link", CPU, 1024)[
+            POSITION_GROUPS[example.position]
+        ]
+        right = group.first_answers(1.0).correct
+        order = np.concatenate([tile.which for tile in group.tiles])
+        assert right[group.row[order] == example.row].any()  # it was answered well itself
 
 
 def test_the_whole_way_and_again_with_the_kept_run(hynt, tmp_path):
     done = hynt("demo", "--epochs", "1", "--out", tmp_path / "run")
     assert done.code == 0, done.err
-    for word in ("frequency", "neighbour-mean", "MRR", "RMSE", "the graph says: German", "the graph says: 85.4 years"):
+    for word in ("frequency", "neighbour-mean", "MRR", "RMSE", "in the graph, valid: "):
         assert word in done.out
     again = hynt("demo", "--out", tmp_path / "run")
     assert again.code == 0, again.err

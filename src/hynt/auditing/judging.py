@@ -97,7 +97,7 @@ class Judge:
         tiles: list[ReadTile] = []
         read_tiles(self.loaded, self.shown, taken.row, taken.position, self.device, tiles.append)
         known = self.known.of_kind(KIND_OF_TASK[task]).lookup(self._keys[few])
-        held = HeldOut(task, tiles, _answers(taken, task), known, len(chosen))
+        held = HeldOut(task, tiles, taken.row, _answers(taken, task), known, len(chosen))
         return fit_inverse_temperature(held.first_answers).after.inverse_temperature
 
     def _inverse_temperature_of_relations(self, taken: Components, keys: NDArray[np.uint64]) -> float:

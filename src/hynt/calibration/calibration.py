@@ -284,6 +284,7 @@ class HeldOut:
 
     task: TaskName
     tiles: list[ReadTile]
+    row: Ids  # (n,) the facts they were made of
     answer: Ids  # (n,) the right answers
     others: AnswerLists  # known answers of each question, the right one among them
     total: int  # questions of the split, before some were left out
@@ -318,7 +319,9 @@ class HeldOut:
         return row, self.others.answers[slot].astype(np.int64)
 
 
-def held_out(loaded: LoadedRun, split: str, task: TaskName, device: torch.device) -> dict[str, HeldOut]:
+def held_out(
+    loaded: LoadedRun, split: str, task: TaskName, device: torch.device, most: int = MOST_QUESTIONS
+) -> dict[str, HeldOut]:
     """The link or relation questions of a split that the model answers, by the name of the position that they hide.
 
     The other known answers that are no candidates are those of training and of the split itself: what is fitted on the
@@ -327,7 +330,7 @@ def held_out(loaded: LoadedRun, split: str, task: TaskName, device: torch.device
     table, is_number = loaded.graph.split(split), loaded.graph.vocabulary.relation_is_number
     parts = components(table, is_number)
     chosen = answerable_components(loaded.model, parts, task)
-    few = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_QUESTIONS)).astype(np.int64)]
+    few = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), most)).astype(np.int64)]
     if not len(few):
         return {}
     names = (SPLIT, *loaded.known_splits, split)
@@ -341,5 +344,5 @@ def held_out(loaded: LoadedRun, split: str, task: TaskName, device: torch.device
         read_tiles(loaded, table, taken.row, taken.position, device, tiles.append, fold=fold)
         answer = (taken.entity if task == "link" else taken.relation).astype(np.int64)
         total = int(np.count_nonzero(groups == one))
-        found[POSITION_GROUPS[one]] = HeldOut(task, tiles, answer, index.lookup(keys[own]), total)
+        found[POSITION_GROUPS[one]] = HeldOut(task, tiles, taken.row, answer, index.lookup(keys[own]), total)
     return found

@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 
     from hynt.front.run import Run
 
-# Facts of the test split, which the model has not seen, with one part left out and the answer that the graph holds.
-QUESTIONS: tuple[tuple[tuple[Any, ...], str], ...] = (
-    (("Austria", "language spoken", "?", [("role", "official"), ("share", "97")]), "German"),
-    (("Brazil", "?", "Brazilian Real", [("start time", "1994-07-01")]), "currency"),
-    (("Austria", "life expectancy", "?", [("point in time", "2024"), ("sex", "female")]), "85.4 years"),
-)
-
 
 def demo(
     out: Annotated[
@@ -33,20 +26,33 @@ def demo(
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Fewer, for a quicker look.")] = None,
 ) -> None:
-    """Train HyNT on the embedded graph `world`, evaluate it beside trivial models, and ask it three questions."""
+    """Train HyNT on the embedded graph `world`, evaluate it beside trivial models, and ask it held-out questions."""
     console = standard_output()
     run = _run(console, out, epochs)
     console.print()
     print_evaluation(console, run.evaluate(progress=True).to_dict())
-    for question, truth in QUESTIONS:
+    for question in _questions(run):
         console.print(f"\n{run.predict(question, top=3)}")
-        console.print(f"  the graph says: {truth}", style="dim")
     if out is not None:
         console.print(f"\nThe run is kept in {out}. Ask it yourself:")
         console.print(
             f"  hynt predict {out} --head Brazil --relation 'total fertility rate' --tail '?' "
             "--qualifier 'point in time=1995'"
         )
+
+
+def _questions(run: Run) -> list[list[Any]]:
+    """Held-out facts with one part left out, of the relations that the run answers best."""
+    from hynt.asking.examples import held_out_examples
+    from hynt.calibration.calibration import SPLIT
+
+    facts, found = run.graph.split(SPLIT).facts(run.graph.vocabulary), []
+    listed = list(facts)
+    for example in held_out_examples(run):
+        parts: list[Any] = list(listed[example.row])
+        parts[example.position] = "?"
+        found.append(parts)
+    return found
 
 
 def _run(console: Console, out: Path | None, epochs: int | None) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 BORN = "head=p2&relation=P19&tail=%3F"
@@ -33,3 +34,16 @@ def test_a_question_that_lacks_what_all_facts_say_is_offered_it(service):
     assert f"qualifier=date&amp;value={offered}" in page
     answered = _page(service, f"{PEOPLE_IN_TOWN}&qualifier=date&value={offered}")
     assert "in 9 of 10 such questions" in answered
+
+
+def test_the_home_page_asks_what_the_run_answers_best(service, predictor):
+    from hynt.asking.examples import held_out_examples
+    from hynt.service.pages.examples import beginnings
+
+    best = [(one.row, one.position) for one in held_out_examples(predictor)]
+    assert best
+    questions = beginnings(predictor.graph, best)["questions"]
+    page = service.get("/", Accept="text/html").body.decode()
+    assert len(questions) == len(best)
+    shown = [html.unescape(address) for address in re.findall(r'<li><a href="(/ask\?[^"]*)"', page)]
+    assert [one["address"] for one in questions] == shown

@@ -31,12 +31,13 @@ def main(run: str, device: str) -> int:
         predictor = load(Path(run), device, note=lambda text: _note(replies, text))
         answering = FollowingJobs(predictor, lambda version: _send(replies, Frame({"version": version})))
         answering.now.warm_up()
+        examples = answering.now.examples()
     except HyntError as error:
         failure = {"what": error.what, "where": error.where, "advice": error.advice, "exit_code": error.exit_code}
         _send(replies, Frame({"failed": failure}))
         return error.exit_code
     told = {**predictor.described(), **predictor.loaded.described()}
-    _send(replies, Frame({"ready": told, "follows": predictor.loaded.observed is not None}))
+    _send(replies, Frame({"ready": told, "follows": predictor.loaded.observed is not None, "examples": examples}))
     while (frame := read_frame(jobs)) is not None:
         if frame.header["kind"] == FOLLOW:
             answering.follow()

@@ -70,6 +70,12 @@ class RunJobs:
         if relation is not None:
             self._predict([{"head": predictor.graph.vocabulary.entities[0], "relation": relation.name, "tail": "?"}])
 
+    def examples(self) -> list[tuple[int, int]]:
+        """Held-out facts of the relations that the run answers best: row and position of each."""
+        from hynt.asking.examples import held_out_examples
+
+        return [(one.row, one.position) for one in held_out_examples(self.predictor)]
+
     def replies(self, kind: str, jobs: Sequence[Mapping[str, Any]]) -> list[Reply]:
         """A reply to each job, in order."""
         try:
@@ -231,6 +237,7 @@ class EngineState:
     restarts: int = 0
     follows: bool = False  # whether the model counts facts that come after training
     described: dict[str, Any] = field(default_factory=dict)  # the run's model, graph, epoch, …
+    examples: list[tuple[int, int]] = field(default_factory=list)  # held-out facts to ask about: row and position
 
 
 class EngineDown(Exception):
@@ -296,6 +303,7 @@ class ThreadEngine:
         predictor = self._answering.now.predictor
         self.state.follows = predictor.loaded.observed is not None
         self.state.described = {**predictor.described(), **predictor.loaded.described()}
+        self.state.examples = await loop.run_in_executor(self._thread, self._answering.now.examples)
         self.state.ready, self.state.reason = True, ""
 
     async def exchange(self, kind: str, jobs: Sequence[Mapping[str, Any]]) -> list[Reply]:

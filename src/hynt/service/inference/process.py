@@ -140,6 +140,7 @@ class InferenceProcess:
             while not self._replies.empty():
                 self._replies.get_nowait()
             self.state.described, self.state.follows = header["ready"], header["follows"]
+            self.state.examples = [(row, position) for row, position in header["examples"]]
             self.state.ready, self.state.reason = True, ""
             LOG.info("inference process %s is ready", self.pid)
         else:

@@ -22,12 +22,23 @@ SERIES = 3
 """Values of one head over time from which on a trend is offered."""
 
 
-def beginnings(graph: KnowledgeGraph) -> dict[str, Any]:
-    """Well-known entities, questions of different kinds, and trends."""
+def beginnings(graph: KnowledgeGraph, best: Sequence[tuple[int, int]] = ()) -> dict[str, Any]:
+    """Well-known entities, questions of different kinds, and trends. `best` are held-out facts that the run answers
+    well, by row and position; without them questions are of the commonest relations.
+    """
     train = graph.split("train")
     held_out = graph.splits.get("valid")
     table = held_out if held_out is not None and len(held_out) else train
-    return {"entities": _entities(graph, train), "questions": _questions(graph, table), "trends": _trends(graph, train)}
+    questions = _best_questions(graph, best) if best else _questions(graph, table)
+    return {"entities": _entities(graph, train), "questions": questions, "trends": _trends(graph, train)}
+
+
+def _best_questions(graph: KnowledgeGraph, best: Sequence[tuple[int, int]]) -> list[dict[str, str]]:
+    facts = graph.split("valid").take(np.array([row for row, _ in best], dtype=np.int64)).facts(graph.vocabulary)
+    return [
+        _example(graph, fact, ("head", "relation", "tail")[position])
+        for fact, (_, position) in zip(facts, best, strict=True)
+    ]
 
 
 def _entities(graph: KnowledgeGraph, table: FactTable) -> list[dict[str, str]]:

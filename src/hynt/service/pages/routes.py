@@ -122,9 +122,11 @@ def _front(request: Request) -> Front:
 
 async def _beginnings(request: Request) -> dict[str, Any]:
     """Made once for each service, away from the loop that answers everybody."""
-    state = request.app.state
-    if not hasattr(state, "beginnings"):
-        state.beginnings = await asyncio.to_thread(beginnings, _front(request).graph)
+    state, front = request.app.state, _front(request)
+    best = tuple(front.engine.state.examples)  # known once the model is loaded
+    if getattr(state, "beginnings_of", None) != best:
+        state.beginnings = await asyncio.to_thread(beginnings, front.graph, best)
+        state.beginnings_of = best
     found: dict[str, Any] = state.beginnings
     return found
 
