@@ -122,8 +122,8 @@ class TestTraining:
         for epoch, (items, seconds, left) in enumerate([(1000, 2.0, 3.0), (1000, 2.0, 1.0), (500, 1.0, -0.01)], 1):
             training.epoch_done(EpochRecord("masked facts", epoch, 900, 1e-3, {"link": 5.0}, {}, items, seconds, left))
         assert said() == [
-            "epoch 1 of 900: loss link 5, 500 facts/s, about 3 s left",
-            "epoch 3 of 900: loss link 5, 500 facts/s, about 0 s left",
+            "epoch 1: loss link 5, 500 facts/s, about 3 s left",
+            "epoch 3: loss link 5, 500 facts/s, about 0 s left",
         ]
 
     def test_validations_and_notes_stay(self, lines):

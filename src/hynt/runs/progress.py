@@ -135,15 +135,16 @@ class TrainingProgress(Watcher):
         self.epochs += 1
         last = record.until or record.epochs
         left, share = (last - record.epoch) * self.seconds / self.epochs, record.epoch / last
+        total: int | None = last
         if record.time_left is not None and record.time_left < left:  # the clock ends it before the epochs do
-            left = max(record.time_left, 0.0)
+            left, total = max(record.time_left, 0.0), None
             share = self.seconds / (self.seconds + left) if self.seconds else share
         is_last = record.epoch == last or (record.time_left is not None and record.time_left <= 0)
         speed = record.items / record.seconds if record.seconds > 0 else 0.0
         self.progress.update(
             "epoch",
             record.epoch,
-            last,
+            total,
             share=share,
             note=f"{record.loss_text}, {speed:,.0f} facts/s{'; on while validation improves' if record.until else ''}",
             seconds_left=left,
