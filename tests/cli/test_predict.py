@@ -61,7 +61,7 @@ def test_json_is_one_object_and_can_be_saved(run, hynt, tmp_path):
     arguments = ("--head", "p2", "--relation", "spouse", "--tail", "p9", "--qualifier", "date=1992-06", "--json")
     done = hynt("predict", run, *arguments, "--qualifier", "place=?", "--top", "2", "--save", tmp_path / "answer.json")
     found = done.json
-    assert found["question"] == "Person 2 · spouse · Person 9 (date 1992-06-01; place ?)"
+    assert found["question"] == "Person 2 · spouse · Person 9 (date 1992-06; place ?)"
     assert (found["hole"], found["kind"], found["model"], found["graph"]) == (
         "value of qualifier 2",
         "entity",
