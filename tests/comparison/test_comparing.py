@@ -60,6 +60,8 @@ def test_presets_and_epochs_fit_the_graph_and_the_device():
     constant = trial_for("kbln", graph, CPU, 0, 60.0).settings(graph, CPU).schedule
     assert constant.lowest_rate == pytest.approx(1e-2)
     assert constant.period == constant.epochs
+    inductive = trial_for("hynt-inductive", graph, CPU, 0, 60.0)  # it has no paper's schedule, so its own is taken
+    assert inductive.settings(graph, CPU).schedule.seconds == 60.0
     hynt = trial_for("hynt", graph, CPU, 0, 60.0)
     own = resolve_settings(SettingsRequest("hynt"), graph, on_gpu=False)
     assert hynt.planned_epochs(graph, CPU) == own.schedule.epochs

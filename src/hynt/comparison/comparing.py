@@ -61,7 +61,8 @@ def trial_for(model: str, graph: KnowledgeGraph, device: torch.device, seed: int
     preset, changes = None, ["with_statistics=true"]
     if device.type != "cuda" and model != "hynt" and f"{model}-small" in PRESETS:
         preset = f"{model}-small"
-        epochs = PRESETS.get(f"{model}-paper")["schedule"]["epochs"]
+        longest = f"{model}-paper" if f"{model}-paper" in PRESETS else preset
+        epochs = PRESETS.get(longest)["schedule"]["epochs"]
         changes += [f"schedule.epochs={epochs}", f"schedule.period={_period(preset, epochs)}"]
     return Trial(model, preset, seed, seconds, validation_facts=sample, changes=tuple(changes), fills_time=True)
 
