@@ -168,7 +168,7 @@ class Journal:
         path = self.folder / JOURNAL
         try:
             content = path.read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # what is no run is refused by whoever opens it
             return []
         found: list[tuple[Version, int]] = []
         end = 0
