@@ -96,7 +96,12 @@ def assert_answers(run: Path, name: str) -> None:
             wanted["candidates"],
             wanted["calibrated"],
         )
-        assert_same([one.to_dict() for one in found], wanted["answers"], ANSWERED, str(wanted["question"]))
+        answers = wanted["answers"]
+        if found.missing:  # unlike any stored fact: 0.1.0 gave an interval that held the truth half as often as it said
+            unsaid = {"low", "high", "low_text", "high_text"}
+            answers = [{key: value for key, value in one.items() if key not in unsaid} for one in answers]
+            assert all(one.interval is None for one in found)
+        assert_same([one.to_dict() for one in found], answers, ANSWERED, str(wanted["question"]))
 
 
 def test_graph_holds_the_same_facts():

@@ -26,7 +26,7 @@ from hynt.creation.sources.source import (
     Selector,
 )
 from hynt.creation.tasks import FileRange
-from hynt.creation.unit_rows import MetUnits
+from hynt.creation.unit_rows import MetUnits, converted
 from hynt.creation.work_folder import BuildFolder, PartSummary
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import UnitRule
@@ -170,7 +170,7 @@ class _PartColumns:
             value.append(held.value)
             unit.append(held.unit)
             convert = units[held.unit] if held.unit else None
-            number.append(held.number if convert is None or held.number is None else convert(held.number))
+            number.append(held.number if convert is None or held.number is None else converted(convert, held.number))
 
         for fact in parsed.facts:
             identity = self._first + self._statements

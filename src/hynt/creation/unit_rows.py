@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -24,6 +25,14 @@ class MetUnits(dict[str, Conversion | None]):
         found = lookup(name) if self._rule == "si" else None
         self[name] = conversion = None if found is None or found.is_reference else found.conversion
         return conversion
+
+
+def converted(convert: Conversion, value: float) -> float:
+    """The number in the reference unit; infinite, and so left out later, where no double holds it: because it is too
+    large, or because nothing is left of it.
+    """
+    found = convert(value)
+    return math.inf if found == 0 and value and not convert.shift else found
 
 
 def unit_rows(names: Iterable[str], rule: UnitRule) -> tuple[pa.Table, list[str]]:

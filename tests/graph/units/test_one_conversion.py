@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from hypothesis import assume, strategies as st
+from hypothesis import strategies as st
 
 from hynt import number
 from hynt.asking.written_numbers import number_for

@@ -144,7 +144,7 @@ def metrics_section(measured: Measured) -> Markup:
 
 def _task_table(measured: Measured, task: str, paper: Mapping[str, Any]) -> Markup:
     evaluation, model = measured["evaluation"], measured["evaluation"]["protocol"]["model"]
-    metrics = METRICS[task]
+    metrics = [one for one in METRICS[task] if one in evaluation[task]["triplet"]]  # figures kept long ago have fewer
     columns = [Column("model"), *(Column(WORDS[one], "number") for one in metrics), Column("asked", "number")]
     groups = []
     for scope, title in SCOPES.items():

@@ -65,13 +65,10 @@ def validated_of(run: Path) -> dict[str, Any] | None:
 
 
 def _task_table(task: str, found: dict[str, Any]) -> Markup:
-    columns = [
-        Column(TITLES[task]),
-        *(Column(WORDS[one], "number") for one in METRICS[task]),
-        Column("asked", "number"),
-    ]
+    metrics = [one for one in METRICS[task] if one in found["triplet"]]  # records of earlier versions have fewer
+    columns = [Column(TITLES[task]), *(Column(WORDS[one], "number") for one in metrics), Column("asked", "number")]
     rows = [
-        Row([title, *(f"{found[scope][one]:.4f}" for one in METRICS[task]), f"{found[scope]['count']:,}"])
+        Row([title, *(f"{found[scope][one]:.4f}" for one in metrics), f"{found[scope]['count']:,}"])
         for scope, title in SCOPES.items()
         if found[scope]["count"]
     ]
