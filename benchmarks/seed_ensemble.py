@@ -39,30 +39,34 @@ class SeedEnsemble(nn.Module):
         if hasattr(first, "distribution"):
             self.distribution = self._distribution
 
+    @property
+    def _runs(self) -> list[Any]:
+        return list(self.models)
+
     def observe(self, facts: FactTensors) -> None:
         """Gives all runs these facts."""
-        for one in self.models:
+        for one in self._runs:
             one.observe(facts)
 
     def predicts(self, relation: torch.Tensor) -> torch.Tensor:
         """As the first run says."""
-        found: torch.Tensor = self.models[0].predicts(relation)
+        found: torch.Tensor = self._runs[0].predicts(relation)
         return found
 
     def read(self, batch: Any) -> SeedQuestion:
         """Every run reads the questions."""
-        each = tuple(one.read(batch) for one in self.models)
+        each = tuple(one.read(batch) for one in self._runs)
         return SeedQuestion(each[0].encoded, each[0].relation, each)
 
     def score(self, question: Any, candidates: Candidates) -> torch.Tensor:
         """The mean over runs; of numbers with distributions, the mean of the joint one."""
         if isinstance(candidates, ScaledNumber) and hasattr(self, "distribution"):
             return self._distribution(question).mean()
-        scores = [one.score(part, candidates) for one, part in zip(self.models, question.each, strict=True)]
+        scores = [one.score(part, candidates) for one, part in zip(self._runs, question.each, strict=True)]
         return torch.stack(scores).mean(0)
 
     def _distribution(self, question: Any) -> NumberDistribution:
-        each = [one.distribution(part) for one, part in zip(self.models, question.each, strict=True)]
+        each = [one.distribution(part) for one, part in zip(self._runs, question.each, strict=True)]
         return NumberDistribution(each[0].bins, torch.stack([one.probability for one in each]).mean(0))
 
 
