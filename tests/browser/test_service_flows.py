@@ -20,7 +20,7 @@ def test_search_by_click(visit):
     page.wait_for_url("**/entity?id=p1")
     assert page.locator("h1").inner_text() == "Person 1"
     facts = page.locator("main").inner_text()
-    assert "1.21 m" in facts
+    assert "121 cm" in facts
     assert "employer <b>" in facts
     assert re.search(r"year 200\d", facts)
     follow(page, page.locator(".relations a", has_text="Shelbyville").first.click)
@@ -138,7 +138,7 @@ def test_any_part_can_be_asked_for(visit, place):
 
 def test_number_stands_on_the_spread_of_its_relation(visit):
     page = visit(HEIGHT).page
-    assert re.fullmatch(r"[\d.]+ m", page.locator(".big").inner_text())
+    assert re.fullmatch(r"[\d.]+ cm", page.locator(".big").inner_text())
     assert page.locator(".number-answer svg .bar").count() > 5
     answer, span = page.locator(".number-answer svg .answer"), page.locator(".number-answer svg .span")
     left, right = (float(span.get_attribute(name)) for name in ("x", "width"))
@@ -259,10 +259,11 @@ def test_trend_by_click(visit):
     page.wait_for_selector("figure.trend svg .band")
     assert path_of(page).startswith("/trends?head=Person+1")
     chart = page.locator("figure.trend svg")
+    chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.5)
     first = page.locator(".reading").inner_text()
-    assert re.match(r"200\d.*: [\d.]+ m, between [\d.]+ m and [\d.]+ m", first)
+    assert re.match(r"200\d.*: [\d.]+ cm, between [\d.]+ cm and [\d.]+ cm", first)
     page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.5)
     assert page.locator(".reading").inner_text() != first
     assert chart.locator(".trained").count() + chart.locator(".held").count() == 7

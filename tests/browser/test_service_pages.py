@@ -51,6 +51,7 @@ def test_a_phone_shows_what_a_laptop_shows(visit):
         box = page.get_by_role("navigation", name="Pages").get_by_role("link", name=name, exact=True).bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 390
+    page.locator("details.guesses summary").click()
     assert page.locator(".answers tbody svg.share").first.bounding_box()["width"] > 40
     for path in (LINK, "/doubtful"):
         page.goto(page.url.split("/ask")[0] + path)

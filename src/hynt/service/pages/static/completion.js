@@ -128,7 +128,7 @@
       list.append(told);
     }
     (field.closest(".entry") || field.parentElement).append(list);
-    open = { field, list, items, chosen: -1 };
+    open = { field, list, items, chosen: -1, typed: Boolean(field.value.trim()) };
     if (items.length) {
       field.setAttribute("aria-expanded", "true");
       field.setAttribute("aria-controls", list.id);
@@ -191,6 +191,7 @@
   document.addEventListener("input", (event) => {
     if (!event.target.matches("[data-complete]")) return;
     prepare(event.target);
+    if (open && open.field === event.target && !open.typed) close(); // it was about an empty field
     clearTimeout(timer);
     timer = setTimeout(look, WAIT, event.target);
   });
