@@ -95,7 +95,11 @@ class OpenedRun:
             return load_run(self.saved, self.device)
 
     def newest(self) -> Self | None:
-        """The run at the newest version of its graph, with the same weights; None where it is at that already."""
+        """The run at the newest version of its graph, with the same weights; None where it is at that already.
+
+        >>> run.newest() is None
+        True
+        """
         if Journal(self.path).latest() == self.version:
             return None
         other, trained = copy(self), self.trained

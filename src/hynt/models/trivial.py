@@ -267,7 +267,6 @@ class CoOccurrence(_MadeAtOnce):
         return cls(sizes, *pair_counts(train))
 
     def read(self, batch: MaskedBatch) -> CompanyQuestion:
-        """Head and tail."""
         tail = torch.where(batch.tail_is_number, self.sizes.mask_entity, batch.tail_entity)
         return CompanyQuestion(_nothing(batch), batch.asked_relation(), torch.stack([batch.head, tail], dim=1))
 
