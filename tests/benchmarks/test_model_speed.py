@@ -7,11 +7,14 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from hynt.graph.storage import save_graph
 from tests.conftest import ROOT
 from tests.training.small_graph import small_graph
 
 
+@pytest.mark.slow
 def test_models_that_prepare_at_once_are_timed_in_turn_and_one_that_fails_delays_nobody(tmp_path):
     save_graph(small_graph(people=40), tmp_path / "small")
     out = tmp_path / "speed.json"

@@ -63,6 +63,7 @@ def test_rows_are_whole_and_a_crash_ends_nothing_else(saved, tmp_path):
     assert again["failed"] == {}
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_used_up_is_said_and_so_is_a_call_without_time(saved, tmp_path):
     job = f"graph={saved} models=transea seconds=0.01 tasks=link test_facts=2"
     found, _ = reproduced(tmp_path / "result.json", "--job", job, "--as-published")
@@ -78,6 +79,7 @@ def test_a_budget_that_is_used_up_is_said_and_so_is_a_call_without_time(saved, t
     assert all("time" in one["reason"] for one in found["failed"].values())
 
 
+@pytest.mark.slow
 def test_a_grid_is_searched_on_validation_before_the_row_is_made(saved, tmp_path):
     found, _ = reproduced(
         tmp_path / "result.json",
@@ -105,6 +107,7 @@ def test_a_grid_is_searched_on_validation_before_the_row_is_made(saved, tmp_path
         assert str(node) == value
 
 
+@pytest.mark.slow
 def test_named_values_are_tried_on_validation_and_the_best_is_kept(saved, tmp_path):
     rates = ["optimiser.learning_rate=1e-9", "optimiser.learning_rate=0.5"]
     found, _ = reproduced(
@@ -175,6 +178,7 @@ def test_of_two_changes_of_one_setting_the_later_counts():
     assert together(["a=1", "b.c=2", "a=3"], ["b.c=x=y"]) == ("a=3", "b.c=x=y")
 
 
+@pytest.mark.slow
 def test_a_schedule_can_be_cut_to_the_time_there_is(saved, tmp_path):
     small = ["--set", "model.dimension=8", "--set", "model.layers=1", "--set", "model.heads=2"]
     small += ["--set", "model.feedforward=8", "--validation-facts", "5", "--jobs", "2"]
@@ -188,6 +192,7 @@ def test_a_schedule_can_be_cut_to_the_time_there_is(saved, tmp_path):
     assert row["budget_limited"] is (row["epochs"] < 200)
 
 
+@pytest.mark.slow
 def test_training_ends_before_the_call_does_and_leaves_a_row(saved, tmp_path):
     found, _ = reproduced(
         tmp_path / "result.json",

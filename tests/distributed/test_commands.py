@@ -114,6 +114,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 
 @needs_proc
+@pytest.mark.slow
 def test_a_killed_worker_ends_the_job_with_a_clear_word_and_the_run_goes_on_from_its_checkpoint(graph, tmp_path):
     run, hynt = tmp_path / "run", [sys.executable, "-m", "hynt"]
     with started([*hynt, *command(graph, run, 40), "--processes", "2"]) as process:
@@ -133,6 +134,7 @@ def test_a_killed_worker_ends_the_job_with_a_clear_word_and_the_run_goes_on_from
 
 
 @needs_proc
+@pytest.mark.slow
 def test_torchrun_starts_a_job_again_and_it_goes_on(graph, tmp_path):
     run = tmp_path / "run"
     torchrun = [
@@ -183,6 +185,7 @@ def two_machines():
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 
+@pytest.mark.slow
 def test_two_machines_train_one_run(graph, tmp_path):
     run = tmp_path / "run"
     elsewhere = tmp_path / "elsewhere"
@@ -220,6 +223,7 @@ def test_two_machines_train_one_run(graph, tmp_path):
     assert same_weights(alone(graph, tmp_path / "alone", 3), RunFolder.open(run))
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_shared_is_refused_before_a_folder_is_made(graph, tmp_path):
     run = tmp_path / "run"
     done = subprocess.run(
@@ -245,6 +249,7 @@ def said_by(*arguments: object, processes: int) -> str:
 
 
 @needs_proc
+@pytest.mark.slow
 def test_commands_that_ask_give_in_two_processes_what_they_give_in_one(graph, tmp_path):
     run = alone(graph, tmp_path / "run", 2).path
     lines = [{"head": f"person {index}", "relation": "knows", "tail": "?"} for index in range(40)]

@@ -52,6 +52,7 @@ def losses(run: RunFolder) -> list[float]:
     return [record["loss"]["link"] for record in records(run) if "loss" in record]
 
 
+@pytest.mark.slow
 def test_a_run_learns_is_a_plain_hynt_when_done_and_goes_on_in_another_number_of_processes(tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert together(2, begun, whole) == [0, 0]

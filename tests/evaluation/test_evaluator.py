@@ -108,6 +108,7 @@ class Forgetful(ScriptedModel):
         return super().score(question, candidates)
 
 
+@pytest.mark.slow
 def test_running_out_of_memory_gives_the_same_ranks_and_is_reported():
     graph, _ = random_graph(5)
     model = Forgetful(graph)

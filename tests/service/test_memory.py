@@ -68,6 +68,7 @@ def growth_of(run, log, warm_up: int, count: int) -> dict[str, float]:
         return {name: resident(pid) / before[name] - 1 for name, pid in processes.items()}
 
 
+@pytest.mark.slow
 def test_five_hundred_mixed_requests(run, tmp_path):
     growth = growth_of(run, tmp_path / "log", 300, 500)
     assert max(growth.values()) < LARGEST_GROWTH, growth

@@ -98,6 +98,7 @@ def everything_written(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_two_workers_share_a_sweep_through_a_server(server, people, tmp_path):
     (tmp_path / "space.toml").write_text(SPACE)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "HYNT_SWEEP_STORAGE": server}
@@ -147,6 +148,7 @@ def test_two_workers_share_a_sweep_through_a_server(server, people, tmp_path):
     assert IN_URL.encode() not in written
 
 
+@pytest.mark.slow
 def test_a_lost_worker_on_a_server_is_replaced(server, people, tmp_path):
     from hynt.interruption import Stopper
     from hynt.sweeping.sweep import sweep

@@ -58,6 +58,7 @@ def test_less_is_better_where_errors_are_counted(people, tmp_path):
     assert result["best"]["value"] == min(value for _, value, _ in heard.outcomes.values())
 
 
+@pytest.mark.slow
 def test_hyperband_ends_poor_trials_early(people, tmp_path):
     plan, heard = make_plan(people, tmp_path / "out", trials=12), Heard()
     result = sweep(plan, heard, Stopper())
@@ -237,6 +238,7 @@ def test_whoever_has_nothing_to_begin_waits_for_the_others(people, tmp_path):
     assert heard.began == {}
 
 
+@pytest.mark.slow
 def test_workers_in_processes_share_the_trials(people, tmp_path):
     plan, heard = make_plan(people, tmp_path / "out", pruning="none", trials=4, grace=60), Heard()
     result = sweep(plan, heard, Stopper(), workers=2)
