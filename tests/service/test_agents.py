@@ -15,6 +15,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 import hynt
+from tests.service.loop_apart import run_apart
 
 TOOLS = {
     "search_entities",
@@ -34,7 +35,7 @@ def asked(server: Any, work: Callable[[Client], Awaitable[Any]]) -> Any:
         async with Client(server) as client:
             return await work(client)
 
-    return asyncio.run(asyncio.wait_for(whole(), 120))
+    return run_apart(asyncio.wait_for(whole(), 120))
 
 
 def called(server: Any, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
