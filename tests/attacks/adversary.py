@@ -117,8 +117,19 @@ def case(seed: int, place: Path, originals: Originals) -> list[str]:
     """One attack: the command line that meets it."""
     chance = random.Random(seed)
     kinds: tuple[Callable[[random.Random, Path, Originals], list[str]], ...] = (
-        _source, _source, _rdf, _table, _graph, _graph, _manifest, _settings, _scaling, _weights, _folder, _question,
-    )  # fmt: skip
+        _source,
+        _source,
+        _rdf,
+        _table,
+        _graph,
+        _graph,
+        _manifest,
+        _settings,
+        _scaling,
+        _weights,
+        _folder,
+        _question,
+    )
     return kinds[seed % len(kinds)](chance, place, originals)
 
 
@@ -175,9 +186,11 @@ def _random_table(chance: random.Random) -> pa.Table:
         (pa.float64(), (0.0, float("nan"), 1e308, None)),
         (pa.int64(), (0, -(2**63), None)),
         (pa.binary(), (b"\xff", None)),
-        (pa.list_(pa.struct([("relation", pa.string()), ("entity", pa.string()), ("number", pa.float64())])),
-         ([], None, [None], [{"relation": "q", "entity": "x", "number": 5.0}], [{"relation": None}])),
-    )  # fmt: skip
+        (
+            pa.list_(pa.struct([("relation", pa.string()), ("entity", pa.string()), ("number", pa.float64())])),
+            ([], None, [None], [{"relation": "q", "entity": "x", "number": 5.0}], [{"relation": None}]),
+        ),
+    )
     columns = {}
     for name in ("head", "relation", "tail", "tail_entity", "tail_number", "tail_literal", "qualifiers", "unit"):
         if chance.random() < 0.6:

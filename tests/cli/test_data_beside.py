@@ -63,8 +63,18 @@ def test_every_file_beside_the_splits_is_named_with_what_reads_it(folder):
 
 
 def test_what_it_says_reads_the_file_and_leaves_it_out_of_the_list(folder, hynt, tmp_path):
-    done = hynt("data", "import", folder, folder / "numeric_literals.txt", "--numeric", "auto", "--out", tmp_path / "g",
-                "--entity-labels", folder / "text_literals.txt")  # fmt: skip
+    done = hynt(
+        "data",
+        "import",
+        folder,
+        folder / "numeric_literals.txt",
+        "--numeric",
+        "auto",
+        "--out",
+        tmp_path / "g",
+        "--entity-labels",
+        folder / "text_literals.txt",
+    )
     assert done.code == 0, done.err
     assert "2 facts of further sources joined train." in done.out
     assert "2 relations, 1 of them with numbers." in done.out

@@ -46,8 +46,9 @@ def graphs(tmp_path):
     )
     second = graph_from_facts(
         {"train": [("c", "near", "a"), ("a", "height", 170)], "valid": [("d", "near", "a")]},
-        units={"height": "cm"}, labels={"d": "Dover", "a": "Aix"},
-    )  # fmt: skip
+        units={"height": "cm"},
+        labels={"d": "Dover", "a": "Aix"},
+    )
     for name, graph in (("first", first), ("second", second)):
         save_graph(graph, tmp_path / name)
     return tmp_path

@@ -38,8 +38,13 @@ def test_tails_outside_the_set_stay_with_their_names(tmp_path):
     graph, told = make(tmp_path, dump(LINES), types=("Q11424",), keep_tails=True)
     assert len(facts_of(graph)) == 4
     assert {entity.name: entity.label for entity in graph.entities} == {
-        "Q1": "Alien", "Q3": "Duel", "Q2": "Ridley Scott", "Q9": "", "Q7": "the cut", "Q11424": "film",
-    }  # fmt: skip
+        "Q1": "Alien",
+        "Q3": "Duel",
+        "Q2": "Ridley Scott",
+        "Q9": "",
+        "Q7": "the cut",
+        "Q11424": "film",
+    }
     assert not any(fact.head == "Q2" for fact in facts_of(graph))
     assert told["noted"] == {"tail-without-name": 1}
     assert told["facts"]["dropped"] == {}

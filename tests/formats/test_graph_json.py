@@ -61,14 +61,24 @@ def test_an_export_of_apoc(tmp_path, shape):
 @pytest.mark.parametrize(
     "document",
     [
-        {"nodes": [{"id": 1, "name": "Ann", "age": 5}, {"id": 2}],
-         "links": [{"source": 1, "target": 2, "type": "knows"}]},
-        {"elements": {"nodes": [{"data": {"id": "1", "name": "Ann", "age": 5}}],
-                      "edges": [{"data": {"id": "e", "source": "1", "target": "2", "label": "knows"}}]}},
-        {"graph": {"vertices": [{"key": "1", "name": "Ann", "age": 5}],
-                   "relationships": [{"from": "1", "to": "2", "relation": "knows"}]}},
+        {
+            "nodes": [{"id": 1, "name": "Ann", "age": 5}, {"id": 2}],
+            "links": [{"source": 1, "target": 2, "type": "knows"}],
+        },
+        {
+            "elements": {
+                "nodes": [{"data": {"id": "1", "name": "Ann", "age": 5}}],
+                "edges": [{"data": {"id": "e", "source": "1", "target": "2", "label": "knows"}}],
+            }
+        },
+        {
+            "graph": {
+                "vertices": [{"key": "1", "name": "Ann", "age": 5}],
+                "relationships": [{"from": "1", "to": "2", "relation": "knows"}],
+            }
+        },
     ],
-)  # fmt: skip
+)
 def test_nodes_and_edges_are_found_wherever_tools_put_them(tmp_path, document):
     graph = read_graph(written(tmp_path, document), "")
     assert set(graph.facts()) == {Fact("1", "age", Number(5.0, "5")), Fact("1", "knows", "2")}

@@ -39,8 +39,11 @@ def test_the_numbers_of_a_wide_table_are_marked_on_request(tmp_path):
     reading = ReadOptions(wide=True, head="country", qualifier=("year",), numeric=("auto",))
     graph = read_graph(path, "csv-edges", ImportOptions(reading))
     assert {one.name: one.kind for one in graph.relations} == {
-        "population": "number", "capital": "entity", "area": "number", "year": "number",
-    }  # fmt: skip
+        "population": "number",
+        "capital": "entity",
+        "area": "number",
+        "year": "number",
+    }
 
 
 def test_a_wide_table_says_what_it_lacks(tmp_path):

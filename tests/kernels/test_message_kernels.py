@@ -144,9 +144,12 @@ def test_messages_of_facts(rate, numbers, by_kernel):
     plan = plan_observed(facts, NumberRows.of(facts), rows)
     layer, inputs = layer_and_pairs(plan, facts)
     weights = [
-        layer.role_bias, *layer.message_in.parameters(), *layer.message_out.parameters(), layer.to_value.weight,
+        layer.role_bias,
+        *layer.message_in.parameters(),
+        *layer.message_out.parameters(),
+        layer.to_value.weight,
         layer.to_relation.weight,
-    ]  # fmt: skip
+    ]
 
     def found():
         return layer._keys_and_values(Pairs(*inputs), plan, Hashed(rate) if rate else Dropout(0.0, 2, CPU))

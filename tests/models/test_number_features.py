@@ -21,10 +21,16 @@ def rank(relation, value):
 @pytest.mark.parametrize(
     ("relation", "value", "expected"),
     [
-        (0, 0.5, 0.5), (0, 0.1, 0.125), (0, 0.0, 0.0), (0, 0.95, 1.0),
-        (2, 0.3, 0.5), (2, 7.0, 1.0), (2, -3.0, 0.0), (1, 0.5, 0.0),
+        (0, 0.5, 0.5),
+        (0, 0.1, 0.125),
+        (0, 0.0, 0.0),
+        (0, 0.95, 1.0),
+        (2, 0.3, 0.5),
+        (2, 7.0, 1.0),
+        (2, -3.0, 0.0),
+        (1, 0.5, 0.0),
     ],
-)  # fmt: skip
+)
 def test_ranks_are_in_the_middle_of_equal_values(relation, value, expected):
     assert rank(relation, value) == pytest.approx(expected)
 

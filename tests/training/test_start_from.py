@@ -33,8 +33,9 @@ def test_training_starts_where_the_other_run_ended_also_on_another_graph(inducti
 
 
 def test_a_run_that_was_stopped_before_its_first_checkpoint_starts_there_again(inductive_run, tmp_path):
-    begun = start(small_graph(), RunFolder.open(inductive_run).settings(), tmp_path / "run", CPU, None,
-                  inductive_run / WEIGHTS)  # fmt: skip
+    begun = start(
+        small_graph(), RunFolder.open(inductive_run).settings(), tmp_path / "run", CPU, None, inductive_run / WEIGHTS
+    )
     assert START in begun.manifest["files"]
     with pytest.raises(Interrupted):
         train(begun, CPU, StopAfterFirst(stopper := Stopper()), stopper)

@@ -84,8 +84,9 @@ class NumberRows(NamedTuple):
         return cls(
             torch.cat([facts.relation[of_tail], facts.qualifier_relation[:-1][of_qualifier]]).long(),
             torch.cat([facts.tail_number[of_tail], facts.qualifier_number[:-1][of_qualifier]]),
-            torch.where(of_tail, tails - 1, 0), torch.where(facts.qualifier_is_number, qualifiers - 1, 0),
-        )  # fmt: skip
+            torch.where(of_tail, tails - 1, 0),
+            torch.where(facts.qualifier_is_number, qualifiers - 1, 0),
+        )
 
     def of_facts(self, facts: FactTensors, rows: Tensor) -> tuple[NumberRows, Tensor]:
         """The numbers of the facts at `rows` (k,) int64 alone, and which these are of all, (numbers,) int64."""
@@ -124,7 +125,13 @@ def slots_of(facts: FactTensors, rows: Tensor, numbers: NumberRows, capacity: in
     number = torch.where(in_triplet, numbers.of_tail[of_fact], numbers.of_qualifier[qualifier])
     relation = torch.where(in_triplet, facts.relation[of_fact], facts.qualifier_relation[qualifier])
     return Slots(
-        first.to(torch.int32), stop.to(torch.int32), fact, role.to(torch.int32), there, is_number & there,
-        torch.where(is_number, 0, entity).to(torch.int32), torch.where(is_number, number, 0).to(torch.int32),
+        first.to(torch.int32),
+        stop.to(torch.int32),
+        fact,
+        role.to(torch.int32),
+        there,
+        is_number & there,
+        torch.where(is_number, 0, entity).to(torch.int32),
+        torch.where(is_number, number, 0).to(torch.int32),
         relation.to(torch.int32),
-    )  # fmt: skip
+    )

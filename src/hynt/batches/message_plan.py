@@ -146,10 +146,19 @@ def _plan(
     of_relations = [part.relation_node for part in carrying if part.relation_node is not None]
     to_relations = Links.of(torch.cat(of_relations), relations)
     return MessagePlan(
-        sizes, slots.first, slots.stop, torch.where(none, len(slot), slot_message),
-        Links.of(torch.where(none, values, value_row), values), Links.of(relation_row, ROLES * relations),
-        slot, role.index_select(0, slot), context, own, to_values, to_relations,
-    )  # fmt: skip
+        sizes,
+        slots.first,
+        slots.stop,
+        torch.where(none, len(slot), slot_message),
+        Links.of(torch.where(none, values, value_row), values),
+        Links.of(relation_row, ROLES * relations),
+        slot,
+        role.index_select(0, slot),
+        context,
+        own,
+        to_values,
+        to_relations,
+    )
 
 
 class Questions(NamedTuple):
@@ -202,13 +211,14 @@ def plan_training(
         _Messages(at_copy + of_targets, nobody[:1].expand(k), relations + torch.arange(k, device=targets.device)),
         _Messages(qualifiers, to_entity[qualifiers], to_relation[qualifiers]),
         _Messages(
-            at_asked + asked_qualifiers, question[asked_qualifiers],
+            at_asked + asked_qualifiers,
+            question[asked_qualifiers],
             torch.where(there, asks_qualifier, nodes.relation_nodes),
         ),
         _Messages(at_asked + of_targets, question[of_targets], None),
         _Messages(tails, to_entity[tails], None),
         _Messages(at_asked + of_targets + 1, question[of_targets + 1], None),
-    ]  # fmt: skip
+    ]
     # Where a qualifier's relation is asked for, its number is one of unknown relation.
     own_number = torch.cat([known.number, unknown.expand(2 * len(asked.role))])
     plan = _plan(nodes, slots, relation_node, own_number, messages)
@@ -277,17 +287,25 @@ def plan_questions(batch: MaskedBatch) -> ReadPlan:
     number = laid_out(row * 0, row, rows + torch.arange(batch.layout.slots, device=device))
     number = torch.where(asks_itself | is_number.logical_not(), unknown, number).to(torch.int32)
     slots = Slots(
-        head[fact].to(torch.int32), torch.where(there, head[fact] + 2 + count[fact], head[fact]).to(torch.int32), fact,
-        role, there, is_number, entity_row.to(torch.int32), number, relation_row.to(torch.int32),
-    )  # fmt: skip
+        head[fact].to(torch.int32),
+        torch.where(there, head[fact] + 2 + count[fact], head[fact]).to(torch.int32),
+        fact,
+        role,
+        there,
+        is_number,
+        entity_row.to(torch.int32),
+        number,
+        relation_row.to(torch.int32),
+    )
     sizes = Sizes(len(entity), len(entity) + rows, len(relation) + rows, unknown)
     # A fact whose relation is asked for has the question there; a qualifier's own pair is not in its message at all.
     node = torch.where(asks_itself & (role != QUALIFIER), len(relation) + fact, slots.relation)
     asked = head + torch.where(batch.asked <= 2, (batch.asked == 2).long(), 2 + batch.asked_slot)
     message = _Messages(
-        asked, torch.where(batch.asks_relation, sizes.entity_nodes, len(entity) + row),
+        asked,
+        torch.where(batch.asks_relation, sizes.entity_nodes, len(entity) + row),
         torch.where(batch.asks_relation, len(relation) + row, sizes.relation_nodes),
-    )  # fmt: skip
+    )
     plan = _plan(sizes, slots, node.to(torch.int32), slots.number, [message])
     number_relation = torch.cat([batch.relation, batch.qualifier_relation]).clamp(max=masked_relation - 1)
     value = torch.cat([batch.tail_number, batch.qualifier_number])

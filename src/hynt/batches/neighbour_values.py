@@ -45,11 +45,15 @@ class NeighbourLists(NamedTuple):
         parts = [
             (facts.head[of_tail], facts.relation[of_tail], facts.tail_number[of_tail], row[of_tail]),
             *(
-                (entity[owner[chosen]], facts.qualifier_relation[:-1][chosen], facts.qualifier_number[:-1][chosen],
-                 owner[chosen])
+                (
+                    entity[owner[chosen]],
+                    facts.qualifier_relation[:-1][chosen],
+                    facts.qualifier_number[:-1][chosen],
+                    owner[chosen],
+                )
                 for entity, chosen in ((facts.head, of_head), (facts.tail_entity, beside))
             ),
-        ]  # fmt: skip
+        ]
         entity, relation, value, fact = (torch.cat(columns) for columns in zip(*parts, strict=True))
         key, order = torch.sort(entity.long() * facts.sizes.relations + relation.long(), stable=True)
         head, tail = facts.head[linked].long(), facts.tail_entity[linked].long()

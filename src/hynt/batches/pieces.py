@@ -53,6 +53,12 @@ def pieces_of(offsets: Tensor, rows: int, items: int) -> Pieces:
     long_row = long_row[:longs]
     of_row = long_row.clamp(max=rows)
     return Pieces(
-        row, torch.where(row > rows, 0, first), torch.where(row > rows, 0, last), place, long_row,
-        place_first.index_select(0, of_row), place_ends.index_select(0, of_row), places,
-    )  # fmt: skip
+        row,
+        torch.where(row > rows, 0, first),
+        torch.where(row > rows, 0, last),
+        place,
+        long_row,
+        place_first.index_select(0, of_row),
+        place_ends.index_select(0, of_row),
+        places,
+    )

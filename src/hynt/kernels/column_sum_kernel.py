@@ -20,7 +20,7 @@ PROGRAMS = 528
 @triton.jit  # type: ignore[untyped-decorator]
 def _add_rows(  # type: ignore[no-untyped-def]
     x, out, rows, each, width: tl.constexpr, columns: tl.constexpr, block: tl.constexpr
-):  # fmt: skip
+):
     column = tl.program_id(1) * columns + tl.arange(0, columns)
     total = tl.zeros([block, columns], tl.float32)
     first = tl.program_id(0) * each

@@ -26,7 +26,7 @@ FEW = 256
 def _rows(  # type: ignore[no-untyped-def]
     scores, seen, answer, weight, starts, counts, true, loss, columns, wide,
     last: tl.constexpr, block: tl.constexpr, few: tl.constexpr,
-):  # fmt: skip
+):
     row = tl.program_id(0).to(tl.int64)
     base = scores + row * wide
     right, factor = tl.load(answer + row), tl.load(weight + row)
@@ -71,5 +71,5 @@ def losses_then_gradients(scores: Tensor, columns: int, asked: EntityQuestions, 
         _rows[(len(scores),)](
             scores, asked.seen.view(torch.uint8), asked.answer, asked.weight, asked.start, asked.known, asked.true,
             loss, columns, scores.shape[1], last, BLOCK, FEW, num_warps=WARPS,
-        )  # fmt: skip
+        )
     return loss

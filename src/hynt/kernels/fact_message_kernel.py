@@ -81,7 +81,7 @@ def _gather(  # type: ignore[no-untyped-def]
     entity_pair, number_pair, relation_pair, message_slot, slot_first, slot_stop, slot_value, slot_relation,
     summed, scale, messages, entity_rows, epsilon,
     width: tl.constexpr, tile: tl.constexpr, few: tl.constexpr, numbers: tl.constexpr,
-):  # fmt: skip
+):
     """The pairs of each message's other slots, added up in the fact's order and normed."""
     row, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
     there = row < messages
@@ -130,7 +130,7 @@ def _net(  # type: ignore[no-untyped-def]
     summed, message_role, role_bias, weight_in, bias_in, weight_out, bias_out, first_keys, second_keys,
     message, normed_out, inner_scale, messages, limit, grown, epsilon,
     width: tl.constexpr, tile: tl.constexpr, block: tl.constexpr, drops: tl.constexpr,
-):  # fmt: skip
+):
     """f + FFN(LN f), hidden units in blocks."""
     row, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
     there = row < messages
@@ -163,7 +163,7 @@ def _net(  # type: ignore[no-untyped-def]
 def _net_back(  # type: ignore[no-untyped-def]
     outer, normed_all, weight_in, bias_in, weight_out, keys, hidden_out, of_hidden_out, of_bias, messages, limit, grown,
     width: tl.constexpr, tile: tl.constexpr, block: tl.constexpr, drops: tl.constexpr,
-):  # fmt: skip
+):
     """The net's hidden units again, and their gradients."""
     row, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
     there = row < messages
@@ -195,7 +195,7 @@ def _norms_back(  # type: ignore[no-untyped-def]
     outer, of_normed, normed_all, inner_scale, summed, scale, message_role, keys, of_sum, of_biases,
     messages, limit, grown,
     width: tl.constexpr, tile: tl.constexpr, tiles: tl.constexpr, drops: tl.constexpr,
-):  # fmt: skip
+):
     """Back through both norms, and this program's part of the sums over messages: of each role's, and of all."""
     column = tl.arange(0, width)
     # Added up across the tile only at the end: before, every thread adds for itself.
@@ -230,7 +230,7 @@ def _norms_back(  # type: ignore[no-untyped-def]
 def _spread(  # type: ignore[no-untyped-def]
     of_sum, slot_first, slot_stop, slot_message, of_pair, slots, messages,
     width: tl.constexpr, tile: tl.constexpr, few: tl.constexpr,
-):  # fmt: skip
+):
     """The gradient of each slot's pair: the sum over the messages to the other slots of its fact."""
     slot, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
     there = slot < slots
@@ -263,7 +263,7 @@ class KeysAndValues(torch.autograd.Function):
         context: Any, entity: Tensor, number: Tensor, relation: Tensor, role_bias: Tensor, weight_in: Tensor,
         bias_in: Tensor, weight_out: Tensor, bias_out: Tensor, to_value: Tensor, to_relation: Tensor,
         plan: MessagePlan, first_keys: Tensor | None, second_keys: Tensor | None, rate: float,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+    ) -> tuple[Tensor, Tensor]:
         d, kind, messages, first = role_bias.shape[1], relation.dtype, len(plan.message_slot), plan.relation_messages
         message, summed = relation.new_empty(messages, d), relation.new_empty(messages, d)
         normed = torch.empty_like(message)
@@ -274,17 +274,17 @@ class KeysAndValues(torch.autograd.Function):
             entity.contiguous(), number.contiguous(), relation.contiguous(), plan.message_slot, plan.slot_first,
             plan.slot_stop, plan.value_rows.row, plan.relation_rows.row, summed, scale, messages,
             3 * plan.sizes.entities, EPSILON, d, SLOTS, FEW, plan.sizes.numbers > 0, num_warps=4,
-        )  # fmt: skip
+        )
         shape = NET if kind == torch.bfloat16 else EXACT
         _net[(triton.cdiv(messages, shape.tile),)](
             summed, plan.message_role, role_bias, weight_in, bias_in, weight_out, bias_out, *keys, message, normed,
             inner_scale, messages, *limit_and_growth(rate), EPSILON, d, shape.tile, min(shape.block, d),
             first_keys is not None, num_warps=shape.warps, num_stages=shape.stages,
-        )  # fmt: skip
+        )
         context.save_for_backward(
             message, summed, scale, normed, inner_scale, weight_in, bias_in, weight_out, to_value, to_relation,
             first_keys, second_keys,
-        )  # fmt: skip
+        )
         context.plan, context.rate, context.entities = plan, rate, len(entity)
         return message @ to_value.t(), message[:first] @ to_relation.t()
 
@@ -307,20 +307,20 @@ class KeysAndValues(torch.autograd.Function):
         _net_back[(tiles,)](
             outer, normed, weight_in, bias_in, weight_out, keys[1], hidden, of_hidden, of_bias_in, messages, *drops,
             shape.tile, min(shape.block, d), both[0] is not None, num_warps=shape.warps, num_stages=shape.stages,
-        )  # fmt: skip
+        )
         of_normed = of_hidden @ weight_in
         programs = triton.cdiv(messages, SLOTS * TILES)
         of_biases = message.new_empty(programs, 4, d, dtype=torch.float32)
         _norms_back[(programs,)](
             outer, of_normed, normed, inner_scale, summed, scale, plan.message_role, keys[0], of_sum, of_biases,
             messages, *drops, SLOTS, TILES, both[0] is not None, num_warps=4,
-        )  # fmt: skip
+        )
         slots = len(plan.slot_first)
         of_pair = message.new_empty(slots, d)
         _spread[(triton.cdiv(slots, SLOTS),)](
             of_sum, plan.slot_first, plan.slot_stop, plan.slot_message, of_pair, slots, messages, d, SLOTS, FEW,
             num_warps=4,
-        )  # fmt: skip
+        )
         of_value_rows = summed_by_kernel(of_pair, plan.value_rows)
         entity_rows = 3 * context.entities
         biases = column_sums(of_biases.view(programs, 4 * d), kind).view(4, d)
@@ -329,4 +329,4 @@ class KeysAndValues(torch.autograd.Function):
             summed_by_kernel(of_pair, plan.relation_rows).view(-1, 3 * d), biases[:3],
             of_hidden.t() @ normed, column_sums(of_bias_in, kind), outer.t() @ hidden, biases[3],
             of_values.t() @ message, of_relations.t() @ message[:first], None, None, None, None,
-        )  # fmt: skip
+        )

@@ -22,7 +22,7 @@ EPSILON = 1e-5
 def _add(  # type: ignore[no-untyped-def]
     x, added, keys, out, normed, scale, rows, limit, grown, epsilon,
     width: tl.constexpr, tile: tl.constexpr, drops: tl.constexpr,
-):  # fmt: skip
+):
     row, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
     there = (row < rows)[:, None]
     at = row.to(tl.int64)[:, None] * width + column[None, :]
@@ -41,7 +41,7 @@ def _add(  # type: ignore[no-untyped-def]
 def _add_back(  # type: ignore[no-untyped-def]
     of_out, of_normed, normed, scale, keys, of_x, of_added, rows, limit, grown,
     width: tl.constexpr, tile: tl.constexpr, drops: tl.constexpr, has_out: tl.constexpr, has_normed: tl.constexpr,
-):  # fmt: skip
+):
     row, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
     there = (row < rows)[:, None]
     at = row.to(tl.int64)[:, None] * width + column[None, :]
@@ -71,7 +71,7 @@ class AddedAndNormed(torch.autograd.Function):
         _add[(triton.cdiv(rows, TILE),)](
             x, added, x if keys is None else keys, out, normed, scale, rows, int(rate * 2**31), 1 / (1 - rate),
             EPSILON, width, TILE, keys is not None, num_warps=4,
-        )  # fmt: skip
+        )
         context.save_for_backward(normed, scale, keys)
         context.rate = rate
         context.set_materialize_grads(False)
@@ -88,5 +88,5 @@ class AddedAndNormed(torch.autograd.Function):
             normed if keys is None else keys, of_x, of_added, rows, int(context.rate * 2**31),
             1 / (1 - context.rate), width, TILE, keys is not None, of_out is not None, of_normed is not None,
             num_warps=4,
-        )  # fmt: skip
+        )
         return of_x, of_added, None, None

@@ -33,7 +33,7 @@ CLAMP = 30.0
 def _said(  # type: ignore[no-untyped-def]
     key_value, first_table, second_table, item, context, mine, column, in_first,
     width: tl.constexpr, two: tl.constexpr,
-):  # fmt: skip
+):
     """(block, width) float32: keys or values of messages, whichever `column` points at."""
     said = tl.load(key_value + item[:, None] * (2 * width) + column[None, :], mine[:, None], 0.0).to(tl.float32)
     of_first = mine
@@ -52,7 +52,7 @@ def _attend(  # type: ignore[no-untyped-def]
     piece_row, piece_first, piece_last, piece_place, out, total, partial, partial_total,
     rows, places, in_first, scale, clamp: tl.constexpr,
     width: tl.constexpr, heads: tl.constexpr, block: tl.constexpr, two: tl.constexpr,
-):  # fmt: skip
+):
     piece = tl.program_id(0)
     row = tl.load(piece_row + piece)
     if row < rows:
@@ -92,7 +92,7 @@ def _attend(  # type: ignore[no-untyped-def]
 def _attend_long(  # type: ignore[no-untyped-def]
     own, partial, partial_total, long_row, long_first, long_last, out, total, rows, scale, clamp: tl.constexpr,
     width: tl.constexpr, heads: tl.constexpr, parts: tl.constexpr,
-):  # fmt: skip
+):
     row = tl.load(long_row + tl.program_id(0))
     if row < rows:
         first, last = tl.load(long_first + tl.program_id(0)), tl.load(long_last + tl.program_id(0))
@@ -120,7 +120,7 @@ def _attend_long(  # type: ignore[no-untyped-def]
 def _own_back(  # type: ignore[no-untyped-def]
     mine_at, to_at, query, outer, delta, weights, of_query, scale, clamp: tl.constexpr,
     width: tl.constexpr, heads: tl.constexpr,
-):  # fmt: skip
+):
     """Adds the node's own key and value, and stores the gradients of its query, key and value."""
     key, value = tl.load(mine_at + width).to(tl.float32), tl.load(mine_at + 2 * width).to(tl.float32)
     logit = tl.sum(tl.reshape(key * query, (heads, width // heads)), 1) * scale
@@ -141,7 +141,7 @@ def _attend_back(  # type: ignore[no-untyped-def]
     piece_row, piece_first, piece_last, piece_place, out, total, outer_all,
     of_own, of_key_value, partial, rows, places, in_first, scale, clamp: tl.constexpr,
     width: tl.constexpr, heads: tl.constexpr, block: tl.constexpr, two: tl.constexpr,
-):  # fmt: skip
+):
     piece = tl.program_id(0)
     row = tl.load(piece_row + piece)
     if row <= rows:  # the messages that nobody hears come last: their gradient is 0
@@ -191,7 +191,7 @@ def _attend_back(  # type: ignore[no-untyped-def]
 def _attend_long_back(  # type: ignore[no-untyped-def]
     own, partial, long_row, long_first, long_last, out, total, outer_all, of_own, rows, scale, clamp: tl.constexpr,
     width: tl.constexpr, heads: tl.constexpr, parts: tl.constexpr,
-):  # fmt: skip
+):
     row = tl.load(long_row + tl.program_id(0))
     if row < rows:
         first, last = tl.load(long_first + tl.program_id(0)), tl.load(long_last + tl.program_id(0))
@@ -218,7 +218,7 @@ class SegmentAttention(torch.autograd.Function):
     def forward(
         context: Any, own: Tensor, key_value: Tensor, table: Tensor, second: Tensor | None, rows: Links,
         receiver: Links, context_row: Tensor, heads: int,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         own, key_value = own.contiguous(), key_value.contiguous()
         nodes, width, pieces = len(own), own.shape[1] // 3, receiver.cut()
         new, float32 = own.new_empty, torch.float32
@@ -229,11 +229,11 @@ class SegmentAttention(torch.autograd.Function):
             own, key_value, table, table if second is None else second, receiver.order, context_row,
             pieces.row, pieces.first, pieces.last, pieces.place, out, total, partial, partial_total,
             nodes, pieces.places, len(table), scale, CLAMP, width, heads, BLOCK, second is not None, num_warps=WARPS,
-        )  # fmt: skip
+        )
         _attend_long[(len(pieces.long_row),)](
             own, partial, partial_total, pieces.long_row, pieces.long_first, pieces.long_last, out, total, nodes,
             scale, CLAMP, width, heads, PARTS, num_warps=4,
-        )  # fmt: skip
+        )
         context.save_for_backward(own, key_value, table, second, out, total, context_row)
         context.rows, context.receiver, context.heads = rows, receiver, heads
         return out
@@ -252,11 +252,11 @@ class SegmentAttention(torch.autograd.Function):
             pieces.row, pieces.first, pieces.last, pieces.place, out, total, outer, of_own, of_key_value, partial,
             nodes, pieces.places, len(table), scale, CLAMP, width, heads, BLOCK_BACK, second is not None,
             num_warps=WARPS_BACK,
-        )  # fmt: skip
+        )
         _attend_long_back[(len(pieces.long_row),)](
             own, partial, pieces.long_row, pieces.long_first, pieces.long_last, out, total, outer, of_own, nodes,
             scale, CLAMP, width, heads, PARTS, num_warps=4,
-        )  # fmt: skip
+        )
         of_tables = summed_by_kernel(of_key_value, rows)
         of_second = None if second is None else of_tables[len(table) :]
         return of_own, of_key_value, of_tables[: len(table)], of_second, None, None, None, None

@@ -25,7 +25,7 @@ COLUMNS = 128
 def _sum_pieces(  # type: ignore[no-untyped-def]
     items, order, piece_row, piece_first, piece_last, piece_place, out, partial, pieces, rows, places,
     width: tl.constexpr, columns: tl.constexpr, group: tl.constexpr, block: tl.constexpr,
-):  # fmt: skip
+):
     piece = tl.program_id(0) * group + tl.arange(0, group)
     there = piece < pieces
     row = tl.load(piece_row + piece, there, rows)
@@ -52,7 +52,7 @@ def _sum_pieces(  # type: ignore[no-untyped-def]
 def _sum_parts(  # type: ignore[no-untyped-def]
     partial, long_row, long_first, long_last, out, rows,
     width: tl.constexpr, columns: tl.constexpr, parts: tl.constexpr,
-):  # fmt: skip
+):
     row = tl.load(long_row + tl.program_id(0))
     if row < rows:
         first, last = tl.load(long_first + tl.program_id(0)), tl.load(long_last + tl.program_id(0))
@@ -76,9 +76,9 @@ def summed_by_kernel(items: Tensor, links: Links) -> Tensor:
     _sum_pieces[(triton.cdiv(count, GROUP), across)](
         items, links.order, pieces.row, pieces.first, pieces.last, pieces.place, out, partial,
         count, links.rows, pieces.places, width, columns, GROUP, BLOCK, num_warps=WARPS,
-    )  # fmt: skip
+    )
     _sum_parts[(len(pieces.long_row), across)](
         partial, pieces.long_row, pieces.long_first, pieces.long_last, out, links.rows, width, columns, PARTS,
         num_warps=4,
-    )  # fmt: skip
+    )
     return out

@@ -18,8 +18,14 @@ def text_of(site, path: str) -> str:
 def test_all_relations_are_listed_and_filtered(plain_site):
     page = text_of(plain_site, "/relations")
     assert set(re.findall(r'href="/relation\?id=(\w+)"', page)) == {
-        "P19", "P108", "P26", "P1082", "height", "date", "place",
-    }  # fmt: skip
+        "P19",
+        "P108",
+        "P26",
+        "P1082",
+        "height",
+        "date",
+        "place",
+    }
     assert 'aria-current="page">Relations' in page
     assert re.findall(r'href="/relation\?id=(\w+)"', text_of(plain_site, "/relations?query=popul")) == ["P1082"]
     assert "No relation has that in its name" in text_of(plain_site, "/relations?query=zzz")

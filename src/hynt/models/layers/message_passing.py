@@ -146,9 +146,14 @@ class MessageLayer(nn.Module):
         from hynt.kernels.fact_message_kernel import KeysAndValues
 
         weights: list[Tensor] = [
-            self.role_bias, self.message_in.weight, self.message_in.bias, self.message_out.weight,
-            self.message_out.bias, self.to_value.weight, self.to_relation.weight,
-        ]  # fmt: skip
+            self.role_bias,
+            self.message_in.weight,
+            self.message_in.bias,
+            self.message_out.weight,
+            self.message_out.bias,
+            self.to_value.weight,
+            self.to_relation.weight,
+        ]
         cast = [one.to(pairs.relation.dtype) for one in weights]
         found: tuple[Tensor, Tensor] = KeysAndValues.apply(*pairs, *cast, plan, drop.keys(), drop.keys(), drop.rate)  # type: ignore[no-untyped-call]
         return found
