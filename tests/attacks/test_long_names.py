@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("jinja2")
-
 
 @pytest.mark.parametrize(("length", "is_link"), [(100, True), (8_000, True), (10_000, False), (1_000_000, False)])
 def test_a_link_is_there_only_where_the_service_would_take_it(length, is_link):

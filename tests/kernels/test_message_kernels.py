@@ -8,7 +8,7 @@ import torch
 from hynt.batches import pieces
 from hynt.batches.fact_slots import Links, NumberRows
 from hynt.batches.message_plan import Heard, plan_observed
-from hynt.kernels import availability, entity_softmax, linear_maps, residual_norm
+from hynt.kernels import entity_softmax, linear_maps, residual_norm
 from hynt.kernels.dropout import Dropout, kept
 from hynt.kernels.entity_softmax import EntityQuestions, entity_loss, plain_entity_loss
 from hynt.kernels.linear_maps import apply_all
@@ -20,10 +20,9 @@ from hynt.models.layers.message_passing import Attention, MessageLayer, Pairs, l
 from hynt.objectives.streams import PhaseSettings
 from tests.batches.random_graphs import mixed_facts
 
-pytestmark = [
-    pytest.mark.skipif(not availability.HAS_TRITON, reason="needs Triton"),
-    pytest.mark.skipif(torch.cuda.is_available(), reason="kernels are compiled here; gpu_checks.py holds them"),
-]
+pytestmark = pytest.mark.skipif(
+    torch.cuda.is_available(), reason="kernels are compiled here; inductive_gpu_checks.py holds them"
+)
 CPU = torch.device("cpu")
 KEYS = (torch.tensor([12345, -67890], dtype=torch.int32), torch.tensor([-5, 424242], dtype=torch.int32))
 
