@@ -171,3 +171,9 @@ def test_gran_says_subject_relation_and_object(tmp_path):
     (fact,) = found["train"]
     assert fact[:3] == ("Q7186", "P166", "Q38104")
     assert fact.qualifiers[0].relation == "P585"
+
+
+def test_an_empty_file_is_called_empty(tmp_path):
+    (tmp_path / "facts.csv").touch()
+    with pytest.raises(UsageError, match=r"facts\.csv is empty\. Give a file that holds facts"):
+        infer_format(tmp_path / "facts.csv")

@@ -40,6 +40,8 @@ def infer_format(source: Path, options: ReadOptions | None = None) -> Format:
         return FORMATS["triples"]  # the user says which values are numbers
     if len(found) == 1:
         return FORMATS[found[0]]
+    if not found and path.is_file() and not path.stat().st_size:
+        raise UsageError(f"{path} is empty.", advice="Give a file that holds facts.")
     if not found and all(line.count("\t") == 1 for line in sample_lines(path) or ["none"]):
         raise UsageError(
             f"{path} holds pairs and no facts.",
