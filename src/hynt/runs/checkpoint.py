@@ -89,7 +89,9 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
 
 
 def fill_tensors(path: Path, targets: Mapping[str, Tensor]) -> None:
-    """Copies a file's tensors into `targets`. Names, shapes and types must agree exactly."""
+    """Copies a file's tensors into `targets`. Names and shapes must agree exactly, and so must types, but that float32
+    may be kept as bfloat16, as a run that is given away small does.
+    """
     try:
         found = load_file(path)
     except (SafetensorError, OSError, ValueError) as problem:
@@ -99,7 +101,8 @@ def fill_tensors(path: Path, targets: Mapping[str, Tensor]) -> None:
         raise DataError(f"the tensors are not those of this model: {odd!r} is in one of them only.", where=str(path))
     for name, target in targets.items():
         tensor = found[name]
-        if tensor.shape != target.shape or tensor.dtype != target.dtype:
+        narrow = tensor.dtype == torch.bfloat16 and target.dtype == torch.float32
+        if tensor.shape != target.shape or not (tensor.dtype == target.dtype or narrow):
             raise DataError(
                 f"{name!r} is {tuple(tensor.shape)} {tensor.dtype}, not {tuple(target.shape)} {target.dtype}.",
                 where=str(path),

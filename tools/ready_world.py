@@ -1,0 +1,167 @@
+"""Makes the run that comes with hynt: `hynt-inductive`, trained on the embedded graph, in src/hynt/world/run.
+
+    PYTHONPATH=src python3 -m tools.ready_world --device cuda --out made          # about a minute on an H200
+
+Several settings are trained, and what the validation split likes best is kept: its weights as bfloat16, without a copy
+of the graph, which lies beside it in the package. Then it is calibrated, the test split is read once, and the run
+stands in the package; the figures are in made/figures.json. Where the machine with the GPU has torch and little else,
+`--only-train` stops before the calibration, and `--trained made/world.tar` goes on from there on another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+
+from hynt.evaluation.evaluator import Evaluator
+from hynt.evaluation.results import by_scope
+from hynt.files import MANIFEST_NAME, index_text, sha256_of
+from hynt.graph.storage import graph_folder, load_graph
+from hynt.runs.checkpoint import WEIGHTS, save_tensors
+from hynt.runs.opening import load_run
+from hynt.runs.run_folder import GRAPH, RunFolder
+from hynt.runs.training_data import training_splits
+from hynt.training.resolve_settings import SettingsRequest, resolve_settings
+from hynt.training.run import chosen_device, start, train
+
+WORLD, ARCHIVE, FIGURES = "world", "world.tar", "figures.json"
+PACKAGED = Path(__file__).resolve().parent.parent / "src" / "hynt" / "world" / "run"
+LARGEST = 3 * 10**6
+"""In bytes, of all files of the run."""
+
+WIDTH = ("model.dimension=64", "model.feedforward=128", "validation.each_task=false")
+TRIALS: dict[str, tuple[str, ...]] = {
+    "6 layers, dropout .15": ("model.layers=6", "model.dropout=0.15", "model.message_dropout=0.05"),
+    "6 layers, dropout .05": ("model.layers=6", "model.dropout=0.05", "model.message_dropout=0.0"),
+    "6 layers, dropout .15, decay .3": (
+        "model.layers=6",
+        "model.dropout=0.15",
+        "model.message_dropout=0.05",
+        "optimiser.weight_decay=0.3",
+    ),
+    "6 layers, dropout .25, twice as long": (
+        "model.layers=6",
+        "model.dropout=0.25",
+        "model.message_dropout=0.1",
+        "schedule.epochs=40",
+    ),
+    "8 layers, dropout .15": ("model.layers=8", "model.dropout=0.15", "model.message_dropout=0.05"),
+    "6 layers, dropout .15, .85 observed": (
+        "model.layers=6",
+        "model.dropout=0.15",
+        "model.message_dropout=0.05",
+        "model.observed_share=0.85",
+        "batch_size=4096",
+    ),
+}
+"""What is tried, in this order, while there is time: changes of the settings that hynt-inductive has on a GPU."""
+
+
+def main() -> None:
+    """Trains and chooses, finishes, or both."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="an empty folder for what is made on the way")
+    parser.add_argument("--device", default="auto", help="cpu, cuda or auto")
+    parser.add_argument("--seconds", type=float, default=62, help="no further trial is begun after this")
+    parser.add_argument("--set", action="append", default=[], help="a change of a setting in all trials, key=value")
+    parser.add_argument("--only-train", action="store_true", help=f"stop with {ARCHIVE}")
+    parser.add_argument("--trained", type=Path, metavar=ARCHIVE, help="finish this one, and train nothing")
+    parser.add_argument("--package", type=Path, default=PACKAGED, help="where the finished run goes")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    archive = given.trained
+    if archive is None:
+        archive = given.out / ARCHIVE
+        choose(given.out, chosen_device(given.device), given.seconds, given.set)
+    if not given.only_train:
+        finish(archive, given.package, given.out / FIGURES)
+
+
+def choose(out: Path, device: torch.device, seconds: float, changes: list[str]) -> None:
+    """Trains one trial after another and packs the best so far, so that a call that is cut short leaves a run."""
+    graph, began, trials = load_graph(WORLD), time.perf_counter(), dict[str, Any]()
+    for name, own in TRIALS.items():
+        if trials and time.perf_counter() - began > seconds:
+            break
+        request = SettingsRequest("hynt-inductive", changes=(*WIDTH, *own, *changes))
+        with tempfile.TemporaryDirectory() as place:
+            folder, first = Path(place) / "run", time.perf_counter()
+            train(start(graph, resolve_settings(request, graph, on_gpu=True), folder, device), device)
+            taken = time.perf_counter() - first
+            lighten(folder)
+            found = asked(folder, "valid", device)
+            best = max((one["score"] for one in trials.values()), default=float("-inf"))
+            trials[name] = {"changes": list(own), "seconds": taken, "valid": found, "score": score(found)}
+            print(f"{name}: {taken:.0f} s, score {score(found):.4f}, {json.dumps(found)}", flush=True)
+            if score(found) > best:
+                shutil.rmtree(folder / GRAPH)
+                with tarfile.open(out / ARCHIVE, "w") as tar:
+                    tar.add(folder, arcname="run")
+        (out / "trials.json").write_text(json.dumps(trials, indent=1) + "\n", encoding="utf-8")
+
+
+def lighten(folder: Path) -> None:
+    """Keeps the weights as bfloat16, which is about what training in bfloat16 tells apart."""
+    run = RunFolder.open(folder)
+    narrow = {name: tensor.to(torch.bfloat16) for name, tensor in load_file(run.checked(WEIGHTS)).items()}
+    save_tensors(narrow, folder / WEIGHTS)
+    files = {**run.manifest["files"], WEIGHTS: sha256_of(folder / WEIGHTS)}
+    (folder / MANIFEST_NAME).write_text(index_text({**run.manifest, "files": files}), encoding="utf-8")
+
+
+def asked(folder: Path, split: str, device: torch.device) -> dict[str, float]:
+    """The usual figures of a split, as the run answers with all that it has."""
+    loaded = load_run(folder, device)
+    evaluator = Evaluator(loaded.graph, loaded.scaling, split, device=device, observed=training_splits(loaded.settings))
+    found = evaluator.evaluate(loaded.model)
+    told: dict[str, float] = {}
+    for task, questions in found.per_question.items():
+        for scope, metrics in by_scope(questions, "realistic").items():
+            told |= {f"{task}.{scope}.{name}": float(value) for name, value in metrics.items() if value is not None}
+    return told
+
+
+def score(found: dict[str, float]) -> float:
+    """What the trials are compared by: all three tasks count the same."""
+    return found["link.all.mrr"] + found["relation.all.mrr"] - found["number.all.rmse"]
+
+
+def finish(archive: Path, package: Path, figures: Path) -> None:
+    """Puts the run into the package, beside the graph; calibrates it there, and reads the test split once."""
+    with tempfile.TemporaryDirectory() as place:
+        with tarfile.open(archive) as tar:
+            tar.extractall(place, filter="data")
+        folder = Path(place) / "run"
+        manifest = RunFolder.open(folder).manifest
+        manifest["graph"]["path"] = f"../{GRAPH}"
+        (folder / MANIFEST_NAME).write_text(index_text(manifest), encoding="utf-8")
+        shutil.copytree(graph_folder(WORLD), Path(place) / GRAPH)
+        load_run(folder)
+        _calibrate(folder)
+        told = {split: asked(folder, split, torch.device("cpu")) for split in ("valid", "test")}
+        RunFolder.open(folder).count_read("test")
+        size = sum(path.stat().st_size for path in folder.iterdir())
+        assert size <= LARGEST, f"the run has {size:,} bytes"
+        shutil.rmtree(package, ignore_errors=True)
+        shutil.copytree(folder, package)
+    figures.write_text(json.dumps({"bytes": size, **told}, indent=1) + "\n", encoding="utf-8")
+    print(f"{package}: {size:,} bytes; test {json.dumps(told['test'])}")
+
+
+def _calibrate(folder: Path) -> None:
+    from hynt.calibration.calibration import calibration_of
+
+    calibration_of(load_run(folder), torch.device("cpu"), print)
+
+
+if __name__ == "__main__":
+    main()
