@@ -17,9 +17,9 @@ from benchmarks.audit_quality import quality
 from benchmarks.corrupted_copy import SHARE, corrupted
 from hynt.auditing.auditing import Audit, carried_out
 from hynt.auditing.plan import plan_audit
-from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import NUMBER_KIND, position_group
+from hynt.graph.fact_table import NUMBER_KIND, position_group
 from hynt.graph.storage import load_graph
+from hynt.graph.vocabulary import Floats, Ids
 from hynt.interruption import Stopper
 from hynt.progress import SILENT
 from hynt.training.resolve_settings import SettingsRequest

@@ -30,8 +30,8 @@ from hynt.auditing.auditing import Audit, carried_out
 from hynt.auditing.plan import AuditPlan, plan_audit
 from hynt.config import with_overrides
 from hynt.files import MANIFEST_NAME
-from hynt.graph.arrays import Floats
 from hynt.graph.storage import load_graph
+from hynt.graph.vocabulary import Floats
 from hynt.interruption import Stopper
 from hynt.progress import SILENT, Progress
 from hynt.runs.progress import EpochRecord, TrainingProgress

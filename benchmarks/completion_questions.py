@@ -12,8 +12,7 @@ import pyarrow.parquet as parquet
 
 from hynt.completion.question_files import PAIR, QUESTION_SCHEMA
 from hynt.graph.columns import Names
-from hynt.graph.components import HEAD, RELATION, TAIL, component_starts, components
-from hynt.graph.fact_table import concatenate
+from hynt.graph.fact_table import HEAD, RELATION, TAIL, component_starts, components, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 
 KINDS = ("entity", "relation beside an entity", "number", "relation beside a number")

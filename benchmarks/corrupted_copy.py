@@ -25,8 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from hynt.graph.components import HEAD, RELATION, TAIL
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import HEAD, RELATION, TAIL, FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import load_graph, save_graph
 

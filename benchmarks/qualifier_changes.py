@@ -17,10 +17,9 @@ import numpy as np
 from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import Predictor
-from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import HEAD, TAIL
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import HEAD, TAIL, FactTable, concatenate
 from hynt.graph.sentences import Sentences
+from hynt.graph.vocabulary import Floats, Ids
 
 AT_ONCE = 8192
 HELD_OUT = ("valid", "test")

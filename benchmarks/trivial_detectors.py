@@ -8,11 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.graph.arrays import Floats
-from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, RELATION_KIND, Components, components
-from hynt.graph.fact_table import concatenate
+from hynt.graph.fact_table import ENTITY_KIND, NUMBER_KIND, RELATION_KIND, Components, components, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.seen_values import place_keys
+from hynt.graph.vocabulary import Floats
 
 
 def trivial_scores(graph: KnowledgeGraph) -> dict[str, Floats]:

@@ -17,7 +17,7 @@ from hynt.batches.masking import mask
 from hynt.batches.question_groups import without_qualifiers
 from hynt.batches.seeds import generator_for
 from hynt.config import Range
-from hynt.graph.components import HEAD, TAIL
+from hynt.graph.fact_table import HEAD, TAIL
 from hynt.models.contract import (
     Candidates,
     Capability,

@@ -12,8 +12,8 @@ import pytest
 from hynt.asking.question import ask, ask_each, pair_from_text
 from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
-from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, RELATION_KIND
 from hynt.graph.fact import Number
+from hynt.graph.fact_table import ENTITY_KIND, NUMBER_KIND, RELATION_KIND
 from hynt.graph.lookup import NameLookup
 from hynt.graph.units.dates import decimal_year
 

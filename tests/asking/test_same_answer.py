@@ -9,8 +9,8 @@ from hynt.asking.candidate_rules import CandidateMask
 from hynt.asking.question import ask
 from hynt.evaluation.evaluator import evaluate
 from hynt.evaluation.questions import KIND_OF_TASK
-from hynt.graph.components import RELATION_KIND, components
 from hynt.graph.fact import Qualifier
+from hynt.graph.fact_table import RELATION_KIND, components
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.runs.scoring import read_tiles
 

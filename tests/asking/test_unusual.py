@@ -7,8 +7,8 @@ import numpy as np
 from hynt import number
 from hynt.asking.answers import Answers
 from hynt.formats.from_python import graph_from_facts
-from hynt.graph.components import RELATION, TAIL
-from hynt.graph.usual_qualifiers import UsualQualifiers
+from hynt.graph.fact_table import RELATION, TAIL
+from hynt.graph.seen_values import UsualQualifiers
 
 
 def test_a_number_asked_without_what_its_facts_always_say_has_no_interval(predictor):

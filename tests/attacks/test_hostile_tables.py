@@ -77,7 +77,7 @@ def test_so_is_a_graphs_table_whose_columns_fit(hynt, tmp_path):
 
 def test_long_rows_come_few_at_a_time(tmp_path):
     """An honest file with long texts is read, in parts that fit in memory."""
-    from hynt.graph.bounded_parquet import bounded_batches
+    from hynt.graph.columns import bounded_batches
 
     path = tmp_path / "long.parquet"
     texts = pa.array([f"{index:04}" + "x" * 2**20 for index in range(100)])

@@ -14,8 +14,7 @@ from hynt.auditing.relation_scores import relation_sorts
 from hynt.auditing.verdicts import evidence, of_facts
 from hynt.evaluation.evaluator import Evaluator
 from hynt.formats.from_python import graph_from_facts
-from hynt.graph.components import components
-from hynt.graph.fact_table import concatenate
+from hynt.graph.fact_table import components, concatenate
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.number_summary import suited_to_logarithms
 from hynt.graph.seen_values import SeenValues

@@ -14,8 +14,7 @@ from benchmarks.corrupted_copy import KINDS, corrupted
 from benchmarks.trivial_detectors import trivial_scores
 from hynt import number
 from hynt.formats.from_python import graph_from_facts
-from hynt.graph.components import HEAD, RELATION, TAIL, components
-from hynt.graph.fact_table import concatenate
+from hynt.graph.fact_table import HEAD, RELATION, TAIL, components, concatenate
 from hynt.graph.storage import load_graph
 from tests.conftest import ROOT
 

@@ -15,9 +15,8 @@ from hynt.auditing.auditing import audit
 from hynt.auditing.judging import Judge
 from hynt.auditing.relation_scores import RelationScores, relation_sorts
 from hynt.formats.from_python import graph_from_facts
-from hynt.graph.components import RELATION, components
 from hynt.graph.fact import DATE_UNIT
-from hynt.graph.fact_table import concatenate
+from hynt.graph.fact_table import RELATION, components, concatenate
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.seen_values import SeenValues
 from hynt.runs.opening import load_run

@@ -16,7 +16,7 @@ from hynt.calibration.calibration import read_numbers
 from hynt.calibration.measuring import coverage, measure
 from hynt.errors import DataError, UsageError
 from hynt.files import index_text
-from hynt.graph.components import HEAD, RELATION, TAIL
+from hynt.graph.fact_table import HEAD, RELATION, TAIL
 from hynt.runs import scoring
 from hynt.training.run import start, train
 from tests.conftest import ROOT

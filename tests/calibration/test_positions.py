@@ -14,7 +14,7 @@ from hynt.calibration import calibration
 from hynt.calibration.calibration import calibrate, held_out
 from hynt.calibration.measuring import measure
 from hynt.formats.from_python import graph_from_facts
-from hynt.graph.components import HEAD, RELATION, TAIL
+from hynt.graph.fact_table import HEAD, RELATION, TAIL
 from hynt.graph.known_answers import KnownAnswers
 from hynt.models.contract import Relations
 from hynt.models.training_statistics import HEAD_PLACE, PLACES, TAIL_PLACE

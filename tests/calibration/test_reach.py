@@ -17,7 +17,7 @@ from hynt.calibration.reach import BINS, DRAWN, AskedNumbers, ResidualScale
 from hynt.errors import UsageError
 from hynt.files import index_text, read_index
 from hynt.formats.from_python import graph_from_facts
-from hynt.graph.components import TAIL
+from hynt.graph.fact_table import TAIL
 from hynt.training.run import start, train
 from tests.training.small_graph import tiny_settings
 

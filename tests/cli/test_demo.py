@@ -11,7 +11,7 @@ import torch
 from hynt.asking.examples import held_out_examples
 from hynt.asking.predictor import load
 from hynt.calibration.calibration import held_out
-from hynt.graph.components import HEAD, POSITION_GROUPS, RELATION, TAIL
+from hynt.graph.fact_table import HEAD, POSITION_GROUPS, RELATION, TAIL
 
 CPU = torch.device("cpu")
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hynt.evaluation import ranks as ranks_module
 from hynt.evaluation.metrics import ranks
 from hynt.evaluation.ranks import KnownSlots, tally
-from hynt.graph.components import ENTITY_KIND, RELATION_KIND, components
 from hynt.graph.content_hash import question_keys
+from hynt.graph.fact_table import ENTITY_KIND, RELATION_KIND, components
 from hynt.graph.known_answers import KnownAnswers
 from tests.oracle.plain_facts import random_facts, table_of
 from tests.oracle.ranking_oracle import known_answers, rank

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.graph import chunk_store, encoding
+from hynt.graph import columns, encoding
 from hynt.graph.assembly import Assembler, AssemblyPolicy
-from hynt.graph.chunk_store import ChunkStore
+from hynt.graph.columns import ChunkStore
 from hynt.graph.fact import Fact, Number, Qualifier, fact, number
 from tests.graph.fact_strategies import facts
 from tests.graph.small_graphs import assembled
@@ -189,7 +189,7 @@ def test_leaking_relations_are_removed_with_their_evidence():
 def test_what_does_not_fit_in_memory_goes_to_disk_and_comes_back(monkeypatch):
     monkeypatch.setattr(encoding, "CHUNK_FACTS", 7)
     spills = []
-    monkeypatch.setattr(chunk_store._Spill, "__init__", _recorded(chunk_store._Spill.__init__, spills))
+    monkeypatch.setattr(columns._Spill, "__init__", _recorded(columns._Spill.__init__, spills))
     made = [fact(f"e{index % 9}", "r", index, [("q", f"e{index % 5}")] * (index % 3)) for index in range(100)]
     in_memory = assembled({"train": made})
     assert not spills

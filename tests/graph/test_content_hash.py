@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hynt.graph.chunk_store import ChunkStore
+from hynt.graph.columns import ChunkStore
 from hynt.graph.content_hash import Fingerprints, repeats
 from hynt.graph.encoding import FactEncoder
 from hynt.graph.fact import fact

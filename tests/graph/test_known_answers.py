@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, component_starts, components, position_name
 from hynt.graph.content_hash import question_keys
+from hynt.graph.fact_table import ENTITY_KIND, NUMBER_KIND, component_starts, components, position_name
 from hynt.graph.known_answers import AnswerIndex, KnownAnswers
 from tests.oracle.plain_facts import component, random_facts, table_of, with_blank
 from tests.oracle.ranking_oracle import known_answers

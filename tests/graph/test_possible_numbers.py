@@ -7,7 +7,7 @@ import numpy as np
 from hynt import number
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact import DATE_UNIT
-from hynt.graph.possible_numbers import PossibleNumbers
+from hynt.graph.number_summary import PossibleNumbers
 
 
 def graph_of(**values):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hynt.formats.from_python import graph_from_facts
-from hynt.graph.components import NUMBER_KIND, RELATION_KIND, components, position_group
+from hynt.graph.fact_table import NUMBER_KIND, RELATION_KIND, components, position_group
 from hynt.graph.seen_values import SeenValues
 from tests.town_graph import town_graph
 

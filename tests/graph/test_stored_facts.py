@@ -8,8 +8,8 @@ import numpy as np
 
 from hynt import number
 from hynt.formats.from_python import graph_from_facts
-from hynt.graph.components import HEAD, RELATION, TAIL, components
-from hynt.graph.stored_facts import StoredFacts
+from hynt.graph.fact_table import HEAD, RELATION, TAIL, components
+from hynt.graph.known_answers import StoredFacts
 
 SEED = 3
 

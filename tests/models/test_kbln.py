@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from hynt.batches.attribute_triples import AttributeTriples
-from hynt.graph.components import HEAD, TAIL
+from hynt.graph.fact_table import HEAD, TAIL
 from hynt.models.contract import EntityIds, EntityRange
 from hynt.models.kbln import Kbln, KblnSettings
 from hynt.objectives.number_head_fit import NumberHeadFit

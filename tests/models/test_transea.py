@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hynt.graph.components import HEAD
+from hynt.graph.fact_table import HEAD
 from hynt.models.transea import Transea, TranseaSettings
 from hynt.objectives.translated_triples import TranslatedTriples
 from hynt.runs.settings import Optimiser

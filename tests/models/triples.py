@@ -11,7 +11,7 @@ from hynt.batches.masking import mask
 from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.question_groups import without_qualifiers
 from hynt.formats.from_python import graph_from_facts
-from hynt.graph.components import HEAD, TAIL
+from hynt.graph.fact_table import HEAD, TAIL
 from hynt.models.contract import Candidates, Entities, ScaledNumber
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data

@@ -17,8 +17,7 @@ from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.explanation.explaining import folds_of_answers
 from hynt.graph.changes import fact_hashes
-from hynt.graph.components import POSITION_GROUPS, RELATION, TAIL
-from hynt.graph.fact_table import concatenate
+from hynt.graph.fact_table import POSITION_GROUPS, RELATION, TAIL, concatenate
 from hynt.reporting.report.measurements import first_ones
 from hynt.runs import observing
 from hynt.runs.observing import FOLDS, folds_of

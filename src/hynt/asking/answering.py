@@ -14,10 +14,10 @@ from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.columns import AskedFacts, NumberColumns, RankedColumns, RankedParts, Standing, splits_of
 from hynt.calibration.calibration import Calibration
 from hynt.calibration.reach import AskedNumbers
-from hynt.graph.arrays import Flags, Floats, Ids, spread
-from hynt.graph.components import ENTITY_KIND, RELATION_KIND, component_starts
 from hynt.graph.content_hash import Hashes, question_keys
+from hynt.graph.fact_table import ENTITY_KIND, RELATION_KIND, component_starts
 from hynt.graph.known_answers import AnswerIndex, KnownAnswers
+from hynt.graph.vocabulary import Flags, Floats, Ids, spread
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import whole_run
 from hynt.runs.scoring import ReadTile, SaidNumbers, read_tiles, with_stored_literals

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hynt.graph.sentences import format_quantity
-from hynt.graph.units.display import display_of, with_display
+from hynt.graph.units.conversion import display_of, with_display
 from hynt.notebook import box, quiet, table
 from hynt.tables import Table, arrow_table, pandas_or_refusal
 

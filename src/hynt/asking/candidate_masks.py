@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hynt.asking.candidate_rules import CandidateMask
-from hynt.graph.arrays import Ids
+from hynt.graph.vocabulary import Ids
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hynt.asking.columns import AskedFact
 from hynt.errors import UsageError, located
-from hynt.graph.components import HEAD, NUMBER_KIND, RELATION_KIND, TAIL
+from hynt.graph.fact_table import HEAD, NUMBER_KIND, RELATION_KIND, TAIL
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import EntityPosition, NameLookup
 

@@ -9,12 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.graph.arrays import Flags, Floats, Ids, spread
-from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, RELATION, RELATION_KIND, TAIL, position_name, qualifier_of
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import (
+    ENTITY_KIND,
+    NUMBER_KIND,
+    RELATION,
+    RELATION_KIND,
+    TAIL,
+    FactTable,
+    concatenate,
+    position_name,
+    qualifier_of,
+)
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import AnswerIndex, AnswerLists
 from hynt.graph.sentences import BLANK, Sentences, sentence
+from hynt.graph.vocabulary import Flags, Floats, Ids, spread
 
 
 @dataclass(frozen=True, eq=False)

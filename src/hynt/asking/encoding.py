@@ -19,13 +19,21 @@ from hynt.asking.written import WrittenParts, WrittenQuestions
 from hynt.asking.written_numbers import is_written_number, number_for
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import UsageError
-from hynt.graph.arrays import Flags, Ids
-from hynt.graph.components import ENTITY_KIND, HEAD, NUMBER_KIND, RELATION, RELATION_KIND, position_name, qualifier_of
 from hynt.graph.fact import Number
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import (
+    ENTITY_KIND,
+    HEAD,
+    NUMBER_KIND,
+    RELATION,
+    RELATION_KIND,
+    FactTable,
+    position_name,
+    qualifier_of,
+)
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import EntityPosition, NameLookup
 from hynt.graph.sentences import BLANK
+from hynt.graph.vocabulary import Flags, Ids
 
 _FILLER = 1.0
 """The number in a blank that nobody reads; above zero, so that a log scale can take it."""

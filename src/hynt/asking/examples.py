@@ -9,9 +9,8 @@ import numpy as np
 from hynt.asking.predictor import Predictor
 from hynt.calibration.calibration import RANKED, SPLIT, HeldOut, held_out, read_numbers
 from hynt.evaluation.questions import TaskName
-from hynt.graph.arrays import Flags, Floats, Ids
-from hynt.graph.components import HEAD, POSITION_GROUPS, RELATION, TAIL
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import HEAD, POSITION_GROUPS, RELATION, TAIL, FactTable
+from hynt.graph.vocabulary import Flags, Floats, Ids
 
 QUESTIONS = 1024
 """Held-out questions of a task that are looked at, spread over the split."""

@@ -9,8 +9,8 @@ import numpy as np
 from hynt.asking.columns import AskedFact
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import UsageError
-from hynt.graph.arrays import Flags, Floats, Ids
-from hynt.graph.components import RELATION, qualifier_of
+from hynt.graph.fact_table import RELATION, qualifier_of
+from hynt.graph.vocabulary import Flags, Floats, Ids
 
 REACH = 1.0
 """In widths of a relation's training range: a number further outside it is none that the model can judge."""

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 from hynt.errors import located
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.known_answers import KnownAnswers
+from hynt.graph.known_answers import KnownAnswers, StoredFacts
 from hynt.graph.lookup import NameLookup
-from hynt.graph.stored_facts import StoredFacts
 from hynt.runs.journal import Journal, Version, changed_share
 from hynt.runs.place import SavedRun, whole_run
 

@@ -18,8 +18,8 @@ from hynt.asking.opened_run import OpenedRun
 from hynt.asking.question import ask, ask_each, asked_parts, parts_of, rules_of
 from hynt.calibration.intervals import check_level
 from hynt.errors import UsageError, located
-from hynt.graph.components import NUMBER_KIND
 from hynt.graph.fact import Fact
+from hynt.graph.fact_table import NUMBER_KIND
 from hynt.graph.views import GraphViews
 from hynt.runs.place import SavedRun
 

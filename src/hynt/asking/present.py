@@ -10,8 +10,7 @@ from itertools import pairwise
 from hynt.asking.answers import NEW_FROM, Answer, Answers, KnownNumber, MissingQualifier, NumberAnswer, RankedAnswer
 from hynt.asking.columns import AskedFact, NumberColumns, RankedColumns
 from hynt.calibration.calibration import Calibration
-from hynt.graph.components import ENTITY_KIND, KIND_NAMES, RELATION_KIND
-from hynt.graph.fact_table import concatenate
+from hynt.graph.fact_table import ENTITY_KIND, KIND_NAMES, RELATION_KIND, concatenate
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.sentences import format_quantity

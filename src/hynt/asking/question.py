@@ -13,7 +13,7 @@ from hynt.asking.columns import AskedFact
 from hynt.asking.encoding import QuestionEncoder
 from hynt.asking.written import WrittenQuestions
 from hynt.errors import UsageError, located
-from hynt.graph.components import HEAD, NUMBER_KIND, RELATION_KIND, TAIL
+from hynt.graph.fact_table import HEAD, NUMBER_KIND, RELATION_KIND, TAIL
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import EntityPosition, NameLookup
 from hynt.graph.sentences import BLANK

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hynt.errors import DataError, UsageError
-from hynt.graph.components import ENTITY_KIND, KIND_NAMES, POSITION_GROUPS, position_group, position_name
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import ENTITY_KIND, KIND_NAMES, POSITION_GROUPS, FactTable, position_group, position_name
 from hynt.runs.elsewhere import FEWEST
 from hynt.runs.opening import LoadedRun
 

@@ -16,11 +16,11 @@ from hynt.asking.answering import QuestionBatch
 from hynt.asking.answers import StoredAnswer
 from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.columns import AskedFact, Standing
-from hynt.graph.arrays import Ids
-from hynt.graph.components import FIRST_QUALIFIER, NUMBER_KIND, RELATION_KIND, qualifier_of
+from hynt.graph.fact_table import FIRST_QUALIFIER, NUMBER_KIND, RELATION_KIND, qualifier_of
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.known_answers import StoredFact, StoredFacts
 from hynt.graph.sentences import Sentences, format_quantity, pair_texts
-from hynt.graph.stored_facts import StoredFact, StoredFacts
+from hynt.graph.vocabulary import Ids
 from hynt.runs.observing import folds_of, without_folds
 from hynt.runs.opening import LoadedRun
 

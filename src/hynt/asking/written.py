@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hynt.errors import UsageError
-from hynt.graph.arrays import Flags, Floats, Ids
-from hynt.graph.components import RELATION, position_name, relation_position
 from hynt.graph.fact import Number
+from hynt.graph.fact_table import RELATION, position_name, relation_position
 from hynt.graph.sentences import BLANK
+from hynt.graph.vocabulary import Flags, Floats, Ids
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,8 @@ from typing import Any
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.numbers import NUMBER_PATTERN, looks_like_number, parse_number
 from hynt.graph.fact import DATE_UNIT, Number
-from hynt.graph.units.conversion import convert, lookup
+from hynt.graph.units.conversion import convert, display_of, kept, lookup
 from hynt.graph.units.dates import UnreadableDate, parse_iso_date
-from hynt.graph.units.display import display_of, kept
 from hynt.graph.vocabulary import Relation
 
 _QUANTITY = re.compile(rf"({NUMBER_PATTERN})(?:\s*(\D.*))?", re.DOTALL)

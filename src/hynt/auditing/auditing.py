@@ -26,10 +26,10 @@ from hynt.auditing.plan import ALL, AuditPart, AuditPlan, plan_audit
 from hynt.auditing.rows import SCHEMA, RowWriter, write_rows
 from hynt.auditing.verdicts import Verdicts, of_facts, verdicts
 from hynt.auditing.work import AuditFolder
-from hynt.graph.arrays import Ids
-from hynt.graph.components import component_starts
+from hynt.graph.fact_table import component_starts
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import BUILT_IN, load_graph
+from hynt.graph.vocabulary import Ids
 from hynt.interruption import Stopper
 from hynt.markup import shown
 from hynt.notebook import box, more, table

@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.errors import UsageError
-from hynt.graph.arrays import Flags, Ids
-from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, components
 from hynt.graph.content_hash import Fingerprints, Hashes, mixed
-from hynt.graph.fact_table import FactTable
-from hynt.graph.vocabulary import Vocabulary
+from hynt.graph.fact_table import ENTITY_KIND, NUMBER_KIND, FactTable, components
+from hynt.graph.vocabulary import Flags, Ids, Vocabulary
 
 FACT = "fact"
 _PARTS = ("head", "relation", "tail")

@@ -20,12 +20,11 @@ from hynt.calibration.temperature import first_answers, fit_inverse_temperature
 from hynt.errors import DataError
 from hynt.evaluation.questions import KIND_OF_TASK, TaskName, answerable_components
 from hynt.evaluation.ranks import KnownSlots
-from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import Components, components
 from hynt.graph.content_hash import question_keys
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import Components, FactTable, components
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.seen_values import SeenValues
+from hynt.graph.vocabulary import Floats, Ids
 from hynt.runs.opening import LoadedRun
 from hynt.runs.scoring import ReadTile, read_tiles
 

@@ -13,11 +13,10 @@ from hynt.auditing.folds import Folds, deal, fold_parts
 from hynt.batches.number_scaling import NumberScaling
 from hynt.config import to_mapping, with_overrides
 from hynt.errors import UsageError
-from hynt.graph.arrays import Flags, Floats, Ids
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers, suited_to_logarithms
-from hynt.graph.vocabulary import Vocabulary
+from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary
 from hynt.models.contract import Part
 from hynt.models.registry import MODELS
 from hynt.names import advice_on

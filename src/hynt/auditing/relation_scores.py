@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hynt.asking.number_relations import in_reach
-from hynt.graph.arrays import Flags, Ids
-from hynt.graph.components import RELATION, Components, filled, qualifier_of
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import RELATION, Components, FactTable, filled, qualifier_of
 from hynt.graph.seen_values import SeenValues
-from hynt.graph.vocabulary import Vocabulary
+from hynt.graph.vocabulary import Flags, Ids, Vocabulary
 from hynt.runs.opening import LoadedRun
 from hynt.runs.scoring import ReadTile, read_tiles
 

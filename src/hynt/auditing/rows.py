@@ -17,12 +17,12 @@ from hynt.auditing.folds import name_label
 from hynt.auditing.plan import AuditPart, AuditPlan
 from hynt.auditing.verdicts import Verdicts
 from hynt.files import whole_file
-from hynt.graph.arrays import Ids
-from hynt.graph.components import ENTITY_KIND, KIND_NAMES, NUMBER_KIND, position_name
 from hynt.graph.fact import Fact, Number
+from hynt.graph.fact_table import ENTITY_KIND, KIND_NAMES, NUMBER_KIND, position_name
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.possible_numbers import PossibleNumbers
+from hynt.graph.number_summary import PossibleNumbers
 from hynt.graph.sentences import Sentences, format_quantity
+from hynt.graph.vocabulary import Ids
 
 SCHEMA = pa.schema(
     [

@@ -16,9 +16,9 @@ from hynt.auditing.work import Judged
 from hynt.batches.number_scaling import NumberScaling
 from hynt.batches.seeds import derived_seed
 from hynt.calibration.intervals import LEVELS, cut_at_zero, fit_radii, never_negative, training_spread
-from hynt.graph.arrays import Flags, Floats, Ids
-from hynt.graph.components import POSITION_GROUPS, Components, component_starts, components, position_group
+from hynt.graph.fact_table import POSITION_GROUPS, Components, component_starts, components, position_group
 from hynt.graph.seen_values import place_keys
+from hynt.graph.vocabulary import Flags, Floats, Ids
 
 LEVEL = 0.9
 """Of the intervals around predicted numbers."""

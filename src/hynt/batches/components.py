@@ -13,7 +13,7 @@ from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
-from hynt.graph.components import FIRST_QUALIFIER, TAIL, component_count
+from hynt.graph.fact_table import FIRST_QUALIFIER, TAIL, component_count
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
 from hynt.config.declarations import Range
-from hynt.graph.components import HEAD, RELATION, TAIL
+from hynt.graph.fact_table import HEAD, RELATION, TAIL
 
 # Which facts are true, as 64-bit keys: a fact with one component exchanged is looked up without being written down.
 #

@@ -21,8 +21,7 @@ from torch import Tensor
 
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import DataError
-from hynt.graph.components import TAIL, qualifier_of
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import TAIL, FactTable, qualifier_of
 from hynt.graph.vocabulary import Vocabulary
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from hynt.batches.buckets import BatchLayout, LayoutIndex
 from hynt.batches.fact_tensors import Sizes
-from hynt.graph.components import TAIL, qualifier_of, relation_position
+from hynt.graph.fact_table import TAIL, qualifier_of, relation_position
 
 
 class Task(IntEnum):

@@ -10,7 +10,7 @@ from torch import Tensor
 from hynt.batches.buckets import BatchLayout, LayoutIndex, layout_index
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedAnswers, MaskedBatch, Task, asked_slots
-from hynt.graph.components import HEAD, RELATION, TAIL, component_count
+from hynt.graph.fact_table import HEAD, RELATION, TAIL, component_count
 
 
 def mask(

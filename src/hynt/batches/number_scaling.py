@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.errors import DataError, UsageError
-from hynt.graph.arrays import Floats
 from hynt.graph.fact_table import FactTable
-from hynt.graph.vocabulary import Vocabulary
+from hynt.graph.vocabulary import Floats, Vocabulary
 from hynt.names import advice_on
 
 Ids = NDArray[np.integer[Any]]

@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
-from hynt.graph.components import ENTITY_KIND, HEAD, TAIL, component_starts, components, qualifier_components
 from hynt.graph.content_hash import question_keys
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import ENTITY_KIND, HEAD, TAIL, FactTable, component_starts, components, qualifier_components
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.graph.components import FIRST_QUALIFIER, TAIL
+from hynt.graph.fact_table import FIRST_QUALIFIER, TAIL
 
 
 class Position(StrEnum):

@@ -23,11 +23,10 @@ from hynt.evaluation.evaluation_pass import refuse_non_finite
 from hynt.evaluation.questions import KIND_OF_TASK, TaskName, answerable_components
 from hynt.evaluation.results import NumberQuestions
 from hynt.files import RESTORE, index_text, read_index, write_whole
-from hynt.graph.arrays import Floats, Ids, spread
-from hynt.graph.components import POSITION_GROUPS, components, position_group
 from hynt.graph.content_hash import question_keys
+from hynt.graph.fact_table import POSITION_GROUPS, components, position_group
 from hynt.graph.known_answers import AnswerLists, KnownAnswers
-from hynt.graph.vocabulary import Vocabulary
+from hynt.graph.vocabulary import Floats, Ids, Vocabulary, spread
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.observing import stored_folds
 from hynt.runs.opening import LoadedRun

@@ -26,12 +26,10 @@ from numpy.typing import NDArray
 from hynt.batches.number_scaling import NumberScaling
 from hynt.calibration.reach import BINS, AskedNumbers, Reach, ResidualScale
 from hynt.errors import DataError, UsageError
-from hynt.graph.arrays import Floats, Ids
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import sorted_numbers
-from hynt.graph.possible_numbers import PossibleNumbers
-from hynt.graph.vocabulary import Vocabulary
+from hynt.graph.number_summary import PossibleNumbers, sorted_numbers
+from hynt.graph.vocabulary import Floats, Ids, Vocabulary
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 ENOUGH = 30

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from hynt.calibration.calibration import RANKED, Calibration, NumberReading, held_out, read_numbers
 from hynt.calibration.intervals import LEVELS, Radii
 from hynt.calibration.temperature import FirstAnswers
-from hynt.graph.arrays import Ids
-from hynt.graph.components import POSITION_GROUPS, TAIL
-from hynt.graph.fact_table import concatenate
+from hynt.graph.fact_table import POSITION_GROUPS, TAIL, concatenate
 from hynt.graph.number_summary import sorted_numbers
+from hynt.graph.vocabulary import Ids
 from hynt.runs.opening import LoadedRun
 
 LEVEL = 0.9

@@ -22,10 +22,8 @@ import numpy as np
 
 from hynt.errors import DataError
 from hynt.files import RESTORE
-from hynt.graph.arrays import Floats, Ids, spread
-from hynt.graph.components import FIRST_QUALIFIER, TAIL, qualifier_of
-from hynt.graph.fact_table import FactTable, concatenate
-from hynt.graph.vocabulary import Vocabulary
+from hynt.graph.fact_table import FIRST_QUALIFIER, TAIL, FactTable, concatenate, qualifier_of
+from hynt.graph.vocabulary import Floats, Ids, Vocabulary, spread
 
 FEWEST = 100
 """Held-out numbers from which on effects are fitted."""

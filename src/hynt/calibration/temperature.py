@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hynt.graph.arrays import Floats
+from hynt.graph.vocabulary import Floats
 
 LEAST_INVERSE_TEMPERATURE, GREATEST_INVERSE_TEMPERATURE = 1e-2, 1e2
 _STEPS = 30

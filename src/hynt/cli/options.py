@@ -146,7 +146,7 @@ SHOWING = ("audit", "complete", "evaluate", "explain", "predict", "report", "sho
 
 
 def _in_si(context: typer.Context, wanted: bool) -> None:
-    from hynt.graph.units.display import showing_si
+    from hynt.graph.units.conversion import showing_si
 
     if wanted:
         context.with_resource(showing_si())

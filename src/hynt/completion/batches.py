@@ -22,11 +22,11 @@ from hynt.completion.question_files import FileBatch, QuestionFile, open_questio
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
 from hynt.evaluation.questions import answerable
-from hynt.graph.arrays import Ids
-from hynt.graph.components import KIND_NAMES, NUMBER_KIND, RELATION_KIND
+from hynt.graph.fact_table import KIND_NAMES, NUMBER_KIND, RELATION_KIND
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import AnswerLists, KnownAnswers
 from hynt.graph.sentences import format_quantity
+from hynt.graph.vocabulary import Ids
 from hynt.models.contract import unpredictable
 
 

@@ -18,12 +18,11 @@ from hynt.calibration.intervals import check_level
 from hynt.completion.missing_proposals import ProposedFacts, confirmed
 from hynt.completion.missing_questions import MissingBatch, MissingQuestions, Peers
 from hynt.errors import UsageError
-from hynt.graph.arrays import Ids
-from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, TAIL
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import ENTITY_KIND, NUMBER_KIND, TAIL, FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.seen_values import SeenValues
+from hynt.graph.vocabulary import Ids
 from hynt.progress import SILENT, Progress
 
 

@@ -11,13 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hynt.completion.question_files import QUESTION_SCHEMA
-from hynt.graph.arrays import Flags, Floats, Ids
-from hynt.graph.components import NUMBER_KIND, TAIL, component_starts
 from hynt.graph.fact import Fact, Number
-from hynt.graph.fact_table import FactTable, concatenate, empty_table
+from hynt.graph.fact_table import NUMBER_KIND, TAIL, FactTable, component_starts, concatenate, empty_table
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.sentences import Sentences
+from hynt.graph.vocabulary import Flags, Floats, Ids
 
 PROPOSAL_SCHEMA = pa.schema(
     [

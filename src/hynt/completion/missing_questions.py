@@ -13,13 +13,12 @@ from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import Predictor
 from hynt.asking.refusals import off_scale
 from hynt.evaluation.questions import answerable
-from hynt.graph.arrays import Ids
-from hynt.graph.components import ENTITY_KIND, NUMBER_KIND, TAIL, component_starts
 from hynt.graph.content_hash import question_keys
 from hynt.graph.fact import DATE_UNIT
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import ENTITY_KIND, NUMBER_KIND, TAIL, FactTable, component_starts, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.seen_values import SeenValues
+from hynt.graph.vocabulary import Ids
 from hynt.models.contract import unpredictable
 
 AT_ONCE = 16_384

@@ -21,9 +21,9 @@ from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats import jsonl
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.parquet import RowReader
-from hynt.graph.arrays import Ids
-from hynt.graph.bounded_parquet import bounded_batches
+from hynt.graph.columns import bounded_batches
 from hynt.graph.fact import Fact
+from hynt.graph.vocabulary import Ids
 
 _VALUE = [("entity", pa.string()), ("number", pa.float64()), ("literal", pa.string()), ("unit", pa.string())]
 PAIR = pa.struct([("relation", pa.string()), *_VALUE])

@@ -24,7 +24,7 @@ from hynt.evaluation.metrics import (
 )
 from hynt.evaluation.questions import SCOPES, AccountScope, TaskName, in_scope
 from hynt.evaluation.results import Evaluation, NumberQuestions, RankedQuestions, TaskQuestions, columns
-from hynt.graph.arrays import Floats
+from hynt.graph.vocabulary import Floats
 
 SAMPLES = 1000
 LEVEL = 0.95

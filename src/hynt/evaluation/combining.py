@@ -23,8 +23,8 @@ from hynt.evaluation.evaluator import Evaluator, scoring_conditions
 from hynt.evaluation.questions import KIND_OF_TASK, TaskName, of_task
 from hynt.evaluation.ranks import KnownSlots
 from hynt.evaluation.tiles import ROWS_ON_CPU, Tile, Tiling, read_each_tile
-from hynt.graph.arrays import Ids
-from hynt.graph.components import POSITION_GROUPS, Components, position_group
+from hynt.graph.fact_table import POSITION_GROUPS, Components, position_group
+from hynt.graph.vocabulary import Ids
 from hynt.models.combination import POSITIONS, Combination, CombinedQuestion, GroupWeights, Weights
 from hynt.models.contract import (
     Capability,

@@ -16,11 +16,11 @@ from hynt.evaluation.questions import KIND_OF_TASK, TaskName
 from hynt.evaluation.ranks import KnownSlots, Tally, tally
 from hynt.evaluation.results import NumberQuestions, RankedQuestions
 from hynt.evaluation.tiles import Tile, Tiling, read_each_tile
-from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import HEAD, Components, position_name
+from hynt.graph.fact_table import HEAD, Components, position_name
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.seen_values import SeenValues
 from hynt.graph.sentences import Sentences
+from hynt.graph.vocabulary import Floats, Ids
 from hynt.models.contract import (
     AnswersDistributions,
     EncodedQuestion,

@@ -24,14 +24,13 @@ from hynt.evaluation.evaluation_pass import EvaluationPass
 from hynt.evaluation.metrics import TIES, Ties
 from hynt.evaluation.questions import TASKS, TaskName, answerable_components, checked_tasks, of_task
 from hynt.evaluation.results import Evaluation, RankedQuestions, TaskQuestions, by_scope
-from hynt.graph.arrays import Floats, Ids
 from hynt.graph.changes import fact_hashes, same_facts
-from hynt.graph.components import Components, components
 from hynt.graph.content_hash import question_keys
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import Components, FactTable, components, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.number_summary import sorted_numbers
+from hynt.graph.vocabulary import Floats, Ids
 from hynt.models.contract import Model, Part, give_observed
 from hynt.models.registry import build
 

@@ -16,10 +16,9 @@ import numpy as np
 
 from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.evaluation.results import Evaluation, NumberQuestions
-from hynt.graph.arrays import Floats
 from hynt.graph.fact_table import FactTable
 from hynt.graph.number_summary import sorted_numbers
-from hynt.graph.vocabulary import Vocabulary
+from hynt.graph.vocabulary import Floats, Vocabulary
 
 PRIOR = 10.0
 """How many values "no change" weighs."""

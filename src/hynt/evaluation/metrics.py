@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.graph.arrays import Floats
+from hynt.graph.vocabulary import Floats
 
 Metrics: TypeAlias = dict[str, float | int | None]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.errors import UsageError
-from hynt.graph.components import (
+from hynt.graph.fact_table import (
     ENTITY_KIND,
     FIRST_QUALIFIER,
     KIND_NAMES,

@@ -17,18 +17,17 @@ from numpy.typing import NDArray
 from hynt.evaluation.metrics import Metrics, Ties, against_medians, number_metrics, ranking_metrics, ranks
 from hynt.evaluation.questions import SCOPES, TaskName, in_scope
 from hynt.files import whole_file
-from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import (
+from hynt.graph.fact import DATE_UNIT
+from hynt.graph.fact_table import (
     ENTITY_KIND,
     NUMBER_KIND,
     POSITION_GROUPS,
+    FactTable,
     component_starts,
     components,
     position_group,
 )
-from hynt.graph.fact import DATE_UNIT
-from hynt.graph.fact_table import FactTable
-from hynt.graph.vocabulary import Vocabulary
+from hynt.graph.vocabulary import Floats, Ids, Vocabulary
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.masking import mask
 from hynt.evaluation.evaluator import scoring_conditions
 from hynt.explanation.explanations import AttentionWeights
-from hynt.graph.arrays import Floats
-from hynt.graph.components import HEAD, RELATION, TAIL, qualifier_of, relation_position
+from hynt.graph.fact_table import HEAD, RELATION, TAIL, qualifier_of, relation_position
+from hynt.graph.vocabulary import Floats
 from hynt.models.hynt import Hynt
 from hynt.models.layers.transformer import Transformer, TransformerLayer
 from hynt.runs.opening import LoadedRun

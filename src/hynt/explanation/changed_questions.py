@@ -19,8 +19,7 @@ from torch import Tensor
 from hynt.asking.columns import AskedFact
 from hynt.batches.buckets import bucket_capacity
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.graph.arrays import Ids
-from hynt.graph.components import (
+from hynt.graph.fact_table import (
     ENTITY_KIND,
     FIRST_QUALIFIER,
     HEAD,
@@ -28,9 +27,10 @@ from hynt.graph.components import (
     RELATION,
     RELATION_KIND,
     TAIL,
+    concatenate,
     qualifier_of,
 )
-from hynt.graph.fact_table import concatenate
+from hynt.graph.vocabulary import Ids
 from hynt.models.combination import Combination
 from hynt.models.contract import Model
 from hynt.models.gran import Gran

@@ -23,8 +23,7 @@ from hynt.errors import UsageError
 from hynt.explanation.attention import attention_of
 from hynt.explanation.changed_questions import ChangedQuestion, can_mask, changed_scores, without_qualifiers
 from hynt.explanation.explanations import AttentionWeights, Change, Explained, Explanation, Influence
-from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import (
+from hynt.graph.fact_table import (
     FIRST_QUALIFIER,
     HEAD,
     NUMBER_KIND,
@@ -38,6 +37,7 @@ from hynt.graph.components import (
     relation_position,
 )
 from hynt.graph.sentences import pair_texts
+from hynt.graph.vocabulary import Floats, Ids
 from hynt.models.contract import Part
 from hynt.runs.observing import folds_of, without_folds
 from hynt.runs.opening import LoadedRun

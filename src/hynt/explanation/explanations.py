@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 
 from hynt.asking.answers import Answers
-from hynt.graph.arrays import Floats
 from hynt.graph.sentences import format_difference, format_quantity
+from hynt.graph.vocabulary import Floats
 from hynt.notebook import box, quiet, table
 from hynt.tables import PlainValues, Table, arrow_table, pandas_or_refusal
 

@@ -30,7 +30,7 @@ from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.masking import mask
 from hynt.errors import DataError, UsageError
 from hynt.files import whole_file
-from hynt.graph.components import component_count
+from hynt.graph.fact_table import component_count
 from hynt.models.contract import Candidates, Entities, Model, Position, Relations, ScaledNumber, position_of
 from hynt.models.task_weights import TaskWeights
 from hynt.runs.opening import LoadedRun

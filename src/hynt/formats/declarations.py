@@ -26,7 +26,7 @@ from hynt.formats.opening import read_object, text_lines
 from hynt.formats.parts import bare_name
 from hynt.formats.writing import write_lines
 from hynt.graph.storage import is_graph, saved_names
-from hynt.graph.units.display import display_of, with_display
+from hynt.graph.units.conversion import display_of, with_display
 from hynt.graph.vocabulary import Entity, RelationKind, Scale
 from hynt.names import advice_on
 

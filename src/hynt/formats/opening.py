@@ -182,7 +182,7 @@ def wrong_shape(cells: Sequence[str], separator: str) -> RecordProblem:
 
 def place(index: int) -> str:
     """A column in words: "head", "qualifier 2's value" …"""
-    from hynt.graph.components import FIRST_QUALIFIER, qualifier_of  # not before there is a problem: it needs NumPy
+    from hynt.graph.fact_table import FIRST_QUALIFIER, qualifier_of  # not before there is a problem: it needs NumPy
 
     if index < FIRST_QUALIFIER:
         return _MAIN[index]

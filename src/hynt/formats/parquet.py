@@ -38,7 +38,7 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from hynt.graph.bounded_parquet import bounded_batches
+    from hynt.graph.columns import bounded_batches
 
     report.file, report.line = str(path), 0
     size = _file_size(path)
@@ -86,7 +86,7 @@ def _units_beside(path: Path) -> dict[str, str]:
     """The units of a saved graph's relations: its facts leave them to the table of relations in the same folder."""
     import pyarrow as pa
 
-    from hynt.graph.bounded_parquet import bounded_table
+    from hynt.graph.columns import bounded_table
 
     relations = path.with_name("relations.parquet")
     if not relations.is_file() or relations == path:

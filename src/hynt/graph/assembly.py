@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.errors import DataError, UsageError
-from hynt.graph.arrays import Flags
-from hynt.graph.chunk_store import ChunkStore
+from hynt.graph.columns import ChunkStore
 from hynt.graph.content_hash import Fingerprints, Hashes, repeats
 from hynt.graph.encoding import FactEncoder
 from hynt.graph.fact import Fact
@@ -25,7 +24,7 @@ from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest
 from hynt.graph.outlier_rules import OutlierFilter, OutlierRules
 from hynt.graph.splitting import ADDED, SPLITS, AcrossSplits, SplitRule, bring_into_train, draw, find_leakage
-from hynt.graph.vocabulary import Entity, Relation, Vocabulary
+from hynt.graph.vocabulary import Entity, Flags, Relation, Vocabulary
 
 
 @dataclass(frozen=True)

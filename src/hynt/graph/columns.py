@@ -8,24 +8,109 @@
 | tail_number | double, null for an entity | value, in the relation's unit |
 | tail_literal | string, null for an entity | the number as it was written |
 | qualifiers | list of struct (relation, entity, number, literal) | as above |
+
+Parquet of unknown origin is read in memory that its size accounts for. A kilobyte of it can say that a text is a
+gigabyte long, or that a million rows repeat one text. How many rows there are and how long they get is asked before
+they are read; what a file gets by lying is bounded all the same.
+
+`ChunkStore` keeps tables that may not fit in memory: the first ones stay there, the rest goes to a temporary file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hynt.errors import DataError
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Vocabulary
+from hynt.limits import (
+    MOST_EXPANSION,
+    ROWS_PER_BYTE,
+    WATCHED_OUTPUT,
+    WATCHED_ROWS,
+    bounded_memory,
+    is_out_of_proportion,
+)
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
+
+_SPARE = 512 * 2**20 + 32 * 2**20 * (os.cpu_count() or 1)
+"""Bytes for what reading takes besides the rows: buffers, and the threads that Arrow starts."""
+
+
+def check_metadata(metadata: pq.FileMetaData, size: int, where: str) -> None:
+    """Refuses a file of `size` bytes that says it holds more than such a file can."""
+    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+    decoded = sum(group.column(index).total_uncompressed_size for group in groups for index in range(group.num_columns))
+    if metadata.num_rows > max(WATCHED_ROWS, ROWS_PER_BYTE * size) or is_out_of_proportion(decoded, size):
+        raise DataError(
+            f"{size:,} bytes that say they hold {metadata.num_rows:,} rows and {decoded:,} bytes: "
+            "the file is taken for a bomb.",
+            where=where,
+            advice="If you trust it, write it again with another tool, uncompressed.",
+        )
+
+
+@contextmanager
+def in_proportion(size: int, where: str) -> Iterator[None]:
+    """Within the block, what a file of `size` bytes may take is bounded; a `DataError` where that is not enough."""
+    pa.allocate_buffer(1)  # at its first use Arrow's allocator sets a gigabyte of addresses aside
+    try:
+        with bounded_memory(_SPARE + max(WATCHED_OUTPUT, MOST_EXPANSION * size)):
+            yield
+    except MemoryError:
+        raise DataError(
+            f"reading {size:,} bytes of Parquet takes gigabytes of memory: the file is taken for a bomb.",
+            where=where,
+            advice="If you trust it, write it again with another tool, uncompressed and in smaller row groups.",
+        ) from None
+
+
+def bounded_table(content: Path | pa.Buffer, columns: list[str], where: str) -> pa.Table:
+    """Some columns of a whole file."""
+    size = content.stat().st_size if isinstance(content, Path) else content.size
+    with pq.ParquetFile(content if isinstance(content, Path) else pa.BufferReader(content)) as file:
+        check_metadata(file.metadata, size, where)
+        with in_proportion(size, where):
+            return file.read(columns)
+
+
+def bounded_batches(
+    file: pq.ParquetFile, rows: int, columns: list[str], size: int, where: str
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a file of `size` bytes, at most so many at once, and fewer where they are long."""
+    check_metadata(file.metadata, size, where)
+    batches = file.iter_batches(rows, columns=columns)
+    decoded = 0
+    while True:
+        with in_proportion(size, where):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        decoded += batch.nbytes
+        if is_out_of_proportion(decoded, size):
+            raise DataError(
+                f"its rows take more than {MOST_EXPANSION} times its {size:,} bytes: the file is taken for a bomb.",
+                where=where,
+                advice="If you trust it, write it again with another tool, uncompressed and without dictionaries.",
+            )
+        step = max(1, len(batch) * WATCHED_OUTPUT // max(1, batch.nbytes))
+        for start in range(0, len(batch), step):
+            yield batch.slice(start, step)
+
 
 _QUALIFIER = pa.struct(
     [("relation", pa.string()), ("entity", pa.string()), ("number", pa.float64()), ("literal", pa.string())]
@@ -179,3 +264,121 @@ def _joined(literals: pa.ChunkedArray) -> pa.StringArray:
 
 def _damaged(where: str, what: str) -> DataError:
     return DataError(f"{what}.", where=where, advice="The file was made or changed by hand; import the graph again.")
+
+
+_FACTS = pa.schema(
+    [
+        ("head", pa.int32()),
+        ("relation", pa.int32()),
+        ("tail_entity", pa.int32()),
+        ("tail_number", pa.float64()),
+        ("tail_literal", pa.string()),
+        ("end", pa.int64()),
+    ]
+)
+_QUALIFIERS = pa.schema(
+    [
+        ("qualifier_relation", pa.int32()),
+        ("qualifier_entity", pa.int32()),
+        ("qualifier_number", pa.float64()),
+        ("qualifier_literal", pa.string()),
+    ]
+)
+
+
+class ChunkStore:
+    """Tables put in once and read back in order as often as needed. Use as a context manager: it removes its files."""
+
+    def __init__(self, facts_in_memory: int = 1_000_000, folder: Path | None = None) -> None:
+        self._limit = facts_in_memory
+        self._held: list[FactTable] = []
+        self._held_facts = 0
+        self._folder = folder
+        self._spill: _Spill | None = None
+        self.fact_count = 0
+
+    def append(self, table: FactTable) -> None:
+        self.fact_count += len(table)
+        if self._spill is None and self._held_facts + len(table) <= self._limit:
+            self._held.append(table)
+            self._held_facts += len(table)
+            return
+        self._spill = self._spill or _Spill(self._folder)
+        self._spill.append(table)
+
+    def __iter__(self) -> Iterator[FactTable]:
+        yield from self._held
+        if self._spill is not None:
+            yield from self._spill.read()
+
+    def __enter__(self) -> ChunkStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held = []
+        if self._spill is not None:
+            self._spill.remove()
+
+
+class _Spill:
+    """Two Arrow files side by side, facts and qualifiers, one batch per table."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="hynt-import-", dir=folder)
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._paths = [Path(self._folder.name) / name for name in ("facts.arrow", "qualifiers.arrow")]
+        self._writers = [
+            pa.ipc.new_file(path, schema, options=options)
+            for path, schema in zip(self._paths, (_FACTS, _QUALIFIERS), strict=True)
+        ]
+        self._open = True
+
+    def append(self, table: FactTable) -> None:
+        facts = [
+            table.head,
+            table.relation,
+            table.tail_entity,
+            table.tail_number,
+            table.tail_literal,
+            table.offsets[1:],
+        ]
+        qualifiers = [table.qualifier_relation, table.qualifier_entity, table.qualifier_number, table.qualifier_literal]
+        for writer, schema, columns in zip(self._writers, (_FACTS, _QUALIFIERS), (facts, qualifiers), strict=True):
+            arrays = [pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+
+    def read(self) -> Iterator[FactTable]:
+        self._close()
+        with pa.OSFile(str(self._paths[0])) as facts_file, pa.OSFile(str(self._paths[1])) as qualifiers_file:
+            facts, qualifiers = pa.ipc.open_file(facts_file), pa.ipc.open_file(qualifiers_file)
+            for index in range(facts.num_record_batches):
+                yield _table(facts.get_batch(index), qualifiers.get_batch(index))
+
+    def remove(self) -> None:
+        self._close()
+        self._folder.cleanup()
+
+    def _close(self) -> None:
+        if self._open:
+            for writer in self._writers:
+                writer.close()
+            self._open = False
+
+
+def _table(facts: pa.RecordBatch, qualifiers: pa.RecordBatch) -> FactTable:
+    head, relation, tail_entity, tail_number, tail_literal, ends = facts.columns
+    offsets = np.concatenate([np.zeros(1, dtype=np.int64), ends.to_numpy()])
+    return FactTable(
+        head.to_numpy(),
+        relation.to_numpy(),
+        tail_entity.to_numpy(),
+        tail_number.to_numpy(),
+        tail_literal,
+        offsets,
+        qualifiers.column(0).to_numpy(),
+        qualifiers.column(1).to_numpy(),
+        qualifiers.column(2).to_numpy(),
+        qualifiers.column(3),
+    )

@@ -13,8 +13,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.graph.components import HEAD, RELATION, TAIL, component_starts, qualifier_components
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import HEAD, RELATION, TAIL, FactTable, component_starts, qualifier_components
 
 Hashes = NDArray[np.uint64]
 """(n, 2): two independent 64-bit lanes a row."""

@@ -15,11 +15,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hynt.errors import RecordProblem
-from hynt.graph.chunk_store import ChunkStore
+from hynt.graph.columns import ChunkStore
 from hynt.graph.fact import DATE_UNIT, Fact, Number
 from hynt.graph.fact_table import FactTable
-from hynt.graph.units.conversion import Conversion, UnknownUnit, require
-from hynt.graph.units.display import display_of, with_display
+from hynt.graph.units.conversion import Conversion, UnknownUnit, display_of, require, with_display
 from hynt.graph.vocabulary import Relation, RelationKind, Scale
 
 CHUNK_FACTS = 65_536

@@ -1,9 +1,13 @@
-"""The facts around one entity: as head, as tail, as the value of a qualifier. A mix of them where there are many."""
+"""The facts around one entity: as head, as tail, as the value of a qualifier. A mix of them where there are many.
+
+Also how a notebook shows them, and a graph.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +17,10 @@ from hynt.graph.fact import DATE_UNIT, Fact
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import POSITIONS, EntityPosition
+from hynt.graph.sentences import Sentences
 from hynt.graph.vocabulary import Vocabulary
-from hynt.markup import shown
+from hynt.markup import Markup, shown
+from hynt.notebook import SHOWN, box, more, pairs, quiet, table
 from hynt.tables import Table
 
 _LINES = 10
@@ -73,7 +79,6 @@ class EntityFacts(Table):
         return shown("\n".join(lines))
 
     def _repr_html_(self) -> str:
-        from hynt.graph.in_notebooks import entity_facts_html
 
         return entity_facts_html(self)
 
@@ -93,18 +98,18 @@ def facts_of(
     `limit`, as many different relations as fit in it.
     """
     found, places, splits = [], [], []
-    for split, table in graph.splits.items():
-        place = _position_in(table, entity, graph.vocabulary.relation_is_number)
+    for split, part in graph.splits.items():
+        place = _position_in(part, entity, graph.vocabulary.relation_is_number)
         rows = np.flatnonzero(np.isin(place, [POSITIONS.index(position) for position in positions]))
-        found.append(table.take(rows.astype(np.int64)))
+        found.append(part.take(rows.astype(np.int64)))
         places.append(place[rows])
         splits += [split] * len(rows)
-    table, place = concatenate(found), np.concatenate(places)
-    asked = place * np.int64(graph.vocabulary.relation_count) + _relation_at(table, place, entity)
-    chosen = _mixed(asked, place, table.qualifier_counts() > 0, limit)
-    chosen = chosen[_in_time(asked[chosen], table.take(chosen), graph.vocabulary)]
-    table = table.take(chosen)
-    facts = table.facts(graph.vocabulary)
+    every, place = concatenate(found), np.concatenate(places)
+    asked = place * np.int64(graph.vocabulary.relation_count) + _relation_at(every, place, entity)
+    chosen = _mixed(asked, place, every.qualifier_counts() > 0, limit)
+    chosen = chosen[_in_time(asked[chosen], every.take(chosen), graph.vocabulary)]
+    kept = every.take(chosen)
+    facts = kept.facts(graph.vocabulary)
     return EntityFacts(
         entity,
         {position: int((place == POSITIONS.index(position)).sum()) for position in positions},
@@ -113,7 +118,7 @@ def facts_of(
             for row, fact in zip(chosen.tolist(), facts, strict=True)
         ),
         graph,
-        table,
+        kept,
     )
 
 
@@ -174,3 +179,48 @@ def _mixed(
     share = np.where(position == 0, rank[own] // 3, rank[own])
     chosen = np.lexsort((rank[own], position, share, turn))[:limit]
     return chosen[np.lexsort((chosen, first[own][chosen], position[chosen]))].astype(np.int64)
+
+
+FEW = 5
+"""Facts that stand for a whole graph."""
+
+
+def graph_html(graph: KnowledgeGraph) -> str:
+    """What a graph holds, and its first facts."""
+    numeric = int(graph.vocabulary.relation_is_number.sum())
+    listed = ", ".join(f"{name} {len(part):,}" for name, part in graph.splits.items())
+    about = [
+        ("facts", f"{len(graph):,} ({listed})"),
+        ("entities", f"{len(graph.entities):,}"),
+        ("relations", f"{len(graph.relations):,}, {numeric:,} of them with numbers"),
+    ]
+    about += [(name, value) for name, value in (("licence", graph.manifest.licence),) if value]
+    first = facts_table(graph, list(islice(graph.facts(), FEW)))
+    return box(f"graph {graph.name or 'without a name'}", pairs(about), first, more(len(graph) - FEW, "facts"))
+
+
+def entity_facts_html(found: EntityFacts) -> str:
+    """The facts of an entity, up to a screenful."""
+    graph, few = found.graph, found.facts[:SHOWN]
+    shown = facts_table(graph, [one.fact for one in few], [one.split for one in few])
+    return (
+        box(graph.entity_labels[found.entity], shown, more(found.total - len(few), "facts"))
+        if few
+        else box(graph.entity_labels[found.entity], quiet("No facts."))
+    )
+
+
+def facts_table(graph: KnowledgeGraph, facts: list[Fact], splits: list[str] | None = None) -> Markup:
+    """Facts in words, a row each."""
+    words = Sentences(graph)
+    rows = [
+        [
+            words.entity(fact.head),
+            words.relation(fact.relation),
+            words.value(fact.tail),
+            "; ".join(f"{words.relation(name)} {words.value(value)}" for name, value in fact.qualifiers),
+            *([] if splits is None else [splits[place]]),
+        ]
+        for place, fact in enumerate(facts)
+    ]
+    return table(["head", "relation", "tail", "qualifiers", *([] if splits is None else ["split"])], rows)

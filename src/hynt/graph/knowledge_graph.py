@@ -26,8 +26,8 @@ from hynt.tables import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hynt.graph.changes import HeldOutEntities
     from hynt.graph.entity_facts import EntityFacts
-    from hynt.graph.held_out_entities import HeldOutEntities
     from hynt.graph.lookup import NameLookup
     from hynt.graph.statistics import GraphStatistics
 
@@ -172,7 +172,7 @@ class KnowledgeGraph(Table):
         )
 
     def _repr_html_(self) -> str:
-        from hynt.graph.in_notebooks import graph_html
+        from hynt.graph.entity_facts import graph_html
 
         return graph_html(self)
 
@@ -281,7 +281,7 @@ class KnowledgeGraph(Table):
         >>> held.entities[0] in held.training, held.entities[0] in held.asked
         (False, True)
         """
-        from hynt.graph.held_out_entities import hold_out
+        from hynt.graph.changes import hold_out
 
         return hold_out(self, share, seed, observed)
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hynt.errors import UsageError
-from hynt.graph.components import FIRST_QUALIFIER, HEAD, TAIL
+from hynt.graph.fact_table import FIRST_QUALIFIER, HEAD, TAIL
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.name_search import NameSearch
 from hynt.graph.seen_values import SeenValues

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hynt.graph.components import FIRST_QUALIFIER
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
+from hynt.graph.fact_table import FIRST_QUALIFIER
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.units.conversion import shown, shown_difference
 from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date, to_calendar
-from hynt.graph.units.display import shown, shown_difference
 
 BLANK = "?"
 """What stands where the answer goes."""

@@ -21,12 +21,11 @@ import pyarrow.parquet as pq
 from hynt.errors import DataError, UsageError
 from hynt.files import MANIFEST_NAME, check_hash, new_folder, sha256_of
 from hynt.graph.assembly import Assembly
-from hynt.graph.bounded_parquet import bounded_table
-from hynt.graph.columns import FACT_SCHEMA, Names
+from hynt.graph.columns import FACT_SCHEMA, Names, bounded_table
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import FileRecord, KnowledgeGraph, Manifest, read_manifest
 from hynt.graph.splitting import SPLITS
-from hynt.graph.units.display import display_of, with_display
+from hynt.graph.units.conversion import display_of, with_display
 from hynt.graph.vocabulary import Entity, Relation, RelationKind, Scale, Vocabulary
 from hynt.leftovers import recover
 from hynt.names import nearest

@@ -15,7 +15,7 @@ from hynt.graph.lookup import POSITIONS, EntityPosition, NameLookup
 from hynt.graph.name_search import NameSearch, folded
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_stored
-from hynt.graph.units.display import display_of
+from hynt.graph.units.conversion import display_of
 
 BINS = 40
 """Of the distribution of a relation's numbers."""

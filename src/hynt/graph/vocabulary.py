@@ -1,7 +1,8 @@
 """Names and ids: the only place that knows id spaces.
 
 Entities and relations have dense ids of their own, 0 … count − 1, in the order they were first met. Numbers have no
-ids: they are values. Which relations carry numbers is known here, so a value's kind is never guessed.
+ids: they are values. Which relations carry numbers is known here, so a value's kind is never guessed. Here too are the
+three kinds of arrays that columns are made of.
 """
 
 from __future__ import annotations
@@ -15,6 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.errors import DataError
+
+Ids: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
+
+
+def spread(start: Ids, size: Ids) -> tuple[Ids, Ids]:
+    """For spans that start at `start` (n,) and are `size` (n,) long, end to end: which span, and which place in all."""
+    owner = np.repeat(np.arange(len(size), dtype=np.int64), size)
+    shift = np.repeat(start - (np.cumsum(size) - size), size)
+    return owner, shift + np.arange(len(owner), dtype=np.int64)
+
 
 RelationKind: TypeAlias = Literal["entity", "number"]
 Scale: TypeAlias = Literal["linear", "log"]

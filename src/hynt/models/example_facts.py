@@ -11,8 +11,7 @@ from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors, distinct_literals
 from hynt.batches.number_scaling import NumberScaling
-from hynt.graph.components import HEAD, RELATION, TAIL, qualifier_of
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import HEAD, RELATION, TAIL, FactTable, qualifier_of
 from hynt.graph.vocabulary import Relation, Vocabulary
 
 LENGTHS = (0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 5)

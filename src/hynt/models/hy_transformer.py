@@ -18,7 +18,7 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
-from hynt.graph.components import HEAD, TAIL, component_count
+from hynt.graph.fact_table import HEAD, TAIL, component_count
 from hynt.models.contract import (
     READS_A_FACT,
     Candidates,

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
-from hynt.graph.components import FIRST_QUALIFIER
+from hynt.graph.fact_table import FIRST_QUALIFIER
 from hynt.models.contract import (
     EVERYWHERE,
     READS_A_FACT,

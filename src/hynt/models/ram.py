@@ -19,7 +19,7 @@ from hynt.batches.corruption import mixed
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
-from hynt.graph.components import HEAD, TAIL, qualifier_of
+from hynt.graph.fact_table import HEAD, TAIL, qualifier_of
 from hynt.models.contract import (
     EVERYWHERE,
     READS_A_FACT,

@@ -20,7 +20,7 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.question_groups import Grouping
 from hynt.config.declarations import Range
-from hynt.graph.components import HEAD
+from hynt.graph.fact_table import HEAD
 from hynt.models.contract import READS_A_FACT, Candidates, Capability, EncodedQuestion, Part, ScaledNumber, Tokens
 from hynt.models.hy_transformer import OF_TRIPLETS, Count, Rate
 from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, token_rows, token_scores

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.graph.components import HEAD
+from hynt.graph.fact_table import HEAD
 from hynt.models.contract import (
     EVERYWHERE,
     Candidates,

@@ -22,8 +22,8 @@ from hynt.batches.neighbour_values import NeighbourLists
 from hynt.batches.observed_degrees import Degrees, degrees_of
 from hynt.batches.seeds import derived_seed, generator_for
 from hynt.errors import DataError
-from hynt.graph.components import ENTITY_KIND
 from hynt.graph.content_hash import question_keys
+from hynt.graph.fact_table import ENTITY_KIND
 from hynt.graph.known_answers import KnownAnswers
 from hynt.kernels.entity_softmax import EntityQuestions, entity_loss
 from hynt.objectives.drawn_beside import DrawnBeside, ReadNumbers, Room

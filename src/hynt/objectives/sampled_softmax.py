@@ -34,7 +34,7 @@ from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
 from hynt.batches.questions import EncodedQuestion
-from hynt.graph.components import HEAD, TAIL
+from hynt.graph.fact_table import HEAD, TAIL
 from hynt.objectives.losses import AffineOutput, LossSettings, NegativeSource
 
 FULL_UP_TO = 200_000

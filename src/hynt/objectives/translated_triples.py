@@ -19,7 +19,7 @@ from hynt.batches.masking import mask
 from hynt.batches.question_groups import without_qualifiers
 from hynt.batches.questions import EntityIds, Reader, ScaledNumber
 from hynt.batches.seeds import generator_for
-from hynt.graph.components import HEAD, TAIL
+from hynt.graph.fact_table import HEAD, TAIL
 from hynt.objectives.streams import ItemStream, Loss, LossFunction, StepItems
 
 DRAWS = 50

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hynt.asking.answers import NumberAnswer, RankedAnswer
 from hynt.explanation.explanations import Explanation, Influence
-from hynt.graph.units.display import shown_difference
+from hynt.graph.units.conversion import shown_difference
 from hynt.reporting.chart_style import BLUE, GREY, INK, ORANGE, TEAL, bare, hynt_style, new_figure
 from hynt.reporting.scales import axis_text, fitted, round_steps, unit_text
 

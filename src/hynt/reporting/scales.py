@@ -10,8 +10,8 @@ from importlib.resources import files
 
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_moment, format_number, format_quantity
+from hynt.graph.units.conversion import kept, shown, shown_difference
 from hynt.graph.units.dates import to_calendar
-from hynt.graph.units.display import kept, shown, shown_difference
 
 
 @dataclass(frozen=True)

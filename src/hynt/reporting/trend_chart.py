@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hynt.graph.arrays import Floats
+from hynt.graph.vocabulary import Floats
 from hynt.markup import Markup, element, joined
 from hynt.reporting.chart_style import BLUE, GREY, RED, TEAL, bare, hynt_style, new_figure, set_ticks
 from hynt.reporting.charts_svg import HEIGHT, WIDTH, Plot, Point, axes_of, diamond, drawing, plot_area

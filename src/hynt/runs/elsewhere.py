@@ -19,12 +19,11 @@ import torch
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.errors import UsageError
-from hynt.graph.arrays import Floats, Ids
 from hynt.graph.changes import refuse_other_kinds
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
-from hynt.graph.vocabulary import Vocabulary
+from hynt.graph.vocabulary import Floats, Ids, Vocabulary
 from hynt.models.combination import Combination, Weights
 from hynt.models.contract import Model
 from hynt.models.task_weights import TaskWeights

@@ -18,10 +18,9 @@ import torch
 
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
-from hynt.graph.arrays import Flags, Ids
 from hynt.graph.changes import fact_hashes
 from hynt.graph.fact_table import FactTable
-from hynt.graph.vocabulary import Vocabulary
+from hynt.graph.vocabulary import Flags, Ids, Vocabulary
 
 if TYPE_CHECKING:
     from hynt.runs.opening import LoadedRun

@@ -18,8 +18,8 @@ from hynt.batches.seeds import derived_seed
 from hynt.errors import DataError
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.possible_numbers import PossibleNumbers
-from hynt.graph.usual_qualifiers import UsualQualifiers
+from hynt.graph.number_summary import PossibleNumbers
+from hynt.graph.seen_values import UsualQualifiers
 from hynt.models.combination import Combination, Weights
 from hynt.models.contract import Model, Part
 from hynt.models.task_weights import TaskWeights

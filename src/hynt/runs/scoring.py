@@ -19,8 +19,8 @@ from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
 from hynt.evaluation.evaluator import scoring_conditions
 from hynt.evaluation.ranks import in_one_shape
 from hynt.evaluation.tiles import Tile, Tiling, read_each_tile, tile_rows
-from hynt.graph.arrays import Floats, Ids
 from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.vocabulary import Floats, Ids
 from hynt.models.contract import (
     AnswersDistributions,
     EncodedQuestion,

@@ -20,11 +20,10 @@ from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import LEVEL, Predictor
 from hynt.asking.question import as_pairs
 from hynt.errors import UsageError
-from hynt.graph.arrays import Floats
-from hynt.graph.components import TAIL
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import TAIL, FactTable, concatenate
 from hynt.graph.sentences import format_difference, format_quantity
-from hynt.graph.units.display import display_of, with_display
+from hynt.graph.units.conversion import display_of, with_display
+from hynt.graph.vocabulary import Floats
 from hynt.notebook import box, quiet, table
 from hynt.tables import PlainValues, Table, arrow_table, pandas_or_refusal
 from hynt.trends.plan import POINTS, PlannedSeries, TrendPlan, plan_trend

@@ -13,7 +13,7 @@ from hynt.formats.declarations import read_declarations
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_difference, format_quantity
 from hynt.graph.storage import load_graph
-from hynt.graph.units.display import KeptUnit, display_of, kept, showing_si, shown, with_display
+from hynt.graph.units.conversion import KeptUnit, display_of, kept, showing_si, shown, with_display
 from hynt.reporting.scales import Scale, unit_text
 
 

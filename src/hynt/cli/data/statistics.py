@@ -112,8 +112,8 @@ def _tell_numbers(result: dict[str, Any], out: Console) -> None:
     from rich.table import Table
 
     from hynt.graph.sentences import format_number, format_quantity
-    from hynt.graph.units.display import shown as value_shown
-    from hynt.graph.units.display import shown_difference
+    from hynt.graph.units.conversion import shown as value_shown
+    from hynt.graph.units.conversion import shown_difference
 
     if not result["numbers"]:
         return

@@ -14,7 +14,7 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.question_groups import Grouping
 from hynt.errors import UsageError
-from hynt.graph.components import HEAD
+from hynt.graph.fact_table import HEAD
 from hynt.models.contract import (
     Candidates,
     Capability,

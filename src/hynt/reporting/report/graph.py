@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.graph.components import component_starts
 from hynt.graph.entity_facts import EntityFacts, facts_of
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import FactTable, component_starts, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_quantity

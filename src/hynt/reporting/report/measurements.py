@@ -26,11 +26,11 @@ from hynt.evaluation.evaluator import Evaluator, reference_rows
 from hynt.evaluation.questions import KIND_OF_TASK, SCOPES, TASKS, TaskName, answerable_components
 from hynt.evaluation.results import Evaluation
 from hynt.files import index_text, write_whole
-from hynt.graph.arrays import Floats, Ids
-from hynt.graph.components import FIRST_QUALIFIER, Components, components
 from hynt.graph.content_hash import question_keys
+from hynt.graph.fact_table import FIRST_QUALIFIER, Components, components
 from hynt.graph.known_answers import AnswerLists
 from hynt.graph.sentences import Sentences
+from hynt.graph.vocabulary import Floats, Ids
 from hynt.reporting.report.trust import SCHEMA_VERSION, Measurements, kept_measurements, measurements_path
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.observing import stored_folds

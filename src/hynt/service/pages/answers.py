@@ -13,7 +13,7 @@ from typing import Any
 
 from hynt.asking.answers import Answers
 from hynt.graph.sentences import format_difference, format_quantity
-from hynt.graph.units.display import with_display
+from hynt.graph.units.conversion import with_display
 from hynt.markup import Markup
 from hynt.reporting.charts_svg_plots import Marked, spread_chart
 from hynt.service.front import Front

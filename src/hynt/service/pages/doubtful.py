@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hynt.errors import DataError, UsageError
-from hynt.graph.bounded_parquet import bounded_table
+from hynt.graph.columns import bounded_table
 
 PAGE = 25
 KINDS = ("entity", "number", "relation")

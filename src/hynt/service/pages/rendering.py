@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from hynt import __version__
 from hynt.graph.sentences import format_quantity
-from hynt.graph.units.display import with_display
+from hynt.graph.units.conversion import with_display
 from hynt.markup import shown
 from hynt.reporting.charts_svg import share_bar
 from hynt.service.front import Front

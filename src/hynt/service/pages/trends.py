@@ -7,7 +7,7 @@ from typing import Any
 
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_difference, format_quantity
-from hynt.graph.units.display import with_display
+from hynt.graph.units.conversion import with_display
 from hynt.reporting.trend_chart import series_chart, series_plot, series_title
 from hynt.service.front import Front
 from hynt.service.http.problems import Fault

@@ -7,7 +7,7 @@ import pytest
 
 import hynt
 from hynt.errors import UsageError
-from hynt.graph.held_out_entities import HUBS
+from hynt.graph.changes import HUBS
 from tests.training.small_graph import small_graph
 
 GRAPH = small_graph(60)
