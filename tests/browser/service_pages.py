@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from hynt.asking.predictor import load
 from hynt.auditing.rows import SCHEMA
+from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.sentences import Sentences
 from hynt.reporting.report.page import make_report
 
@@ -22,9 +23,13 @@ def prepared_run(trained: Path, folder: Path) -> Path:
     return run
 
 
-def write_audit(run: Path, out: Path, count: int = 60) -> Path:
+def write_audit(run: Path, out: Path) -> Path:
     """A file as `hynt audit` writes it, about facts of the run's own graph."""
-    graph = load(run, "cpu").graph
+    return audit_rows(load(run, "cpu").graph, out)
+
+
+def audit_rows(graph: KnowledgeGraph, out: Path, count: int = 60) -> Path:
+    """The same about facts of a graph."""
     words = Sentences(graph)
     rows = []
     for index, fact in enumerate(graph.split("train").take(np.arange(count)).facts(graph.vocabulary)):

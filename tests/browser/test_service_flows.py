@@ -29,6 +29,29 @@ def test_search_by_click(visit):
     assert path_of(page) == "/entity?id=p1"
 
 
+def test_an_entity_is_narrowed_and_walked_around(visit):
+    watched = visit("/entity?id=p1", "phone")
+    page = watched.page
+    page.wait_for_selector("#around svg a")
+    page.get_by_label("Facts with").press_sequentially("shelbyville")
+    page.wait_for_url("**words=shelbyville")
+    assert set(page.locator("#facts dt a").all_inner_texts()) <= {"born in", "spouse", "lives in"}
+    page.get_by_label("Facts with").fill("")
+    page.wait_for_url(lambda url: "words" not in url)
+    page.wait_for_selector("#missing:not([hidden]), #missing[hidden]", state="attached")
+    node = page.locator("#around svg a", has_text="Shelbyville").first
+    node.focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Around Shelbyville").wait_for()
+    assert page.evaluate("document.activeElement.id") == "around-heading", "who walks by keyboard is taken along"
+    assert page.locator("h1").inner_text() == "Person 1"
+    watched.check_fits()
+    watched.check_accessibility()
+    watched.screenshot("walked")
+    follow(page, page.get_by_role("link", name="All facts of Shelbyville").click)
+    assert page.locator("h1").inner_text() == "Shelbyville"
+
+
 def test_search_by_keyboard(visit):
     watched = visit("/")
     page = watched.page

@@ -28,11 +28,11 @@ class NameMatch(NamedTuple):
     match: Match
 
 
-def folded(text: str) -> str:
+def folded(text: str, longest: int | None = _LONGEST) -> str:
     """Without case, accents and differences of width; spaces once. `Curaçao` and `CURACAO` become the same."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     kept = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    return " ".join(kept.split())[:_LONGEST]
+    return " ".join(kept.split())[:longest]
 
 
 class NameSearch:

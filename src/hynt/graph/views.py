@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hynt.graph.entity_groups import MOST_SEARCHED, EntityGroups, FactGroup
 from hynt.graph.fact import DATE_UNIT, Fact, Value
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -28,6 +28,7 @@ class GraphViews:
         self.graph = graph
         self._sentences = Sentences(graph)
         self._index = EntityIndex(graph)
+        self._groups = EntityGroups(graph, self._index.table)
         self._search = NameSearch(graph.entity_labels, self._index.degree)
         self.names = NameLookup(graph, self._search)
         table, is_number = self._index.table, graph.vocabulary.relation_is_number
@@ -56,7 +57,7 @@ class GraphViews:
         identity = self.names.entity(name)
         counts = self._index.counts(identity)
         rows, places = self._index.page(identity, offset, limit, position)
-        splits = self._index.splits(rows)
+        origins = self._index.origins(rows)
         facts = self._index.table.take(rows).facts(self.graph.vocabulary)
         total = sum(counts.values()) if position is None else counts[position]
         return {
@@ -67,21 +68,72 @@ class GraphViews:
             "series": self._series(identity),
             "facts": [
                 {"split": split, "position": place, **self.fact(fact)}
-                for split, place, fact in zip(splits, places, facts, strict=True)
+                for (split, _), place, fact in zip(origins, places, facts, strict=True)
             ],
         }
 
+    def entity_by_relation(
+        self, name: str, position: EntityPosition | None, relation: str, words: str, offset: int, limit: int, few: int
+    ) -> dict[str, Any]:
+        """An entity by its id or name, and its facts in groups: `limit` groups from `offset` on with `few` facts each;
+        or where a relation is named, `limit` facts of it.
+        """
+        identity = self.names.entity(name)
+        rows, places = self._index.all(identity)
+        if position is not None:
+            chosen = places == POSITIONS.index(position)
+            rows, places = rows[chosen], places[chosen]
+        if relation:
+            chosen = self._index.table.relation[rows] == self.names.relation(relation)
+            rows, places = rows[chosen], places[chosen]
+        groups = self._groups.groups(identity, rows, places, words)
+        facts = sum(len(group.rows) for group in groups)
+        if relation:
+            shown = [(group, group.rows[offset : offset + limit]) for group in groups]
+        else:
+            shown = [(group, group.rows[:few]) for group in groups[offset : offset + limit]]
+        return {
+            "entity": self._entity(identity),
+            "counts": self._index.counts(identity),
+            "facts": facts,
+            "searched": MOST_SEARCHED if words and len(rows) > MOST_SEARCHED else None,
+            "total": facts if relation else len(groups),
+            "groups": [self._group(group, rows) for group, rows in shown if len(rows)],
+        }
+
+    def _group(self, group: FactGroup, rows: NDArray[np.int64]) -> dict[str, Any]:
+        told = self._index.table.take(rows).facts(self.graph.vocabulary)
+        position = POSITIONS[group.position]
+        return {
+            "position": position,
+            "relation": self._relation(group.relation),
+            "count": len(group.rows),
+            "series": self._groups.series(group),
+            "facts": [
+                {"split": split, "row": row, "position": position, **self.fact(fact)}
+                for (split, row), fact in zip(self._index.origins(rows), told, strict=True)
+            ],
+        }
+
+    def fact_place(self, split: str, row: int) -> dict[str, Any] | None:
+        """The fact at a row of a split, and which one of its head's facts with its relation it is; None where there is
+        no such row.
+        """
+        at = self._index.at(split, row)
+        if at is None:
+            return None
+        (fact,) = self._index.table.take(np.array([at], dtype=np.int64)).facts(self.graph.vocabulary)
+        identity = int(self._index.table.head[at])
+        rows, places = self._index.all(identity)
+        own = (self._index.table.relation[rows] == self._index.table.relation[at]) & (places == 0)
+        (group,) = self._groups.groups(identity, rows[own], places[own])
+        return {**self.fact(fact), "place": int(np.flatnonzero(group.rows == at)[0])}
+
     def _series(self, identity: int) -> list[str]:
         """The relations of numbers that this head has at more than one date."""
-        table, relations = self._index.table, self.graph.relations
-        rows = np.flatnonzero(table.head == identity)
-        rows = rows[self.graph.vocabulary.relation_is_number[table.relation[rows]]]
-        owner = table.qualifier_owner()
-        is_date = np.array([one.unit == DATE_UNIT for one in relations], dtype=np.bool_)[table.qualifier_relation]
-        at = np.flatnonzero(is_date & np.isin(owner, rows))
-        seen = np.unique(np.stack([table.relation[owner[at]].astype(np.float64), table.qualifier_number[at]]), axis=1)
-        found, counts = np.unique(seen[0].astype(np.int64), return_counts=True)
-        return [relations[one].name for one in found[counts > 1].tolist()]
+        groups = self._groups.groups(identity, *self._index.all(identity))
+        found = sorted(group.relation for group in groups if self._groups.series(group))
+        return [self.graph.relations[one].name for one in found]
 
     def _entity(self, identity: int) -> dict[str, Any]:
         one = self.graph.entities[identity]
@@ -286,6 +338,24 @@ class EntityIndex:
         chosen = slice(min(begin + offset, end), min(begin + offset + limit, end))
         return self._row[chosen], [POSITIONS[place] for place in self._place[chosen].tolist()]
 
-    def splits(self, rows: NDArray[np.int64]) -> Sequence[str]:
-        """The split that each row is of."""
-        return [self._split_names[place] for place in np.searchsorted(self._split_end, rows, side="right").tolist()]
+    def all(self, entity: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        """(facts,) the rows of all its facts, and where it stands in each, as an index into POSITIONS."""
+        own = slice(int(self._start[entity]), int(self._start[entity + 1]))
+        return self._row[own], self._place[own]
+
+    def origins(self, rows: NDArray[np.int64]) -> list[tuple[str, int]]:
+        """The split that each row is of, and which row of it."""
+        places = np.searchsorted(self._split_end, rows, side="right")
+        starts = np.append(0, self._split_end)[places]
+        return [
+            (self._split_names[place], row)
+            for place, row in zip(places.tolist(), (rows - starts).tolist(), strict=True)
+        ]
+
+    def at(self, split: str, row: int) -> int | None:
+        """The row of `table` that a row of a split is; None where the split has none such."""
+        if split not in self._split_names:
+            return None
+        place = self._split_names.index(split)
+        start = int(np.append(0, self._split_end)[place])
+        return start + row if 0 <= row < int(self._split_end[place]) - start else None

@@ -105,16 +105,22 @@ def axes_of(plot: Plot, x_name: str, y_name: str, text: Callable[[float], str] |
 
 
 def drawing(
-    identity: str, title: str, description: str, content: Markup, size: Point = (WIDTH, HEIGHT), class_: str = "chart"
+    identity: str,
+    title: str,
+    description: str,
+    content: Markup,
+    size: Point = (WIDTH, HEIGHT),
+    class_: str = "chart",
+    is_image: bool = True,
 ) -> Markup:
-    """A whole chart. `identity` is unique on its page."""
+    """A whole chart. `identity` is unique on its page. What holds links is a group of things, and no image."""
     return element(
         "svg",
         element("title", title, id=f"{identity}-title"),
         element("desc", description, id=f"{identity}-desc"),
         content,
         viewBox=f"0 0 {size[0]:g} {size[1]:g}",
-        role="img",
+        role="img" if is_image else "group",
         class_=class_,
         xmlns="http://www.w3.org/2000/svg",
         aria_labelledby=f"{identity}-title {identity}-desc",

@@ -181,6 +181,7 @@ class Box:
     text: str
     size: float
     is_number: bool = False
+    entity: str = ""  # its id, where it is an entity
 
 
 @dataclass(frozen=True)
@@ -349,7 +350,8 @@ def _box(edge: float, y: float, side: int, text: str, size: float, value: Value)
     """A node whose near side is at `edge`."""
     width = _box_width(text, size)
     height = size / 72 + 0.13
-    return Box(edge + side * width / 2, y, width, height, _short(text), size, isinstance(value, Number))
+    entity = "" if isinstance(value, Number) else value
+    return Box(edge + side * width / 2, y, width, height, _short(text), size, isinstance(value, Number), entity)
 
 
 def _box_width(text: str, size: float) -> float:

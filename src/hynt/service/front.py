@@ -199,6 +199,32 @@ class Front:
         """An entity by its id or name, and a page of its facts."""
         return await self._look(self.views.entity, name, offset, limit, position)
 
+    async def entity_by_relation(self, name: str, **narrowed: Any) -> dict[str, Any]:
+        """An entity by its id or name, and its facts in groups; see `GraphViews.entity_by_relation`."""
+        return await self._look(self.views.entity_by_relation, name, **narrowed)
+
+    async def fact_place(self, split: str, row: int) -> dict[str, Any] | None:
+        """The fact at a row of a split, and which one of its head's it is."""
+        return await self._look(self.views.fact_place, split, row)
+
+    async def neighbourhood(self, name: str, leads: Callable[[str], str]) -> dict[str, Any]:
+        """Some facts around an entity, drawn; `leads` says where the entities of the drawing lead."""
+        return await self._look(self._drawn, name, leads)
+
+    def _drawn(self, name: str, leads: Callable[[str], str]) -> dict[str, Any]:
+        from hynt.graph.entity_facts import facts_of
+        from hynt.reporting.neighbourhood import PICTURED_FACTS
+        from hynt.reporting.report.graph import neighbourhood_drawing
+
+        graph, views = self.graph, self.views
+        identity = views.names.entity(name)
+        facts = facts_of(graph, identity, limit=PICTURED_FACTS)
+        return {
+            "id": graph.vocabulary.entities[identity],
+            "name": graph.entity_labels[identity],
+            "drawing": neighbourhood_drawing(graph, facts, leads),
+        }
+
     async def relations(
         self, query: str = "", kind: str | None = None, offset: int = 0, limit: int = 200
     ) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -195,12 +197,14 @@ INCH = 88.0
 """Drawing units an inch of the layout: text of 10 points comes out as large as the text of the page."""
 
 
-def neighbourhood_drawing(graph: KnowledgeGraph, facts: EntityFacts) -> Markup:
-    """These facts of an entity around it."""
+def neighbourhood_drawing(
+    graph: KnowledgeGraph, facts: EntityFacts, leads: Callable[[str], str] | None = None
+) -> Markup:
+    """These facts of an entity around it; `leads` says where the other entities lead, by their id."""
     layout = laid_out(graph, facts)
     words = Sentences(graph)
     told = "; ".join(words.fact(one.fact) for one in facts.facts)
-    parts = [_row(layout, row) for row in layout.rows]
+    parts = [_row(layout, row, leads) for row in layout.rows]
     parts.append(_box(layout, layout.centre, "centre"))
     parts.append(
         element(
@@ -214,10 +218,12 @@ def neighbourhood_drawing(graph: KnowledgeGraph, facts: EntityFacts) -> Markup:
     )
     size = (round(layout.width * INCH), round(layout.height * INCH))
     title = f"Facts around {graph.entity_labels[facts.entity]}"
-    return drawing("neighbourhood-drawing", title, f"{told}.", joined(parts), size, "chart neighbourhood")
+    return drawing(
+        "neighbourhood-drawing", title, f"{told}.", joined(parts), size, "chart neighbourhood", leads is None
+    )
 
 
-def _row(layout: NeighbourhoodLayout, row: NeighbourhoodRow) -> Markup:
+def _row(layout: NeighbourhoodLayout, row: NeighbourhoodRow, leads: Callable[[str], str] | None) -> Markup:
     side = row.side
     edge = layout.centre.x + side * layout.centre.width / 2
     start, knot, outer = _x(edge), _x(row.knot), _x(row.node.x - side * row.node.width / 2)
@@ -247,12 +253,12 @@ def _row(layout: NeighbourhoodLayout, row: NeighbourhoodRow) -> Markup:
             )
         )
         if item.node is not None:
-            parts.append(_box(layout, item.node, "number" if item.node.is_number else "entity"))
-    parts.append(_box(layout, row.node, "number" if row.node.is_number else "entity"))
+            parts.append(_box(layout, item.node, "number" if item.node.is_number else "entity", leads))
+    parts.append(_box(layout, row.node, "number" if row.node.is_number else "entity", leads))
     return joined(parts)
 
 
-def _box(layout: NeighbourhoodLayout, box: Box, look: str) -> Markup:
+def _box(layout: NeighbourhoodLayout, box: Box, look: str, leads: Callable[[str], str] | None = None) -> Markup:
     width, height = box.width * INCH, box.height * INCH
     x, y = _x(box.x), _y(layout, box.y)
     rounding = 2.0 if look == "number" else min(height / 2, 14.0)
@@ -267,7 +273,7 @@ def _box(layout: NeighbourhoodLayout, box: Box, look: str) -> Markup:
     shape = element(
         "rect", x=x - width / 2, y=y - height / 2, width=width, height=height, rx=rounding, class_=f"box {look}"
     )
-    return joined([shape, *texts])
+    return element("a", shape, *texts, href=leads(box.entity)) if leads and box.entity else joined([shape, *texts])
 
 
 def _arrow(x: float, y: float, side: int) -> str:

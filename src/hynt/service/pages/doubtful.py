@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from hynt.errors import DataError, UsageError
 from hynt.graph.columns import bounded_table
 
 PAGE = 25
+FEW = 5
+WORST = 0.05
+"""The share of the judged facts that is said to look wrong on the page of an entity."""
 KINDS = ("entity", "number", "relation")
 DEFAULT = Path("audit") / "suspicious.parquet"
 """Where an audit of a run is looked for unless the service was told of one."""
@@ -21,9 +25,11 @@ COLUMNS = (
     "rank",
     "score",
     "split",
+    "row",
     "fact",
     "head",
     "relation",
+    "tail",
     "component",
     "kind",
     "stored",
@@ -84,6 +90,13 @@ class Doubtful:
         chosen = self._judged if kind is None else self._judged.filter(pa.compute.equal(self._judged["kind"], kind))
         rows = chosen.slice(offset, PAGE).to_pylist()
         return DoubtfulPage(rows, len(chosen), len(self._judged), self._not_judged)
+
+    def about(self, entity: str) -> list[dict[str, Any]]:
+        """The most doubtful facts with this head or tail, of those that are among the most doubtful of all."""
+        worst = self._judged.slice(0, math.ceil(WORST * len(self._judged)))
+        own = pa.compute.or_kleene(*(pa.compute.equal(worst[name], entity) for name in ("head", "tail")))
+        rows: list[dict[str, Any]] = worst.filter(own).slice(0, FEW).to_pylist()
+        return rows
 
 
 def audit_path(run: Path, told: Path | None) -> Path | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.sentences import Sentences, format_moment
 from hynt.service.pages.questions import BLANK, AskedForm, address
-from hynt.service.pages.questions import MOST_QUALIFIERS as MOST_IN_FORM
 
 ENTITIES = 8
 MOST_QUALIFIERS = 3
@@ -124,64 +123,5 @@ def _trends(graph: KnowledgeGraph, table: FactTable) -> list[dict[str, str]]:
     return found
 
 
-# An entity's facts as a page shows them: one group per relation, and beside each fact the questions it suggests.
-
-POSITIONS = {
-    "head": "What is known of it",
-    "tail": "What points to it",
-    "value": "Where it is the value of a qualifier",
-}
-
-
-def groups_of(facts: Sequence[Mapping[str, Any]], entity: str, series: Collection[str]) -> list[dict[str, Any]]:
-    """Facts by position and relation, in the order they come; `series` are relations that a trend can be drawn of."""
-    found: dict[str, dict[str, Any]] = {}
-    for fact in facts:
-        group = found.setdefault(
-            fact["position"], {"title": POSITIONS[fact["position"]], "position": fact["position"], "relations": {}}
-        )
-        relation = group["relations"].setdefault(
-            fact["relation"]["id"], {"name": fact["relation"]["name"], "id": fact["relation"]["id"], "facts": []}
-        )
-        relation["facts"].append(_view(fact, entity, series))
-    return [{**group, "relations": list(group["relations"].values())} for group in found.values()]
-
-
-def _view(fact: Mapping[str, Any], entity: str, series: Collection[str]) -> dict[str, Any]:
-    """A fact with the addresses that lead on from it."""
-    pairs = tuple((pair["relation"]["id"], written_value(pair["value"])) for pair in fact["qualifiers"])[:MOST_IN_FORM]
-    form = AskedForm(fact["head"]["id"], fact["relation"]["id"], written_value(fact["tail"]), pairs)
-    dated = any(pair["value"].get("unit") == DATE_UNIT for pair in fact["qualifiers"])
-    trend = None
-    if "number" in fact["tail"] and dated and fact["relation"]["id"] in series:
-        pairs_of_series = [pair for pair in fact["qualifiers"] if "id" in pair["value"]]  # entities tell series apart
-        chosen = [
-            part
-            for pair in pairs_of_series
-            for part in (("qualifier", pair["relation"]["id"]), ("value", pair["value"]["id"]))
-        ]
-        trend = address("/trends", [("head", fact["head"]["id"]), ("relation", fact["relation"]["id"]), *chosen])
-    return {
-        "head": _linked(fact["head"], entity),
-        "tail": _linked(fact["tail"], entity),
-        "split": fact["split"],
-        "text": fact["text"],
-        "qualifiers": [
-            {"relation": pair["relation"]["name"], "value": _linked(pair["value"], entity)}
-            for pair in fact["qualifiers"]
-        ],
-        "ask": form.with_blank("head" if fact["position"] == "tail" else "tail").address,
-        "trend": trend,
-    }
-
-
 def written_value(value: Mapping[str, Any]) -> str:
     return str(value["id"]) if "id" in value else written_number(float(value["number"]), str(value["unit"]))
-
-
-def _linked(value: Mapping[str, Any], entity: str) -> dict[str, Any]:
-    """A value with where it leads; numbers, and the entity of the page itself, lead nowhere."""
-    if "id" not in value:
-        return {"text": value["text"], "address": None, "is_number": True}
-    leads = None if value["id"] == entity else address("/entity", [("id", value["id"])])
-    return {"text": value["name"], "address": leads, "is_number": False}

@@ -5,103 +5,30 @@ scripts only make them quicker to use. Each page asks the same front as the JSON
 from __future__ import annotations
 
 import asyncio
-import json
 import shlex
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
 from hynt.errors import HyntError
-from hynt.files import MANIFEST_NAME, read_index
 from hynt.graph.lookup import EntityPosition
-from hynt.markup import Column, Markup, Row, RowGroup, joined, table
-from hynt.reporting.report.metrics import METRICS, SCOPES, TITLES, WORDS, headlines, metrics_section
-from hynt.reporting.report.trust import Measurements, kept_measurements, protocol_section, trust_section
 from hynt.service.front import Front
 from hynt.service.http.problems import HttpProblem
+from hynt.service.pages.about import described, figures, measured_of, validated_of
 from hynt.service.pages.answers import answered, told
 from hynt.service.pages.doubtful import KINDS, PAGE, Doubtful, audit_path
-from hynt.service.pages.examples import beginnings, groups_of
+from hynt.service.pages.entities import sections_of
+from hynt.service.pages.examples import beginnings
 from hynt.service.pages.questions import TOPS, AskedForm, address, changed
 from hynt.service.pages.relations import quality_of, question_about, relation_chart
 from hynt.service.pages.rendering import page, problem_page, stylesheet
 from hynt.service.pages.trends import MOST_HEADS, POINTS, explained_fault, heads_of, panels
 from hynt.service.settings import TEXT
 
-# About the run: its figures and the protocol they were measured by, as the report shows them.
-
-SPLITS = ("test", "valid")
-_WEIGHTS, _READS, _RECORD = "weights.safetensors", "reads.json", "metrics.jsonl"
-"""As `hynt.runs.run_folder` names them, which needs torch."""
-
-
-def measured_of(run: Path) -> tuple[Measurements | None, str]:
-    """The figures kept in a run, those of test before those of valid, and why there are none where there are none."""
-    try:
-        weights = read_index(run / MANIFEST_NAME).get("files", {}).get(_WEIGHTS)
-        for split in SPLITS:
-            found = kept_measurements(run, split, weights)
-            if found is not None:
-                return {**found, "reads_now": int(read_index(run / _READS).get(split, 0))}, ""
-    except HyntError as problem:
-        return None, f"The figures of this run cannot be shown: {problem.what}"
-    return None, "The run was not measured in full yet. One command does it and keeps the figures in the run:"
-
-
-def validated_of(run: Path) -> dict[str, Any] | None:
-    """What the run's weights reached on the validation split while it was trained; None where nothing was written."""
-    try:
-        lines = [json.loads(line) for line in (run / _RECORD).read_text(encoding="utf-8").splitlines()]
-        validations = [line for line in lines if line.get("validation")]
-        if not validations:
-            return None
-        chosen = next((line for line in reversed(validations) if line.get("best")), validations[-1])
-        tables = [_task_table(task, found) for task, found in chosen["validation"].items() if task in METRICS]
-        return {"epoch": int(chosen["epoch"]), "tables": joined(tables)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None  # a damaged record costs the page this part; `hynt report` says what is wrong with it
-
-
-def _task_table(task: str, found: dict[str, Any]) -> Markup:
-    metrics = [one for one in METRICS[task] if one in found["triplet"]]  # records of earlier versions have fewer
-    columns = [Column(TITLES[task]), *(Column(WORDS[one], "number") for one in metrics), Column("asked", "number")]
-    rows = [
-        Row([title, *(f"{found[scope][one]:.4f}" for one in metrics), f"{found[scope]['count']:,}"])
-        for scope, title in SCOPES.items()
-        if found[scope]["count"]
-    ]
-    return table(f"{TITLES[task]} of the validation split", columns, [RowGroup("", rows)], hide_caption=True)
-
-
-def figures(found: Measurements) -> dict[str, Markup]:
-    """The parts of the report that say how good the run is."""
-    return {
-        "headlines": headlines(found),
-        "metrics": metrics_section(found),
-        "trust": trust_section(found),
-        "protocol": protocol_section(found),
-    }
-
-
-def described(about: dict[str, Any]) -> list[tuple[str, str]]:
-    """The run and its graph in a few words each."""
-    run, graph = about["run"], about["graph"]
-    pairs = [
-        ("model", str(run.get("model", "not loaded yet"))),
-        ("graph", graph["name"] or "without a name"),
-        ("entities", f"{graph['entities']:,}"),
-        ("relations", f"{graph['relations']:,}"),
-        *((f"facts in {name}", f"{count:,}") for name, count in graph["splits"].items()),
-    ]
-    named = {"trained_on": "trained on", "scaled_on": "numbers scaled on", "seed": "seed", "epoch": "epoch"}
-    pairs += [(word, str(run[key])) for key, word in named.items() if key in run]
-    return [*pairs, ("hynt", about["hynt"])]
-
-
 FOUND = 20
-FACTS = 50
+FACTS, GROUPS, FEW = 50, 30, 4
+"""Facts of one relation a page; relations a page, and facts of each."""
 ALIKE = 8
 PATIENCE = 1.0
 """Seconds that facts wait for what the model adds to them."""
@@ -168,32 +95,72 @@ async def entity(
     id: TextQuery = "",  # noqa: A002
     offset: Offset = 0,
     position: EntityPosition | None = None,
+    relation: TextQuery = "",
+    words: TextQuery = "",
 ) -> Response:
-    """The page of an entity: its facts in words, and questions about them."""
+    """The page of an entity: its facts in words, those of telling relations first, and where to go from them."""
     if not id:
         return RedirectResponse("/", 303)
+    front, words = _front(request), words.strip()
+    limit = FACTS if relation else GROUPS
+    narrowed = {"position": position, "relation": relation.strip(), "words": words}
     try:
-        found = await _front(request).entity(id, offset, FACTS, position)
+        found = await front.entity_by_relation(id, **narrowed, offset=offset, limit=limit, few=FEW)
     except HttpProblem as problem:
-        near = (await _front(request).entities(id, 6))["entities"]
+        near = (await front.entities(id, 6))["entities"]
         return problem_page(request, problem, title="Nothing is known by that name", near=near, header_query=id)
+    own = found["entity"]["id"]
 
-    alike = await _alike(_front(request), found["entity"]["id"])
+    def at(offset: int, position: str | None, relation: str = relation) -> str:
+        given = [("id", own), ("position", position), ("relation", relation), ("words", words)]
+        return address("/entity", [*given, ("offset", offset or None)])
 
-    def at(offset: int, position: str | None) -> str:
-        return address("/entity", [("id", id), ("position", position), ("offset", offset or None)])
-
+    whole = position is None and not (relation or words or offset)
     return page(
         request,
         "entity.html",
         found=found,
-        groups=groups_of(found["facts"], found["entity"]["id"], set(found["series"])),
+        sections=sections_of(found["groups"], own),
         position=position,
+        relation=relation,
+        words=words,
         offset=offset,
-        limit=FACTS,
+        limit=limit,
         at=at,
-        alike=alike,
+        alike=await _alike(front, own) if whole else [],
+        wrong=await _wrong(request, own) if whole else [],
+        whole=whole,
     )
+
+
+async def _wrong(request: Request, entity: str) -> list[dict[str, Any]]:
+    """Facts of an entity that look wrong; none where there is no audit, or none that can be read."""
+    try:
+        audit = await _audit(request)
+    except HyntError:
+        return []  # the page of doubtful facts says what is wrong with it
+    return [] if audit is None else await asyncio.to_thread(audit.about, entity)
+
+
+@router.get("/fact")
+async def fact(request: Request, split: TextQuery, row: Offset) -> Response:
+    """Leads to a fact where it stands on the page of its head."""
+    found = await _front(request).fact_place(split, row)
+    if found is None:
+        return problem_page(request, HttpProblem(404, "the graph has no such fact."))
+    given = [("id", found["head"]["id"]), ("position", "head"), ("relation", found["relation"]["id"])]
+    where = address("/entity", [*given, ("offset", found["place"] // FACTS * FACTS or None)])
+    return RedirectResponse(f"{where}#{split}-{row}", 303)
+
+
+@router.get("/neighbourhood")
+async def neighbourhood(request: Request, id: TextQuery = "") -> Response:  # noqa: A002
+    """Facts around an entity, drawn: each entity of the drawing leads to its own neighbourhood."""
+    try:
+        found = await _front(request).neighbourhood(id, lambda one: address("/neighbourhood", [("id", one)]))
+    except HttpProblem as problem:
+        return problem_page(request, problem, title="Nothing is known by that name")
+    return page(request, "neighbourhood.html", found=found)
 
 
 @router.get("/relations")
@@ -318,37 +285,32 @@ async def trends(
 @router.get("/doubtful")
 async def doubtful(request: Request, kind: TextQuery = "", offset: Offset = 0) -> Response:
     """Facts that an audit found doubtful, if there is one of the run."""
-    settings, state = _front(request).settings, request.app.state
-    path = audit_path(settings.run, settings.audit)
-    if path is None:
-        return page(
-            request,
-            "doubtful.html",
-            found=None,
-            run=shlex.quote(str(settings.run)),
-            kinds=KINDS,
-            kind="",
-            offset=0,
-            limit=PAGE,
-        )
+    run, chosen = shlex.quote(str(_front(request).settings.run)), kind if kind in KINDS else None
     try:
-        if not hasattr(state, "doubtful"):
-            state.doubtful = await asyncio.to_thread(Doubtful, path)
-        chosen = kind if kind in KINDS else None
-        found = await asyncio.to_thread(state.doubtful.page, chosen, offset)
+        audit = await _audit(request)
+        found = None if audit is None else await asyncio.to_thread(audit.page, chosen, offset)
     except HyntError as problem:
         return problem_page(request, HttpProblem(500, problem.sentences))
     return page(
         request,
         "doubtful.html",
         found=found,
-        run=shlex.quote(str(settings.run)),
+        run=run,
         kinds=KINDS,
         kind=chosen or "",
         offset=offset,
         limit=PAGE,
         at=lambda offset, kind: address("/doubtful", [("kind", kind), ("offset", offset or None)]),
     )
+
+
+async def _audit(request: Request) -> Doubtful | None:
+    """What an audit found, read once; None where there is no audit of the run."""
+    settings, state = _front(request).settings, request.app.state
+    path = audit_path(settings.run, settings.audit)
+    if path is not None and not hasattr(state, "doubtful"):
+        state.doubtful = await asyncio.to_thread(Doubtful, path)
+    return None if path is None else state.doubtful
 
 
 @router.get("/about")

@@ -21,6 +21,7 @@
           banner.textContent = "The model is ready.";
           banner.classList.add("done");
           delete banner.dataset.waiting;
+          document.dispatchEvent(new Event("hynt:ready"));
         }
         return;
       }

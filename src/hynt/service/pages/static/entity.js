@@ -1,0 +1,110 @@
+// The page of an entity: facts narrowed while one types, what is probably missing, and a walk through the drawing of
+// what is around. Without this script the filter is sent, and the drawing's entities lead to drawings of their own.
+"use strict";
+
+(() => {
+  const WAIT = 200; // milliseconds after the last key
+  const SHOWN = 6;
+
+  async function part(address, id) {
+    const answer = await fetch(address, { headers: { Accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const found = page.getElementById(id);
+    return found && document.adoptNode(found);
+  }
+
+  // ---------------------------------------------------------------- the filter
+
+  function narrow(form) {
+    let timer = 0;
+    let latest = 0;
+
+    async function update() {
+      const given = new URLSearchParams([...new FormData(form)].filter(([, value]) => value.trim()));
+      const own = (latest += 1);
+      const address = `${form.getAttribute("action")}?${given}`;
+      try {
+        const fresh = await part(address, "facts");
+        if (own !== latest || !fresh) return;
+        document.getElementById("facts").replaceWith(fresh);
+        history.replaceState(null, "", address);
+        for (const section of document.querySelectorAll("#facts ~ section")) section.classList.toggle("put-aside", given.has("words"));
+      } catch {
+        // The service is not there just now; sending the form says so.
+      }
+    }
+
+    form.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(update, WAIT);
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      clearTimeout(timer);
+      update();
+    });
+  }
+
+  // ---------------------------------------------------------------- what is probably missing
+
+  async function propose(section) {
+    const list = section.querySelector("ul");
+    if (list.childElementCount) return;
+    try {
+      const given = new URLSearchParams({ entity: section.dataset.entity, top: String(SHOWN) });
+      const answer = await fetch(`/v1/proposals?${given}`, { headers: { Accept: "application/json" } });
+      if (!answer.ok) return;
+      for (const one of (await answer.json()).proposals || []) {
+        const asked = new URLSearchParams({ head: section.dataset.entity, relation: one.relation, tail: "?" });
+        const link = Object.assign(document.createElement("a"), { href: `/ask?${asked}`, textContent: one.sentence });
+        const told = `${Math.round(100 * one.probability)} % · ${Math.round(100 * one.share)} % of ${one.peers.toLocaleString("en")} like it have one`;
+        const aside = Object.assign(document.createElement("span"), { className: "aside", textContent: told });
+        const item = document.createElement("li");
+        item.append(link, " ", aside);
+        list.append(item);
+      }
+      section.hidden = !list.childElementCount;
+    } catch {
+      // A page without this part is whole.
+    }
+  }
+
+  // ---------------------------------------------------------------- around it
+
+  function centred(section) {
+    const window = section.querySelector(".picture");
+    if (window) window.scrollLeft = (window.scrollWidth - window.clientWidth) / 2;
+  }
+
+  async function walk(address, focus) {
+    try {
+      const fresh = await part(address, "around");
+      if (!fresh) throw new Error("no drawing");
+      document.getElementById("around").replaceWith(fresh);
+      centred(fresh);
+      if (focus) fresh.querySelector("h2").focus();
+    } catch {
+      if (focus) window.location.assign(address);
+    }
+  }
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("#around svg a, #around > p > a[href^='/neighbourhood']");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    walk(link.getAttribute("href"), true);
+  });
+
+  const form = document.getElementById("narrow");
+  if (form) narrow(form);
+  const missing = document.getElementById("missing");
+  if (missing) {
+    propose(missing);
+    document.addEventListener("hynt:ready", () => propose(missing));
+  }
+  const around = document.getElementById("around");
+  if (around) {
+    if (around.dataset.from) walk(around.dataset.from, false);
+    else centred(around);
+  }
+})();
