@@ -9,11 +9,16 @@ A job is a text of key=value pairs:
     model      a model's name (default hynt)
     preset     a preset's name; without it the defaults for the graph's size
     measure    some of: checks, epoch, train, ensemble, evaluate, profile, with commas between; `ensemble` asks the kept
-               runs of all seeds as one
+               runs of all seeds as one, and the `members` too
+    members    for `ensemble`: folders of other runs, with commas between
+    weights    for `ensemble`: fitted on validation (the default), or equal
     seeds      for `train`: whole schedules, one per seed (default 0)
     epochs     for `train`: another length of the schedule
     every      for `train`: validate every so many epochs, for a curve of quality over time
     split      for `train`: which split is asked at the end (default test; valid while anything is being chosen)
+    breakdown  for `train`: results by relation, position, qualifiers, frequency or seen, with commas between
+    asked      for `train`: the folder of another graph, whose training facts are observed and whose split is asked
+    ablation   for `train`: a change of hynt-inductive in `benchmarks/inductive_ablations.py`
     keep       for `train`: a folder where runs stay (default: nowhere); one that is there already is only asked
     set        a change of a setting, key=value; may come several times
     name       what to call the job in the result
@@ -38,7 +43,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-KEYS = ("graph", "model", "preset", "measure", "seeds", "epochs", "every", "split", "keep", "set", "name")
+KEYS = (
+    *("graph", "model", "preset", "measure", "seeds", "epochs", "every", "split", "keep", "set", "name"),
+    *("members", "weights", "breakdown", "asked", "ablation"),
+)
 MEASURES = ("checks", "epoch", "profile", "evaluate", "train", "ensemble")
 
 
@@ -62,6 +70,10 @@ class Job:
         self.changes = values["set"] + ([f"validation.every={last['every']}"] if "every" in last else [])
         self.split = last.get("split", "test")
         self.keep = last.get("keep")
+        self.members = [one for one in last.get("members", "").split(",") if one]
+        self.equal_weights = last.get("weights", "fitted") == "equal"
+        self.breakdown = [one for one in last.get("breakdown", "").split(",") if one]
+        self.asked, self.ablation = last.get("asked"), last.get("ablation")
         self.name = last.get("name", text)
         unknown = set(self.measures) - set(MEASURES)
         if unknown:
@@ -112,6 +124,10 @@ def main() -> None:
 
     for job in jobs:
         say(f"{job.name}")
+        if job.ablation is not None:
+            from benchmarks.inductive_ablations import ABLATIONS
+
+            ABLATIONS[job.ablation]()
         found = result["jobs"].setdefault(job.name, {})
         bench = None if job.graph_folder is None else Bench(job, device, not given.plain)
         for measure in job.measures:

@@ -13,12 +13,17 @@ from typing import Any, Protocol
 
 import torch
 
-from benchmarks.seed_ensemble import ensemble_of
 from hynt.config import to_mapping
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.metrics import TIES
+from hynt.evaluation.questions import SCOPES, TASKS
 from hynt.evaluation.results import Evaluation, by_scope
+from hynt.front.ensembling import ensemble as ensemble_of
+from hynt.front.run import Run
 from hynt.graph.storage import load_graph
+from hynt.models.combination import GroupWeights, Weights
+from hynt.runs.combining import combined
+from hynt.runs.ensemble import Ensemble, Member
 from hynt.runs.opening import load_run, new_model
 from hynt.runs.progress import Watcher
 from hynt.runs.run_folder import RunFolder, refuse_changes
@@ -42,6 +47,10 @@ class Job(Protocol):
     epochs: int | None
     split: str
     keep: str | None
+    members: list[str]
+    equal_weights: bool
+    breakdown: list[str]
+    asked: str | None
     seeds: list[int]
     changes: list[str]
 
@@ -244,31 +253,72 @@ def _one_seed(bench: Bench, seed: int) -> dict[str, Any]:
             run = start(bench.graph, settings, folder, bench.device, Path(str(bench.job.graph_folder)))
         run = train_run(run, bench.device, curve, compiled=bench.compiled)
         wall = bench.waited() - begin
-        loaded = load_run(run.path, bench.device)
         begin = bench.waited()
-        found = _asked(bench, loaded, loaded.model)
+        found = _of_run(bench, run.path)
         evaluating = bench.waited() - begin
     return {
         "settings": to_mapping(settings),
         "wall_seconds": wall,
         "training": run.manifest["training"],
-        "split": bench.job.split,
         "test_seconds": evaluating,
-        bench.job.split: _by_ties(found),
-        "protocol": dict(found.protocol),
+        **found,
         "curve": curve.points,
-        "per_relation": found.to_mapping().get("number", {}).get("per_relation"),
         "peak_memory_bytes": torch.cuda.max_memory_allocated() if bench.device.type == "cuda" else None,
     }
 
 
+def _of_run(bench: Bench, folder: Path) -> dict[str, Any]:
+    """What a finished run answers on the job's split, or on that of the graph it is asked of."""
+    job = bench.job
+    if job.asked is not None:
+        said = Run(folder, bench.device.type).evaluate(
+            job.split, asked=job.asked, breakdown=job.breakdown, references=job.split != "test"
+        )
+        found = said.to_dict()
+        scopes = {task: {scope: found[task][scope] for scope in SCOPES} for task in TASKS if task in found}
+        kept: dict[str, Any] = {key: found[key] for key in ("breakdowns", "references", "protocol") if key in found}
+        return {"split": job.split, job.split: {"realistic": scopes}, **kept}
+    loaded = load_run(folder, bench.device)
+    asked = _asked(bench, loaded, loaded.model)
+    told = {
+        "split": job.split,
+        job.split: _by_ties(asked),
+        "protocol": dict(asked.protocol),
+        "per_relation": asked.to_mapping().get("number", {}).get("per_relation"),
+    }
+    if job.breakdown:
+        told["breakdowns"] = (
+            Run(folder, bench.device.type)
+            .evaluate(job.split, breakdown=job.breakdown, references=False)
+            .to_dict()["breakdowns"]
+        )
+    return told
+
+
 def ensemble(bench: Bench) -> dict[str, Any]:
-    """The kept runs of all seeds asked as one, on the job's split."""
-    assert bench.job.keep is not None, "this measure needs keep=FOLDER"
-    folders = [Path(bench.job.keep) / f"seed-{seed}" for seed in bench.job.seeds]
-    loaded, model = ensemble_of(folders, bench.device)
+    """The kept runs of all seeds and the job's other members asked as one, on the job's split."""
+    job = bench.job
+    folders = [Path(one) for one in job.members]
+    if job.keep is not None:
+        folders = [*(Path(job.keep) / f"seed-{seed}" for seed in job.seeds), *folders]
+    if job.equal_weights:
+        runs = [load_run(folder, bench.device) for folder in folders]
+        loaded, model = runs[0], _equal(runs, bench.device)
+    else:
+        loaded = ensemble_of(folders, device=bench.device.type).loaded
+        model = loaded.model
     found = _asked(bench, loaded, model)
-    return {"split": bench.job.split, bench.job.split: _by_ties(found), "protocol": dict(found.protocol)}
+    told = {"members": list(map(str, folders)), "weights": model.weights.to_mapping(loaded.graph.vocabulary)}
+    return {"split": job.split, job.split: _by_ties(found), "protocol": dict(found.protocol), **told}
+
+
+def _equal(runs: list[Any], device: torch.device) -> Any:
+    """Runs of one model as one, of which each counts as much as another."""
+    members = [Member(one.settings, one.trained, one.literals) for one in runs]
+    made = Ensemble(runs[0].graph, runs[0].scaling, members, device)
+    each = GroupWeights(tuple([1 / len(runs)] * len(runs)), {})
+    groups = {capability: each for one in made.models() for capability in one.answers}
+    return combined(made.models(), made.facts(), Weights(made.names, groups))
 
 
 def _asked(bench: Bench, loaded: Any, model: Any) -> Evaluation:
