@@ -10,12 +10,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.graph.arrays import Flags, Ids, spread
 from hynt.graph.fact import DATE_UNIT, Number
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.name_search import folded
 from hynt.graph.sentences import Sentences
+from hynt.graph.vocabulary import Flags, Ids, spread
 
 MOST_SEARCHED = 10_000
 """Facts of an entity that are looked through for words."""
