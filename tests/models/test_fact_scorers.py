@@ -10,10 +10,11 @@ from hynt.batches.corruption import Corruption
 from hynt.batches.masking import fill, mask
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
-from hynt.models.contract import Entities, Relations, ScaledNumber, Tokens
+from hynt.models.contract import Entities, EntityIds, Relations, ScaledNumber, Tokens
 from hynt.objectives.negatives import NegativeFacts
 from tests.models.fact_scorers import FACTS, SMALL, asked_of, model_for, scored, substituted, whole, with_qualifiers
 from tests.models.first_steps import trained
+from tests.models.small_models import facts_of
 from tests.training.small_graph import forty_facts, small_graph
 
 SCORERS = ["nalp", "tnalp", "hinge", "neuinfer"]
@@ -27,6 +28,30 @@ WIDE = {
     "ram": {"dimension": 32, "entity_dropout": 0.0},
 }
 """Wide enough to learn something by heart, and for every qualifier to have the lowest of some feature."""
+
+
+@pytest.mark.parametrize("name", [*SCORERS, "neuinfer, two layers"])
+def test_a_question_gets_the_same_bits_in_any_company(name):
+    """In one shape of tile, whoever else is in it: rounding differs between shapes, and between places in them."""
+    name, deep, _ = name.partition(",")
+    facts = facts_of([1] * 64, literals=True)
+    layers = {"validity_layers": 2, "compatibility_layers": 2} if deep else {}
+    model = model_for(name, facts, **WIDE[name], **layers)
+    layout, every = layout_of([(64, 1)]), torch.arange(64)
+    wanted = {
+        EntityIds(torch.arange(777) % facts.sizes.entities): torch.tensor([0, 2, 4])[every % 3],
+        Relations(): torch.tensor([1, 3])[every % 2],
+        ScaledNumber(): torch.tensor([2, 4])[every % 2],
+    }
+    for candidates, asked in wanted.items():
+
+        def scores(rows, asked=asked, candidates=candidates):
+            with torch.no_grad():
+                return model.score(model.read(mask(facts, rows, asked[rows], layout)[0]), candidates)
+
+        together = scores(every)
+        for company in ((every * 5 + 3) % 64, every % 7, every * 0 + 9):
+            assert torch.equal(scores(company), together[company])
 
 
 @pytest.mark.parametrize("name", [*SCORERS, "neuinfer, two layers"])

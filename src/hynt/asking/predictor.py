@@ -123,8 +123,7 @@ class Predictor(OpenedRun):
     ) -> list[Answers]:
         """Answers to questions that were resolved already, in their order, scored together.
 
-        Each gets what it gets when it is asked alone, to the last digit (`nalp`, `tnalp` and `hinge` up to rounding).
-        `candidates` has an entry for each question;
+        Each gets what it gets when it is asked alone, to the last digit. `candidates` has an entry for each question;
         None: every answer is allowed. All scores are never held at once, so memory grows with `top`, not with the
         graph. A refusal says which question it is about where there are several.
         """

@@ -114,38 +114,39 @@ def score_values(channels: Sequence[Channel], question: PairQuestion, ids: Tenso
     if ids.dim() == 2:
         pairs = [c.after(c.role_part(role).unsqueeze(1) + c.value_part(ids), None) for c in channels]
         return pair_scores(channels, torch.minimum(question.encoded.unsqueeze(1), torch.cat(pairs, -1)))
+    chunks = torch.split(ids, max(1, _held(question.encoded) // question.encoded.shape[1]))
     result = question.encoded.new_zeros(len(role), len(ids))
     for key, rows in rows_by_key(role):
-        rest, one = question.encoded[rows].unsqueeze(1), torch.tensor(key, device=ids.device)
-        found = []
-        for chunk in torch.split(ids, max(1, _held(rest) // rest.numel())):
+        one, found = torch.tensor(key, device=ids.device), []
+        for chunk in chunks:
             pair = torch.cat([c.after(c.role_part(one) + c.value_part(chunk), None) for c in channels], -1)
-            found.append(pair_scores(channels, torch.minimum(rest, pair)))
+            # Each question by itself: a product of several would be rounded by how many they are.
+            each = [pair_scores(channels, torch.minimum(question.encoded[row], pair)) for row in torch.split(rows, 1)]
+            found.append(torch.stack(each))
         result = result.index_put((rows,), torch.cat(found, 1))
     return result
 
 
 def score_relations(channels: Sequence[Channel], question: PairQuestion, relations: int) -> Tensor:
     """(rows, relations) with each relation in the masked place; that of a triplet in the roles of head and tail."""
-    result = question.encoded.new_zeros(len(question.asked), relations)
-    every = torch.arange(relations, device=result.device)
-    size = max(1, _held(question.encoded) // (relations * question.encoded.shape[1]))
+    every = torch.arange(relations, device=question.asked.device)
+    heads, tails, qualifiers = ([c.role_part(first * relations + every) for c in channels] for first in range(3))
 
-    def pairs(values: Tensor, first_role: int) -> Tensor:
-        parts = (c.role_part(first_role + every) + c.value_part(values).unsqueeze(1) for c in channels)
-        return torch.cat([c.after(part, None) for c, part in zip(channels, parts, strict=True)], -1)
+    def pairs(value: Tensor, roles: list[Tensor]) -> Tensor:
+        """(relations, widths) with the one value of (1,) in each role."""
+        made = (c.after(role + c.value_part(value), None) for c, role in zip(channels, roles, strict=True))
+        return torch.cat(list(made), -1)
 
-    for of_triplet in (True, False):
-        mine = torch.nonzero((question.asked == RELATION) == of_triplet).squeeze(1)
-        for rows in torch.split(mine, size):
-            some = question.take(rows)
-            if of_triplet:
-                pair = torch.minimum(pairs(some.head, 0), pairs(some.tail, relations))
-            else:
-                pair = pairs(some.value, 2 * relations)
-            scores = pair_scores(channels, torch.minimum(some.encoded.unsqueeze(1), pair))
-            result = result.index_put((rows,), scores)
-    return result
+    def scores(one: PairQuestion, asked: int) -> Tensor:
+        if asked == RELATION:
+            pair = torch.minimum(pairs(one.head, heads), pairs(one.tail, tails))
+        else:
+            pair = pairs(one.value, qualifiers)
+        return pair_scores(channels, torch.minimum(one.encoded, pair))
+
+    each = torch.split(torch.arange(len(question.asked), device=every.device), 1)
+    asked = question.asked.tolist()
+    return torch.stack([scores(question.take(row), place) for row, place in zip(each, asked, strict=True)])
 
 
 def _held(features: Tensor) -> int:

@@ -8,10 +8,11 @@ The plain form is `Hinge.fact_score`, which writes a fact down with its candidat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as functional
@@ -23,9 +24,9 @@ from hynt.batches.questions import EncodedQuestion, position_of
 from hynt.kernels.slot_minimum import NOTHING, slot_minimum
 from hynt.kernels.swept_minimum import NotCompiledError, SweptMinimum
 
-HELD_ON_GPU, HELD_ON_CPU = 1 << 26, 1 << 22
+HELD_ON_GPU, HELD_ON_CPU = 1 << 26, 1 << 20
 """How many features of candidates are held at once."""
-HELD_BY_KERNEL, ROWS_OF_KERNEL, FEWEST_SWEPT = 1 << 28, 1024, 512
+HELD_BY_KERNEL, ROWS_OF_KERNEL, FEWEST_SWEPT = 1 << 28, 64, 512
 """Where one kernel makes the pairs: features of candidates alone, questions at once, and fewest candidates worth it."""
 _HEAD, _RELATION, _TAIL, _QUALIFIER, _VALUE = range(5)
 """Parts of a qualified triplet, in the order of `Position`."""
@@ -154,69 +155,96 @@ def is_worth_it(ids: Tensor) -> bool:
 
 
 def _sweep(network: TripletNetwork, question: FactQuestion, ids: Tensor, kernel: SweptMinimum | None) -> Tensor:
+    """Questions one by one, or in a kernel's blocks, and candidates in chunks of one size: even where a score stands
+    in a product changes its last digit, so it must not depend on what else is asked.
+    """
     result = torch.zeros(len(question.asked), ids.shape[-1], device=ids.device)
-    at_once = _rows_at_once(network, question) if kernel is None else ROWS_OF_KERNEL
+    size = max(1, _held(network) if kernel is None else HELD_BY_KERNEL // _width(network))
     for part, rows in rows_by_key(position_of(question.asked)):
-        for some in torch.split(rows, at_once):
-            mine = ids if ids.dim() == 1 else ids[some]
-            result = result.index_put((some,), _swept(network, question.take(some), part, mine, kernel))
+        of = partial(_terms, network, part, bool(question.present.shape[1]))
+        read = _of_triplet if part <= _TAIL else _of_qualifier
+        blocks = list(_blocks(rows, 1 if kernel is None else ROWS_OF_KERNEL))
+        score = [read(network, question.take(some), part, kernel) for some, _ in blocks]
+        found: list[list[Tensor]] = [[] for _ in blocks]
+        for chunk in torch.split(ids, size, -1):
+            shared = of(chunk) if chunk.dim() == 1 else None
+            for (some, _), scored, line in zip(blocks, score, found, strict=True):
+                line.append(scored(shared or of(chunk[some])))
+        for (some, real), line in zip(blocks, found, strict=True):
+            result = result.index_put((some[:real],), torch.cat(line, 1)[:real])
     return result
 
 
-def _swept(
-    network: TripletNetwork, question: FactQuestion, hidden: int, ids: Tensor, kernel: SweptMinimum | None
-) -> Tensor:
-    table = network.relation if hidden in (_RELATION, _QUALIFIER) else network.entity
-    scores = _of_triplet if hidden <= _TAIL else _of_qualifier
-    size = _held(network) // len(question.asked) if kernel is None else HELD_BY_KERNEL // _width(network)
-    chunks = torch.split(ids, max(1, size), -1)
-    vectors = (functional.embedding(chunk, table) for chunk in chunks)
-    return torch.cat([scores(network, question, hidden, one, kernel) for one in vectors], 1)
+def _blocks(rows: Tensor, size: int) -> Iterator[tuple[Tensor, int]]:
+    """Exactly `size` row numbers at a time, and how many of them count: the last are filled up with repeats."""
+    for some in torch.split(rows, size):
+        yield torch.cat([some, some[:1].expand(size - len(some))]), len(some)
+
+
+class _Terms(NamedTuple):
+    """What candidates for one part add, folded: (1, c, F) for all questions, or (rows, c, F) for each its own."""
+
+    of_triplet: Tensor | None  # None where the part is a qualifier's
+    of_qualifier: Tensor | None  # None where no fact has places for qualifiers
+
+
+def _terms(network: TripletNetwork, part: int, qualified: bool, ids: Tensor) -> _Terms:
+    vectors = functional.embedding(ids, network.relation if part in (_RELATION, _QUALIFIER) else network.entity)
+    return _Terms(
+        _candidates(network.of_triplet, vectors, part) if part <= _TAIL else None,
+        _candidates(network.of_qualifier, vectors, part) if qualified else None,
+    )
 
 
 def _of_triplet(
-    network: TripletNetwork, question: FactQuestion, hidden: int, candidates: Tensor, kernel: SweptMinimum | None
-) -> Tensor:
-    """(rows, c): a candidate for a part of the triplet adds the same to what each qualifier makes with it.
+    network: TripletNetwork, question: FactQuestion, hidden: int, kernel: SweptMinimum | None
+) -> Callable[[_Terms], Tensor]:
+    """Makes (rows, c): a candidate for a part of the triplet adds the same to what each qualifier makes with it.
 
     So the minimum over qualifiers is taken before the candidates come, where what follows is monotone.
     """
     parts = [part for part in _triplet_parts(network, question) if part[0] != hidden]
     first, second = network.of_triplet, network.of_qualifier
     around = first.fold(_added(first, parts), shifted=True)
-    of_triplet = _candidates(first, candidates, hidden)
-    own, more, capacity = around, of_triplet, question.present.shape[1]
-    if capacity:
+    has_any = question.present.any(1, keepdim=True)
+    own: Tensor | None = None
+    if question.present.shape[1]:
         own = _added(second, parts).unsqueeze(1) + _qualifier_parts(network, question)
         own = torch.where(question.present.unsqueeze(2), second.fold(own, shifted=True), NOTHING)
-        more = _candidates(second, candidates, hidden)
-    if kernel is not None:
-        beside = (own.amin(1), more.squeeze(0)) if capacity else ()
-        return kernel(around, of_triplet.squeeze(0), *beside)
-    triplet = first.rest(around.unsqueeze(1) + of_triplet)
-    has_any = question.present.any(1, keepdim=True)
-    if not capacity:
-        return network.finish(triplet, None, has_any)
-    if second.is_monotone:
-        return network.finish(triplet, second.rest(own.amin(1, keepdim=True) + more), has_any)
-    lowest: Tensor | None = None
-    for slot in range(own.shape[1]):
-        there = question.present[:, slot, None, None]
-        features = second.rest(torch.where(there, own[:, slot].unsqueeze(1), 0.0) + more)
-        features = torch.where(there, features, NOTHING)
-        lowest = features if lowest is None else torch.minimum(lowest, features)
-    return network.finish(triplet, lowest, has_any)
+        own = own.amin(1, keepdim=True) if second.is_monotone else own
+
+    def score(terms: _Terms) -> Tensor:
+        of_triplet, more = terms
+        assert of_triplet is not None
+        if kernel is not None:
+            beside = () if own is None or more is None else (own.squeeze(1), more.squeeze(0))
+            return kernel(around, of_triplet.squeeze(0), *beside)
+        triplet = first.rest(around.unsqueeze(1) + of_triplet)
+        if own is None or more is None:
+            return network.finish(triplet, None, has_any)
+        if second.is_monotone:
+            return network.finish(triplet, second.rest(own + more), has_any)
+        lowest: Tensor | None = None
+        for slot in range(own.shape[1]):
+            there = question.present[:, slot, None, None]
+            features = second.rest(torch.where(there, own[:, slot].unsqueeze(1), 0.0) + more)
+            features = torch.where(there, features, NOTHING)
+            lowest = features if lowest is None else torch.minimum(lowest, features)
+        return network.finish(triplet, lowest, has_any)
+
+    return score
 
 
 def _of_qualifier(
-    network: TripletNetwork, question: FactQuestion, hidden: int, candidates: Tensor, kernel: SweptMinimum | None
-) -> Tensor:
-    """(rows, c): a candidate for a part of a qualifier changes that qualifier alone."""
+    network: TripletNetwork, question: FactQuestion, hidden: int, kernel: SweptMinimum | None
+) -> Callable[[_Terms], Tensor]:
+    """Makes (rows, c): a candidate for a part of a qualifier changes that qualifier alone."""
     parts = list(_triplet_parts(network, question))
     first, second = network.of_triplet, network.of_qualifier
     triplet = first.rest(first.fold(_added(first, parts), shifted=True)).unsqueeze(1)
     around = _added(second, parts)
-    mine = (torch.arange(question.present.shape[1], device=candidates.device) * 2 + hidden) == question.asked[:, None]
+    slot = torch.arange(question.present.shape[1], device=question.asked.device)
+    mine = slot * 2 + hidden == question.asked[:, None]
     others = second.fold(around.unsqueeze(1) + _qualifier_parts(network, question), shifted=True)
     rest = torch.where((question.present & ~mine).unsqueeze(2), second.rest(others), NOTHING).amin(1, keepdim=True)
     if hidden == _VALUE:
@@ -224,13 +252,18 @@ def _of_qualifier(
     else:
         partner = second.linear(functional.embedding(question.value[mine].unsqueeze(1), network.entity), _VALUE)
     beside = second.fold(around + partner, shifted=True).unsqueeze(1)
-    added = _candidates(second, candidates, hidden)
-    if kernel is not None:
-        # Features are not negative, so those that no candidate changes may stand inside the rectifier.
-        fixed = torch.minimum(triplet, rest).squeeze(1)
-        return kernel(beside.squeeze(1), added.squeeze(0), fixed, torch.zeros_like(added.squeeze(0)))
-    lowest = torch.minimum(second.rest(beside + added), rest)
-    return network.finish(triplet, lowest, torch.ones_like(question.asked, dtype=torch.bool).unsqueeze(1))
+    always = torch.ones_like(question.asked, dtype=torch.bool).unsqueeze(1)
+
+    def score(terms: _Terms) -> Tensor:
+        added = terms.of_qualifier
+        assert added is not None
+        if kernel is not None:
+            # Features are not negative, so those that no candidate changes may stand inside the rectifier.
+            fixed = torch.minimum(triplet, rest).squeeze(1)
+            return kernel(beside.squeeze(1), added.squeeze(0), fixed, torch.zeros_like(added.squeeze(0)))
+        return network.finish(triplet, torch.minimum(second.rest(beside + added), rest), always)
+
+    return score
 
 
 def _triplet_parts(network: TripletNetwork, question: FactQuestion) -> Iterator[tuple[int, Tensor]]:
@@ -273,7 +306,3 @@ def _width(network: TripletNetwork) -> int:
 def _held(network: TripletNetwork) -> int:
     """How many candidates of questions are scored at once."""
     return (HELD_ON_GPU if network.entity.is_cuda else HELD_ON_CPU) // _width(network)
-
-
-def _rows_at_once(network: TripletNetwork, question: FactQuestion) -> int:
-    return max(1, _held(network) // max(64, question.present.shape[1]))

@@ -81,7 +81,8 @@ def ranked_numbers(
         if choice == "argmax":
             result = result.index_put((rows,), values[scores.argmax(1)])
         else:
-            result = result.index_put((rows,), scores.softmax(1) @ values)
+            means = [each.softmax(1) @ values for each in torch.split(scores, 1)]  # one by one, in one shape
+            result = result.index_put((rows,), torch.cat(means))
     return result
 
 
