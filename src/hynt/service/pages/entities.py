@@ -9,7 +9,7 @@ from typing import Any
 
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_moment, format_quantity
-from hynt.graph.units.display import with_display
+from hynt.graph.units.conversion import with_display
 from hynt.markup import Markup, element
 from hynt.reporting.charts_svg import Plot
 from hynt.reporting.scales import Scale
