@@ -3,7 +3,7 @@ r"""The tables of `docs/results/baselines.md`, from the JSON that `benchmarks.re
     cd docs/results/raw
     python -m benchmarks.reproduce_table baselines-hn-yg.json baselines-hn-wk-resplit.json baselines-wd50k.json \
         baselines-wikipeople.json --hynt HN-YG=hn-yg-link.json --hynt HN-WK-resplit=hn-wk-resplit-link.json \
-        --hynt WD50K=wd50k-link.json --hynt WikiPeople-=wikipeople-link.json > ../baselines.md
+        --hynt WD50K=wd50k-link.json --hynt WikiPeople-=wikipeople-link.json
 
 Each cell is ours, with the paper's in brackets where it prints one. A row marked * is budget-limited: time ended before
 the authors' schedule did. What was changed from the preset stands in the last table of a graph. `--hynt GRAPH=FILE`
@@ -24,19 +24,15 @@ CLOSE = 0.010
 PAPERS_NAME = {"HN-WK-resplit": "HN-WK"}
 OPENING = """# The baselines on the paper's graphs
 
-Made by `python -m benchmarks.reproduce_table FILE… --hynt GRAPH=FILE…` from the raw files named below, which
-`python -m benchmarks.reproduce` wrote on one NVIDIA H200. Each cell is what was measured here, on the test split, with
-realistic ties; in brackets is what the HyNT paper prints. **\\*** marks rows that are budget-limited: training time
-ended before the authors' schedule did, and the weights are those that validated best until then. The settings are those
-of the presets `MODEL-paper`, with the changes listed: batches larger and rates higher than the authors', because time
-was short. Several models trained on the card at once, so seconds and facts/s are those of a shared card (alone:
-[speed](../models.md#speed)); compiling is left out of them. One seed.
+See what each baseline reaches here beside what the HyNT paper prints for it. Made by `tools/results_pages.py` from the
+raw files named below, which `python -m benchmarks.reproduce` wrote on one NVIDIA H200.
 
-Where a model was run more than once, the row is the run that ran out the authors' schedule; of two such, the one whose
-settings were searched for on validation; of two that ran out of time, the one that validated best, though not always on
-as many facts. The others are in `raw/baselines-aside.json`. `model.pool` says where negatives came from, `model.loss`
-what was made of them: [what that changes](../baselines-nary.md#facts-with-negatives). `hynt` is the first seed of
-[its own results](index.md), with the authors' whole schedule.
+Each cell is measured on the test split, with realistic ties and one seed; the paper's figure stands in brackets.
+**\\*** marks rows whose time ended before the authors' schedule did. Settings are those of the presets `MODEL-paper`
+with the changes listed. Several models shared the card, so seconds and facts/s are not those of a card alone, and
+compiling is left out. Where a model was run more than once, the row is the one that ran out the authors' schedule, else
+the one that validated best; the others are in `raw/baselines-aside.json`. `hynt` is the first seed of
+[its own results](index.md).
 """
 
 

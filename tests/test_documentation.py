@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +14,20 @@ import hynt
 from hynt.cli import application as failures
 from hynt.errors import DataError, UsageError
 from tests.conftest import ROOT
+from tools import api_reference, commands_reference, results_pages, settings_reference
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+DOCS = ROOT / "docs"
+GENERATED = {
+    DOCS / "reference" / "api.md": (api_reference.page, "api_reference"),
+    DOCS / "reference" / "commands.md": (commands_reference.page, "commands_reference"),
+    DOCS / "reference" / "settings.md": (settings_reference.page, "settings_reference"),
+    DOCS / "background" / "world-relations.md": (results_pages.world_relations, "results_pages"),
+    DOCS / "results" / "measured.md": (results_pages.measured, "results_pages"),
+    DOCS / "results" / "baselines.md": (results_pages.baselines, "results_pages"),
+}
+"""Pages that a tool writes, with what makes them."""
+
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -58,6 +72,26 @@ def test_the_index_for_language_models_names_every_page():
     named = set(re.findall(r"\]\(([^)]+\.md)\)", text_of("docs/llms.txt")))
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
     assert named == {page for page in pages if not re.match(r"decisions/\d", page)}
+
+
+def words_of(page: Path) -> int:
+    """A word has a letter or a digit, so the bars of a table are none; of a notebook, its text and its code count."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".ipynb":
+        text = " ".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+    return sum(any(mark.isalnum() for mark in word) for word in text.split())
+
+
+def test_what_is_written_by_hand_is_short():
+    pages = [page for page in (ROOT / "docs").rglob("*") if page.suffix in (".md", ".ipynb")]
+    by_hand = {page: words_of(page) for page in pages if page not in GENERATED}
+    assert sum(by_hand.values()) < 30_000, sorted(by_hand.items(), key=lambda one: -one[1])[:10]
+
+
+@pytest.mark.parametrize("page", GENERATED, ids=lambda page: page.name)
+def test_generated_pages_are_up_to_date(page):
+    made, tool = GENERATED[page]
+    assert page.read_text(encoding="utf-8") == made(), f"say: python tools/{tool}.py"
 
 
 def test_make_targets_in_the_papers_exist():

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from benchmarks.audit_quality import average_precision, quality, roc_auc
-from benchmarks.audit_table import tables
 from benchmarks.corrupted_copy import KINDS, corrupted
 from benchmarks.trivial_detectors import trivial_scores
 from hynt import number
@@ -139,9 +137,3 @@ def test_trivial_detectors_see_what_is_far_off(world, copy):
     found = {name: quality(score, changes, 0.02) for name, score in trivial_scores(altered).items()}
     assert found["robust z-score"]["kinds"]["magnitude"]["roc_auc"] > 0.8
     assert found["both"]["roc_auc"] > 0.55
-
-
-@pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.stem)
-def test_the_page_shows_the_measured_results(path):
-    page = (ROOT / "docs" / "how-to" / "auditing.md").read_text(encoding="utf-8")
-    assert tables(json.loads(path.read_text(encoding="utf-8"))) in page

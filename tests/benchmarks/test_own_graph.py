@@ -47,8 +47,3 @@ def test_trials_are_made_once_and_do_not_read_the_test_split(tmp_path):
     table = markdown(found).splitlines()
     graph = small_graph(people=30)
     assert table[2].startswith(f"| people | {len(graph.split('train'))}, {graph.vocabulary.entity_count} | link MRR |")
-
-
-def test_the_page_has_the_table_of_its_raw_file():
-    page = (ROOT / "docs" / "how-to" / "training.md").read_text(encoding="utf-8")
-    assert markdown(json.loads(RAW.read_text(encoding="utf-8"))) in page

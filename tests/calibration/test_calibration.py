@@ -191,17 +191,7 @@ def test_the_coverage_of_several_runs_is_one_file(run, tmp_path, monkeypatch, ca
 
 
 @pytest.mark.parametrize("name", ["world", "small", "h200"])
-def test_the_page_shows_what_was_measured(name):
+def test_measured_intervals_hold_what_they_promise(name):
     path = ROOT / "docs" / "results" / "raw" / f"interval-coverage-{name}.json"
-    page = (ROOT / "docs" / "how-to" / "predicting.md").read_text(encoding="utf-8")
     for told in json.loads(path.read_text(encoding="utf-8"))["runs"]:
-        numbers, at_level = told["measured"]["number"], told["measured"]["number"]["levels"]["0.9"]
-        assert 0.88 <= at_level["coverage"] <= 0.92
-        cells = [f"{told['graph']}, small" if name == "small" else f"{told['graph']}, the authors' settings"]
-        cells = ["`world`"] if name == "world" else cells
-        for task in ("link", "relation"):
-            errors = (told["measured"][task][f"calibration_error_{when}"] for when in ("before", "after"))
-            cells.append(" → ".join(f"{error:.4f}".removeprefix("0") for error in errors))
-        width = f"{at_level['mean_width']:.3f}".removeprefix("0")
-        cells += [f"{numbers['questions']:,}", f"{100 * at_level['coverage']:.1f} %", width]
-        assert f"| {' | '.join(cells)} |" in page
+        assert 0.88 <= told["measured"]["number"]["levels"]["0.9"]["coverage"] <= 0.92

@@ -8,6 +8,7 @@ import shlex
 import pytest
 
 from tests.conftest import ROOT
+from tests.documented import names
 
 FOLDER = ROOT / "docs" / "how-to"
 PAGES = {name: (FOLDER / f"{name}.md").read_text(encoding="utf-8") for name in ("trends", "explaining")}
@@ -49,32 +50,21 @@ def _shape(line: str) -> str:
 def test_python_runs(folder, monkeypatch, name):
     monkeypatch.chdir(folder)
     (example,) = re.findall(r"```python\n(.*?)```", PAGES[name], flags=re.DOTALL)
-    names: dict[str, object] = {}
-    exec(compile(example, f"{name}.md", "exec"), names)
-    assert len(names["table"]) == len(names["found"].to_dict()["rows" if name == "trends" else "influences"])
+    made: dict[str, object] = {}
+    exec(compile(example, f"{name}.md", "exec"), made)
+    assert len(made["table"]) == len(made["found"].to_dict()["rows" if name == "trends" else "influences"])
 
 
 def test_schemas_are_the_documented_ones(folder, hynt, monkeypatch):
     monkeypatch.chdir(folder)
     arguments = ("runs/world", "--head", "Brazil", "--relation", "total fertility rate", "--out", "a.csv", "--json")
     found = hynt("trends", *arguments).json
-    words = _fields("trends")
+    words = set(names("trends"))
     assert set(found) | set(found["heads"][0]) <= words
-    columns = re.findall(r"`([a-z_]+)`", PAGES["trends"].split("## The table")[1].split("With `--json`")[0])
+    columns = re.findall(r"`([a-z_]+)`", PAGES["trends"].split("## The table")[1].split("## In Python")[0])
     assert set(found["rows"][0]) == set(columns) - {"curve", "known"}
-    words = _fields("explaining")
+    words = set(names("predict") + names("explain"))
     for relation, known in (("capital", {"about"}), ("population", set())):
         found = hynt("explain", "runs/world", "--head", "Japan", "--relation", relation, "--tail", "?", "--json").json
         assert set(found) | set(found["influences"][0]) | set(found["attention"]) <= words
         assert (found["about"] is not None) == bool(known)
-
-
-def _fields(name: str) -> set[str]:
-    return set(re.findall(r"`([a-z_]+)`", PAGES[name].split("With `--json` the object has")[1].split("\n\n")[0]))
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_every_option_is_on_the_page(hynt, monkeypatch, name):
-    monkeypatch.setenv("COLUMNS", "200")
-    options = set(re.findall(r"(--[a-z-]+)", hynt(VERBS[name], "--help").out))
-    assert options - set(re.findall(r"(--[a-z-]+)", PAGES[name])) == {"--help"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,7 @@ import pyarrow.parquet as parquet
 import pytest
 import torch
 
-from benchmarks.missing_quality import by_probability, table
+from benchmarks.missing_quality import by_probability
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import load
 from hynt.asking.question import ask
@@ -22,7 +21,6 @@ from hynt.formats.from_python import graph_from_facts
 from hynt.formats.importing import read_graph
 from hynt.runs.scoring import ReadTile
 from hynt.training.run import start, train
-from tests.conftest import ROOT
 from tests.town_graph import LABELS, PEOPLE, RELATION_LABELS, town_graph
 from tests.town_run import CPU
 from tests.training.small_graph import tiny_settings
@@ -204,13 +202,6 @@ def test_a_run_without_intervals_proposes_entities_alone(predictor, monkeypatch)
     assert not found.proposals.is_number.any()
     assert len(found.proposals) > 0
     assert found.without_interval > 0
-
-
-def test_the_page_shows_what_was_measured_of_proposals():
-    page = (ROOT / "docs" / "how-to" / "completing.md").read_text(encoding="utf-8")
-    kept = json.loads((ROOT / "docs" / "results" / "raw" / "missing-world.json").read_text(encoding="utf-8"))
-    surest_first = sorted(kept["by_probability"], key=lambda row: row["probability"], reverse=True)
-    assert table([*surest_first[1:], surest_first[0]]) in page
 
 
 def test_proposals_are_counted_by_how_sure_they_were():

@@ -48,9 +48,9 @@ def install(tmp_path, monkeypatch):
 
 
 def test_the_page_shows_the_example_as_it_is():
-    text = EXAMPLE.read_text(encoding="utf-8")
+    text = EXAMPLE.read_text(encoding="utf-8")  # mkdocs puts it into the page
     page = (ROOT / "docs" / "how-to" / "adding-a-model.md").read_text(encoding="utf-8")
-    assert f"```python\n{text}```" in page
+    assert f'```python\n--8<-- "{EXAMPLE.relative_to(ROOT).as_posix()}"\n```' in page
     assert len(text.splitlines()) < 130
 
 

@@ -109,13 +109,3 @@ def test_limits_on_the_page_are_the_real_ones():
         f"longer than {defaults.head_within:g} s",
     ):
         assert words in PAGE, words
-
-
-def test_every_option_stands_on_the_page(monkeypatch, capsys):
-    from hynt.cli.application import run
-
-    monkeypatch.setenv("COLUMNS", "200")
-    assert run(["serve", "--help"]) == 0
-    options = set(re.findall(r"(--[a-z-]+)", capsys.readouterr().out)) - {"--help", "--batching"}
-    assert options == {option for option in options if option in PAGE}
-    assert len(options) > 10

@@ -1,0 +1,168 @@
+"""Writes the pages that are tables of raw files or of the embedded graph, and nothing else.
+
+python tools/results_pages.py            # after a raw file, or the way a table is laid out, has changed
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import hynt
+from benchmarks import reproduce_table
+from benchmarks.audit_table import tables as audit_tables
+from benchmarks.missing_quality import table as proposal_table
+from benchmarks.model_speed import table as speed_table
+from benchmarks.own_graph_table import markdown as small_graph_table
+from hynt.comparison.table import cost_table, markdown, quality_table
+from tools.world.relations import RELATIONS
+
+RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
+RAW = RESULTS / "raw"
+
+START = """# Measured tables
+
+Look up the figures behind the how-to pages. Made from the raw files by `tools/results_pages.py`; a test keeps it up to
+date. Each section names its raw file and the command that measures it.
+"""
+INTERVALS = """## Probabilities and intervals
+
+Calibrated on valid, measured on test: `python -m benchmarks.interval_coverage RUN … --out FILE`. The error is the
+expected calibration error of first answers; the width is on the scale where a relation's training range is 1. All rows
+have the intervals of 0.1.0, of one width per relation. Raw: `raw/interval-coverage-*.json`.
+
+| run | links: error before → after | relations: before → after | numbers | truth in 90 % intervals | mean width |
+|---|---|---|---|---|---|
+"""
+PROPOSALS = """## Facts that are missing
+
+`hynt complete runs/first --missing --without test --threshold 0.3 --out checked.parquet`, then
+`python -m benchmarks.missing_quality checked.parquet`. Raw: `raw/missing-world.json`.
+"""
+AUDITS = """## Finding planted errors
+
+2 % of the facts of a copy were altered, a quarter of them in each of four ways, and audited with a short schedule:
+`python -m benchmarks.audit_quality --graph GRAPH --preset PRESET --epochs 20 --out FILE`. By chance, precision and
+average precision would be 0.02, and 0.005 for one kind. Raw: `raw/audit-*.json`.
+"""
+SMALL = """## Settings for small graphs
+
+Validation splits, one seed, processor seconds of one core: `python -m benchmarks.own_graph`. `preset world` and
+`before` are earlier rules, `now` is the one in use. Raw: `raw/own-graph.json`.
+"""
+WORLD = """## All models on world
+
+`hynt compare --graph world --models all --minutes-per-model 1.5 --processor-time --device cpu --out compared`, test
+split, seed 0. Raw: `raw/world-comparison.json`.
+"""
+SPEED = """## Speed of the models
+
+Each model alone, facts per second of training and questions per second of test: `python -m benchmarks.model_speed`.
+"""
+MACHINES = {
+    "model-speed-cpu": "`world`, small presets, two CPU cores",
+    "model-speed-h200": "HN-YG, the papers' sizes and batches, one NVIDIA H200",
+    "model-speed-h200-four": "the same, in a second run",
+    "long-facts": "1,000 generated facts, the longest with 358 qualifiers, one epoch, one CPU core",
+}
+RELATIONS_START = """# Relations of `world`
+
+Look up what each relation of the [embedded graph](world.md) says, how often it is used, and in which unit. Made from
+the graph and its builder by `tools/results_pages.py`; a test keeps it up to date. Dates have the unit `date`.
+
+| relation | as tail | as qualifier | unit | scale | what it says |
+|---|---:|---:|---|---|---|
+"""
+
+
+def pages() -> dict[Path, str]:
+    """The text of each page by its place."""
+    return {
+        RESULTS / "measured.md": measured(),
+        RESULTS / "baselines.md": baselines(),
+        RESULTS.parent / "background" / "world-relations.md": world_relations(),
+    }
+
+
+def world_relations() -> str:
+    """The page of the embedded graph's relations."""
+    graph = hynt.read_graph("world")
+    tails, uses = Counter[str](), Counter[str]()
+    for fact in graph.facts():
+        tails[fact.relation] += 1
+        uses.update(qualifier.relation for qualifier in fact.qualifiers)
+    scales = {row["relation"]: row["scale"] for row in graph.statistics().to_mapping(graph)["numbers"]}
+    rows = [
+        f"| {name} | {tails[name] or ''} | {uses[name] or ''} | {one.unit} | {scales.get(name, '')} | "
+        f"{one.description} |"
+        for name, one in sorted(RELATIONS.items())
+        if tails[name] or uses[name]
+    ]
+    return RELATIONS_START + "\n".join(rows) + "\n"
+
+
+def baselines() -> str:
+    """The page of the baselines."""
+    names = {"HN-YG": "hn-yg", "HN-WK-resplit": "hn-wk-resplit", "WD50K": "wd50k", "WikiPeople-": "wikipeople"}
+    files = [RAW / f"baselines-{name}.json" for name in names.values()]
+    beside = {graph: RAW / f"{name}-link.json" for graph, name in names.items()}
+    return "\n\n".join(part.rstrip() for part in reproduce_table.page(files, beside) if part) + "\n"
+
+
+def measured() -> str:
+    """The page of measured tables."""
+    shares = sorted(raw("missing-world")["by_probability"], key=lambda row: str(row["probability"]), reverse=True)
+    audits = [
+        f"### {path.stem.removeprefix('audit-')}\n\n{audit_tables(json.loads(path.read_text(encoding='utf-8')))}\n"
+        for path in sorted(RAW.glob("audit-*.json"), reverse=True)
+    ]
+    compared = raw("world-comparison")
+    parts = [
+        START,
+        INTERVALS + "\n".join(interval_rows()) + "\n",
+        f"{PROPOSALS}\n{proposal_table([*shares[1:], shares[0]])}\n",
+        AUDITS,
+        *audits,
+        f"{SMALL}\n{small_graph_table(raw('own-graph'))}",
+        SPEED,
+        *(
+            f"### {said}\n\nRaw: `raw/{name}.json`.\n\n{speed_table(raw(name), by_processor=name == 'long-facts')}\n"
+            for name, said in MACHINES.items()
+        ),
+        f"{WORLD}\n{markdown(quality_table(compared))}\n\n{markdown(cost_table(compared))}\n",
+    ]
+    return "\n".join(part.rstrip() + "\n" for part in parts)
+
+
+def interval_rows() -> list[str]:
+    """One row per run whose intervals were measured."""
+    rows = []
+    for name, words in (("world", "`world`"), ("h200", "{}, the authors' settings"), ("small", "{}, small")):
+        for told in raw(f"interval-coverage-{name}")["runs"]:
+            found = told["measured"]
+            cells = [words.format(told["graph"])]
+            for task in ("link", "relation"):
+                errors = (found[task][f"calibration_error_{when}"] for when in ("before", "after"))
+                cells.append(" → ".join(_short(error, 4) for error in errors))
+            level = found["number"]["levels"]["0.9"]
+            coverage, width = f"{100 * level['coverage']:.1f} %", _short(level["mean_width"], 3)
+            rows.append("| " + " | ".join([*cells, f"{found['number']['questions']:,}", coverage, width]) + " |")
+    return rows
+
+
+def raw(name: str) -> dict[str, Any]:
+    """The content of a raw file."""
+    content: dict[str, Any] = json.loads((RAW / f"{name}.json").read_text(encoding="utf-8"))
+    return content
+
+
+def _short(number: float, digits: int) -> str:
+    return f"{number:.{digits}f}".removeprefix("0")
+
+
+if __name__ == "__main__":
+    for page, text in pages().items():
+        page.write_text(text, encoding="utf-8", newline="\n")
+        print(f"{page.name}: {len(text.splitlines())} lines")

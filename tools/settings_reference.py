@@ -1,0 +1,177 @@
+"""Writes `docs/reference/settings.md` from the settings' own declarations, with the reason for each default.
+
+python tools/settings_reference.py       # after a setting, its default or its words have changed
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from hynt.config.declarations import is_group, settings_of, shape_of, words_for
+from hynt.models.registry import MODELS
+from hynt.runs.settings import TrainingSettings
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "settings.md"
+
+START = """# Settings
+
+Look up any setting of a run, its default and why it is so. Made from the code by `tools/settings_reference.py`; a test
+keeps it up to date.
+
+Change one with `hynt train GRAPH --set schedule.epochs=9`, in Python with `hynt.train(graph, schedule={"epochs": 9})`.
+Without a preset hynt first [fits settings to your graph](../how-to/training.md#settings-for-your-own-graph); the
+defaults below stand for what neither you, a preset nor that rule says. A run's `config.toml` has every value it used.
+
+`–` means that the setting may be left out.
+"""
+
+WHY = {
+    "seed": "any number serves; the same seed gives the same run",
+    "batch_size": "the authors' usual value; small graphs get 128 to 512",
+    "precision": "the fastest that each device has; name one to compare machines",
+    "train_on": "the validation split is needed to choose the weights",
+    "scale_on": "the other choice looks at test numbers; it exists to compare with the paper",
+    "tables": "sharding pays only where a table does not fit",
+    "log_relations": "import and training find the relations that need it",
+    "with_statistics": "counts and means must be asked for, so that a model's figures are its own",
+    "optimiser.learning_rate": "the authors' usual value",
+    "optimiser.clip": "only some models need it; the presets of HyNT say 0.1",
+    "optimiser.beta1": "Adam's own default",
+    "optimiser.beta2": "Adam's own default",
+    "optimiser.epsilon": "Adam's own default",
+    "optimiser.weight_decay": "the papers use none",
+    "optimiser.method": "the papers' choice",
+    "optimiser.matrix_rate": "chosen on validation for hynt-inductive",
+    "optimiser.average": "the papers keep none",
+    "optimiser.table_rate": "tables of many rows learn at a rate of their own",
+    "schedule.epochs": "the authors' usual value",
+    "schedule.period": "the authors' usual value",
+    "schedule.growth": "with 350 epochs and a period of 50: cycles that end after 50, 150 and 350",
+    "schedule.lowest_rate": "the authors' schedule falls to 0",
+    "schedule.shape": "the authors' schedule",
+    "schedule.warm_up": "a common share",
+    "schedule.decay": "the released scripts of the models that use it",
+    "schedule.seconds": "`--minutes` sets it",
+    "schedule.epoch_steps": "every fact is asked about once an epoch",
+    "validation.metric": "links are what most graphs are asked for",
+    "validation.every": "the ends of cycles are where weights are best",
+    "validation.patience": "`hynt train` without a preset stops by a rule of its own",
+    "validation.keep_best": "the last weights are rarely the best",
+    "validation.seconds": "`--minutes` sets it",
+    "validation.facts": "asking about all facts gives the figure of the protocol",
+    "validation.first": "no epoch is too early by default",
+    "validation.each_task": "one set of weights is smaller and simpler; the presets of hynt-inductive keep three",
+    "saving.minutes": "a crash costs at most ten minutes",
+    "masking.numbers": "asked in evaluation, so trained",
+    "masking.relations": "asked in evaluation, so trained",
+    "masking.qualifiers": "asked in evaluation, so trained",
+    "losses.smoothing": "mild; the authors' presets say 0.3 to 0.7 by graph",
+    "losses.relation_smoothing": "the paper has one value for both",
+    "losses.relation_weight": "the paper's λ₁",
+    "losses.number_weight": "the paper's λ₂",
+    "losses.softmax": "sampling pays only where entities are very many",
+    "losses.negatives": "trained as well as all entities in the trials: [large graphs](../how-to/scaling.md)",
+    "losses.negative_samples": "more samples cost memory and hardly helped",
+    "losses.negative_source": "neither source alone was best on validation",
+}
+
+
+def page() -> str:
+    """The whole page."""
+    rows = dict(_rows(TrainingSettings, ""))
+    wrong = sorted(set(rows) ^ set(WHY))
+    if wrong:
+        raise SystemExit(f"say in WHY why the default is so, or remove what is gone: {', '.join(wrong)}")
+    groups: dict[str, list[str]] = {}
+    for path, row in rows.items():
+        groups.setdefault(path.rpartition(".")[0], []).append(f"{row} {WHY[path]} |")
+    parts = [START]
+    for group, lines in groups.items():
+        about = _sentence(_group_class(group)) if group else "Settings of every model."
+        parts += [
+            f"## {group or 'The run'}\n\n{about}\n",
+            _table(lines, "| setting | values | default | meaning | why |"),
+        ]
+    parts.append("## model\n\nWhat each model takes for itself, under `model.`: `--set model.dropout=0.3`.\n")
+    for name, entry in MODELS.items():
+        own = [f"{row}" for _, row in _rows(entry.settings, "model.")]
+        if own:
+            parts += [
+                f"### {name}\n\n{_sentence(entry.settings)}\n",
+                _table(own, "| setting | values | default | meaning |"),
+            ]
+    return "\n".join(parts)
+
+
+def _table(lines: list[str], head: str) -> str:
+    rule = "|---" * (head.count("|") - 1) + "|"
+    return "\n".join([head, rule, *lines]) + "\n"
+
+
+def _group_class(group: str) -> type:
+    found = settings_of(TrainingSettings)[group].annotation
+    return shape_of(found).bare  # type: ignore[no-any-return]
+
+
+def _rows(cls: type, prefix: str) -> Iterator[tuple[str, str]]:
+    """Path and row of each setting, groups after what stands alone."""
+    said, found = _meanings(cls), settings_of(cls)
+    ordered = sorted(fields(cls), key=lambda one: is_group(shape_of(found[one.name].annotation).bare))
+    for one in ordered:
+        annotation = found[one.name].annotation
+        if is_group(shape_of(annotation).bare):
+            yield from _rows(shape_of(annotation).bare, f"{prefix}{one.name}.")
+        else:
+            cells = (f"`{prefix}{one.name}`", _values(annotation), _default(one), said.get(one.name, ""))
+            yield f"{prefix}{one.name}", "| " + " | ".join(cells) + " |"
+
+
+def _values(annotation: Any) -> str:
+    shape = shape_of(annotation)
+    if get_origin(shape.bare) is Literal:
+        return ", ".join(f"`{one}`" for one in get_args(shape.bare))
+    rules = " and ".join(str(one) for one in shape.constraints)
+    words = words_for(annotation).removeprefix("a ")
+    return f"{words}, {rules}" if rules else words
+
+
+def _default(one: Field[Any]) -> str:
+    value = one.default if one.default is not MISSING else "…"
+    if value is None or value == ():
+        return "–"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _sentence(cls: type) -> str:
+    return " ".join((inspect.getdoc(cls) or "").split())
+
+
+def _meanings(cls: type) -> dict[str, str]:
+    """What is said of each setting: the string below it, or the comment at the end of its line."""
+    source = textwrap.dedent(inspect.getsource(cls))
+    (tree,) = ast.parse(source).body
+    assert isinstance(tree, ast.ClassDef)
+    lines, said = source.splitlines(), {}
+    for one, after in zip(tree.body, [*tree.body[1:], None], strict=True):
+        if not isinstance(one, ast.AnnAssign) or not isinstance(one.target, ast.Name):
+            continue
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            words = str(after.value.value)
+        else:
+            last = lines[one.end_lineno - 1] if one.end_lineno else ""
+            comments = re.findall(r"#\s(.*)$", "\n".join([*lines[one.lineno - 1 : one.end_lineno], last]), re.MULTILINE)
+            words = comments[0] if comments else ""
+        said[one.target.id] = " ".join(words.split()).replace("|", "\\|").rstrip(".")
+    return said
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8", newline="\n")
+    print(f"{PAGE.name}: {len(page().splitlines())} lines")
