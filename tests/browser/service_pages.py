@@ -42,6 +42,7 @@ def audit_rows(graph: KnowledgeGraph, out: Path, count: int = 60) -> Path:
             "fact": words.fact(fact),
             "head": fact.head,
             "relation": fact.relation,
+            "tail": fact.tail.literal if is_number else fact.tail,
             "component": "tail",
             "judge": "fold-1",
             "stored": words.value(fact.tail),

@@ -1,4 +1,4 @@
-"""The six things that people do on the pages, by click and by keyboard, in a real browser over a real service."""
+"""Searching, asking and following a number, by click and by keyboard, in a real browser over a real service."""
 
 from __future__ import annotations
 
@@ -27,29 +27,6 @@ def test_search_by_click(visit):
     assert page.locator("h1").inner_text() == "Shelbyville"
     page.go_back()
     assert path_of(page) == "/entity?id=p1"
-
-
-def test_an_entity_is_narrowed_and_walked_around(visit):
-    watched = visit("/entity?id=p1", "phone")
-    page = watched.page
-    page.wait_for_selector("#around svg a")
-    page.get_by_label("Facts with").press_sequentially("shelbyville")
-    page.wait_for_url("**words=shelbyville")
-    assert set(page.locator("#facts dt a").all_inner_texts()) <= {"born in", "spouse", "lives in"}
-    page.get_by_label("Facts with").fill("")
-    page.wait_for_url(lambda url: "words" not in url)
-    page.wait_for_selector("#missing:not([hidden]), #missing[hidden]", state="attached")
-    node = page.locator("#around svg a", has_text="Shelbyville").first
-    node.focus()
-    page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Around Shelbyville").wait_for()
-    assert page.evaluate("document.activeElement.id") == "around-heading", "who walks by keyboard is taken along"
-    assert page.locator("h1").inner_text() == "Person 1"
-    watched.check_fits()
-    watched.check_accessibility()
-    watched.screenshot("walked")
-    follow(page, page.get_by_role("link", name="All facts of Shelbyville").click)
-    assert page.locator("h1").inner_text() == "Shelbyville"
 
 
 def test_search_by_keyboard(visit):
@@ -341,36 +318,3 @@ def test_trend_by_keyboard(visit):
     summary.focus()
     page.keyboard.press("Enter")
     assert page.locator("figure.trend table.curve tbody tr").count() == int(slider.get_attribute("aria-valuemax")) + 1
-
-
-# ---------------------------------------------------------------------- 5: doubtful facts, 6: about
-
-
-def test_doubtful_facts_by_click_and_keyboard(visit):
-    page = visit("/").page
-    follow(page, page.get_by_role("link", name="Doubtful facts").click)
-    assert page.locator("table.doubtful tbody tr").count() == 25
-    assert "1 could not be judged" in page.locator("main").inner_text()
-    follow(page, page.get_by_role("link", name="number", exact=True).click)
-    assert path_of(page) == "/doubtful?kind=number"
-    assert "times the interval’s reach away" in page.locator("table.doubtful").inner_text()
-    page.get_by_role("link", name="all", exact=True).focus()
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/doubtful")
-    page.locator("a[rel=next]").focus()
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/doubtful?offset=25")
-    assert page.locator("table.doubtful tbody td").first.inner_text() == "26"
-    follow(page, page.locator("table.doubtful tbody a").first.click)
-    assert page.url.split("?")[0].endswith("/entity")
-
-
-def test_about_by_click_and_keyboard(visit):
-    page = visit("/ask").page
-    page.get_by_role("link", name="About").focus()
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/about")
-    told = page.locator("main").inner_text()
-    assert "frequency" in told
-    assert "times this split was read" in told
-    assert page.locator(".tiles li").count() == 4

@@ -32,6 +32,10 @@ def update(
     merge: Annotated[
         tuple[str, str] | None, typer.Option("--merge", metavar="A B", help="Make the entity A the entity B.")
     ] = None,
+    corrections: Annotated[
+        Path | None,
+        typer.Option("--corrections", metavar="FILE", help="Decisions downloaded from the page of doubtful facts."),
+    ] = None,
     skip_known: Annotated[
         bool, typer.Option("--skip-known", help="Pass over facts that the graph holds, instead of refusing them.")
     ] = False,
@@ -55,7 +59,7 @@ def update(
 
     opened = Run(run, "cpu")
     if log:
-        if facts or remove or remove_entities or merge:
+        if facts or remove or remove_entities or merge or corrections:
             raise UsageError("a log changes nothing.", where="--log", advice="Ask for it by itself.")
         listed = [asdict(one) for one in opened.versions()]
         told: dict[str, Any] = {"run": str(run), "version": opened.version, "versions": listed}
@@ -67,6 +71,7 @@ def update(
         remove=remove,
         remove_entities=remove_entities or (),
         merge=[] if merge is None else [merge],
+        corrections=corrections,
         skip_known=skip_known,
         format=format,
         source=source,

@@ -1,6 +1,6 @@
 """From a source of any format to a checked, saved graph: read, encode, settle, write.
 
-    facts in the graph = kept − duplicates − removed (by rule, as leaks, across splits)
+    facts in the graph = kept − duplicates − removed (by correction, by rule, as leaks, across splits)
 
 Nothing is written unless everything went well.
 """
@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.beside import files_beside
+from hynt.formats.corrections import Corrections
 from hynt.formats.csv_edges import read_value
 from hynt.formats.declarations import Declarations, labels_without_use, read_declarations
 from hynt.formats.format import EVERYWHERE, Format, ReadOptions, ReadReport, UnitRule, changed_options
@@ -46,6 +47,7 @@ class ImportOptions:
     on_error: Literal["stop", "skip"] = "stop"  # skip: leave bad records out and count them
     entity_labels: Path | None = None
     relation_labels: Path | None = None
+    corrections: Corrections | None = None  # facts that go, and what comes in the place of some
     published: str = ""  # the name of a published graph: its layout, format, licence and counts are known
     train_file: str = ""  # a file of the first source that is its training split, in place of the one called so
     keep_splits: bool = False  # whether further sources keep the splits they have
@@ -221,7 +223,7 @@ class _Import:
 
     def collect(self) -> None:
         """Read every part into the assembler."""
-        report, add = self.report, self.assembler.add
+        report, add, corrections = self.report, self.assembler.add, self.options.corrections
         for source in self.sources:
             for declared in source.declared.relations:
                 self.assembler.encoder.declare_relation(*declared)
@@ -234,7 +236,9 @@ class _Import:
                 split = ADDED if source.joins_train else part.split
                 for fact in source.format.read(part.path, self.options.reading, report):
                     try:
-                        add(marked(fact), split)
+                        taken = marked(fact) if corrections is None else corrections.applied(marked(fact))
+                        if taken is not None:
+                            add(taken, split)
                     except RecordProblem as problem:
                         report.kept -= 1
                         report.reject(problem)
@@ -243,6 +247,9 @@ class _Import:
             unused = marked.unused if unused is None else {name: None for name in marked.unused if name in unused}
         for name in unused or ():
             report.note("unused-name", f"{name!r} is no column and no relation here.", "Check its spelling.")
+        missed = 0 if corrections is None else corrections.to_mapping()["not_found"]
+        if missed:
+            report.hints.append(f"{missed:,} of the corrections are about facts that the source does not hold.")
         self._name_by(report.labels)
         self.tell("reading")
 
@@ -281,6 +288,8 @@ class _Import:
             "beside": [Path(file.file).name for file in self.report.beside],
             "units": options.units or first.format.units,
         }
+        if options.corrections is not None:
+            importing["corrections"] = options.corrections.to_mapping()
         if options.published:
             found = differences(published(options.published)[1], counts_of(assembly))
             importing["published"] = {"name": options.published, "differences": found}

@@ -40,7 +40,14 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
 def _parse(line: str) -> Fact | None:
     if not line.strip(" \t"):
         return None
-    record = read_object(line)
+    fact = fact_of(read_object(line))
+    if "\\u" in line:  # the only way to write what the line itself may not hold
+        check_names(fact)
+    return fact
+
+
+def fact_of(record: dict[str, Any]) -> Fact:
+    """The fact that a JSON object is; its numbers are `Number`s already."""
     keys = record.keys()
     if not keys >= _REQUIRED:
         missing = next(key for key in _KEYS if key not in record)
@@ -52,15 +59,12 @@ def _parse(line: str) -> Fact | None:
     head = record["head"]
     if isinstance(head, Number):
         raise number_as_head(head.literal)
-    fact = Fact(
+    return Fact(
         _name(head, "head"),
         _name(record["relation"], "relation"),
         _value(record["tail"], "tail"),
         _qualifiers(record["qualifiers"]) if "qualifiers" in record else (),
     )
-    if "\\u" in line:  # the only way to write what the line itself may not hold
-        check_names(fact)
-    return fact
 
 
 def _check_keys(record: dict[str, Any], known: tuple[str, ...]) -> None:

@@ -51,8 +51,8 @@ def import_graph(
     `DataError` with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split
     ("8:1:1"), split_by, seed, across_splits, remove_leakage, units, mixed_relations, strict, outlier_rules, numeric,
     dates, date_format, head, relation, tail, relation_name, wide, qualifier, label, delimiter, string_literals,
-    label_language, base, named_graphs, entity_labels, relation_labels, on_error, published, name, licence,
-    source_words.
+    label_language, base, named_graphs, entity_labels, relation_labels, corrections, on_error, published, name,
+    licence, source_words.
 
     >>> from pathlib import Path
     >>> _ = Path("facts.csv").write_text("head,relation,tail,year\\nAnn,height,1.7,2020\\nAnn,knows,Bob,2021\\n")
@@ -104,6 +104,7 @@ class ImportWords(TypedDict, total=False):
     named_graphs: Literal["ignore", "qualifier"]
     entity_labels: AnyPath | None
     relation_labels: AnyPath | None
+    corrections: AnyPath | None
     train_file: str
     keep_splits: bool
     on_error: Literal["stop", "skip"]
@@ -115,6 +116,7 @@ class ImportWords(TypedDict, total=False):
 
 def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
     """The options of an import, checked."""
+    from hynt.formats.corrections import read_corrections
     from hynt.formats.format import ReadOptions
     from hynt.formats.importing import ImportOptions
     from hynt.graph.assembly import AssemblyPolicy
@@ -132,7 +134,7 @@ def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
             "a seed alone makes no splits.", where="--seed", advice="Say which ones to make: --split 8:1:1 --seed N."
         )
     rule = SplitRule(parse_shares(shares) if shares else SplitRule().shares, seed or 0, together)
-    rules = given.get("outlier_rules")
+    rules, decided = given.get("outlier_rules"), given.get("corrections")
     lists: dict[str, Any] = {
         name: (given[name],) if isinstance(given[name], str) else tuple(given[name])
         for name in ("numeric", "dates", "qualifier")
@@ -153,6 +155,7 @@ def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
         ),
         **{name: given[name] for name in of_graph if name in given},
         **labels,
+        corrections=None if decided is None else read_corrections(Path(decided)),
         source=given.get("source_words", ""),
     )
 

@@ -171,6 +171,7 @@ class Run(RecordedRun):
         remove: Facts | None = None,
         remove_entities: Sequence[str] = (),
         merge: Sequence[tuple[str, str]] = (),
+        corrections: str | os.PathLike[str] | None = None,
         skip_known: bool = False,
         format: str = "",  # noqa: A002 - the word users know it by
         source: str = "",
@@ -178,7 +179,8 @@ class Run(RecordedRun):
     ) -> Run:
         """Changes the graph of the run for good, without training: adds facts, takes some away, takes entities away
         with all their facts, makes the first of two entities the second. Facts are tuples, or a file of any format that
-        can be imported. All of it becomes one version, or nothing does; the run at that version comes back.
+        can be imported; `corrections` is a file of decisions from the page of doubtful facts. All of it becomes one
+        version, or nothing does; the run at that version comes back.
 
         `source` says for the log where it comes from; asking again with the same `key` changes nothing.
 
@@ -188,7 +190,7 @@ class Run(RecordedRun):
         """
         from hynt.front.updating import updated
 
-        return updated(self, facts, remove, remove_entities, merge, skip_known, format, source, key)
+        return updated(self, facts, remove, remove_entities, merge, corrections, skip_known, format, source, key)
 
     def versions(self) -> list[Version]:
         """What has changed in its graph since training: a record per update, with its number, time and source.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,6 +25,7 @@ def updated(
     remove: Facts | None,
     remove_entities: Sequence[str],
     merge: Sequence[tuple[str, str]],
+    corrections: str | os.PathLike[str] | None,
     skip_known: bool,
     format_name: str,
     source: str,
@@ -31,6 +33,7 @@ def updated(
 ) -> Run:
     """See `Run.update`."""
     from hynt.asking.graph_updates import GivenChange
+    from hynt.formats.corrections import read_corrections
     from hynt.models.contract import Part
     from hynt.models.registry import MODELS
     from hynt.runs.journal import Journal
@@ -42,10 +45,11 @@ def updated(
             where=str(run.path),
             advice="Train again, or train a model that reads observed facts: --model hynt-inductive.",
         )
-    files = [Path(one).name for one in (facts, remove) if isinstance(one, (str, os.PathLike))]
+    files = [Path(one).name for one in (facts, remove, corrections) if isinstance(one, (str, os.PathLike))]
+    decided = None if corrections is None else read_corrections(Path(corrections))
     change = GivenChange(
-        _read(facts, format_name),
-        _read(remove, format_name),
+        chain(_read(facts, format_name), () if decided is None else decided.added()),
+        chain(_read(remove, format_name), () if decided is None else decided.removed()),
         remove_entities,
         merge,
         skip_known,

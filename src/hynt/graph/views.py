@@ -122,12 +122,20 @@ class GraphViews:
         at = self._index.at(split, row)
         if at is None:
             return None
-        (fact,) = self._index.table.take(np.array([at], dtype=np.int64)).facts(self.graph.vocabulary)
         identity = int(self._index.table.head[at])
         rows, places = self._index.all(identity)
         own = (self._index.table.relation[rows] == self._index.table.relation[at]) & (places == 0)
         (group,) = self._groups.groups(identity, rows[own], places[own])
-        return {**self.fact(fact), "place": int(np.flatnonzero(group.rows == at)[0])}
+        return {**self.fact(self._fact_at(at)), "place": int(np.flatnonzero(group.rows == at)[0])}
+
+    def stored_fact(self, split: str, row: int) -> Fact | None:
+        """The fact at a row of a split; None where there is no such row."""
+        at = self._index.at(split, row)
+        return None if at is None else self._fact_at(at)
+
+    def _fact_at(self, row: int) -> Fact:
+        (fact,) = self._index.table.take(np.array([row], dtype=np.int64)).facts(self.graph.vocabulary)
+        return fact
 
     def _series(self, identity: int) -> list[str]:
         """The relations of numbers that this head has at more than one date."""

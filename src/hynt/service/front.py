@@ -207,6 +207,15 @@ class Front:
         """The fact at a row of a split, and which one of its head's it is."""
         return await self._look(self.views.fact_place, split, row)
 
+    async def fact_line(self, judged: Mapping[str, Any]) -> str:
+        """A fact that an audit judged, as JSON lines have it; "" where the graph has another in its place by now."""
+        from hynt.formats.jsonl import write_fact
+
+        fact = await self._look(self.views.stored_fact, judged["split"], judged["row"])
+        if fact is None or (fact.head, fact.relation) != (judged["head"], judged["relation"]):
+            return ""
+        return write_fact(fact)
+
     async def neighbourhood(self, name: str, leads: Callable[[str], str]) -> dict[str, Any]:
         """Some facts around an entity, drawn; `leads` says where the entities of the drawing lead."""
         return await self._look(self._drawn, name, leads)

@@ -300,6 +300,9 @@ def tell_outcome(outcome: Mapping[str, Any], out: Console) -> None:
 
 
 def _tell_removals(outcome: Mapping[str, Any], out: Console) -> None:
+    if "corrections" in outcome:
+        made = outcome["corrections"]
+        out.print(f"Corrections: {plural(made['removed'], 'fact')} removed, {made['replaced']:,} replaced.")
     if "outliers" in outcome:
         out.print(f"{plural(outcome['outliers']['removed_facts'], 'fact')} removed by the outlier rules:")
         for rule in outcome["outliers"]["rules"]:

@@ -107,6 +107,10 @@ class SourceOptions:
     outlier_rules: Annotated[Path | None, typer.Option(
         "--outlier-rules", metavar="FILE", **_READING, help="Leave out the facts that this TOML file rules out."
     )] = None
+    corrections: Annotated[Path | None, typer.Option(
+        "--corrections", metavar="FILE", **_READING,
+        help="Remove and replace facts as decided on the page of doubtful facts.",
+    )] = None
     numeric: Annotated[list[str] | None, typer.Option(
         "--numeric", metavar="COLUMN,…", show_default=False, **_TABLES,
         help="The relations (in a table also columns) that hold numbers; auto: all whose values are written like them.",

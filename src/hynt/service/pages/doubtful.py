@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,13 +69,28 @@ def check_audit(path: Path) -> None:
         )
 
 
+def why(row: Mapping[str, Any]) -> str:
+    """What makes a fact doubtful, in words."""
+    stored, said = str(row["stored"]), str(row["said"])
+    if row["kind"] == "number":
+        between = f", between {row['low_text']} and {row['high_text']} in 9 of 10 cases" if row.get("low_text") else ""
+        told = f"Without this fact the model expects {said}{between}; the graph says {stored}."
+        if row["residual"] is None:
+            return told
+        return f"{told} That is {row['residual']:.1f} times as far away as the interval reaches."
+    chance = "hardly any chance" if row["probability"] < 0.001 else f"a chance of {100 * row['probability']:.1f}\u00a0%"
+    own = f"Without this fact the model gives {stored} as its {row['component']} {chance}"
+    return f"{own}, and {said} one of {100 * row['said_probability']:.1f}\u00a0%."
+
+
 class Doubtful:
     """An audit's file, read once and kept as columns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            table = bounded_table(path, [*COLUMNS, "reason"], str(path))
+            told = [name for name in ("low_text", "high_text") if name in pq.read_schema(path).names]  # not of 0.1.0
+            table = bounded_table(path, [*COLUMNS, *told, "reason"], str(path))
         except (OSError, pa.ArrowException, KeyError) as problem:
             raise DataError(
                 f"this is no result of an audit: {str(problem)[:120]}.",

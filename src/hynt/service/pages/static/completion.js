@@ -164,6 +164,7 @@
       return;
     }
     field.value = shared ? item.id : item.name;
+    field.dataset.id = item.id;
     field.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
