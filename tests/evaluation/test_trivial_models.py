@@ -14,6 +14,7 @@ from hynt.evaluation.evaluator import evaluate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
+from hynt.models.number_regression import NumberRegression
 from hynt.models.trivial import (
     Frequency,
     NeighbourMean,
@@ -74,6 +75,22 @@ def test_neighbour_mean_looks_one_and_two_steps_away_and_never_at_itself(train):
     # e: only f, which has no height: the mean of the relation.
     expected = [(1.0 + 0.5 + 0.4) / 3, (0.0 + 0.5 + 0.4) / 3, 0.4]
     assert heights(model, train, [4, 5, 7]).tolist() == pytest.approx(expected)
+
+
+def test_regression_reads_the_heads_other_numbers_and_never_the_one_asked_for():
+    people, relations = 400, (Relation("knows", "entity"), Relation("height", "number"), Relation("weight", "number"))
+    vocabulary = Vocabulary(tuple(map(str, range(people))), relations)
+    heights_of = [(7 * person % people) / people for person in range(people)]
+    facts = [(person, 1, height, []) for person, height in enumerate(heights_of)]
+    facts += [(person, 2, 2 * height + 1, []) for person, height in enumerate(heights_of) if person != 5]
+    table = table_of(facts)
+    train = FactTensors.from_table(table, vocabulary, NumberScaling.fit([table], vocabulary))
+    model = NumberRegression.build(train.sizes, train, TrivialSettings())
+    asked_for = table_of([(5, 2, 0.0, []), (6, 2, 9.9, [])])  # what the facts themselves say is masked
+    found = FactTensors.from_table(asked_for, vocabulary, NumberScaling.fit([table], vocabulary))
+    known = train.tail_number[5], train.tail_number[6]  # weights lie on the same scale as heights
+    assert heights(model, found, [0, 1]).tolist() == pytest.approx([float(one) for one in known], abs=0.07)
+    assert RelationMean.build(train.sizes, train, TrivialSettings()).value[2] == pytest.approx(0.5, abs=0.05)
 
 
 def test_the_shrinkage_draws_to_the_mean(train):

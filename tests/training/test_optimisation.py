@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import resource
+
 import pytest
 import torch
 from torch import nn
 
 from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation
+from hynt.training.step import keep_freed_memory
 
 CPU = torch.device("cpu")
 
@@ -65,3 +68,18 @@ def test_weight_decay_is_that_of_adamw():
         optimisation.update(torch.tensor(1.0))
         adamw.step()
     torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-7)
+
+
+def test_memory_of_one_step_serves_the_next():
+    if not keep_freed_memory():
+        pytest.skip("this C library does as it likes, or was told otherwise")
+    floats = 12 * 2**20  # 48 megabytes: more than glibc keeps by itself
+
+    def pages_cleared(times: int) -> int:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(times):
+            torch.ones(floats)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    pages_cleared(6)  # until the process has its room
+    assert pages_cleared(3) < 4 * floats // resource.getpagesize()

@@ -29,6 +29,7 @@ from hynt.models.contract import (
     Relations,
     ScaledNumber,
 )
+from hynt.models.number_regression import NumberRegression
 from hynt.models.training_statistics import (
     HEAD_PLACE,
     PLACES,
@@ -335,6 +336,7 @@ STATISTICS: Mapping[str, tuple[Any, Any]] = {
     "relation-median": (RelationMedian, TrivialSettings()),
     "neighbour-mean": (NeighbourMean, NeighbourMeanSettings()),
     "head-mean": (HeadMean, NeighbourMeanSettings()),
+    "number-regression": (NumberRegression, TrivialSettings()),
 }
 """What a combination may hold besides models that were trained."""
 

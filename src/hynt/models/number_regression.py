@@ -1,0 +1,206 @@
+"""A number by least squares from other numbers of the training facts: a statistic, made at once.
+
+Each relation has its own few weights. They weigh the means of its numbers beside the same relation, head, tail or
+qualifier, the mean of the head's neighbours, and what other numbers the head has: of a country's area, say, its
+population and its exports. Means leave out the number that is asked for, so that what is fitted on the training facts
+holds for others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch, Task
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, ScaledNumber
+from hynt.models.training_statistics import NeighbourSums, head_sums, neighbour_sums, numbers_of, relation_means
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
+
+OTHERS = 128
+"""The head's numbers are read for so many relations, those with most numbers."""
+FITTED_ON = 20_000
+"""Numbers of a relation that its weights are fitted on, at most."""
+STRENGTH = 5.0
+"""How strongly weights are drawn to 0: as so many numbers would."""
+SMALLEST = 1e-6
+"""What differs by less says nothing."""
+
+
+class _Context(NamedTuple):
+    """Where numbers stand, (n,) int64 each."""
+
+    relation: Tensor  # beside the number
+    primary: Tensor  # of the fact's triplet
+    head: Tensor
+    tail: Tensor  # the masked entity where it is a number
+    qualifier: Tensor  # relation × (entities + 1) + entity, the least of the fact's; `_NONE` without one
+    in_qualifier: Tensor  # 0 or 1
+
+
+_NONE = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class NumberQuestion(EncodedQuestion):
+    """A question for a number, and where it stands."""
+
+    context: Tensor  # (rows, 6) int64 the columns of `_Context`
+
+
+class _Means(NamedTuple):
+    """Sums of what numbers differ from their relation's mean, by key."""
+
+    key: Tensor  # (k,) int64, ascending
+    numbers: Tensor  # (k,) float64 how many
+    total: Tensor  # (k,) float64
+
+    @classmethod
+    def of(cls, key: Tensor, value: Tensor) -> _Means:
+        keys, place = torch.unique(key, return_inverse=True)
+        total = torch.zeros(len(keys), dtype=torch.float64).index_add_(0, place, value)
+        return cls(keys, torch.bincount(place, minlength=len(keys)).double(), total)
+
+    def at(self, key: Tensor, own: Tensor | None = None) -> Tensor:
+        """(n,) the means at (n,) keys, drawn to 0 as by one number more; without their `own` values, which count."""
+        if not len(self.key):
+            return torch.zeros(len(key), dtype=torch.float64)
+        place = torch.searchsorted(self.key, key).clamp(max=len(self.key) - 1)
+        met = self.key[place] == key
+        left, less = (0.0, 0.0) if own is None else (1.0, own)
+        return torch.where(met, (self.total[place] - less) / (self.numbers[place] - left + 1), 0.0)
+
+
+class NumberRegression(nn.Module):
+    """A number is what least squares make of other numbers."""
+
+    streams: ClassVar[tuple[type[ItemStream], ...]] = ()
+    answers: ClassVar[frozenset[Capability]] = frozenset(pair for pair in EVERYWHERE if pair[0] is Task.NUMBER)
+    reads: ClassVar[frozenset[Part]] = frozenset({Part.QUALIFIERS})
+
+    def __init__(self, facts: FactTensors) -> None:
+        super().__init__()
+        facts = facts.to("cpu")
+        self.sizes, self._mean = facts.sizes, relation_means(facts)
+        context, value = _of_facts(facts)
+        apart = value - self._mean[context.relation]
+        groups = facts.sizes.relations + 1
+        counts = torch.bincount(context.relation, minlength=groups)
+        square = torch.bincount(context.relation, apart.square(), minlength=groups)
+        self._spread = (square / counts.clamp(min=1)).sqrt() + SMALLEST
+        self._others = counts.argsort(descending=True, stable=True)[: min(OTHERS, int((counts > 0).sum()))]
+        self._qualifiers = torch.unique(context.qualifier)
+        self._with_qualifier = torch.unique(self._qualified(context))
+        self._means = [_Means.of(key, apart) for key in self._keys(context)]
+        self._near, self._own = (self._centred(sums) for sums in (neighbour_sums(facts), head_sums(facts)))
+        self._fit(context, apart)
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: object) -> NumberRegression:  # noqa: ARG003
+        """The weights of every relation with numbers in the training facts."""
+        return cls(train)
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
+        """No phases: it is made from the training facts at once."""
+        return []
+
+    def read(self, batch: MaskedBatch) -> NumberQuestion:
+        """Where the number stands."""
+        sizes, rows = self.sizes, len(batch)
+        tail = torch.where(batch.tail_is_number, sizes.mask_entity, batch.tail_entity)
+        qualifier = torch.full((rows,), _NONE, device=batch.head.device)
+        if batch.layout.slots:
+            known = batch.qualifier_present & ~batch.qualifier_is_number
+            key = batch.qualifier_relation * (sizes.entities + 1) + batch.qualifier_entity
+            key = torch.where(known, key, _NONE)
+            qualifier = qualifier.scatter_reduce(0, batch.places.slot_row, key, "amin")
+        relation = batch.asked_relation()
+        context = _Context(relation, batch.relation, batch.head, tail, qualifier, batch.asks_qualifier.long())
+        return NumberQuestion(batch.tail_number.new_zeros(rows, 0), relation, torch.stack(context, 1))
+
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
+        """(rows,) scaled numbers."""
+        if not isinstance(candidates, ScaledNumber) or not isinstance(question, NumberQuestion):
+            raise ValueError(f"this model answers numbers it has read itself, not {type(candidates).__name__}")
+        device, context = question.relation.device, _Context(*question.context.cpu().t().contiguous())
+        weights = self._weights[2 * context.relation + context.in_qualifier]
+        apart = (self._features(context) * weights).sum(1) * self._spread[context.relation]
+        apart = apart.clamp(self._least[context.relation], self._most[context.relation])
+        return (self._mean[context.relation] + apart).float().to(device)
+
+    def _fit(self, context: _Context, apart: Tensor) -> None:
+        groups, width = len(self._mean), len(self._means) + 2 + len(self._others)
+        self._weights = torch.zeros(2 * groups, width, dtype=torch.float64)
+        self._least, self._most = (torch.zeros(groups, dtype=torch.float64) for _ in range(2))
+        self._least.scatter_reduce_(0, context.relation, apart, "amin")
+        self._most.scatter_reduce_(0, context.relation, apart, "amax")
+        group = 2 * context.relation + context.in_qualifier
+        order = group.argsort(stable=True)
+        for rows in torch.split(order, torch.bincount(group).tolist()):
+            if not len(rows):
+                continue
+            rows = rows[:: -(-len(rows) // FITTED_ON)]
+            some, own = _Context(*(one[rows] for one in context)), apart[rows]
+            features = self._features(some, own)
+            pull = STRENGTH * torch.eye(width, dtype=torch.float64)
+            target = features.t() @ (own / self._spread[some.relation])
+            self._weights[group[rows[0]]] = torch.linalg.solve(features.t() @ features + pull, target)
+
+    def _features(self, context: _Context, own: Tensor | None = None) -> Tensor:
+        """(n, features) float64, in units of the spread; without the numbers' `own` share in them."""
+        spread = self._spread[context.relation]
+        found = [means.at(key, own) / spread for means, key in zip(self._means, self._keys(context), strict=True)]
+        known = context.head < self.sizes.entities  # a masked head would be taken for another relation's first entity
+        near = self._near.at(context.relation * self.sizes.entities + context.head)
+        found.append(torch.where(known, near / spread, 0.0))
+        key = self._others * self.sizes.entities + context.head.unsqueeze(1)
+        others = self._own.at(key.flatten()).view(key.shape) / self._spread[self._others]
+        others = torch.where(known.unsqueeze(1) & (self._others != context.relation.unsqueeze(1)), others, 0.0)
+        return torch.cat([torch.stack([*found, torch.ones_like(spread)], 1), others], 1)
+
+    def _centred(self, sums: NeighbourSums) -> _Means:
+        mean = self._mean[sums.key // self.sizes.entities]
+        return _Means(sums.key, sums.numbers, sums.total - sums.numbers * mean)
+
+    def _qualified(self, context: _Context) -> Tensor:
+        """(n,) one number for relation and qualifier."""
+        place = torch.searchsorted(self._qualifiers, context.qualifier)
+        met = self._qualifiers[place.clamp(max=len(self._qualifiers) - 1)] == context.qualifier
+        return context.relation * (len(self._qualifiers) + 1) + torch.where(met, place, len(self._qualifiers))
+
+    def _keys(self, context: _Context) -> list[Tensor]:
+        """What a number shares with others, (n,) int64 each."""
+        entities, pair = self.sizes.entities + 1, context.relation * (self.sizes.relations + 1) + context.primary
+        qualified = self._qualified(context)
+        place = torch.searchsorted(self._with_qualifier, qualified)  # a new one meets nothing below
+        met = self._with_qualifier[place.clamp(max=len(self._with_qualifier) - 1)] == qualified
+        place = torch.where(met, place, len(self._with_qualifier))
+        kinds = len(self._with_qualifier) + 1
+        return [
+            pair,
+            context.relation * entities + context.head,
+            pair * entities + context.head,
+            context.relation * entities + context.tail,
+            pair * entities + context.tail,
+            place,
+            pair * kinds + place,
+            place * entities + context.head,
+        ]
+
+
+def _of_facts(facts: FactTensors) -> tuple[_Context, Tensor]:
+    """Where the numbers of facts stand, in the order of `numbers_of`, and (n,) float64 the numbers."""
+    owner = torch.repeat_interleave(torch.arange(len(facts)), facts.qualifier_counts())
+    tails, values = facts.tail_is_number, facts.qualifier_is_number[:-1]
+    key = facts.qualifier_relation[:-1].long() * (facts.sizes.entities + 1) + facts.qualifier_entity[:-1].long()
+    key = torch.where(values, _NONE, key)
+    qualifier = torch.full((len(facts),), _NONE).scatter_reduce(0, owner, key, "amin")
+    tail = torch.where(tails, facts.sizes.mask_entity, facts.tail_entity.long())
+    fact = torch.cat([torch.nonzero(tails).squeeze(1), owner[values]])
+    numbers = numbers_of(facts)
+    in_qualifier = (torch.arange(len(fact)) >= int(tails.sum())).long()
+    primary = facts.relation.long()[fact]
+    return _Context(numbers.relation, primary, numbers.head, tail[fact], qualifier[fact], in_qualifier), numbers.value
