@@ -108,7 +108,7 @@ class NumberRegression(nn.Module):
         return []
 
     def read(self, batch: MaskedBatch) -> NumberQuestion:
-        """Where the number stands."""
+        """What stands beside the number; a masked one is never looked at."""
         sizes, rows = self.sizes, len(batch)
         tail = torch.where(batch.tail_is_number, sizes.mask_entity, batch.tail_entity)
         qualifier = torch.full((rows,), _NONE, device=batch.head.device)
