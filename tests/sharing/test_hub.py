@@ -10,7 +10,7 @@ import pytest
 from huggingface_hub import constants
 
 from hynt.errors import DataError, UsageError
-from hynt.sharing.bundle import CARD, LIST
+from hynt.sharing.bundle import CARD, CROISSANT, LIST
 from hynt.sharing.hub import Repository
 from hynt.sharing.push_and_pull import pull, push
 from tests.sharing.hub_server import TOKEN, hub_on_loopback
@@ -37,7 +37,7 @@ def hub(tmp_path, monkeypatch):
 def test_a_run_goes_to_the_hub_and_comes_back(original, hub, tmp_path, capfd):
     push(original, "hf:ann/towns")
     assert hub.private == {"ann/towns": True}
-    assert set(hub.files["ann/towns"]) == {*contents(original), CARD, LIST}
+    assert set(hub.files["ann/towns"]) == {*contents(original), CARD, CROISSANT, LIST}
     assert len(hub.commits["ann/towns"]) == 2, "all files in one commit"
     hub.files["ann/towns"]["evil.py"] = b"raise SystemExit"
     result = pull("hf:ann/towns@main", tmp_path / "pulled")
@@ -56,7 +56,7 @@ def test_pushing_again_replaces_the_run_and_spares_other_files(original, hub, tm
     smaller = Path(shutil.copytree(original, tmp_path / "smaller"))
     (smaller / "calibration.json").unlink()
     push(smaller, "hf:ann/towns")
-    assert set(hub.files["ann/towns"]) == {*contents(smaller), CARD, LIST, "notes.txt"}
+    assert set(hub.files["ann/towns"]) == {*contents(smaller), CARD, CROISSANT, LIST, "notes.txt"}
     pull("hf:ann/towns", tmp_path / "pulled")
     assert contents(tmp_path / "pulled") == contents(smaller)
 

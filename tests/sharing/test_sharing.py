@@ -7,15 +7,17 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import torch
 import yaml
 
 from hynt.asking.predictor import load
+from hynt.cli.application import run
 from hynt.errors import DataError, UsageError
 from hynt.files import index_text
 from hynt.runs.run_folder import RunFolder
-from hynt.sharing.bundle import CARD, LIST
+from hynt.sharing.bundle import CARD, CROISSANT, LIST
 from hynt.sharing.model_card import plain
 from hynt.sharing.push_and_pull import pull, push
 from hynt.training.run import start, train
@@ -42,7 +44,7 @@ def test_a_pulled_run_is_the_run(original, given, tmp_path):
 
 def test_the_folder_is_a_repository_of_the_hub(original, given):
     names = set(contents(given))
-    assert names == set(contents(original)) | {CARD, LIST}
+    assert names == set(contents(original)) | {CARD, CROISSANT, LIST}
     assert not [name for name in names if name.endswith((".pkl", ".pt", ".bin", ".py", ".pickle"))]
     card = (given / CARD).read_text(encoding="utf-8")
     _, header, text = card.split("---\n", 2)
@@ -55,6 +57,42 @@ def test_the_folder_is_a_repository_of_the_hub(original, given):
     assert (original / "config.toml").read_text() in text
     assert "licence: not stated" in text
     assert "valid 0 times, test 0 times" in text
+    assert "No figures of the test split were given with it." in text.split("## Limits")[1]
+
+
+def test_the_graph_is_described_as_a_data_set(original, given):
+    """By what Croissant 1.0 requires of a data set, its files and its fields."""
+    found = json.loads((given / CROISSANT).read_text(encoding="utf-8"))
+    required = {"@context", "@type", "conformsTo", "name", "description", "license", "url", "creator", "datePublished"}
+    assert required <= set(found)
+    assert (found["@type"], found["conformsTo"]) == ("sc:Dataset", "http://mlcommons.org/croissant/1.0")
+    files = {one["@id"]: one for one in found["distribution"]}
+    for one in files.values():
+        assert {"@type", "name", "contentUrl", "encodingFormat", "sha256"} <= set(one)
+        assert hashlib.sha256((given / one["contentUrl"]).read_bytes()).hexdigest() == one["sha256"]
+    columns = {name: pq.read_schema(given / one["contentUrl"]).names for name, one in files.items()}
+    for records in found["recordSet"]:
+        assert [field["name"].partition("/")[2] for field in records["field"]] == columns[f"{records['@id']}.parquet"]
+        for field in (part for one in records["field"] for part in one.get("subField", [one])):
+            assert field["source"]["fileObject"]["@id"] in files
+            assert field["dataType"] in {"sc:Text", "sc:Float", "sc:Integer"}
+    (train,) = (one for one in found["recordSet"] if one["@id"] == "train")
+    kinds = {one["name"]: one.get("dataType", "repeated") for one in train["field"]}
+    assert (kinds["train/head"], kinds["train/tail_number"], kinds["train/qualifiers"]) == (
+        "sc:Text",
+        "sc:Float",
+        "repeated",
+    )
+
+
+def test_pushing_to_a_folder_says_that_nothing_was_sent(original, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(["push", str(original), "someone/name"]) == run(["push", str(original), str(tmp_path / "given")]) == 0
+    told = capsys.readouterr().out
+    assert "are in the folder someone/name" in told
+    assert "it is on this machine; to send it to the hub, say hf:someone/name" in told
+    assert "say hf:owner/name" in told
 
 
 def test_the_card_has_the_evaluation_and_the_licence(original, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,8 +35,16 @@ def push(
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
 
 
+def _repository(destination: str) -> str:
+    """What was given, where it can be a repository's name as well."""
+    return destination if re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", destination, re.ASCII) else "owner/name"
+
+
 def _print(console: Console, result: dict[str, Any]) -> None:
-    console.print(f"{len(result['files'])} files of {result['run']} are in {result['destination']}")
+    where = "the repository" if result["on_the_hub"] else "the folder"
+    console.print(f"{len(result['files'])} files of {result['run']} are in {where} {result['destination']}")
+    if not result["on_the_hub"]:
+        console.print(f"it is on this machine; to send it to the hub, say hf:{_repository(result['destination'])}")
     if result["left_out"]:
         console.print(f"left out, since no run has them: {visible(', '.join(result['left_out']))}")
     if result["licence"] is None:

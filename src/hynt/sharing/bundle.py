@@ -19,7 +19,7 @@ from hynt.graph.splitting import SPLITS
 from hynt.runs.checkpoint import WEIGHTS, task_weights
 from hynt.runs.run_folder import COMBINATION, CONFIG, ENVIRONMENT, GRAPH, MEANS, MEMBERS, METRICS, READS, SCALING
 
-LIST, CARD = "hynt-run.json", "README.md"
+LIST, CARD, CROISSANT = "hynt-run.json", "README.md", "croissant.json"
 NEEDED = (MANIFEST_NAME, CONFIG, SCALING, ENVIRONMENT, WEIGHTS)
 NAMES = (
     *NEEDED,
@@ -46,7 +46,7 @@ def packed_names(run: Path) -> list[str]:
 
 def surplus(folder: Path) -> list[str]:
     """Files that are not a run's, by their path; what a repository itself needs is not counted."""
-    return sorted(name for name in _paths(folder) if name not in (*NAMES, LIST, CARD))
+    return sorted(name for name in _paths(folder) if name not in (*NAMES, LIST, CARD, CROISSANT))
 
 
 def _paths(folder: Path) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hynt.errors import DataError, UsageError
-from hynt.sharing.bundle import CARD, LIST, NAMES
+from hynt.sharing.bundle import CARD, CROISSANT, LIST, NAMES
 
 HUB = "hf:"
 _REPOSITORY = re.compile(r"hf:(?://)?(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?\Z", re.ASCII)
@@ -38,7 +38,7 @@ class Repository:
 def upload(folder: Path, repository: Repository, names: list[str], *, private: bool) -> None:
     """One commit with all files. What an earlier push left and this run lacks is removed; other files stay."""
     hub = _library()
-    stale = [name for name in NAMES if name not in names]
+    stale = [name for name in (*NAMES, CROISSANT) if name not in names]
     try:
         api = hub.HfApi()
         api.create_repo(repository.name, private=private, repo_type="model", exist_ok=True)
@@ -66,7 +66,7 @@ def download(repository: Repository, folder: Path) -> Path:
             repo_type="model",
             revision=repository.revision,
             local_dir=folder,
-            allow_patterns=[LIST, CARD, *NAMES],
+            allow_patterns=[LIST, CARD, CROISSANT, *NAMES],
         )
     except _failures(hub) as problem:
         raise _refused(problem, repository) from None

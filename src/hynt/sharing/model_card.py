@@ -47,17 +47,19 @@ class CardFacts:
     validation: Mapping[str, Any]  # metrics by task and scope, of the weights that are given away; empty: none
     evaluation: Mapping[str, Any] | None = None  # what `hynt evaluate --save` wrote
     licence: str = ""
+    follows_its_graph: bool = False  # reads observed facts, so that it knows entities that training did not
     settings: str = field(default="", repr=False)
 
 
-def card_facts(run: RunFolder, evaluation: Path | None, licence: str) -> CardFacts:
+def card_facts(run: RunFolder, evaluation: Path | None, licence: str, *, follows_its_graph: bool) -> CardFacts:
     """Read from a run, and from an evaluation of it if one is given."""
     folder = run.path / run.manifest["graph"]["path"]
     embedded = run.manifest["graph"]["path"] == "graph"
     graph = read_manifest(folder) if embedded else None
     settings = run.checked(CONFIG).read_text(encoding="utf-8")
     found = None if evaluation is None else _evaluation(evaluation, run)
-    return CardFacts(run, graph, _validation(run), found, licence or (graph.licence if graph else ""), settings)
+    licence = licence or (graph.licence if graph else "")
+    return CardFacts(run, graph, _validation(run), found, licence, follows_its_graph, settings)
 
 
 def _validation(run: RunFolder) -> Mapping[str, Any]:
@@ -91,7 +93,10 @@ def _evaluation(path: Path, run: RunFolder) -> Mapping[str, Any]:
 
 def card_text(facts: CardFacts) -> str:
     """The model card in Markdown, with the header that the hub reads."""
-    return "\n".join([*_header(facts), *_what(facts), *_numbers(facts), *_graph(facts), *_made(facts)]) + "\n"
+    return (
+        "\n".join([*_header(facts), *_what(facts), *_numbers(facts), *_limits(facts), *_graph(facts), *_made(facts)])
+        + "\n"
+    )
 
 
 def _header(facts: CardFacts) -> list[str]:
@@ -176,6 +181,24 @@ def _protocol(protocol: Mapping[str, Any], sampled: int | None) -> list[str]:
     return [f"Protocol: {shown}."]
 
 
+def _limits(facts: CardFacts) -> list[str]:
+    """What the figures do not promise, as far as the run itself says so."""
+    settings = facts.run.settings()
+    limits = [
+        "Answers are guesses from the graph's own facts. What the graph has wrong, or lacks for a reason, they repeat.",
+        "Probabilities and intervals hold for questions like those of the validation split, not for others.",
+    ]
+    if settings.train_on == "train+valid":
+        limits[1] = "It was trained on the validation split too, so nothing is calibrated and numbers have no interval."
+    if not facts.follows_its_graph:
+        limits.append("It knows the entities and relations of its training facts alone; new ones need new training.")
+    if settings.scale_on == "all-splits":
+        limits.append("Numbers were scaled on all splits, the test split among them.")
+    if facts.evaluation is None:
+        limits.append("No figures of the test split were given with it.")
+    return ["## Limits", "", *(f"- {limit}" for limit in limits), ""]
+
+
 def _graph(facts: CardFacts) -> list[str]:
     lines = ["## The graph", ""]
     if facts.graph is None:
@@ -188,7 +211,8 @@ def _graph(facts: CardFacts) -> list[str]:
     counts = ", ".join(f"{count:,} {plain(name.replace('_', ' '))}" for name, count in facts.graph.counts.items())
     return [
         *lines,
-        f"{plain(_graph_name(facts))}: {counts}. It is part of this repository, in `graph/`.",
+        f"{plain(_graph_name(facts))}: {counts}. It is part of this repository, in `graph/`; `croissant.json`",
+        "describes its files and columns to other programs.",
         "",
         f"- licence: {plain(facts.graph.licence) or 'not stated'}",
         f"- source: {plain(facts.graph.source) or 'not stated'}",

@@ -10,10 +10,12 @@ from typing import Any
 from hynt.calibration.calibration import CALIBRATION
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.files import new_folder, read_json, sha256_of, write_whole, writing
+from hynt.models.contract import Part
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.opening import load_run
-from hynt.runs.run_folder import ENVIRONMENT, RunFolder
-from hynt.sharing.bundle import AGAIN, CARD, LIST, list_text, packed_names, read_list, surplus
+from hynt.runs.run_folder import ENVIRONMENT, GRAPH, RunFolder
+from hynt.sharing.bundle import AGAIN, CARD, CROISSANT, LIST, list_text, packed_names, read_list, surplus
+from hynt.sharing.croissant import croissant_text
 from hynt.sharing.hub import HUB, Repository, download, upload
 from hynt.sharing.model_card import CardFacts, card_facts, card_text
 
@@ -33,26 +35,28 @@ def push(
         raise UsageError(
             "the run is not finished.", where=str(path), advice=f"Go on: hynt train GRAPH --out {path} --resume."
         )
-    load_run(run)  # refuses a run with a changed file, or whose graph is another
-    facts, names = card_facts(run, evaluation, licence), packed_names(path)
+    loaded = load_run(run)  # refuses a run with a changed file, or whose graph is another
+    follows = Part.OBSERVED_FACTS in loaded.model.reads
+    facts, names = card_facts(run, evaluation, licence, follows_its_graph=follows), packed_names(path)
     if destination.startswith(HUB):
         repository = Repository.of(destination)
         with tempfile.TemporaryDirectory(prefix="hynt-push-") as folder:
-            _fill(Path(folder), run, names, facts)
-            upload(Path(folder), repository, names, private=private)
+            beside = _fill(Path(folder), run, names, facts)
+            upload(Path(folder), repository, [*names, *beside], private=private)
     else:
-        _to_folder(Path(destination), run, names, facts, overwrite=overwrite)
+        beside = _to_folder(Path(destination), run, names, facts, overwrite=overwrite)
     return {
         "run": str(path),
         "destination": destination,
-        "files": [*names, LIST, CARD],
+        "on_the_hub": destination.startswith(HUB),
+        "files": [*names, *beside],
         "left_out": surplus(path),
         "licence": facts.licence or None,
         "graph_included": facts.graph is not None,
     }
 
 
-def _to_folder(folder: Path, run: RunFolder, names: list[str], facts: CardFacts, *, overwrite: bool) -> None:
+def _to_folder(folder: Path, run: RunFolder, names: list[str], facts: CardFacts, *, overwrite: bool) -> list[str]:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file.", where="DEST", advice="Name a folder.")
     if run.path.resolve() == folder.resolve() or run.path.resolve() in folder.resolve().parents:
@@ -65,9 +69,8 @@ def _to_folder(folder: Path, run: RunFolder, names: list[str], facts: CardFacts,
             if folder.is_dir():
                 folder.rmdir()
             with new_folder(folder) as staging:
-                _fill(staging, run, names, facts)
-        else:
-            _refill(folder, run, names, facts)
+                return _fill(staging, run, names, facts)
+        return _refill(folder, run, names, facts)
 
 
 def _is_bare_clone(folder: Path) -> bool:
@@ -75,7 +78,7 @@ def _is_bare_clone(folder: Path) -> bool:
     return all(path.name in (".git", ".gitattributes") for path in folder.iterdir())
 
 
-def _refill(folder: Path, run: RunFolder, names: list[str], facts: CardFacts) -> None:
+def _refill(folder: Path, run: RunFolder, names: list[str], facts: CardFacts) -> list[str]:
     """Into a folder that is there, a clone say. The list goes first and comes last: halfway, nobody can pull it."""
     old: list[str] = []
     if (folder / LIST).exists():
@@ -84,17 +87,21 @@ def _refill(folder: Path, run: RunFolder, names: list[str], facts: CardFacts) ->
         except DataError:
             old = []  # damaged: what it listed stays, and is no longer part of the run
         (folder / LIST).unlink()
-    for name in set(old) - set(names):
+    for name in {*old, CROISSANT} - set(names):
         (folder / name).unlink(missing_ok=True)
-    _fill(folder, run, names, facts)
+    return _fill(folder, run, names, facts)
 
 
-def _fill(folder: Path, run: RunFolder, names: list[str], facts: CardFacts) -> None:
+def _fill(folder: Path, run: RunFolder, names: list[str], facts: CardFacts) -> list[str]:
+    """Writes everything, and says what is there beside the run's own files."""
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(run.path / name, folder / name)
     write_whole(folder / CARD, card_text(facts))
+    if facts.graph is not None:
+        write_whole(folder / CROISSANT, croissant_text(facts.graph, run.path / GRAPH, GRAPH))
     write_whole(folder / LIST, list_text(folder, names))
+    return [LIST, CARD, *([CROISSANT] if facts.graph is not None else [])]
 
 
 # From a given-away run back to a run folder, equal to the byte, once every file is known to be the one listed.
