@@ -253,3 +253,17 @@ def test_an_update_takes_decisions_from_the_page(run, tmp_path):
     assert (record.removed, record.source) == (2, "decisions.jsonl")
     assert gone not in list(later.graph["person 1"])
     assert any(fact.tail == "person 4" and fact.relation == "knows" for fact in later.graph["person 3"])
+
+
+def test_stored_answers_say_what_was_added_and_from_where(folder, run):
+    later = run.update([("Zoe", "knows", "person 1"), ("Ann", "knows", "person 1")], source="the registry")
+    (stored,) = later.predict("Zoe", "knows", "?").stored
+    assert (stored.text, stored.added) == ("person 1", "the registry")
+    assert "in the graph, added (the registry): person 1" in str(later.predict("Zoe", "knows", "?"))
+    assert [one.added for one in later.predict("person 1", "knows", "?").stored] == [""]
+    joined = later.update(merge=[("Zoe", "person 2")], remove=[("Ann", "knows", "person 1")])
+    came = {one.text: one.added for one in joined.predict("person 2", "knows", "?").stored}
+    assert came == {"person 3": "", "person 1": "the registry"}
+    again = joined.update([("Ann", "knows", "person 1")])
+    assert [one.added for one in again.predict("Ann", "knows", "?").stored] == ["an update"]
+    assert hynt.load(folder, "cpu", version=0).predict("person 2", "knows", "?").stored[0].added == ""

@@ -32,9 +32,16 @@ class StoredAnswer:
     probability: float | None  # likewise
     predicted: float | None  # the model's own number, where a number is asked for
     judged_without: bool  # whether the model, which reads facts, was not shown those that hold the answer
+    added: str = ""  # where the fact came from, if it came after training; told only then
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"splits": list(self.splits)}
+        found = asdict(self) | {"splits": list(self.splits)}
+        return found if self.added else {name: value for name, value in found.items() if name != "added"}
+
+    @property
+    def place(self) -> str:
+        """Where it stands; of a fact that came after training, where that came from."""
+        return f"added ({self.added})" if self.added else " and ".join(self.splits)
 
     @property
     def named(self) -> str:
@@ -282,7 +289,7 @@ def told_of_graph(answers: Answers) -> list[tuple[str, str]]:
     if not answers.stored:
         return [("in the graph", "no answer to this question")]
     told = [
-        (f"in the graph, {' and '.join(one.splits)}", "; ".join(part for part in (one.named, one.judged) if part))
+        (f"in the graph, {one.place}", "; ".join(part for part in (one.named, one.judged) if part))
         for one in answers.stored
     ]
     more = answers.stored_total - len(answers.stored)

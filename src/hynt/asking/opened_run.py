@@ -17,7 +17,7 @@ from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers, StoredFacts
 from hynt.graph.lookup import NameLookup
-from hynt.runs.journal import Journal, Version, changed_share
+from hynt.runs.journal import AddedFacts, Journal, Version, changed_share
 from hynt.runs.place import SavedRun, whole_run
 
 if TYPE_CHECKING:
@@ -66,6 +66,11 @@ class OpenedRun:
         """The graph that it is asked of: the one it was trained on, with all updates since."""
         with whole_run():
             return Journal(self.path).graph(self.saved.graph(), self.version)
+
+    @cached_property
+    def _added(self) -> AddedFacts:
+        """Which facts of its graph came with updates."""
+        return Journal(self.path).count_added(AddedFacts(), self.version)
 
     @cached_property
     def device(self) -> torch.device:

@@ -168,7 +168,9 @@ class Predictor(OpenedRun):
                     problem = UsageError(NO_CANDIDATE, where="candidates", advice="Allow more of them.")
                     raise problem if len(asked) == 1 else _of_question(problem, number + 1)
                 made = self._builder.ranked(one, ranked, number, held.ids(number))
-            found.append(replace(made, stored=held.told(number, self.graph), stored_total=len(held.held[number])))
+            found.append(
+                replace(made, stored=held.told(number, self.graph, self._added), stored_total=len(held.held[number]))
+            )
         return found
 
     def question_batch(self, asked: AskedFacts, *, stored: bool = False) -> QuestionBatch:

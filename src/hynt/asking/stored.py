@@ -16,11 +16,12 @@ from hynt.asking.answering import QuestionBatch
 from hynt.asking.answers import StoredAnswer
 from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.columns import AskedFact, Standing
-from hynt.graph.fact_table import FIRST_QUALIFIER, NUMBER_KIND, RELATION_KIND, qualifier_of
+from hynt.graph.fact_table import FIRST_QUALIFIER, NUMBER_KIND, RELATION_KIND, FactTable, qualifier_of
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import StoredFact, StoredFacts
 from hynt.graph.sentences import Sentences, format_quantity, pair_texts
 from hynt.graph.vocabulary import Ids
+from hynt.runs.journal import AddedFacts
 from hynt.runs.observing import folds_of, without_folds
 from hynt.runs.opening import LoadedRun
 
@@ -68,10 +69,10 @@ class HeldAnswers:
         """The entities or relations that answer a question, all of them."""
         return frozenset(int(one.answer) for one in self.held[question])
 
-    def told(self, question: int, graph: KnowledgeGraph) -> tuple[StoredAnswer, ...]:
-        """The stored answers to a question, the closest facts first."""
+    def told(self, question: int, graph: KnowledgeGraph, added: AddedFacts) -> tuple[StoredAnswer, ...]:
+        """The stored answers to a question, the closest facts first; those of `added` facts say so."""
         asked = self.asked[question]
-        return tuple(_told(one, asked, graph) for one in self.held[question][:SHOWN])
+        return tuple(_told(one, asked, graph, added) for one in self.held[question][:SHOWN])
 
     def named(self) -> Standing:
         """Room for where those that are told stand among the candidates."""
@@ -115,7 +116,7 @@ def _place(one: HeldAnswer, named: Standing, at: int) -> None:
         one.rank, one.probability = int(named.rank[at]), float(named.probability[at])
 
 
-def _told(one: HeldAnswer, asked: AskedFact, graph: KnowledgeGraph) -> StoredAnswer:
+def _told(one: HeldAnswer, asked: AskedFact, graph: KnowledgeGraph, added: AddedFacts) -> StoredAnswer:
     identity, value = None, None
     if asked.kind == NUMBER_KIND:
         assert asked.relation is not None
@@ -135,14 +136,19 @@ def _told(one: HeldAnswer, asked: AskedFact, graph: KnowledgeGraph) -> StoredAns
         one.probability,
         one.predicted,
         one.judged_without,
+        added.source(next(_table(one.facts[0], graph).facts(graph.vocabulary))) if added.version else "",
     )
+
+
+def _table(fact: StoredFact, graph: KnowledgeGraph) -> FactTable:
+    return graph.splits[fact.split].take(np.array([fact.row]))
 
 
 def _said_beyond(asked: AskedFact, fact: StoredFact, graph: KnowledgeGraph) -> str:
     """The qualifiers of a stored fact that the question does not have, in words."""
     if not fact.extra:
         return ""
-    table, own = graph.splits[fact.split].take(np.array([fact.row])), asked.table
+    table, own = _table(fact, graph), asked.table
     fits = np.zeros(table.qualifier_total, dtype=np.bool_)
     for pair in range(int(own.offsets[1])):
         blank = asked.position - FIRST_QUALIFIER if pair == qualifier_of(asked.position) else None

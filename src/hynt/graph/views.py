@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,9 @@ BINS = 40
 class GraphViews:
     """Plain values for JSON and for pages, made from one graph. Nothing here takes more than some milliseconds."""
 
-    def __init__(self, graph: KnowledgeGraph) -> None:
-        self.graph = graph
+    def __init__(self, graph: KnowledgeGraph, added: Callable[[Fact], str] = lambda fact: "") -> None:
+        """`added` says where a fact came from that is newer than the run; "" of any other."""
+        self.graph, self._added = graph, added
         self._sentences = Sentences(graph)
         self._index = EntityIndex(graph)
         self._groups = EntityGroups(graph, self._index.table)
@@ -67,7 +69,7 @@ class GraphViews:
             "offset": offset,
             "series": self._series(identity),
             "facts": [
-                {"split": split, "position": place, **self.fact(fact)}
+                {"split": split, "position": place, "added": self._added(fact), **self.fact(fact)}
                 for (split, _), place, fact in zip(origins, places, facts, strict=True)
             ],
         }
@@ -110,7 +112,7 @@ class GraphViews:
             "count": len(group.rows),
             "series": self._groups.series(group),
             "facts": [
-                {"split": split, "row": row, "position": position, **self.fact(fact)}
+                {"split": split, "row": row, "position": position, "added": self._added(fact), **self.fact(fact)}
                 for (split, row), fact in zip(self._index.origins(rows), told, strict=True)
             ],
         }

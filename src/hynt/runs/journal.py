@@ -26,7 +26,7 @@ import numpy as np
 from hynt.errors import DataError, UsageError
 from hynt.files import RESTORE, flush, sha256_of, write_whole, writing
 from hynt.graph.changes import merged, with_facts, without_entity, without_facts
-from hynt.graph.fact import Fact, Number, Qualifier, Value
+from hynt.graph.fact import Fact, FactKey, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
 
 UPDATES, JOURNAL, LOCK = "updates", "journal.jsonl", "lock"
@@ -97,6 +97,34 @@ class Version:
     key: str = ""  # a name that the writer gave it, so that asking twice writes once
 
 
+class AddedFacts:
+    """The facts that came after training and are still there, by what they say, and where each came from."""
+
+    def __init__(self) -> None:
+        self.version = 0  # the newest that is counted
+        self._sources: dict[FactKey, str] = {}
+
+    def source(self, fact: Fact) -> str:
+        """Where a fact came from, if it came after training; else ""."""
+        return self._sources.get(fact.key(), "") if self._sources else ""
+
+    def count(self, version: Version, change: GraphChange) -> None:
+        """Takes over what became of facts with one more version."""
+        if change.merged and self._sources:
+            names = dict(change.merged)
+            self._sources = {_renamed(key, names): source for key, source in self._sources.items()}
+        for fact in change.removed:
+            self._sources.pop(fact.key(), None)
+        self._sources |= dict.fromkeys((fact.key() for fact in change.added), version.source or "an update")
+        self.version = version.version
+
+
+def _renamed(key: FactKey, names: Mapping[str, str]) -> FactKey:
+    head, relation, (is_number, value, tail), pairs = key
+    renamed = tuple((name, (number, at, names.get(text, text))) for name, (number, at, text) in pairs)
+    return (names.get(head, head), relation, (is_number, value, names.get(tail, tail)), renamed)
+
+
 @dataclass(frozen=True, eq=False)
 class Journal:
     """The changes of one run's graph."""
@@ -140,6 +168,12 @@ class Journal:
         if sha256_of(path) != version.sha256:
             raise DataError("the file was changed: its hash is not the journal's.", where=str(path), advice=RESTORE)
         return GraphChange.from_lines(path.read_text(encoding="utf-8"))
+
+    def count_added(self, known: AddedFacts, version: int | None = None) -> AddedFacts:
+        """Counts what has come since `known` was counted last, up to a version, or to the newest one."""
+        for one in self.versions()[known.version : version]:
+            known.count(one, self.change(one))
+        return known
 
     @contextmanager
     def writer(self) -> Iterator[JournalWriter]:

@@ -20,7 +20,7 @@ from hynt.errors import HyntError, UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import EntityPosition
 from hynt.graph.views import GraphViews
-from hynt.runs.journal import Journal
+from hynt.runs.journal import AddedFacts, Journal
 from hynt.runs.place import open_run
 from hynt.service.http.metrics import ServiceMetrics
 from hynt.service.http.problems import HttpProblem, fault_of, invalid, unavailable
@@ -51,7 +51,8 @@ class Front:
     def __init__(self, graph: KnowledgeGraph, engine: InferenceEngine, settings: ServiceSettings) -> None:
         self.graph, self.engine, self.settings = graph, engine, settings
         self.metrics = ServiceMetrics()
-        self.views = GraphViews(graph)
+        self.added = Journal(settings.run).count_added(AddedFacts())
+        self.views = GraphViews(graph, self.added.source)
         self.queue = QuestionQueue(
             engine,
             limit=settings.queue,
@@ -60,7 +61,7 @@ class Front:
             metrics=self.metrics,
         )
         self.draining = False
-        self.version = Journal(settings.run).latest()
+        self.version = self.added.version
         self._writing = asyncio.Lock()
         self._lookers = ThreadPoolExecutor(_LOOKERS, "graph")
         self.metrics.gauge("hynt_queue_length", "Jobs that wait or are being done.", lambda: len(self.queue))
@@ -148,7 +149,8 @@ class Front:
                     raise unavailable(problem.sentences, 1) from None
                 raise invalid([fault_of(problem)]) from None
             if written is not None and graph is not None:
-                self.graph, self.views, self.version = graph, GraphViews(graph), written.version
+                Journal(self.settings.run).count_added(self.added, written.version)
+                self.graph, self.views, self.version = graph, GraphViews(graph, self.added.source), written.version
                 await self.engine.follow()
         told = {} if written is None else asdict(written)
         names = ("version", "added", "removed", "new_entities", "gone_entities", "facts")

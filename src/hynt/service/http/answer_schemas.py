@@ -100,6 +100,7 @@ class QualifierModel(BaseModel):
 class FactModel(BaseModel):
     split: str
     position: EntityPosition
+    added: str  # where it came from, if it came after training
     text: str
     head: NamedModel
     relation: NamedModel

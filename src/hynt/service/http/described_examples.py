@@ -86,7 +86,8 @@ ENTITY_FACTS: Example = {
     "counts": {"head": 194, "tail": 68, "value": 2}, "total": 264, "offset": 0,
     "series": ["GDP growth rate", "GDP per capita PPP", "exchange rate"],
     "facts": [{
-        "split": "valid", "position": "head", "text": "Japan · GDP growth rate · 1.5 % (point in time 2023)",
+        "split": "valid", "position": "head", "added": "",
+        "text": "Japan · GDP growth rate · 1.5 % (point in time 2023)",
         "head": {"id": "country/Japan", "name": "Japan"},
         "relation": {"id": "GDP growth rate", "name": "GDP growth rate"},
         "tail": {"number": 1.5, "literal": "1.5", "unit": "percent", "text": "1.5 %"},

@@ -93,6 +93,7 @@ def _view(fact: Mapping[str, Any], entity: str, *, is_series: bool) -> dict[str,
         "head": _linked(fact["head"], entity),
         "tail": _linked(fact["tail"], entity),
         "split": fact["split"],
+        "added": fact["added"],
         "text": fact["text"],
         "qualifiers": [
             {"relation": pair["relation"]["name"], "value": _linked(pair["value"], entity)}

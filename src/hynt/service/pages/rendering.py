@@ -105,6 +105,7 @@ def page(request: Request, template: str, status: int = 200, **content: Any) -> 
             graph_name=front.graph.name or "the graph",
             ready=front.engine.state.ready,
             reason=front.engine.state.reason,
+            accepts_updates=front.settings.accept_updates,
             header_query=content.pop("header_query", ""),
             **content,
         )
