@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hynt.formats.from_python import graph_from_facts
-from hynt.formats.unmarked import hint_at_numbers
+from hynt.formats.outcome import hint_at_numbers
 from hynt.graph.storage import save_graph
 
 PEOPLE = [

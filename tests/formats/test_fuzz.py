@@ -13,8 +13,8 @@ from hynt.errors import DataError, UsageError
 from hynt.formats.format import PROBLEMS_SHOWN, ReadOptions, ReadReport
 from hynt.formats.inference import infer_format
 from hynt.formats.jsonl import write_fact
-from hynt.formats.names import check_writable
 from hynt.formats.registry import get_format
+from hynt.formats.values import check_writable
 from hynt.graph.fact import Fact, Number, Qualifier
 from tests.formats.graphs import read_text
 

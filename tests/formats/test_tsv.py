@@ -5,8 +5,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hynt.errors import DataError
-from hynt.formats.names import check_writable
 from hynt.formats.tsv import HEADER, read_cell, write_fact
+from hynt.formats.values import check_writable
 from hynt.graph.fact import Fact, Number, Qualifier
 from hynt.graph.units.dates import decimal_year
 from tests.formats.graphs import facts, only_problem, read_text

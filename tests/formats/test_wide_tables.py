@@ -7,7 +7,7 @@ import pytest
 from hynt.errors import RecordProblem, UsageError
 from hynt.formats.format import ReadOptions
 from hynt.formats.importing import ImportOptions, read_graph
-from hynt.formats.numbers import read_written_date
+from hynt.formats.values import read_written_date
 from hynt.graph.fact import Fact, Number, Qualifier
 from tests.formats.graphs import read_file
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.formats.names import shortened
+from hynt.formats.values import shortened
 from hynt.graph.changes import unknown_facts
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph

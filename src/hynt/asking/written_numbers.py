@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.formats.numbers import NUMBER_PATTERN, looks_like_number, parse_number
+from hynt.formats.values import NUMBER_PATTERN, looks_like_number, parse_number
 from hynt.graph.fact import DATE_UNIT, Number
 from hynt.graph.units.conversion import convert, display_of, kept, lookup
 from hynt.graph.units.dates import UnreadableDate, parse_iso_date

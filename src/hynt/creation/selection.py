@@ -9,8 +9,8 @@ from pathlib import Path
 
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.names import check_name
 from hynt.formats.opening import text_lines
+from hynt.formats.values import check_name
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hynt.errors import DataError, RecordProblem
-from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.names import check_name, shortened
+from hynt.formats.format import ReadOptions, ReadReport, write_lines
 from hynt.formats.opening import read_object, text_lines
 from hynt.formats.parts import bare_name
-from hynt.formats.writing import write_lines
+from hynt.formats.values import check_name, shortened
 from hynt.graph.storage import is_graph, saved_names
 from hynt.graph.units.conversion import display_of, with_display
 from hynt.graph.vocabulary import Entity, RelationKind, Scale

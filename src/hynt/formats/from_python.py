@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.csv_edges import read_value
-from hynt.formats.names import check_name
-from hynt.formats.numbers import check_finite, read_date
+from hynt.formats.values import check_finite, check_name, read_date
 from hynt.graph.fact import Fact, Number, Qualifier, Value, number
 from hynt.names import advice_on
 

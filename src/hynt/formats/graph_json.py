@@ -21,8 +21,8 @@ from hynt.formats.byte_streams import open_bytes
 from hynt.formats.csv_columns import ColumnKind
 from hynt.formats.csv_edges import LABEL_COLUMNS, NODE_LABEL, read_value
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.names import check_name
 from hynt.formats.opening import decoded_json, kind_of, read_object, shown, text_lines
+from hynt.formats.values import check_name
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 
 LARGEST_DOCUMENT = 64 * 2**20

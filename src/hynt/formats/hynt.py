@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hynt.errors import DataError, RecordProblem
-from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.names import shortened
-from hynt.formats.numbers import DATES, NUMBERS, XSD, looks_like_number, parse_number
+from hynt.formats.format import ReadOptions, ReadReport, write_folder
 from hynt.formats.opening import facts_from_lines, number_as_head, wrong_shape
-from hynt.formats.writing import write_folder
+from hynt.formats.values import DATES, NUMBERS, XSD, looks_like_number, parse_number, shortened
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 from hynt.graph.units.dates import ImpossibleDate, UnreadableDate, format_date, parse_iso_date, parse_wikidata_time
 

@@ -18,12 +18,10 @@ from hynt.formats.corrections import Corrections
 from hynt.formats.csv_edges import read_value
 from hynt.formats.declarations import Declarations, labels_without_use, read_declarations
 from hynt.formats.format import EVERYWHERE, Format, ReadOptions, ReadReport, UnitRule, changed_options
-from hynt.formats.inference import infer_format
-from hynt.formats.outcome import counts_of, looked_at, outcome_of, unmarked_in
+from hynt.formats.inference import files_beside, infer_format
+from hynt.formats.outcome import AUTO, counts_of, hints_at, looked_at, outcome_of, unmarked_in
 from hynt.formats.parts import SourceFile, find_parts, title_of, with_train_file
-from hynt.formats.published import differences, places_of, published
-from hynt.formats.registry import get_format
-from hynt.formats.unmarked import AUTO, hints_at
+from hynt.formats.registry import differences, get_format, places_of, published
 from hynt.graph.assembly import Assembler, Assembly, AssemblyPolicy
 from hynt.graph.encoding import MixedRelations
 from hynt.graph.fact import Fact, Value

@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hynt.errors import RecordProblem
-from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.names import check_names, empty_name
-from hynt.formats.numbers import read_date, spell
+from hynt.formats.format import ReadOptions, ReadReport, write_folder
 from hynt.formats.opening import facts_from_lines, kind_of, number_as_head, read_object, shown
-from hynt.formats.writing import write_folder
+from hynt.formats.values import check_names, empty_name, read_date, spell
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 from hynt.names import advice_on
 

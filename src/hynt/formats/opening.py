@@ -15,8 +15,7 @@ from typing import Any, NoReturn
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.byte_streams import open_bytes, unreadable
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.names import CONTROL_CHARACTERS, empty_name, shortened
-from hynt.formats.numbers import check_finite, parse_number
+from hynt.formats.values import CONTROL_CHARACTERS, check_finite, empty_name, parse_number, shortened
 from hynt.graph.fact import Fact, Number
 
 __all__ = ["facts_from_lines", "open_bytes", "text_lines", "unreadable"]

@@ -1,18 +1,24 @@
-"""What a graph holds that is read and not yet saved: its counts, leaks, first facts, and values nobody marked."""
+"""What a graph holds that is read and not yet saved: its counts, leaks, first facts, and values nobody marked.
+
+Values that are written like numbers or dates and were read as names are said, with the option that marks them. A graph
+whose numbers nobody marked reads well and means nothing. Whether a value is a number is never guessed, for house
+numbers are names: nothing but a hint follows from it, unless the user asks for it with `--numeric auto`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from hynt.formats.unmarked import find_unmarked
 from hynt.graph.assembly import Assembly
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.sentences import Sentences
 from hynt.graph.splitting import find_leakage
+from hynt.graph.vocabulary import Vocabulary
 
 PREVIEWED = 10
 """Facts that a preview shows."""
@@ -63,3 +69,93 @@ def looked_at(assembly: Assembly) -> dict[str, Any]:
             for one, count in zip(vocabulary.relations, uses, strict=True)
         ],
     }
+
+
+AUTO = "auto"
+SHARE = 0.9
+"""Of the values: some may be missing or unknown, in words."""
+
+_NAMES_SHOWN = 5
+_LONGEST_HINT = 300
+_SPELLINGS = {
+    "numeric": ("numbers", r"^\s*[-+]?\d+([.,]\d+)*([eE][-+]?\d+)?\s*$"),
+    "dates": (
+        "dates",
+        r"^\s*([-+]?\d{4,}-\d\d(-\d\d(T.*)?)?|[A-Z][a-z]{2,8} \d{1,2}, \d{4}|\d{1,2} [A-Z][a-z]{2,8} \d{4})\s*$",
+    ),
+}
+
+
+def find_unmarked(vocabulary: Vocabulary, tables: Callable[[], Iterable[FactTable]]) -> dict[str, list[str]]:
+    """The relations with entities whose values are written like numbers ("numeric") or dates ("dates") and are never
+    the head of a fact. `tables` is called for each pass over the facts."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    written = pa.array(vocabulary.entities, type=pa.string())
+    like = {
+        option: np.array(pc.match_substring_regex(written, spelling).to_pylist(), dtype=np.bool_)
+        for option, (_, spelling) in _SPELLINGS.items()
+    }
+    spelt = {option: fitting.copy() for option, fitting in like.items() if fitting.any()}
+    for table in tables() if spelt else ():
+        for option in spelt:
+            like[option][table.head] = False
+    count = vocabulary.relation_count
+    seen = {option: np.zeros(count) for option in spelt}
+    fits = {option: np.zeros(count) for option in spelt}
+    for table in tables() if any(like[option].any() for option in spelt) else ():
+        for option, names in spelt.items():
+            named = ~names[table.head]  # the others are facts of numbered things, and so may their values be
+            for relation, value in (
+                (table.relation[named], table.tail_entity[named]),
+                (table.qualifier_relation, table.qualifier_entity),
+            ):
+                seen[option] += np.bincount(relation, minlength=count)
+                fits[option] += np.bincount(relation, weights=like[option][value], minlength=count)
+    entities = ~vocabulary.relation_is_number
+    return {
+        option: [
+            vocabulary.relations[place].name
+            for place in np.flatnonzero(entities & (seen[option] > 0) & (fits[option] >= SHARE * seen[option]))
+        ]
+        for option in spelt
+    }
+
+
+def hints_at(unmarked: dict[str, list[str]]) -> list[str]:
+    """What to say of such relations after an import."""
+    said = []
+    for option, names in unmarked.items():
+        if not names:
+            continue
+        words = _SPELLINGS[option][0]
+        start = f"values of {_listed(names)} are written like {words} and were read as names. "
+        exact = f"{start}If they are {words}, add: --{option} {as_given(names)}"
+        said.append(exact if len(exact) <= _LONGEST_HINT else f"{start}If they are {words}, add: --{option} {AUTO}")
+    return said
+
+
+def hint_at_numbers(graph: KnowledgeGraph) -> str | None:
+    """What to say of a graph without any number, some of whose relations seem to hold numbers that nobody marked."""
+    if graph.vocabulary.relation_is_number.any():
+        return None
+    names = find_unmarked(graph.vocabulary, lambda: graph.splits.values()).get("numeric")
+    if not names:
+        return None
+    return (
+        f"this graph holds no numbers, but values of {_listed(names)} look like numbers. They are taken for names of "
+        f"entities, so nothing is learnt of how large they are. If they are numbers, import the graph again with "
+        f"--numeric {AUTO} (docs/start/own-data.md)."
+    )
+
+
+def as_given(names: Iterable[str]) -> str:
+    """Names as a shell and `--numeric` take them."""
+    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
+
+
+def _listed(names: list[str]) -> str:
+    shown = [name if len(name) <= 30 else f"{name[:27]}..." for name in names[:_NAMES_SHOWN]]
+    return ", ".join(shown) + (f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else "")

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from hynt.errors import DataError, RecordProblem
 from hynt.files import new_folder
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.names import check_name
-from hynt.formats.numbers import check_finite
+from hynt.formats.values import check_finite, check_name
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 from hynt.names import advice_on
 

@@ -4,22 +4,26 @@
     hype        relation e1 e2 … en: e1 is the head, e2 the tail, the others qualifiers named relation2, relation3 …
     temporal    head relation tail time, or head relation tail start end: the times become qualifiers
     openke      head tail relation, all as ids of the folder's entity2id.txt and relation2id.txt, below a count
+    stare       as triples, by commas: the folders of the StarE paper, such as WD50K
 
 Ids that the folder's id maps know are read as the names they stand for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.declarations import find_sidecar, read_id_map
-from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.names import shortened
-from hynt.formats.numbers import looks_like_number, parse_number, read_date
+from hynt.formats.format import ReadOptions, ReadReport, write_folder
 from hynt.formats.opening import facts_from_lines, wrong_shape
+from hynt.formats.values import looks_like_number, parse_number, read_date, shortened
 from hynt.graph.fact import Fact, Number, Qualifier, Value
+
+if TYPE_CHECKING:
+    from hynt.graph.knowledge_graph import KnowledgeGraph
 
 POINT, START, END, TIME = "point in time", "start time", "end time", "time"
 """The qualifiers that times become: a date, the ends of an interval, and a number that only counts."""
@@ -166,3 +170,45 @@ def _by_id(folder: Path, name: str) -> Mapping[str, str]:
     path = find_sidecar(folder, {name})
     names = [] if path is None else read_id_map(path)
     return {str(identity): name for identity, name in enumerate(names) if str(identity) not in names}
+
+
+def read_stare(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
+    """The facts of a file of the StarE paper."""
+    return facts_from_lines(path, options, report, _parse_stare)
+
+
+def _parse_stare(line: str) -> Fact | None:
+    cells = line.split(",")
+    count = len(cells)
+    if count < 3 or not count & 1 or "" in cells:
+        if not line:
+            return None
+        raise wrong_shape(cells, "a comma")
+    if count == 3:
+        return Fact(cells[0], cells[1], cells[2])
+    qualifiers = [Qualifier(cells[index], cells[index + 1]) for index in range(3, count, 2)]
+    return Fact(cells[0], cells[1], cells[2], tuple(qualifiers))
+
+
+def write_graph(graph: KnowledgeGraph, path: Path) -> Iterable[Path]:
+    """A folder of comma-separated files; a graph with numbers, or with a comma in a name, is refused."""
+    return write_folder(graph, path, ".txt", write_fact)
+
+
+def write_fact(fact: Fact) -> str:
+    """A fact as a line; a `DataError` where the format cannot say it."""
+    cells: list[str] = []
+    for value in (fact.head, fact.relation, fact.tail, *(part for pair in fact.qualifiers for part in pair)):
+        if isinstance(value, Number):
+            raise DataError(
+                f"the format stare cannot write numbers, and a fact of {shortened(fact.head, 100)!r} has one.",
+                advice="Export to tsv, jsonl or hynt.",
+            )
+        if any(mark in value for mark in ",\n\r") or value.startswith("\ufeff"):
+            raise DataError(
+                f"the format stare cannot write the name {shortened(value)!r}: "
+                "it has no way to write a comma, a line end or a byte order mark.",
+                advice="Export to tsv or jsonl, which can write every fact.",
+            )
+        cells.append(value)
+    return ",".join(cells)

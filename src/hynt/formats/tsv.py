@@ -20,11 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hynt.errors import RecordProblem
-from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.names import shortened
-from hynt.formats.numbers import parse_number, read_date, spell
+from hynt.formats.format import ReadOptions, ReadReport, write_folder
 from hynt.formats.opening import facts_from_lines, number_as_head, wrong_shape
-from hynt.formats.writing import write_folder
+from hynt.formats.values import parse_number, read_date, shortened, spell
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 
 if TYPE_CHECKING:

@@ -239,7 +239,7 @@ def list_published() -> list[dict[str, Any]]:
     >>> hynt.list_published()[0]["name"]
     'HN-WK'
     """
-    from hynt.formats.published import PUBLISHED
+    from hynt.formats.registry import PUBLISHED
 
     return [
         {"name": name, "format": one.format, "licence": one.licence, "counts": dict(one.counts)}

@@ -296,7 +296,7 @@ def _say_time(graph: KnowledgeGraph, run: RunFolder, device: torch.device, shown
 
 def say_hint(graph: KnowledgeGraph, note: Callable[[str], None]) -> None:
     """A graph without numbers whose values look like numbers was probably read wrongly."""
-    from hynt.formats.unmarked import hint_at_numbers
+    from hynt.formats.outcome import hint_at_numbers
 
     hint = hint_at_numbers(graph)
     if hint is not None:

@@ -40,7 +40,7 @@ from hynt.creation.sources.typed_literals import (
     unescaped,
 )
 from hynt.errors import DataError, RecordProblem
-from hynt.formats.names import check_name
+from hynt.formats.values import check_name
 
 SPACE = "http://rdf.freebase.com/ns/"
 _START = b"<http://rdf.freebase.com/ns/"

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from hynt.creation.sources.source import ParsedValue
 from hynt.errors import RecordProblem
-from hynt.formats.names import check_name
-from hynt.formats.numbers import DATES, NUMBERS, XSD, parse_number
+from hynt.formats.values import DATES, NUMBERS, XSD, check_name, parse_number
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.units.dates import UnreadableDate, parse_iso_date
 

@@ -40,8 +40,8 @@ from hynt.creation.sources.wikidata_json import (
     with_subclasses,
 )
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.formats.names import check_name
 from hynt.formats.parts import bare_name
+from hynt.formats.values import check_name
 
 _ITEM = b'{"type":"item","id":"'  # how lines of dumps start, so that foreign ones are told by their first bytes
 _DOCUMENT = re.compile(rb'\s*\{\s*"(?:entities|success)"\s*:|\s*\[?\s*\{\s*\n|\s*\[[ \t]*\{[^\n]*\Z')

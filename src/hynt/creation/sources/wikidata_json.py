@@ -15,8 +15,7 @@ import numpy as np
 from hynt.creation.reading import Scan
 from hynt.creation.sources.source import ParsedValue
 from hynt.errors import RecordProblem
-from hynt.formats.names import check_name
-from hynt.formats.numbers import parse_number
+from hynt.formats.values import check_name, parse_number
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.units.dates import UnreadableDate, parse_wikidata_time
 

@@ -39,7 +39,7 @@ from hynt.creation.sources.typed_literals import (
     unescaped,
 )
 from hynt.errors import DataError, RecordProblem
-from hynt.formats.names import check_name
+from hynt.formats.values import check_name
 
 _FACT_ID = b"<id_"
 _LANGUAGES = {

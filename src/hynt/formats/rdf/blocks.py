@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from hynt.errors import RecordProblem
-from hynt.formats.names import check_name
-from hynt.formats.rdf import wikidata
+from hynt.formats.rdf import terms
 from hynt.formats.rdf.parsing import TripleTerm
 from hynt.formats.rdf.terms import (
     ABOUT_PAGES,
@@ -22,13 +21,15 @@ from hynt.formats.rdf.terms import (
     WIKIBASE,
     ReadValue,
     entity_name,
+    is_statement,
+    is_unknown_value,
     is_wikibase_entity,
     literal_values,
     node_value,
     property_use,
     relation_name,
 )
-from hynt.formats.rdf.wikidata import is_statement, is_unknown_value
+from hynt.formats.values import check_name
 from hynt.graph.fact import Fact, Qualifier
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class BlockReader:
             yield from self._statement(subject, block)
         elif any(predicate == REIFIES and isinstance(value, TripleTerm) for predicate, value in block):
             yield from self._reifier(block)
-        elif wikidata.is_bookkeeping(subject, block.keys()):
+        elif terms.is_bookkeeping(subject, block.keys()):
             for line in block.values():
                 self._report.line = line
                 self._report.leave_out("wikidata-bookkeeping", f"{subject} is about the dump itself.")
@@ -187,7 +188,7 @@ class BlockReader:
             raise RecordProblem(
                 "statement-without-item", "no item links to this statement.", "Get the whole dump, or the truthy one."
             )
-        if (wikidata.RANK, wikidata.DEPRECATED) in block:
+        if (terms.RANK, terms.DEPRECATED) in block:
             raise RecordProblem(
                 "deprecated-rank", "the statement has Wikidata's deprecated rank.", "Nothing: it is known to be wrong."
             )
@@ -201,9 +202,7 @@ class BlockReader:
                 )
             raise RecordProblem("statement-without-value", "the statement has no value.", "Get the dump again.")
         values = (
-            wikidata.node_values(self._known(nodes[0]))
-            if nodes
-            else self._statement_values(simple[0] if simple else "_:")
+            terms.node_values(self._known(nodes[0])) if nodes else self._statement_values(simple[0] if simple else "_:")
         )
         qualifiers = tuple(self._statement_qualifiers(block))
         for suffix, value in values:
@@ -215,7 +214,7 @@ class BlockReader:
         for (predicate, value), line in block.items():
             role, name = uses[predicate]
             if role == "qualifier/value":
-                for suffix, read in wikidata.node_values(self._known(value)):
+                for suffix, read in terms.node_values(self._known(value)):
                     yield Qualifier(name + suffix, read)
             elif role == "qualifier" and (isinstance(value, str) or name not in with_nodes):
                 yield from self._qualifier(line, name, value, self._statement_values)
@@ -233,7 +232,7 @@ class BlockReader:
                 )
         return self._values(value)
 
-    def _known(self, node: str) -> wikidata.ValueNode:
+    def _known(self, node: str) -> terms.ValueNode:
         found = self.values.get(node)
         if found is None:
             raise RecordProblem(

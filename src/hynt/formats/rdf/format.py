@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from hynt.errors import DataError, RecordProblem
 from hynt.files import new_folder
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.names import check_name, check_writable
 from hynt.formats.rdf.blocks import LEFT_OUT, BlockReader
 from hynt.formats.rdf.documents import load_pyoxigraph
 from hynt.formats.rdf.parsing import RdfTriple, TripleTerm, statements
@@ -27,12 +26,15 @@ from hynt.formats.rdf.terms import (
     REIFIES,
     entity_iri,
     entity_name,
+    is_statement,
+    is_value_node,
     literal_of,
     property_use,
     relation_iri,
     settled_name,
+    trimmed_value_node,
 )
-from hynt.formats.rdf.wikidata import is_statement, is_value_node, trimmed_value_node
+from hynt.formats.values import check_name, check_writable
 from hynt.graph.fact import Fact, Number, Value
 
 if TYPE_CHECKING:

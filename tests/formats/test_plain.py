@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from hynt.errors import DataError
 from hynt.formats.importing import read_graph
+from hynt.formats.plain import write_fact
 from hynt.formats.registry import get_format
-from hynt.formats.stare import write_fact
 from hynt.graph.fact import Fact, Qualifier
 from tests.formats.graphs import facts, only_problem, read_text
 

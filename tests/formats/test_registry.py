@@ -8,8 +8,7 @@ import hynt
 from hynt.cli.application import run
 from hynt.errors import DataError, UsageError
 from hynt.formats.importing import ImportOptions, read_graph
-from hynt.formats.published import PUBLISHED
-from hynt.formats.registry import FORMATS
+from hynt.formats.registry import FORMATS, PUBLISHED
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.errors import RecordProblem
-from hynt.formats.numbers import check_finite, looks_like_number, parse_number
+from hynt.formats.values import check_finite, looks_like_number, parse_number
 
 
 @pytest.mark.parametrize(
