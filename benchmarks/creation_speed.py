@@ -30,8 +30,8 @@ _SMALL_BYTES = 200_000_000
 
 def skip_speed(path: Path, entities: Path, total: int) -> float:
     """MB/s of decompressed JSON that a core reads and skips when 1 % of the entities are kept."""
+    from hynt.creation.options import Selection, read_ids
     from hynt.creation.parts import cut
-    from hynt.creation.selection import Selection, read_ids
     from hynt.creation.sources.source import ParseSettings, get_source
     from hynt.creation.tasks import FileRange
 
@@ -58,11 +58,10 @@ def unpack_speed(path: Path, total: int) -> float:
 
 def parse_speed(path: Path, total: int, workers: int) -> dict[str, int]:
     """MB/s of JSON that is parsed whole into parts: by the clock, and a core (reading and parsing together)."""
+    from hynt.creation.options import Selection
     from hynt.creation.parsing import ParseJob, parse_locally
-    from hynt.creation.selection import Selection
     from hynt.creation.sources.source import ParseSettings
-    from hynt.creation.tasks import FileRange
-    from hynt.creation.work_folder import BuildFolder
+    from hynt.creation.tasks import BuildFolder, FileRange
 
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         work = BuildFolder(Path(folder) / "work")

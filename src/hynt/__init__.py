@@ -127,12 +127,23 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'hynt' has no attribute {name!r}")
     from importlib import import_module
 
-    from hynt.waiting_threads import let_threads_sleep
-
-    let_threads_sleep()
+    _let_threads_sleep()
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value
+
+
+def _let_threads_sleep() -> None:
+    """Lets the threads of matrix products wait asleep, once a short spin has brought nothing; before torch is loaded.
+
+    Where other programs are at work too, threads that wait by spinning take the processor from those that work, and a
+    minute becomes ten. A short spin before they sleep costs nobody anything and saves waking them at every turn.
+    """
+    import os
+
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def __dir__() -> list[str]:

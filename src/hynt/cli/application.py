@@ -17,13 +17,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hynt import __version__
+from hynt import __version__, _let_threads_sleep
 from hynt.cli.help import plain_help
 from hynt.cli.options import naming_options, offering_si
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.names import advice_on
 from hynt.progress import visible
-from hynt.waiting_threads import let_threads_sleep
 
 VERBS = (
     "demo",
@@ -145,7 +144,7 @@ def _left(leaving: SystemExit) -> int:
 
 def main() -> None:
     """The entry point of the `hynt` script."""
-    let_threads_sleep()
+    _let_threads_sleep()
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()

@@ -15,10 +15,8 @@
 Why not a string-keyed dictionary or a validation library: see docs/decisions/0001-frozen-config.md.
 """
 
-from hynt.config.building import from_mapping, to_mapping
-from hynt.config.declarations import Constraint, Range
-from hynt.config.overrides import with_overrides
-from hynt.config.toml_files import dump_toml, load_toml, read_toml, to_toml
+from hynt.config.declarations import Constraint, Range, from_mapping, to_mapping
+from hynt.config.overrides import dump_toml, load_toml, read_toml, to_toml, with_overrides
 
 __all__ = [
     "Constraint",

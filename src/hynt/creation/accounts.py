@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hynt.creation.work_folder import PartSummary
+from hynt.creation.tasks import PartSummary
 from hynt.errors import DataError
 from hynt.files import write_whole
 

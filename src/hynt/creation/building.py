@@ -15,17 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hynt.creation.accounts import Books, NothingKept, RejectGuard
-from hynt.creation.engines.duckdb import DuckDBEngine, rows_of
-from hynt.creation.engines.engine import QueryEngine, pairs_table, settings_table, steps
-from hynt.creation.options import CreationOptions
+from hynt.creation.engines import DuckDBEngine, QueryEngine, pairs_table, rows_of, settings_table, steps
+from hynt.creation.options import CreationOptions, Selection, read_ids, read_pairs, read_redirects, select
 from hynt.creation.parsing import ParseJob
-from hynt.creation.parts import cut
+from hynt.creation.parts import cut, unit_rows
 from hynt.creation.reading import Scan
-from hynt.creation.selection import Selection, read_ids, read_pairs, read_redirects, select
 from hynt.creation.sources.source import PRIMARIES, REDIRECTS, DumpSource, ParseSettings, get_source, prelude_of
-from hynt.creation.tasks import find_files, identity_of, plan_tasks, size_of
-from hynt.creation.unit_rows import unit_rows
-from hynt.creation.work_folder import BuildFolder, PartSummary
+from hynt.creation.tasks import BuildFolder, PartSummary, find_files, identity_of, plan_tasks, size_of
 from hynt.errors import RecordProblem
 from hynt.files import write_whole
 from hynt.formats.importing import report_bytes
@@ -84,7 +80,7 @@ def create_graph(
 def _engine(options: CreationOptions, work: Path) -> QueryEngine:
     chosen = options.engine
     if chosen.name == "spark":
-        from hynt.creation.engines.spark import SparkEngine
+        from hynt.creation.engines import SparkEngine
 
         return SparkEngine(chosen.master, chosen.memory_bytes)
     return DuckDBEngine(chosen.workers, chosen.memory_bytes, work / "spill")

@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 
+from hynt.creation.options import Selection
 from hynt.creation.parts import PartJob, build, cut
-from hynt.creation.selection import Selection
 from hynt.creation.sources.source import Parser, ParseSettings, get_source
-from hynt.creation.tasks import FileRange, size_of
-from hynt.creation.work_folder import BuildFolder, PartSummary
+from hynt.creation.tasks import BuildFolder, FileRange, PartSummary, size_of
 from hynt.errors import DataError
 from hynt.formats.format import UnitRule
 

@@ -1,13 +1,14 @@
 """From a task to parts: lines are read and selected, gathered up to a size, parsed, and written as Parquet.
 
 The same two functions serve every engine: `cut` reads, `build` parses. One process may do both, or one cut and others
-build.
+build. Here too: how a dump's numbers are converted while they are parsed, and the names of units that SQL joins.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,11 +26,48 @@ from hynt.creation.sources.source import (
     Parser,
     Selector,
 )
-from hynt.creation.tasks import FileRange
-from hynt.creation.unit_rows import MetUnits, converted
-from hynt.creation.work_folder import BuildFolder, PartSummary
+from hynt.creation.tasks import BuildFolder, FileRange, PartSummary
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import UnitRule
+from hynt.graph.fact import DATE_UNIT
+from hynt.graph.units.conversion import Conversion, lookup
+
+UNITS = pa.schema([("unit", pa.string()), ("si_unit", pa.string())])
+
+
+class MetUnits(dict[str, Conversion | None]):
+    """Every unit met, and how its numbers are converted: None where they stay as they are."""
+
+    def __init__(self, rule: UnitRule) -> None:
+        super().__init__()
+        self._rule = rule
+
+    def __missing__(self, name: str) -> Conversion | None:
+        found = lookup(name) if self._rule == "si" else None
+        self[name] = conversion = None if found is None or found.is_reference else found.conversion
+        return conversion
+
+
+def converted(convert: Conversion, value: float) -> float:
+    """The number in the reference unit; infinite, and so left out later, where no double holds it: because it is too
+    large, or because nothing is left of it.
+    """
+    found = convert(value)
+    return math.inf if found == 0 and value and not convert.shift else found
+
+
+def unit_rows(names: Iterable[str], rule: UnitRule) -> tuple[pa.Table, list[str]]:
+    """Each known unit and the one that its numbers are in after parsing; and the names of the unknown ones."""
+    rows: list[tuple[str, str]] = [("", ""), (DATE_UNIT, DATE_UNIT)]
+    unknown: list[str] = []
+    for name in sorted(set(names) - {"", DATE_UNIT}):
+        found = lookup(name)
+        if found is None:
+            unknown.append(name)
+        else:
+            rows.append((name, found.symbol if rule == "keep" else found.si_unit))
+    return pa.table([pa.array(column, pa.string()) for column in zip(*rows, strict=True)], schema=UNITS), unknown
+
 
 PARTS_PER_TASK = 1 << 20
 ROWS_PER_PART = 1 << 28

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.config.building import from_mapping
+from hynt.config.declarations import from_mapping
 from hynt.errors import UsageError
 from hynt.models import installed
 from hynt.models.contract import Capability, Part

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.creation.building import create_graph
-from hynt.creation.options import CreationOptions
-from hynt.creation.selection import Selection
+from hynt.creation.options import CreationOptions, Selection
 from hynt.creation.sources.freebase import FreebaseDump
 from hynt.creation.sources.source import NodeValue, ParsedFact, ParsedValue, ParseSettings
 from hynt.errors import DataError, RecordProblem

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hynt.creation.selection import Selection
+from hynt.creation.options import Selection
 from hynt.creation.sources.source import ParsedFact, ParsedValue, ParseSettings
 from hynt.creation.sources.wikidata import WikidataDump
 from hynt.errors import RecordProblem

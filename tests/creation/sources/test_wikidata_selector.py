@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hynt.creation.selection import Selection
+from hynt.creation.options import Selection
 from hynt.creation.sources.source import ParseSettings
 from hynt.creation.sources.wikidata import WikidataDump
 from tests.creation import sample_dump

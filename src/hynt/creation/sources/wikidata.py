@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from hynt.creation.options import Selection
 from hynt.creation.reading import Scan
-from hynt.creation.selection import Selection
 from hynt.creation.sources.source import (
     Counts,
     Named,

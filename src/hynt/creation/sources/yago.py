@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from hynt.creation.options import Selection
 from hynt.creation.reading import Scan
-from hynt.creation.selection import Selection
 from hynt.creation.sources.source import (
     Counts,
     Named,
@@ -26,15 +26,13 @@ from hynt.creation.sources.source import (
     ParseSettings,
     Selected,
     Selector,
-    nothing,
-    selected,
-)
-from hynt.creation.sources.typed_literals import (
     date_value,
     is_date,
     is_number,
+    nothing,
     number_value,
     read_literal,
+    selected,
     text_value,
     unescaped,
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hynt.creation.building import create_graph
-from hynt.creation.engines.engine import steps
+from hynt.creation.engines import steps
 from hynt.creation.options import CreationOptions, EngineOptions
 from hynt.errors import DataError
 from tests.conftest import require

@@ -1,30 +1,157 @@
-"""The engine for a cluster: Spark's workers read and parse the files themselves, and Spark runs the recipe.
+"""What runs the recipe: an engine parses tasks, and runs named steps of SQL over Parquet files.
 
-The dump and the work folder must lie where every worker sees them under the same path, and hynt must be installed
-there.
-A finished part is a finished part, whoever made it: a build that was stopped goes on with either engine.
+DuckDB is the engine for one machine: parsing in processes, SQL that spills to disk when memory runs short. Spark is the
+engine for a cluster: its workers read and parse the files themselves. There the dump and the work folder must lie where
+every worker sees them under the same path, and hynt must be installed. A finished part is a finished part, whoever made
+it: a build that was stopped goes on with either engine.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from hynt.creation.engines.engine import QueryStep
-from hynt.creation.parsing import Checker, ParseJob, ParseListener
+from hynt.creation.parsing import Checker, ParseJob, ParseListener, parse_locally
 from hynt.creation.parts import build, cut
+from hynt.creation.reading import missing_extra
 from hynt.creation.sources.source import get_source
-from hynt.creation.tasks import FileRange, size_of
-from hynt.creation.work_folder import BuildFolder, PartSummary
+from hynt.creation.tasks import BuildFolder, FileRange, PartSummary, size_of
 from hynt.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import duckdb
+
+_STEP = re.compile(r"^-- step: ([a-z_]+)$", re.MULTILINE)
+
+
+class QueryStep(NamedTuple):
+    """A query whose result later steps know by a name."""
+
+    name: str
+    query: str
+
+
+class QueryEngine(Protocol):
+    """Where the work is done. A context manager: what it started ends with it."""
+
+    name: str
+
+    def __enter__(self) -> QueryEngine: ...
+
+    def __exit__(self, *problem: object) -> None: ...
+
+    def parse(
+        self, tasks: list[FileRange], job: ParseJob, work: BuildFolder, check: Checker, progress: ParseListener
+    ) -> list[PartSummary]:
+        """Make the parts of all tasks."""
+        ...
+
+    def give(self, name: str, source: list[Path] | pa.Table) -> None:
+        """Name a table for the steps to come: Parquet files of one schema, or a small table in memory."""
+        ...
+
+    def run(self, step: QueryStep, work: BuildFolder) -> list[Path]:
+        """Run a step, keep its result under its name, and give the Parquet files that hold it, in order."""
+        ...
+
+
+def steps(file_name: str) -> list[QueryStep]:
+    """The steps of a SQL file of this package."""
+    text = files("hynt.creation").joinpath(file_name).read_text(encoding="utf-8")
+    pieces = _STEP.split(text)[1:]
+    return [QueryStep(name, query.strip()) for name, query in zip(pieces[::2], pieces[1::2], strict=True)]
+
+
+def settings_table(settings: Mapping[str, str | int | None]) -> pa.Table:
+    """Settings as a table of one row, so that the SQL text needs no parameters."""
+    return pa.table(
+        {
+            name: pa.array([value], pa.int64() if name in ("max_qualifiers", "min_tail_uses") else pa.string())
+            for name, value in settings.items()
+        }
+    )
+
+
+def pairs_table(pairs: Iterable[tuple[str, str]], schema: pa.Schema) -> pa.Table:
+    """A table of two columns of text."""
+    columns = list(zip(*sorted(pairs), strict=True)) or [(), ()]
+    return pa.table([pa.array(column, pa.string()) for column in columns], schema=schema)
+
+
+class DuckDBEngine:
+    """Runs the recipe in this process within a bounded memory; what does not fit goes to `spill`."""
+
+    name = "duckdb"
+
+    def __init__(self, workers: int, memory_bytes: int, spill: Path) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise missing_extra("duckdb", "this engine's queries") from None
+        self._workers = workers
+        self._error = duckdb.Error
+        self._connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:")
+        for name, value in (
+            ("threads", str(workers)),
+            ("memory_limit", f"{memory_bytes // 2**20}MiB"),
+            ("temp_directory", str(spill)),
+            ("preserve_insertion_order", "false"),  # every result that has an order asks for it
+        ):
+            self._connection.execute(f"SET {name} = {_quoted(value)}")
+
+    def __enter__(self) -> DuckDBEngine:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._connection.close()
+
+    def parse(
+        self, tasks: list[FileRange], job: ParseJob, work: BuildFolder, check: Checker, progress: ParseListener
+    ) -> list[PartSummary]:
+        return parse_locally(tasks, job, work, self._workers, check, progress)
+
+    def give(self, name: str, source: list[Path] | pa.Table) -> None:
+        if isinstance(source, pa.Table):
+            self._connection.register(f"{name}_given", source)
+            self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {name}_given")
+            self._connection.unregister(f"{name}_given")
+            return
+        listed = ", ".join(_quoted(str(path)) for path in source)
+        self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}])")
+
+    def run(self, step: QueryStep, work: BuildFolder) -> list[Path]:
+        path = work.path / f"{step.name}.parquet"
+        try:
+            self._connection.execute(f"COPY ({step.query}) TO {_quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)")
+        except self._error as problem:
+            raise DataError(
+                f"the step {step.name} failed: {str(problem).splitlines()[0]}",
+                where=str(work.path),
+                advice="Give more --memory, or a --work folder on a larger disk, and run the command again.",
+            ) from None
+        self.give(step.name, [path])
+        return [path]
+
+
+def rows_of(paths: list[Path]) -> list[dict[str, object]]:
+    """A small result, as plain rows."""
+    return [row for path in paths for row in pq.read_table(path).to_pylist()]
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
 
 _TASKS_A_ROUND = 256
 """After each round the bad lines are counted, so that a hopeless build stops early."""

@@ -1,1 +1,0 @@
-"""What runs the recipe: DuckDB on one machine, Spark on a cluster."""
