@@ -9,7 +9,7 @@ from torch import nn
 from hynt.kernels.attention import attend_tiles
 from hynt.kernels.dropout import Dropout, kept
 from hynt.kernels.dropout_kernel import HashedDropout
-from hynt.kernels.whole_softmax import whole_cross_entropy
+from hynt.kernels.entity_softmax import whole_cross_entropy
 from hynt.models.layers import transformer as attention_file
 from hynt.models.layers.transformer import TokenGroup, attend_groups
 from hynt.objectives.losses import smoothed_cross_entropy

@@ -8,11 +8,10 @@ import torch
 from hynt.batches import pieces
 from hynt.batches.fact_slots import Links, NumberRows
 from hynt.batches.message_plan import Heard, plan_observed
-from hynt.kernels import entity_softmax, linear_maps, residual_norm
-from hynt.kernels.dropout import Dropout, kept
+from hynt.kernels import entity_softmax, linear_maps
+from hynt.kernels.dropout import Dropout, kept, kept_pairs, limit_and_growth
 from hynt.kernels.entity_softmax import EntityQuestions, entity_loss, plain_entity_loss
 from hynt.kernels.linear_maps import apply_all
-from hynt.kernels.paired_dropout import kept_pairs, limit_and_growth
 from hynt.kernels.segment_sums import look_up, sum_up, summed
 from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
 from hynt.models.layers import message_passing
@@ -41,7 +40,7 @@ def by_kernel(monkeypatch):
     """Switches all modules over to their kernels."""
 
     def switch():
-        for module in (entity_softmax, linear_maps, residual_norm, message_passing):
+        for module in (entity_softmax, linear_maps, message_passing):
             monkeypatch.setattr(module, "kernels_serve", lambda x, width: True)
 
     return switch
@@ -70,7 +69,7 @@ LISTS = {
 
 @pytest.mark.parametrize("links", LISTS.values(), ids=LISTS)
 def test_sums_of_sorted_items(links):
-    from hynt.kernels.segment_sum_kernel import summed_by_kernel
+    from hynt.kernels.segment_kernel import summed_by_kernel
 
     items = torch.randn(len(links.row), 24)
     expected = torch.zeros(links.rows + 1, 24).index_add_(0, links.row.long(), items)[:-1]
@@ -186,7 +185,7 @@ def test_what_stands_in_a_slot_is_not_read_for_its_message(by_kernel):
 
 @pytest.mark.parametrize("rate", [0.0, 0.4])
 def test_residual_connection_and_norm(rate):
-    from hynt.kernels.residual_norm_kernel import AddedAndNormed
+    from hynt.kernels.linear_kernel import AddedAndNormed
 
     x, added = torch.randn(21, 16, requires_grad=True), torch.randn(21, 16, requires_grad=True)
     keys = KEYS[0] if rate else None
@@ -248,7 +247,7 @@ def test_a_whole_step_by_kernels_is_the_plain_one(by_kernel):
 
 @pytest.mark.parametrize(("rows", "width"), [(0, 8), (1, 8), (33, 130), (300, 4)])
 def test_sums_of_columns(rows, width):
-    from hynt.kernels.column_sum_kernel import column_sums
+    from hynt.kernels.linear_kernel import column_sums
 
     x = torch.randn(rows, width)
     torch.testing.assert_close(column_sums(x), x.sum(0), rtol=1e-4, atol=1e-3)

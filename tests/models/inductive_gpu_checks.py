@@ -18,7 +18,7 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.config import to_mapping
 from hynt.evaluation.evaluator import Evaluator
 from hynt.interruption import Stopper
-from hynt.kernels import entity_softmax, linear_maps, residual_norm, segment_sums
+from hynt.kernels import entity_softmax, linear_maps, segment_sums
 from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
 from hynt.models.layers import message_passing
 from hynt.objectives.observed_and_targets import ObservedAndTargets
@@ -43,7 +43,7 @@ SMALL = HyntInductiveSettings(dimension=64, layers=2, heads=4, feedforward=128, 
 @contextmanager
 def plain_forms() -> Iterator[None]:
     """Inside, no kernel of the model's is used."""
-    modules = (entity_softmax, linear_maps, residual_norm, message_passing)
+    modules = (entity_softmax, linear_maps, message_passing)
     before = [module.kernels_serve for module in modules], segment_sums.HAS_TRITON
     for module in modules:
         module.kernels_serve = lambda x, width: False  # type: ignore[attr-defined]

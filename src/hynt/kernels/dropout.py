@@ -5,6 +5,9 @@ each. Whether a number is kept needs far less, so there the choice is a short in
 numbers drawn for each use of dropout. The compiler merges the hash into whatever comes before and after, and makes
 it again on the way back instead of storing it; without a compiler one kernel does the same. On a CPU PyTorch's dropout
 draws number by number, which takes a sixth of a training step; there one draw of 64 bits chooses for four numbers.
+
+The kernels of messages let one hash decide for two neighbours in a table, sixteen bits each. They make it where they
+need it and again on the way back; `kept_pairs` is the same thing for whole tensors.
 """
 
 from __future__ import annotations
@@ -87,3 +90,25 @@ def _shifted(x: Tensor, bits: int) -> Tensor:
     """A shift to the right that brings in zeros, of int32, which has a sign."""
     low: int = (1 << (32 - bits)) - 1
     return (x >> bits) & low
+
+
+STEPS = 2**16
+
+
+def limit_and_growth(rate: float) -> tuple[int, float]:
+    """The number below which sixteen bits drop, and what those kept are multiplied by."""
+    limit = min(round(rate * STEPS), STEPS - 1)
+    return limit, STEPS / (STEPS - limit)
+
+
+def kept_pairs(rows: int, width: int, keys: Tensor, rate: float) -> Tensor:
+    """(rows, width) bool, false for a share of `rate`; `keys` (2,) int32 make the choice. `width` is even."""
+    limit, _ = limit_and_growth(rate)
+    place = torch.arange(rows * width // 2, dtype=torch.int64, device=keys.device)
+    first, second = (keys.long() & 0xFFFFFFFF).unbind()
+    mixed = (place + first) & 0xFFFFFFFF
+    mixed = ((mixed ^ (mixed >> 16)) * 0x7FEB352D) & 0xFFFFFFFF
+    mixed = mixed ^ second
+    mixed = ((mixed ^ (mixed >> 15)) * 0x46CA68B) & 0xFFFFFFFF
+    mixed = mixed ^ (mixed >> 16)
+    return (torch.stack([mixed & 0xFFFF, mixed >> 16], 1) >= limit).view(rows, width)

@@ -1,5 +1,6 @@
 """The dropout of `dropout.py` as one Triton kernel, for steps that run as written: there each operation of the hash
-would be a sweep of its own. It keeps the very same numbers. Import this module only where Triton is installed.
+would be a sweep of its own. It keeps the very same numbers, and so does `is_kept_pair` inside other kernels. Import
+this module only where Triton is installed.
 """
 
 from __future__ import annotations
@@ -54,3 +55,16 @@ class HashedDropout(torch.autograd.Function):
     def backward(context: Any, *gradients: Any) -> Any:
         (keys,) = context.saved_tensors
         return _dropped(gradients[0], keys, context.rate), None, None
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def is_kept_pair(row, column, keys, limit, width: tl.constexpr):  # type: ignore[no-untyped-def]
+    """(rows, columns) bool for rows (·,) and columns (·,) of a table of this width."""
+    place = row.to(tl.uint32)[:, None] * (width // 2) + (column.to(tl.uint32) >> 1)[None, :]
+    mixed = place + tl.load(keys).to(tl.uint32)
+    mixed = (mixed ^ (mixed >> 16)) * 0x7FEB352D
+    mixed = mixed ^ tl.load(keys + 1).to(tl.uint32)
+    mixed = (mixed ^ (mixed >> 15)) * 0x46CA68B
+    mixed = mixed ^ (mixed >> 16)
+    bits = (mixed >> ((column & 1) * 16).to(tl.uint32)[None, :]) & 0xFFFF
+    return bits >= limit

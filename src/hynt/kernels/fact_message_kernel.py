@@ -16,10 +16,10 @@ import triton.language as tl
 from torch import Tensor
 
 from hynt.batches.message_plan import MessagePlan
-from hynt.kernels.column_sum_kernel import column_sums
-from hynt.kernels.paired_dropout import limit_and_growth
-from hynt.kernels.paired_dropout_kernel import is_kept_pair
-from hynt.kernels.segment_sum_kernel import summed_by_kernel
+from hynt.kernels.dropout import limit_and_growth
+from hynt.kernels.dropout_kernel import is_kept_pair
+from hynt.kernels.linear_kernel import column_sums
+from hynt.kernels.segment_kernel import summed_by_kernel
 
 
 class Shape(NamedTuple):

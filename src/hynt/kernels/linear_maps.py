@@ -1,19 +1,22 @@
-"""Linear maps in the precision of their input.
+"""Linear maps in the precision of their input, and what stands around them: a residual connection with dropout, and the
+layer norm that whoever reads it next begins with.
 
 On a GPU a bias's gradient is added up by a kernel, since PyTorch adds up the columns of a tall matrix some ten times
-slower than the GPU reads it; and several maps of one input add their gradients inside the matrix products.
+slower than the GPU reads it; and several maps of one input add their gradients inside the matrix products. The
+parameters of several layers are cast to a lower precision, and their gradients back, at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.kernels.availability import kernels_serve
+from hynt.kernels.device import kernels_serve
+from hynt.kernels.dropout import Dropout
 
 
 class _Maps(torch.autograd.Function):
@@ -34,7 +37,7 @@ class _Maps(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, *gradients: Any) -> Any:
-        from hynt.kernels.column_sum_kernel import column_sums
+        from hynt.kernels.linear_kernel import column_sums
 
         x, *weights = context.saved_tensors
         of_x: Tensor | None = None
@@ -68,3 +71,41 @@ def apply_all(layers: Sequence[nn.Linear], x: Tensor, rows: Sequence[int] | None
 def apply(layer: nn.Linear, x: Tensor) -> Tensor:
     """(n, outputs) from (n, inputs)."""
     return apply_all([layer], x)[0]
+
+
+def added_and_normed(x: Tensor, added: Tensor, drop: Dropout) -> tuple[Tensor, Tensor]:
+    """x + dropout(added), float32, and its layer norm without parameters in the precision of `added`; all (n, d)."""
+    if kernels_serve(x, x.shape[1]):
+        from hynt.kernels.linear_kernel import AddedAndNormed
+
+        new, normed = AddedAndNormed.apply(x, added, drop.keys(), drop.rate)  # type: ignore[no-untyped-call]
+        return new, normed
+    x = x + drop(added).float()
+    return x, functional.layer_norm(x, x.shape[-1:]).to(added.dtype)
+
+
+class _Lowered(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, kind: torch.dtype, *parameters: Tensor) -> tuple[Tensor, ...]:
+        context.shapes = [one.shape for one in parameters]
+        flat = torch.cat([one.reshape(-1) for one in parameters]).to(kind)
+        return tuple(_split(flat, context.shapes))
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        flat = torch.cat([one.reshape(-1) for one in gradients]).float()
+        return None, *_split(flat, context.shapes)
+
+
+def _split(flat: Tensor, shapes: list[torch.Size]) -> list[Tensor]:
+    parts = torch.split(flat, [shape.numel() for shape in shapes])
+    return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def lowered(layers: Iterable[nn.Module], kind: torch.dtype) -> list[dict[str, Tensor]]:
+    """The parameters of each layer by name, in this precision."""
+    named: list[dict[str, Tensor]] = [dict(layer.named_parameters()) for layer in layers]
+    if kind == torch.float32:
+        return named
+    each = iter(_Lowered.apply(kind, *(one for of_layer in named for one in of_layer.values())))  # type: ignore[no-untyped-call]
+    return [{name: next(each) for name in of_layer} for of_layer in named]

@@ -21,7 +21,7 @@ from hynt.batches.buckets import rows_by_key
 from hynt.batches.masked_batch import MaskedBatch, asked_slots
 from hynt.batches.questions import EncodedQuestion
 from hynt.graph.fact_table import HEAD, RELATION, TAIL
-from hynt.kernels.slot_minimum import NOTHING, slot_minimum
+from hynt.kernels.swept_minimum import NOTHING, slot_minimum
 
 HELD_ON_GPU, HELD_ON_CPU = 1 << 28, 1 << 24
 """How many features of candidates are held at once."""

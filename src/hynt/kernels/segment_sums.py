@@ -1,4 +1,8 @@
-"""Sums of neighbours in a sorted list, and look-ups whose way back is such a sum: in one order, without atomics."""
+"""Sums of neighbours in a sorted list, and look-ups whose way back is such a sum: in one order, without atomics.
+
+In the sum of a fact's other slots nothing is ever subtracted: what stands in a slot takes no part in its own sum, so it
+cannot leak through rounding.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,14 @@ import torch.nn.functional as functional
 from torch import Tensor
 
 from hynt.batches.fact_slots import Links
-from hynt.kernels.availability import HAS_TRITON
+from hynt.batches.message_plan import MessagePlan, SummedItems
+from hynt.kernels.device import HAS_TRITON
 
 
 def summed(items: Tensor, links: Links) -> Tensor:
     """(rows, width), in the precision of `items` (n, width): the sum of each row's items. No gradient."""
     if HAS_TRITON and items.is_cuda:
-        from hynt.kernels.segment_sum_kernel import summed_by_kernel
+        from hynt.kernels.segment_kernel import summed_by_kernel
 
         return summed_by_kernel(items, links)
     # The last bag holds the items that belong to no row.
@@ -65,4 +70,26 @@ def look_up(table: Tensor, links: Links) -> Tensor:
 def sum_up(items: Tensor, links: Links) -> Tensor:
     """(rows, width) sums of `items` (items, width)."""
     found: Tensor = SumUp.apply(items, links)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _sums(items: Tensor, of: SummedItems) -> Tensor:
+    found: Tensor = functional.embedding_bag(of.item, items, of.offsets, mode="sum", include_last_offset=True)
+    return found
+
+
+class _OtherSlots(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, pairs: Tensor, plan: MessagePlan) -> Tensor:
+        context.plan, context.kind = plan, pairs.dtype
+        return _sums(pairs.float(), plan.slots_of_message)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        return _sums(gradients[0].contiguous(), context.plan.messages_of_slot).to(context.kind), None
+
+
+def other_slots(pairs: Tensor, plan: MessagePlan) -> Tensor:
+    """(messages, d) float32: what each message is made of, from the pairs of all slots (slots, d)."""
+    found: Tensor = _OtherSlots.apply(pairs, plan)  # type: ignore[no-untyped-call]
     return found

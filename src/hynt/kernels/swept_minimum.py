@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
+from hynt.batches.buckets import BatchLayout
+
 ROWS, CANDIDATES = 64, 2048
 """Questions and candidates of a block."""
 
@@ -83,3 +85,19 @@ class SweptMinimum:
 def _filled(vectors: Tensor, count: int) -> Tensor:
     short = count - len(vectors)
     return functional.pad(vectors, (0, 0, 0, short)) if short else vectors.contiguous()
+
+
+NOTHING = float("inf")
+"""The minimum of nothing."""
+
+
+def slot_minimum(features: Tensor, counted: Tensor, layout: BatchLayout) -> Tensor:
+    """(rows, width) from (slots, width) features; `counted` (slots,) bool. Infinite for a row that has none."""
+    held = torch.where(counted.unsqueeze(1), features, NOTHING)
+    found = []
+    for span in layout.spans():
+        if span.capacity == 0:
+            found.append(held.new_full((span.size, features.shape[1]), NOTHING))
+        else:
+            found.append(held[span.slots].view(span.size, span.capacity, -1).amin(1))
+    return torch.cat(found)

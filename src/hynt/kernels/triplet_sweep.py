@@ -21,8 +21,7 @@ from torch import Tensor, nn
 from hynt.batches.buckets import rows_by_key
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.questions import EncodedQuestion, position_of
-from hynt.kernels.slot_minimum import NOTHING, slot_minimum
-from hynt.kernels.swept_minimum import NotCompiledError, SweptMinimum
+from hynt.kernels.swept_minimum import NOTHING, NotCompiledError, SweptMinimum, slot_minimum
 
 HELD_ON_GPU, HELD_ON_CPU = 1 << 26, 1 << 20
 """How many features of candidates are held at once."""

@@ -30,8 +30,7 @@ from hynt.batches.observed_degrees import Degrees, degrees_of
 from hynt.config.declarations import Range
 from hynt.kernels.dropout import Dropout
 from hynt.kernels.entity_softmax import LAST
-from hynt.kernels.linear_maps import apply
-from hynt.kernels.lower_precision import lowered
+from hynt.kernels.linear_maps import apply, lowered
 from hynt.kernels.segment_sums import look_up
 from hynt.models.contract import (
     EVERYWHERE,

@@ -11,7 +11,7 @@ from torch import Tensor
 from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.questions import EncodedQuestion
-from hynt.kernels.whole_softmax import whole_cross_entropy
+from hynt.kernels.entity_softmax import whole_cross_entropy
 from hynt.objectives.losses import AffineOutput, EntityLoss, LossSettings
 from hynt.objectives.sampled_softmax import sampler_for
 

@@ -16,13 +16,10 @@ from torch import Tensor, nn
 
 from hynt.batches.fact_slots import ROLES, Links
 from hynt.batches.message_plan import Heard, MessagePlan
-from hynt.kernels.availability import kernels_serve
-from hynt.kernels.beside import Beside
+from hynt.kernels.device import Beside, kernels_serve
 from hynt.kernels.dropout import Dropout
-from hynt.kernels.linear_maps import apply, apply_all
-from hynt.kernels.other_slots import other_slots
-from hynt.kernels.residual_norm import added_and_normed
-from hynt.kernels.segment_sums import look_up, sum_up
+from hynt.kernels.linear_maps import added_and_normed, apply, apply_all
+from hynt.kernels.segment_sums import look_up, other_slots, sum_up
 
 HIGHEST_LOGIT = 30.0
 """Logits of attention are clamped to this: then no maximum need be found, and messages may come in parts."""
@@ -177,7 +174,7 @@ class Attention:
         """
         tables, receiver = [one.view(-1, 2 * self.width) for one in context], heard.receiver
         if self.by_kernel:
-            from hynt.kernels.segment_attention_kernel import SegmentAttention
+            from hynt.kernels.segment_kernel import SegmentAttention
 
             both = (*tables, None)[:2]
             self.mixed = SegmentAttention.apply(self.own, key_value, *both, *heard, self.heads)  # type: ignore[no-untyped-call]

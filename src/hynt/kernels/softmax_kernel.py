@@ -1,7 +1,8 @@
-"""The loss of a row of scores and the weighted gradient of these scores in one visit: a Triton kernel.
+"""The loss of a row of scores and the gradient of these scores in one visit: Triton kernels.
 
-A row is read once from memory to find its normaliser; while it is still in the cache it is read again and overwritten
-by its gradient. Import this module only where Triton is installed.
+The scores of all entities are by far the largest tensor of a step. A row is read once from memory to find its
+normaliser; while it is still in the cache it is read again and overwritten by its gradient. Import this module only
+where Triton is installed.
 """
 
 from __future__ import annotations
@@ -71,5 +72,56 @@ def losses_then_gradients(scores: Tensor, columns: int, asked: EntityQuestions, 
         _rows[(len(scores),)](
             scores, asked.seen.view(torch.uint8), asked.answer, asked.weight, asked.start, asked.known, asked.true,
             loss, columns, scores.shape[1], last, BLOCK, FEW, num_warps=WARPS,
+        )
+    return loss
+
+
+SMOOTHED_BLOCK = 8192
+"""Scores a program looks at together: the best of those tried on an H200, with eight warps."""
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _smoothed_rows(  # type: ignore[no-untyped-def]
+    scores, answer, loss, smoothing,
+    columns: tl.constexpr, width: tl.constexpr, block: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    base = scores + row * width
+    right = tl.load(answer + row)
+    picked = tl.load(base + right).to(tl.float32)
+    top = float("-inf")
+    mass = tl.zeros([block], tl.float32)  # Σ exp(s − top), still apart by place in the block
+    total = tl.zeros([block], tl.float32)
+    for start in range(0, columns, block):
+        at = start + tl.arange(0, block)
+        # The width is a multiple of a load's; the number of entities need not be, and would take numbers one by one.
+        s = tl.load(base + at, at < width, 0.0).to(tl.float32)
+        total += tl.where(at < columns, s, 0.0)
+        s = tl.where(at < columns, s, float("-inf"))
+        higher = tl.maximum(top, tl.max(s, 0))
+        mass = mass * tl.exp(top - higher) + tl.exp(s - higher)
+        top = higher
+    normaliser = top + tl.log(tl.sum(mass, 0))
+    even = smoothing / columns
+    tl.store(loss + row, normaliser - (1 - smoothing) * picked - smoothing * (tl.sum(total, 0) / columns))
+    # Every thread has read the answer's score before any overwrites it.
+    tl.debug_barrier()
+    for start in range(0, width, block):
+        at = start + tl.arange(0, block)
+        s = tl.load(base + at, at < width, 0.0).to(tl.float32)
+        gradient = tl.exp(s - normaliser) - even - tl.where(at == right, 1 - smoothing, 0.0)
+        # Columns beyond the last entity are there for alignment only.
+        gradient = tl.where(at < columns, gradient, 0.0)
+        tl.store(base + at, gradient.to(scores.dtype.element_ty), at < width)
+
+
+def smoothed_losses_then_gradients(scores: Tensor, columns: int, answer: Tensor, smoothing: float) -> Tensor:
+    """(k,) float32 cross entropy with target (1 − ε)·[answer] + ε/columns, from the first `columns` of (k, width)
+    contiguous scores, which become its gradient, in place; further columns become 0.
+    """
+    loss = torch.empty(len(scores), dtype=torch.float32, device=scores.device)
+    if len(scores):
+        _smoothed_rows[(len(scores),)](
+            scores, answer, loss, smoothing, columns, scores.shape[1], SMOOTHED_BLOCK, num_warps=8
         )
     return loss

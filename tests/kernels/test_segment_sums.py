@@ -6,7 +6,7 @@ import torch
 
 from hynt.batches.fact_slots import NumberRows
 from hynt.batches.message_plan import plan_observed
-from hynt.kernels.other_slots import other_slots
+from hynt.kernels.segment_sums import other_slots
 from tests.batches.random_graphs import mixed_facts
 
 FACTS = mixed_facts(40)
