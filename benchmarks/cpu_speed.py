@@ -33,12 +33,12 @@ import torch
 from benchmarks.generated_graph import write
 from benchmarks.naive_reference import NaiveHynt, facts_as_lists, naive_steps, naive_update
 from benchmarks.training_problems import Problem, like_hn_yg, like_wd50k, settings
-from hynt.batches.components import Masking
 from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.masked_batch import Masking
 from hynt.models.hynt import Hynt, HyntSettings
-from hynt.objectives.entity_losses import affine_loss
 from hynt.objectives.losses import LossSettings
 from hynt.objectives.masked_facts import MaskedFacts
+from hynt.objectives.sampled_softmax import affine_loss
 from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation
 from hynt.training.step import EagerStep

@@ -39,7 +39,7 @@ def measured(facts: int) -> dict[str, Any]:
     import torch
 
     from benchmarks.large_vocabulary import generated_facts
-    from hynt.batches.components import Masking
+    from hynt.batches.masked_batch import Masking
     from hynt.objectives.losses import LossSettings
     from hynt.objectives.masked_facts import MaskedFacts
 

@@ -37,7 +37,7 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
     from benchmarks.large_vocabulary import generated_facts
     from hynt.asking.answering import best_candidates
     from hynt.batches.buckets import layout_of
-    from hynt.batches.masking import mask
+    from hynt.batches.masked_batch import mask
     from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
     from hynt.evaluation.evaluator import scoring_conditions
     from hynt.evaluation.ranks import KnownSlots, tally

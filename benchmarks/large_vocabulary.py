@@ -74,11 +74,11 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
     """One point, in this process."""
     import torch
 
-    from hynt.batches.components import Masking
+    from hynt.batches.masked_batch import Masking
     from hynt.models.hynt import Hynt, HyntSettings
-    from hynt.objectives.entity_losses import affine_loss
     from hynt.objectives.losses import LossSettings
     from hynt.objectives.masked_facts import MaskedFacts
+    from hynt.objectives.sampled_softmax import affine_loss
     from hynt.objectives.streams import trainable
     from hynt.runs.settings import Optimiser
     from hynt.training.captured_step import CapturedStep

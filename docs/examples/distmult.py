@@ -11,11 +11,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from hynt.batches.buckets import layout_of
+from hynt.batches.epoch_plan import generator_for
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.masking import mask
-from hynt.batches.question_groups import without_qualifiers
-from hynt.batches.seeds import generator_for
+from hynt.batches.masked_batch import MaskedBatch, mask
+from hynt.batches.questions import without_qualifiers
 from hynt.config import Range
 from hynt.graph.fact_table import HEAD, TAIL
 from hynt.models.contract import (

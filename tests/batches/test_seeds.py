@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hynt.batches.seeds import derived_seed
+from hynt.batches.epoch_plan import derived_seed
 
 
 def test_seeds_for_different_purposes_differ_and_are_stable():

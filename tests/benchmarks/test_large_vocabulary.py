@@ -6,11 +6,10 @@ import pytest
 import torch
 
 from benchmarks.large_vocabulary import generated_facts, slopes
-from hynt.batches.components import Masking
-from hynt.batches.masked_batch import Task
-from hynt.objectives.entity_losses import affine_loss
+from hynt.batches.masked_batch import Masking, Task
 from hynt.objectives.losses import LossSettings
 from hynt.objectives.masked_facts import MaskedFacts
+from hynt.objectives.sampled_softmax import affine_loss
 
 
 def test_slopes_are_exponents():

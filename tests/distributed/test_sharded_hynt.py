@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch.distributed.device_mesh import init_device_mesh
 
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import mask
 from hynt.distributed.sharded_hynt import ShardedHynt, ShardedSampler, TableUpdates
 from hynt.models.contract import EntityRange
 from hynt.models.hynt import Hynt
-from hynt.objectives.entity_losses import affine_loss
 from hynt.objectives.masked_facts import MaskedFacts
+from hynt.objectives.sampled_softmax import affine_loss
 from hynt.objectives.streams import trainable
 from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.optimisation import Optimisation

@@ -99,7 +99,7 @@ def test_a_member_that_knows_the_answer_gets_the_weight():
 
 def asked_batch(facts, positions, rows):
     from hynt.batches.buckets import layout_of
-    from hynt.batches.masking import mask
+    from hynt.batches.masked_batch import mask
 
     counts = facts.qualifier_counts()[rows]
     layout = layout_of([(len(rows), int(counts.max()))])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import mask
 from hynt.evaluation import tiles
 from hynt.evaluation.tiles import Tiling, _ReadAhead
 from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings

@@ -160,7 +160,7 @@ def test_a_hidden_part_reaches_no_score(predictor):
 
 def test_hiding_the_asked_part_again_changes_nothing():
     from hynt.batches.buckets import layout_of
-    from hynt.batches.masking import mask
+    from hynt.batches.masked_batch import mask
 
     facts = facts_of([2, 2, 1])
     for position in range(5):

@@ -14,7 +14,7 @@ import torch
 from hynt.asking.predictor import load
 from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import mask
 from hynt.errors import DataError, UsageError
 from hynt.exporting import onnx_file
 from hynt.exporting.onnx_file import EXPORTABLE, Inputs, ScoringModule, export_onnx

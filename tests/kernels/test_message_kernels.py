@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hynt.batches import pieces
+from hynt.batches import fact_slots
 from hynt.batches.fact_slots import Links, NumberRows
 from hynt.batches.message_plan import Heard, plan_observed
 from hynt.kernels import entity_softmax, linear_maps
@@ -32,7 +32,7 @@ LONGEST = 8
 
 @pytest.fixture(autouse=True)
 def short_pieces(monkeypatch):
-    monkeypatch.setattr(pieces, "LONGEST", LONGEST)
+    monkeypatch.setattr(fact_slots, "LONGEST", LONGEST)
 
 
 @pytest.fixture

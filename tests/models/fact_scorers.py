@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from hynt.batches.buckets import layout_of
-from hynt.batches.masking import fill, mask
+from hynt.batches.masked_batch import fill, mask
 from hynt.config import from_mapping
 from hynt.models.registry import MODELS
 from hynt.objectives.streams import PhaseSettings

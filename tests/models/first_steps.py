@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from hynt.batches.seeds import derived_seed
+from hynt.batches.epoch_plan import derived_seed
 from hynt.config import from_mapping
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.opening import new_model

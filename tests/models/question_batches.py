@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from hynt.batches.buckets import layout_of, rows_by_bucket
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import mask
 
 
 def every_question(facts, rows, device="cpu"):

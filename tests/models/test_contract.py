@@ -157,11 +157,11 @@ def test_a_model_that_breaks_the_contract_is_caught(kind, reason):
 
 def test_a_model_that_peeks_is_caught(monkeypatch):
     """The answer is nowhere in a batch, so peeking needs a leak in the hiding itself: here it forgets to hide heads."""
-    from hynt.batches import masking
+    from hynt.batches import masked_batch
     from hynt.models import checking
 
     def forgetful(facts, rows, asked, layout):
-        batch, answers = masking.mask(facts, rows, asked, layout)
+        batch, answers = masked_batch.mask(facts, rows, asked, layout)
         return batch.with_tensors(head=facts.head[rows].long()), answers
 
     monkeypatch.setattr(checking, "mask", forgetful)

@@ -7,7 +7,7 @@ import torch
 
 from hynt.batches.buckets import layout_of
 from hynt.batches.corruption import Corruption
-from hynt.batches.masking import fill, mask
+from hynt.batches.masked_batch import fill, mask
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
 from hynt.models.contract import Entities, EntityIds, Relations, ScaledNumber, Tokens

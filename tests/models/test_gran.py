@@ -9,8 +9,7 @@ import torch
 import torch.nn.functional as functional
 
 from hynt.batches.buckets import layout_of
-from hynt.batches.components import Masking
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import Masking, mask
 from hynt.evaluation.evaluator import evaluate
 from hynt.models.contract import Entities, Relations, ScaledNumber, Tokens
 from hynt.models.gran import (

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from hynt.batches.buckets import layout_of
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import mask
 from hynt.evaluation.evaluator import evaluate
 from hynt.models.contract import Entities, Position, Task, Tokens
 from hynt.models.hy_transformer import HyTransformer, HyTransformerSettings

@@ -7,10 +7,8 @@ import torch
 from torch import nn
 
 from hynt.batches.buckets import layout_of, rows_by_bucket
-from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import Task
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import AskableComponents, Task, mask
 from hynt.models.contract import Entities, Relations, ScaledNumber, Tokens
 from hynt.models.hynt import Hynt, HyntSettings, as_released
 from hynt.models.layers.transformer import TokenGroup, Transformer, TransformerLayer

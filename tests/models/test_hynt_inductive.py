@@ -12,8 +12,8 @@ from safetensors.torch import load_file
 from hynt.batches.fact_slots import QUALIFIER
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
+from hynt.batches.neighbour_values import degrees_of
 from hynt.batches.number_scaling import NumberScaling
-from hynt.batches.observed_degrees import degrees_of
 from hynt.evaluation.evaluator import Evaluator
 from hynt.formats.from_python import graph_from_facts
 from hynt.interruption import Stopper

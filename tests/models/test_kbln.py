@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hynt.batches.attribute_triples import AttributeTriples
 from hynt.graph.fact_table import HEAD, TAIL
 from hynt.models.contract import EntityIds, EntityRange
 from hynt.models.kbln import Kbln, KblnSettings
-from hynt.objectives.number_head_fit import NumberHeadFit
+from hynt.objectives.attribute_triples import AttributeTriples
+from hynt.objectives.number_distribution import NumberHeadFit
 from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation
 from hynt.training.step import EagerStep

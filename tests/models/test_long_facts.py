@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from hynt.batches.buckets import layout_of
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import mask
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
 from hynt.models.contract import Entities

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from hynt.models.mt_kgnn import MtKgnn, MtKgnnSettings
-from hynt.objectives.alternating_tasks import AlternatingTasks, NumberShape
+from hynt.objectives.attribute_triples import AlternatingTasks, NumberShape
 from hynt.objectives.streams import PhaseSettings
 from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation

@@ -9,9 +9,7 @@ import torch
 
 from benchmarks.naive_reference import Fact, NaiveHynt, facts_as_lists, naive_loss, naive_steps, padded_batch
 from hynt.batches.buckets import layout_of, rows_by_bucket
-from hynt.batches.components import AskableComponents
-from hynt.batches.masked_batch import Task
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import AskableComponents, Task, mask
 from hynt.models.contract import Entities, Relations, ScaledNumber
 from hynt.objectives.losses import LossSettings, joint_loss, masked_fact_losses
 from hynt.objectives.masked_facts import PackedStep, StepShape

@@ -7,7 +7,7 @@ import torch
 
 from hynt.graph.fact_table import HEAD
 from hynt.models.transea import Transea, TranseaSettings
-from hynt.objectives.translated_triples import TranslatedTriples
+from hynt.objectives.attribute_triples import TranslatedTriples
 from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation
 from hynt.training.step import EagerStep

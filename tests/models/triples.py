@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import mask
 from hynt.batches.number_scaling import NumberScaling
-from hynt.batches.question_groups import without_qualifiers
+from hynt.batches.questions import without_qualifiers
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact_table import HEAD, TAIL
 from hynt.models.contract import Candidates, Entities, ScaledNumber

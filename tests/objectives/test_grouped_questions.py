@@ -11,7 +11,7 @@ from torch import nn
 
 from hynt.batches.fact_tensors import FactTensors, distinct_literals
 from hynt.batches.number_scaling import NumberScaling
-from hynt.batches.question_groups import Grouping, QuestionGroups
+from hynt.batches.questions import Grouping, QuestionGroups
 from hynt.formats.from_python import graph_from_facts
 from hynt.models.contract import EncodedQuestion, Entities
 from hynt.objectives.grouped_questions import GroupedQuestions

@@ -7,8 +7,7 @@ import torch
 import torch.nn.functional as functional
 
 from hynt.batches.buckets import layout_index
-from hynt.batches.masked_batch import Task
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import Task, mask
 from hynt.models.contract import Entities, Relations, ScaledNumber, Tokens
 from hynt.models.hynt import Hynt, HyntSettings
 from hynt.objectives.losses import (

@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.batches import epoch_plan
-from hynt.batches.components import AskableComponents, Masking
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import Task
-from hynt.batches.masking import check_fit, mask
+from hynt.batches.masked_batch import AskableComponents, Masking, Task, check_fit, mask
 from hynt.objectives.masked_facts import MaskedEpoch, MaskedFacts
 from tests.batches.random_graphs import random_facts
 

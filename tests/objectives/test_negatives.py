@@ -11,7 +11,7 @@ import torch.nn.functional as functional
 from torch import nn
 
 from hynt.batches.corruption import Corruption
-from hynt.batches.masking import fill, mask
+from hynt.batches.masked_batch import fill, mask
 from hynt.models.example_facts import example_facts
 from hynt.objectives.negatives import NegativeFacts, logistic_loss, softmax_loss
 

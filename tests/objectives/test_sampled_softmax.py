@@ -8,18 +8,16 @@ import math
 import pytest
 import torch
 
-from hynt.batches.components import AskableComponents
-from hynt.batches.masked_batch import Task
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import AskableComponents, Task, mask
 from hynt.errors import UsageError
 from hynt.objectives import sampled_softmax
-from hynt.objectives.entity_losses import affine_loss
 from hynt.objectives.losses import LossSettings, smoothed_cross_entropy
 from hynt.objectives.masked_facts import MaskedFacts
 from hynt.objectives.sampled_softmax import (
     FULL_UP_TO,
     Drawn,
     NegativeSampler,
+    affine_loss,
     answer_shares,
     sampled_cross_entropy,
     samples,

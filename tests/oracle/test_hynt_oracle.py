@@ -6,10 +6,8 @@ import pytest
 import torch
 
 from hynt.batches.buckets import layout_of, rows_by_bucket
-from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import Task
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import AskableComponents, Task, mask
 from hynt.models.contract import Entities, Relations, ScaledNumber
 from tests.models.small_models import FORMS, facts_of, small_model
 from tests.oracle.hynt_oracle import Component, HyntOracle

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from hynt.auditing.plan import AuditPart, AuditPlan
 from hynt.auditing.relation_scores import relation_sorts
 from hynt.auditing.work import Judged
+from hynt.batches.epoch_plan import derived_seed
 from hynt.batches.number_scaling import NumberScaling
-from hynt.batches.seeds import derived_seed
 from hynt.calibration.intervals import LEVELS, cut_at_zero, fit_radii, never_negative, training_spread
 from hynt.graph.fact_table import POSITION_GROUPS, Components, component_starts, components, position_group
 from hynt.graph.seen_values import place_keys

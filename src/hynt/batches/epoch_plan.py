@@ -7,7 +7,8 @@ in a few steps, spread over the epoch, which are like the others but have furthe
 
 An item may have a chance below one to come in an epoch; the plan then has room for as many as are likely.
 
-A plan follows from (items, batch size, seed, epoch) alone, on any device, so a resumed run has nothing to restore.
+A plan follows from (items, batch size, seed, epoch) alone, on any device. All randomness is a function of what it is
+for, (seed, epoch, step, purpose), so a resumed run has nothing to restore.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import groupby
 from typing import NamedTuple
 
@@ -22,7 +24,20 @@ import torch
 from torch import Tensor
 
 from hynt.batches.buckets import BatchLayout, bucket_capacities, layout_of, merged_capacities
-from hynt.batches.seeds import generator_for
+
+
+def derived_seed(seed: int, *purpose: int | str) -> int:
+    """A 63-bit seed for one purpose, say `derived_seed(seed, epoch, "masking")`; different purposes are independent."""
+    text = "/".join(str(part) for part in (seed, *purpose))
+    return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "little") >> 1
+
+
+def generator_for(seed: int, *purpose: int | str) -> torch.Generator:
+    """A CPU generator for one purpose."""
+    generator = torch.Generator()
+    generator.manual_seed(derived_seed(seed, *purpose))
+    return generator
+
 
 DEVIATIONS = 5.0
 """Room for chance: a plan has places for the expected number of items of a kind plus so many standard deviations."""

@@ -1,4 +1,8 @@
-"""What a model can be asked, among which candidates it looks for the answer, and what it makes of a question."""
+"""What a model can be asked, among which candidates it looks for the answer, and what it makes of a question.
+
+Facts that differ only in the masked component are one question with several true answers. Questions are told apart by
+the order-free key that filtering uses, so the order of qualifiers does not matter.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,24 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+import numpy as np
+import pyarrow as pa
 import torch
 from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.graph.fact_table import FIRST_QUALIFIER, TAIL
+from hynt.graph.content_hash import question_keys
+from hynt.graph.fact_table import (
+    ENTITY_KIND,
+    FIRST_QUALIFIER,
+    HEAD,
+    TAIL,
+    FactTable,
+    component_starts,
+    components,
+    qualifier_components,
+)
 
 
 class Position(StrEnum):
@@ -128,3 +144,109 @@ class Observer(Protocol):
 def position_of(asked: Tensor) -> Tensor:
     """(rows,) int64 indices into `list(Position)` from asked positions: all qualifiers are alike."""
     return torch.where(asked <= TAIL, asked, FIRST_QUALIFIER + (asked - FIRST_QUALIFIER) % 2)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Which questions a model learns from."""
+
+    heads: bool = True
+    tails: bool = True
+    qualifiers: bool = True  # false: facts are read as plain triplets, and those that then agree are one
+    qualifier_values: float = 0.0  # how likely each value of a qualifier is asked for in an epoch
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionGroups:
+    """`q` distinct questions with `a` answers in all.
+
+    Where literals have ids, numbers are answers too, and answers are numbers of `Tokens`; else they are entities,
+    and facts whose tail is a number are left out.
+    """
+
+    facts: FactTensors  # the facts that `row` counts; without qualifiers where they are not read
+    row: Tensor  # (q,) int64 a fact that asks the question
+    position: Tensor  # (q,) int64 what is masked in it
+    members: Tensor  # (q,) int64 how many facts ask it
+    offsets: Tensor  # (q + 1,) int64 answers of question i are offsets[i] … offsets[i + 1]
+    answers: Tensor  # (a,) int64 numbers of candidates, ascending and distinct within a question
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @classmethod
+    def of(cls, facts: FactTensors, grouping: Grouping) -> QuestionGroups:
+        """All questions of these facts, on their device."""
+        facts = facts if grouping.qualifiers else without_qualifiers(facts)
+        table, is_number = _columns(facts), facts.relation_is_number[:-1].cpu().numpy()
+        parts = components(table, is_number)
+        starts, pairs = component_starts(table)[:-1], qualifier_components(table)
+        column = np.zeros(len(parts), dtype=np.int64)
+        column[starts + HEAD], column[starts + TAIL] = table.head, table.tail_entity
+        column[pairs + 1] = table.qualifier_entity
+        column -= column > facts.sizes.mask_entity  # the id of a masked entity lies before the literals
+
+        asked = (parts.position == HEAD) & grouping.heads | (parts.position == TAIL) & grouping.tails
+        if grouping.qualifier_values:
+            asked |= (parts.position > TAIL) & (parts.position % 2 == 0)
+        if not facts.sizes.literals:
+            asked &= (parts.kind == ENTITY_KIND) & ~is_number[table.relation][parts.row]
+        chosen = np.flatnonzero(asked)
+
+        keys, answer = question_keys(table, is_number)[chosen], column[chosen]
+        order = np.lexsort((answer, keys[:, 1], keys[:, 0]))
+        keys, answer, chosen = keys[order], answer[order], chosen[order]
+        first = np.ones(len(order), dtype=np.bool_)  # starts a new question
+        first[1:] = (keys[1:] != keys[:-1]).any(1)
+        distinct = first.copy()  # starts a new answer
+        distinct[1:] |= answer[1:] != answer[:-1]
+        asks, kept = np.flatnonzero(first), np.flatnonzero(distinct)
+        columns = (
+            parts.row[chosen[asks]],
+            parts.position[chosen[asks]],
+            np.diff(np.append(asks, len(order))),
+            np.append(np.flatnonzero(first[kept]), len(kept)),
+            answer[kept],
+        )
+        return cls(facts, *(torch.from_numpy(one.astype(np.int64)).to(facts.device) for one in columns))
+
+    def counts(self) -> Tensor:
+        """(q,) int64: how many answers each question has."""
+        return self.offsets[1:] - self.offsets[:-1]
+
+    def chance(self, grouping: Grouping) -> Tensor:
+        """(q,) float64: how likely each is asked in an epoch, when each fact asks for a qualifier's value by itself."""
+        share = 1 - (1 - grouping.qualifier_values) ** self.members.double()
+        return torch.where(self.position > TAIL, share, torch.ones_like(share))
+
+
+def without_qualifiers(facts: FactTensors) -> FactTensors:
+    """The same facts as plain triplets."""
+    fillers = {
+        name: getattr(facts, name)[-1:]
+        for name in (
+            "qualifier_relation",
+            "qualifier_entity",
+            "qualifier_value",
+            "qualifier_number",
+            "qualifier_is_number",
+        )
+    }
+    return replace(facts, offsets=torch.zeros_like(facts.offsets), **fillers)
+
+
+def _columns(facts: FactTensors) -> FactTable:
+    """The facts as columns without literals, whose ids stand in the places for entities."""
+    here = facts.to("cpu")
+    return FactTable(
+        here.head.numpy(),
+        here.relation.numpy(),
+        here.tail_entity.numpy(),
+        here.tail_value.numpy(),
+        pa.nulls(len(here), pa.string()),
+        here.offsets.numpy(),
+        here.qualifier_relation[:-1].numpy(),
+        here.qualifier_entity[:-1].numpy(),
+        here.qualifier_value[:-1].numpy(),
+        pa.nulls(here.qualifier_total, pa.string()),
+    )

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
-from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import AskableComponents
 from hynt.distributed.sharded_table import RowwiseAdagrad, ShardedTable
 from hynt.models.contract import Candidates, EncodedQuestion, Entities, EntityIds, EntityRange
 from hynt.models.hynt import Hynt, HyntSettings

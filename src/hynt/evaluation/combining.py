@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from hynt.batches.epoch_plan import derived_seed
 from hynt.batches.masked_batch import Task
-from hynt.batches.seeds import derived_seed
 from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
 from hynt.evaluation.evaluator import Evaluator, scoring_conditions
 from hynt.evaluation.questions import KIND_OF_TASK, TaskName, of_task

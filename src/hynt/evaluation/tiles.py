@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from hynt.batches.buckets import BatchLayout, bucket_capacity, layout_of
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import MaskedBatch, mask
 from hynt.errors import UsageError
 from hynt.models.contract import EncodedQuestion, Model, Part
 

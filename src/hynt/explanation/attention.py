@@ -16,8 +16,7 @@ from torch import Tensor
 from hynt.asking.columns import AskedFact
 from hynt.batches.buckets import bucket_capacity, layout_of
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import MaskedBatch, mask
 from hynt.evaluation.evaluator import scoring_conditions
 from hynt.explanation.explanations import AttentionWeights
 from hynt.graph.fact_table import HEAD, RELATION, TAIL, qualifier_of, relation_position

@@ -26,8 +26,7 @@ from torch import Tensor, nn
 from hynt import __version__
 from hynt.batches.buckets import BatchLayout, LayoutIndex, Span, layout_of
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import MaskedBatch, Task, mask
 from hynt.errors import DataError, UsageError
 from hynt.files import whole_file
 from hynt.graph.fact_table import component_count

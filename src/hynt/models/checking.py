@@ -14,10 +14,8 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from hynt.batches.buckets import BatchLayout, layout_of, rows_by_bucket
-from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import AskableComponents, MaskedBatch, Task, mask
 from hynt.models.contract import (
     EVERYWHERE,
     Entities,

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.batches.question_groups import Grouping
+from hynt.batches.questions import Grouping
 from hynt.config.declarations import Range
 from hynt.graph.fact_table import HEAD, TAIL, component_count
 from hynt.models.contract import (

@@ -34,8 +34,8 @@ from hynt.models.contract import (
 )
 from hynt.models.layers.tokens import LiteralValues
 from hynt.models.layers.transformer import TokenGroup, Transformer, linear, position_vectors, table
-from hynt.objectives.entity_losses import affine_loss
 from hynt.objectives.masked_facts import MaskedFacts
+from hynt.objectives.sampled_softmax import affine_loss
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
 ALIGNMENT = 8

@@ -25,8 +25,7 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.message_plan import MessagePlan, plan_observed, plan_questions
 from hynt.batches.neighbour_values import FEATURES as NEARBY_FEATURES
-from hynt.batches.neighbour_values import NeighbourLists, SeenValues
-from hynt.batches.observed_degrees import Degrees, degrees_of
+from hynt.batches.neighbour_values import Degrees, NeighbourLists, SeenValues, degrees_of
 from hynt.config.declarations import Range
 from hynt.kernels.dropout import Dropout
 from hynt.kernels.entity_softmax import LAST

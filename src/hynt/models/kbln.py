@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from hynt.batches.attribute_triples import AttributeTriples, CellReduce
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
@@ -36,8 +35,9 @@ from hynt.models.layers.triplets import (
     triple_question,
     triple_scores,
 )
+from hynt.objectives.attribute_triples import AttributeTriples, CellReduce
 from hynt.objectives.grouped_questions import GroupedQuestions
-from hynt.objectives.number_head_fit import NumberHeadFit
+from hynt.objectives.number_distribution import NumberHeadFit
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from hynt.batches.attribute_triples import AttributeTriples
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
@@ -30,7 +29,7 @@ from hynt.models.layers.triplets import (
     triple_question,
     triple_scores,
 )
-from hynt.objectives.alternating_tasks import AlternatingTasks
+from hynt.objectives.attribute_triples import AlternatingTasks, AttributeTriples
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 VALUES_AT_ONCE = 1 << 25

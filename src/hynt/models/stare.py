@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from hynt.batches.buckets import Span
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.question_groups import Grouping
+from hynt.batches.questions import Grouping
 from hynt.config.declarations import Range
 from hynt.graph.fact_table import HEAD
 from hynt.models.contract import READS_A_FACT, Candidates, Capability, EncodedQuestion, Part, ScaledNumber, Tokens

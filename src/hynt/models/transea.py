@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, normalize
 
-from hynt.batches.attribute_triples import AttributeTriples
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
@@ -30,8 +29,8 @@ from hynt.models.layers.triplets import (
     triple_question,
     triple_scores,
 )
+from hynt.objectives.attribute_triples import AttributeTriples, TranslatedTriples
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
-from hynt.objectives.translated_triples import TranslatedTriples
 
 
 @dataclass(frozen=True)

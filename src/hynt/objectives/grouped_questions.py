@@ -10,9 +10,8 @@ from torch import Tensor
 from hynt.batches.buckets import layout_index
 from hynt.batches.epoch_plan import EpochPlanner, PlannedSteps, StepPieces
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masking import mask
-from hynt.batches.question_groups import Grouping, QuestionGroups
-from hynt.batches.questions import Entities, Reader, Tokens
+from hynt.batches.masked_batch import mask
+from hynt.batches.questions import Entities, Grouping, QuestionGroups, Reader, Tokens
 from hynt.objectives.losses import binary_loss, true_answers
 from hynt.objectives.streams import ItemStream, Loss, LossFunction, PlannedEpoch
 

@@ -13,11 +13,9 @@ import torch
 from torch import Tensor
 
 from hynt.batches.buckets import layout_index
-from hynt.batches.components import AskableComponents, Masking
 from hynt.batches.epoch_plan import EpochPlanner, StepPieces
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import Task
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import AskableComponents, Masking, Task, mask
 from hynt.batches.questions import Entities, Reader, Relations, Tokens
 from hynt.objectives.losses import LossSettings, smoothed_cross_entropy
 from hynt.objectives.streams import ItemStream, Loss, LossFunction, PlannedEpoch

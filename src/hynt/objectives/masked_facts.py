@@ -16,11 +16,9 @@ from torch import Tensor
 
 from hynt.batches import epoch_plan
 from hynt.batches.buckets import BatchLayout, layout_index, layout_of
-from hynt.batches.components import AskableComponents, Masking
 from hynt.batches.epoch_plan import EpochPlanner, PlannedSteps
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import Task
-from hynt.batches.masking import mask
+from hynt.batches.masked_batch import AskableComponents, Masking, Task, mask
 from hynt.batches.questions import Reader
 from hynt.errors import UsageError
 from hynt.objectives.losses import EntityLoss, LossSettings, TaskRows, joint_loss, masked_fact_losses

@@ -14,13 +14,10 @@ import torch.nn.functional as functional
 from torch import Tensor
 
 from hynt.batches.buckets import BatchLayout, layout_index, layout_of
-from hynt.batches.components import AskableComponents
 from hynt.batches.corruption import Corrupter, Corruption, Exchange, relation_at, value_at
-from hynt.batches.epoch_plan import EpochPlanner, PlannedSteps
+from hynt.batches.epoch_plan import EpochPlanner, PlannedSteps, generator_for
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.batches.masking import fill, mask
-from hynt.batches.seeds import generator_for
+from hynt.batches.masked_batch import AskableComponents, MaskedBatch, Task, fill, mask
 from hynt.objectives.streams import ItemStream, Loss, LossFunction, StepItems
 
 

@@ -1,13 +1,23 @@
-"""Numbers as they come out: a distribution over bins of the scaled line, learnt from Gaussians cut into these bins."""
+"""Numbers as they come out: a distribution over bins of the scaled line, learnt from Gaussians cut into these bins.
+
+KBLN and LiteralE fit a linear head for numbers instead, once they have learned links: their second phase. The vectors
+that the head sees do not change any more, so nothing but the head is trained.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+
+from hynt.batches.epoch_plan import generator_for
+from hynt.batches.fact_tensors import FactTensors
+from hynt.objectives.attribute_triples import AttributeTriples
+from hynt.objectives.streams import ItemStream, Loss, LossFunction, ShuffledEpoch
 
 
 @dataclass(frozen=True)
@@ -111,3 +121,52 @@ class NumberDistribution(NamedTuple):
     def density(self) -> Tensor:
         """(n, count) per unit of the scaled line."""
         return self.probability / self.bins.width
+
+
+class HasNumberHead(Protocol):
+    """A model that has a head for numbers to be fitted afterwards."""
+
+    @property
+    def number_head(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """From vectors (rows, width) and attributes (rows,) to scaled numbers (rows,)."""
+        ...
+
+    def head_vectors(self, entity: Tensor) -> Tensor:
+        """(rows, width) what the head sees of entities (rows,)."""
+        ...
+
+
+class NumberHeadFit(ItemStream):
+    """Every attribute triple once an epoch; the mean squared error."""
+
+    name: ClassVar[str] = "number head"
+    parts: ClassVar[tuple[str, ...]] = ("number",)
+
+    def __init__(self, facts: FactTensors, batch_size: int) -> None:
+        self.triples = AttributeTriples.of(facts)
+        self.batch_size = batch_size
+        self.item_count = len(self.triples.entity)
+
+    def epoch(self, seed: int, epoch: int) -> ShuffledEpoch:
+        """Every attribute triple once, in an order drawn from `seed` and `epoch`."""
+        order = torch.randperm(self.item_count, generator=generator_for(seed, epoch, "number head"))
+        return ShuffledEpoch(order.to(self.triples.entity.device), self.batch_size)
+
+    def is_common(self, shape: Hashable) -> bool:
+        """All steps but the last have this shape."""
+        return shape == min(self.batch_size, self.item_count)
+
+    def loss_for(self, shape: Hashable) -> LossFunction:  # noqa: ARG002 - the same for all shapes
+        """The head alone gets gradients."""
+        triples = self.triples
+
+        def loss(model: HasNumberHead, tensors: tuple[Tensor, ...]) -> Loss:
+            (chosen,) = tensors
+            with torch.no_grad():
+                vectors = model.head_vectors(triples.entity[chosen])
+            predicted = model.number_head(vectors, triples.attribute[chosen]).float()
+            total = (predicted - triples.value[chosen]).square().sum()
+            count = total.new_full((), float(len(chosen)))
+            return Loss(total / count, total.unsqueeze(0), count.unsqueeze(0))
+
+        return loss

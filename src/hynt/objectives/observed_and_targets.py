@@ -15,12 +15,11 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
+from hynt.batches.epoch_plan import derived_seed, generator_for
 from hynt.batches.fact_slots import QUALIFIER, Links, NumberRows, Slots
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.message_plan import MessagePlan, Questions, plan_training
-from hynt.batches.neighbour_values import NeighbourLists
-from hynt.batches.observed_degrees import Degrees, degrees_of
-from hynt.batches.seeds import derived_seed, generator_for
+from hynt.batches.neighbour_values import Degrees, NeighbourLists, degrees_of
 from hynt.errors import DataError
 from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import ENTITY_KIND

@@ -18,24 +18,27 @@ exact sum in every step, as the smoothing pushes it up, and not by twenty times 
 Questions that share a sample share its luck, so their gradients' noise adds up. A step therefore draws several samples,
 each for a part of its questions: every question is compared with as few entities as before, and the noise of the
 table's gradient falls as the number of samples grows.
+
+Of fewer entities, a GPU takes all in one operation instead.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
-from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import Task
+from hynt.batches.masked_batch import AskableComponents, Task
 from hynt.batches.questions import EncodedQuestion
 from hynt.graph.fact_table import HEAD, TAIL
-from hynt.objectives.losses import AffineOutput, LossSettings, NegativeSource
+from hynt.kernels.entity_softmax import whole_cross_entropy
+from hynt.objectives.losses import AffineOutput, EntityLoss, LossSettings, NegativeSource
 
 FULL_UP_TO = 200_000
 """Entities up to which "auto" scores all of them."""
@@ -224,3 +227,28 @@ class _RowsAndMean(torch.autograd.Function):
         else:
             whole = of_rows.new_zeros(context.size, width)
         return whole.index_add_(0, ids, of_rows), None, None
+
+
+class WholeSoftmax:
+    """Scores, loss and gradients of all entities as one operation."""
+
+    def loss(
+        self,
+        model: AffineOutput,
+        asked: EncodedQuestion,
+        answer: Tensor,
+        weight: Tensor,  # noqa: ARG002 - a row that is no question is weighed by who asks
+        smoothing: float,
+    ) -> Tensor:
+        """(k,) float32 for k questions."""
+        table, bias = model.output_table()
+        return whole_cross_entropy(asked.encoded, table, bias, answer, smoothing)
+
+
+def affine_loss(facts: FactTensors, components: AskableComponents, losses: LossSettings) -> EntityLoss | None:
+    """What serves best with these facts and settings; None: plain scores and their cross entropy do, as on a CPU."""
+    sampler = sampler_for(facts, components, losses)
+    if sampler is not None:
+        return sampler
+    able = facts.device.type == "cuda" and find_spec("triton") is not None and not facts.sizes.literals
+    return WholeSoftmax() if able else None

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from hynt.batches.components import Masking
 from hynt.batches.epoch_plan import EpochPlan, PlannedSteps
+from hynt.batches.masked_batch import Masking
 from hynt.errors import UsageError
 from hynt.objectives.losses import LossSettings
 

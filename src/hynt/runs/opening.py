@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 from hynt import __version__
+from hynt.batches.epoch_plan import derived_seed
 from hynt.batches.masked_batch import Task
 from hynt.batches.number_scaling import NumberScaling
-from hynt.batches.seeds import derived_seed
 from hynt.errors import DataError
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, Any, Literal
 
-from hynt.batches.components import Masking
+from hynt.batches.masked_batch import Masking
 from hynt.config import Range, to_mapping
 from hynt.files import changes
 from hynt.objectives.losses import LossSettings

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hynt.batches.seeds import derived_seed
+from hynt.batches.epoch_plan import derived_seed
 from hynt.config import from_mapping, to_mapping, with_overrides
 from hynt.errors import UsageError
 from hynt.evaluation.metrics import LOWER_IS_BETTER

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 
-from hynt.batches.seeds import derived_seed
+from hynt.batches.epoch_plan import derived_seed
 from hynt.distributed.sharded_hynt import SHARDED, ShardedHynt, TableUpdates
 from hynt.distributed.sharded_table import ShardedTable
 from hynt.distributed.worker_group import SingleProcess

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import torch
 
-from hynt.batches.seeds import derived_seed
+from hynt.batches.epoch_plan import derived_seed
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
 from hynt.evaluation.metrics import LOWER_IS_BETTER

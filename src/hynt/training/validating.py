@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from hynt.batches.epoch_plan import derived_seed
 from hynt.batches.number_scaling import Expectation, NumberScaling
-from hynt.batches.seeds import derived_seed
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator

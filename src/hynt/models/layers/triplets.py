@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from hynt.batches.attribute_triples import AttributeTriples
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.batches.question_groups import Grouping
+from hynt.batches.questions import Grouping
 from hynt.errors import UsageError
 from hynt.graph.fact_table import HEAD
 from hynt.models.contract import (
@@ -27,8 +26,9 @@ from hynt.models.contract import (
     ScaledNumber,
 )
 from hynt.models.training_statistics import relation_means
+from hynt.objectives.attribute_triples import AttributeTriples
 from hynt.objectives.grouped_questions import GroupedQuestions
-from hynt.objectives.number_head_fit import NumberHeadFit
+from hynt.objectives.number_distribution import NumberHeadFit
 from hynt.objectives.streams import Phase, PhaseSettings, trainable
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hynt.batches.packed_tensors import Packing
+from hynt.objectives.drawn_beside import Packing
 
 
 class Inner(NamedTuple):

@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.batches.buckets import layout_of, rows_by_bucket
-from hynt.batches.components import AskableComponents
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.batches.masking import check_fit, mask
+from hynt.batches.masked_batch import AskableComponents, MaskedBatch, Task, check_fit, mask
 from tests.batches.random_graphs import random_facts
 
 
