@@ -30,7 +30,7 @@ from hynt.runs.run_folder import RunFolder, refuse_changes
 from hynt.runs.training_data import fit_scaling, training_data, training_splits
 from hynt.training.epochs import EpochSource
 from hynt.training.optimisation import Optimisation
-from hynt.training.phases import phases_for, runner_for
+from hynt.training.process import phases_for, runner_for
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import start
 from hynt.training.run import train as train_run

@@ -25,7 +25,7 @@ from typing import Any
 from benchmarks.own_graph import cut, described
 from benchmarks.result_file import read_result
 from hynt.comparison.comparing import model_names, trial_for
-from hynt.comparison.recommending import MARKS, recommended
+from hynt.comparison.table import MARKS, recommended
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import load_graph
 

@@ -81,9 +81,8 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
     from hynt.objectives.sampled_softmax import affine_loss
     from hynt.objectives.streams import trainable
     from hynt.runs.settings import Optimiser
-    from hynt.training.captured_step import CapturedStep
     from hynt.training.optimisation import Optimisation
-    from hynt.training.step import EagerStep
+    from hynt.training.step import CapturedStep, EagerStep
 
     device, entities = torch.device(given.device), int(given.point)
     is_cuda = device.type == "cuda"

@@ -44,7 +44,7 @@ def measured(model: str, given: argparse.Namespace) -> dict[str, Any]:
     from hynt.runs.opening import new_model
     from hynt.runs.training_data import fit_scaling, training_data
     from hynt.training.optimisation import Optimisation
-    from hynt.training.phases import phases_for, runner_for
+    from hynt.training.process import phases_for, runner_for
     from hynt.training.run import chosen_device
     from hynt.training.validating import SampledEvaluator
 

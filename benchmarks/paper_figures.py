@@ -26,10 +26,9 @@ from hynt.asking.predictor import Predictor, load
 from hynt.errors import HyntError
 from hynt.explanation.explaining import explain
 from hynt.graph.fact import DATE_UNIT
-from hynt.reporting.chart_style import picture
 from hynt.reporting.explanation_chart import explanation_figure
-from hynt.reporting.trend_chart import trend_figure
-from hynt.reporting.trend_table import trend_csv
+from hynt.reporting.scales import picture
+from hynt.reporting.trend_chart import trend_csv, trend_figure
 from hynt.runs.run_folder import describe_environment
 from hynt.trends.trends import Trend, trend
 

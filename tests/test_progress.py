@@ -10,7 +10,7 @@ import pytest
 
 from hynt.progress import Progress, ShownProgress, duration
 from hynt.runs.progress import EpochRecord, TrainingProgress, ValidationRecord
-from hynt.sweeping.news import SweepProgress, TrialNews, Waiting
+from hynt.sweeping.trial import SweepProgress, TrialNews, Waiting
 
 
 class Terminal(io.StringIO):

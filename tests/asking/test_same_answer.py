@@ -82,7 +82,7 @@ def test_a_relation_beside_a_number_has_the_score_the_evaluator_gave_it(predicto
     from hynt.batches.fact_tensors import FactTensors
     from hynt.batches.masked_batch import mask
     from hynt.evaluation.evaluator import scoring_conditions
-    from hynt.evaluation.tiles import Tiling
+    from hynt.evaluation.questions import Tiling
     from hynt.models.contract import Relations
 
     loaded, graph = predictor.loaded, predictor.graph

@@ -93,7 +93,7 @@ def test_a_picture_that_cannot_be_drawn_is_refused_first(hynt, graph, tmp_path, 
 
 
 def test_a_missing_extra_is_said(hynt, graph, tmp_path, monkeypatch):
-    monkeypatch.setattr("hynt.reporting.chart_style.find_spec", lambda name: None)
+    monkeypatch.setattr("hynt.reporting.scales.find_spec", lambda name: None)
     done = hynt("data", "show", graph, "Japan", "--picture", tmp_path / "japan.png")
     assert done.code == 2
     assert "pip install 'hynt[plot]'" in done.err

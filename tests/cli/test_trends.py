@@ -105,7 +105,7 @@ def test_no_run_and_no_file(hynt, tmp_path, run):
 
 
 def test_without_matplotlib_a_table_can_still_be_written(run, hynt, tmp_path, monkeypatch):
-    monkeypatch.setattr("hynt.reporting.chart_style.find_spec", lambda name: None)
+    monkeypatch.setattr("hynt.reporting.scales.find_spec", lambda name: None)
     refused = hynt("trends", run, *WARMTH, "--out", tmp_path / "a.png")
     assert refused.code == 2
     assert "pip install 'hynt[plot]'" in refused.err

@@ -13,8 +13,8 @@ from hynt.comparison.table import minutes_text
 from hynt.comparison.trial import Trial, TrialPlace, training_clock
 from hynt.interruption import Stopper
 from hynt.runs.progress import Interrupted
-from hynt.training.captured_step import CapturedStep
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
+from hynt.training.step import CapturedStep
 from tests.heard_progress import HeardProgress
 from tests.training.small_graph import small_graph
 

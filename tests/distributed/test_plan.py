@@ -9,8 +9,8 @@ from hynt.errors import UsageError
 from hynt.objectives.streams import ItemStream
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
-from hynt.training.checks import check_shareable
-from hynt.training.phases import phases_for
+from hynt.training.process import phases_for
+from hynt.training.resolve_settings import check_shareable
 from tests.training.small_graph import NO_DROPOUT, TINY, small_graph, tiny_settings
 
 CPU = torch.device("cpu")

@@ -20,8 +20,8 @@ from hynt.runs.graph_identity import fingerprints
 from hynt.runs.opening import load_run
 from hynt.runs.progress import Interrupted, TrainingState, Watcher
 from hynt.runs.run_folder import RunFolder
-from hynt.training.checks import check_shareable
 from hynt.training.process import Start, follow
+from hynt.training.resolve_settings import check_shareable
 from hynt.training.run import start, train
 from tests.distributed.processes import CPU, together
 from tests.training.small_graph import NO_DROPOUT, TINY, small_graph, tiny_settings

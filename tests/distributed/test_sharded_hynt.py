@@ -6,7 +6,7 @@ import torch
 from torch.distributed.device_mesh import init_device_mesh
 
 from hynt.batches.masked_batch import mask
-from hynt.distributed.sharded_hynt import ShardedHynt, ShardedSampler, TableUpdates
+from hynt.distributed.sharded_table import ShardedHynt, ShardedSampler, TableUpdates
 from hynt.models.contract import EntityRange
 from hynt.models.hynt import Hynt
 from hynt.objectives.masked_facts import MaskedFacts

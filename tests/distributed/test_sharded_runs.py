@@ -12,8 +12,8 @@ from hynt.interruption import Stopper
 from hynt.runs.opening import load_run
 from hynt.runs.progress import Interrupted, Watcher
 from hynt.runs.run_folder import RunFolder
-from hynt.training.checks import check_tables
 from hynt.training.process import follow
+from hynt.training.resolve_settings import check_tables
 from hynt.training.run import start, train
 from tests.distributed.processes import CPU, together
 from tests.distributed.test_runs import _StopsAfter, records, same_weights

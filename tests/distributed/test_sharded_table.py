@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch.distributed.device_mesh import init_device_mesh
 
-from hynt.distributed.sharded_hynt import sharded_cross_entropy
-from hynt.distributed.sharded_table import RowwiseAdagrad, ShardedTable
+from hynt.distributed.sharded_table import RowwiseAdagrad, ShardedTable, sharded_cross_entropy
 from hynt.objectives.sampled_softmax import NegativeSampler, sampled_cross_entropy
 from tests.distributed.processes import together
 

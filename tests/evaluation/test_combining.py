@@ -13,7 +13,7 @@ from hynt.errors import DataError
 from hynt.evaluation.combining import fit_weights
 from hynt.evaluation.evaluator import Evaluator, reference_rows
 from hynt.evaluation.questions import TASKS
-from hynt.evaluation.trivial_rows import best_trivial
+from hynt.evaluation.tables import best_trivial
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.checking import check_model

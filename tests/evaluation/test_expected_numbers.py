@@ -8,10 +8,10 @@ import torch
 
 from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.errors import DataError
-from hynt.evaluation.expected_numbers import FURTHEST, fit_expectation, with_expectation
 from hynt.evaluation.results import Evaluation, NumberQuestions, columns
 from hynt.formats.from_python import graph_from_facts
 from hynt.objectives.number_distribution import Bins, NumberDistribution
+from hynt.training.validating import FURTHEST, fit_expectation, with_expectation
 
 
 def log_normal(count=400, sigma=0.8, seed=0):

@@ -9,7 +9,7 @@ import torch
 
 from hynt.evaluation.evaluator import Evaluator, reference_rows
 from hynt.evaluation.questions import TASKS
-from hynt.evaluation.trivial_rows import best_trivial
+from hynt.evaluation.tables import best_trivial
 from hynt.formats.importing import read_graph
 from hynt.runs.opening import load_run
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings

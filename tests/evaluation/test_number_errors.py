@@ -10,8 +10,7 @@ import torch
 
 import hynt
 from hynt.evaluation.metrics import against_medians
-from hynt.evaluation.tables import evaluation_tables, remarks
-from hynt.evaluation.trivial_rows import worse_than_trivial
+from hynt.evaluation.tables import evaluation_tables, remarks, worse_than_trivial
 from tests.evaluation.test_metrics import VOCABULARY, numbers
 from tests.training.small_graph import small_graph
 

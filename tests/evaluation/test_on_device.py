@@ -13,7 +13,7 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import Evaluator, evaluate
 from hynt.models.hynt import Hynt, HyntSettings
-from hynt.training.captured_step import tell_of_waiting
+from hynt.training.step import tell_of_waiting
 from tests.evaluation.large_graphs import TEST_QUESTIONS, wd50k_like
 from tests.evaluation.scripted_model import random_graph, scaling_of
 

@@ -10,7 +10,7 @@ from hynt.runs.model_choice import settings_class_for
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.optimisation import Optimisation
-from hynt.training.phases import phases_for
+from hynt.training.process import phases_for
 from hynt.training.step import EagerStep
 
 CPU = torch.device("cpu")

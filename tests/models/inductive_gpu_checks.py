@@ -26,11 +26,10 @@ from hynt.objectives.streams import PhaseSettings
 from hynt.runs.progress import Interrupted, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import Optimiser
-from hynt.training.captured_step import CapturedStep, tell_of_waiting
 from hynt.training.muon import layer_matrices
 from hynt.training.optimisation import Optimisation
 from hynt.training.run import start, train
-from hynt.training.step import EagerStep
+from hynt.training.step import CapturedStep, EagerStep, tell_of_waiting
 from tests.batches.random_graphs import mixed_facts
 from tests.models.question_batches import every_question, exchanged
 from tests.training.small_graph import small_graph, tiny_settings

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from hynt.models.layers.number_features import FEATURES, NumberFeatures
+from hynt.models.layers.message_passing import FEATURES, NumberFeatures
 
 RELATION = torch.tensor([0, 0, 0, 0, 2, 2])
 VALUE = torch.tensor([0.1, 0.5, 0.5, 0.9, 0.2, 0.4])

@@ -11,7 +11,7 @@ from hynt.models.contract import Tokens
 from hynt.models.ram import FLOOR, CompositeRelations, _product
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
-from hynt.training.phases import phases_for
+from hynt.training.process import phases_for
 from tests.models.fact_scorers import FACTS, asked_of, model_for, with_qualifiers
 from tests.models.first_steps import CPU, trained
 from tests.models.small_models import facts_of

@@ -16,7 +16,7 @@ from hynt.models.contract import Candidates, Entities, ScaledNumber
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.optimisation import Optimisation
-from hynt.training.phases import phases_for
+from hynt.training.process import phases_for
 from hynt.training.step import EagerStep
 from tests.training.small_graph import small_graph, tiny_settings
 

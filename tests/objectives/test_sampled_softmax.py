@@ -24,7 +24,7 @@ from hynt.objectives.sampled_softmax import (
 )
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
-from hynt.training.checks import check_softmax
+from hynt.training.resolve_settings import check_softmax
 from hynt.training.run import start, train
 from tests.training.small_graph import TINY, small_graph, tiny_settings
 

@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 
 from hynt.graph.fact import DATE_UNIT
 from hynt.markup import Markup, element, html, joined, shown
-from hynt.reporting.charts_svg import plot_area, share_bar
-from hynt.reporting.charts_svg_plots import (
+from hynt.reporting.charts_svg import (
     Marked,
     coverage_chart,
     curve_chart,
     distribution,
     interval_chart,
+    plot_area,
     reliability_chart,
+    share_bar,
     spread_chart,
 )
 from hynt.reporting.scales import Scale, round_steps

@@ -7,8 +7,8 @@ import pytest
 
 from hynt.asking.answers import Answers, NumberAnswer, RankedAnswer
 from hynt.explanation.explanations import AttentionWeights, Explained, Explanation, Influence
-from hynt.reporting.chart_style import picture
 from hynt.reporting.explanation_chart import MOST_PARTS, explanation_figure
+from hynt.reporting.scales import picture
 
 NONE = (None, None, None, None, None)
 

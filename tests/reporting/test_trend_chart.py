@@ -12,10 +12,8 @@ import pytest
 from matplotlib.collections import PathCollection
 
 from hynt.graph.fact import DATE_UNIT
-from hynt.reporting.chart_style import TEAL, picture
-from hynt.reporting.scales import axis_text, unit_text
-from hynt.reporting.trend_chart import series_chart, trend_figure
-from hynt.reporting.trend_table import trend_csv
+from hynt.reporting.scales import TEAL, axis_text, picture, unit_text
+from hynt.reporting.trend_chart import series_chart, trend_csv, trend_figure
 from hynt.trends.trends import COLUMNS, Predicted, Series, Trend
 
 SVG = "{http://www.w3.org/2000/svg}"

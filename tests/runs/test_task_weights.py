@@ -16,9 +16,9 @@ from hynt.evaluation.tables import headline
 from hynt.exporting.onnx_file import export_onnx
 from hynt.interruption import Stopper
 from hynt.models.checking import check_model
+from hynt.models.combination import TaskWeights
 from hynt.models.contract import Entities, Relations, ScaledNumber
 from hynt.models.hynt_inductive import HyntInductive
-from hynt.models.task_weights import TaskWeights
 from hynt.runs.elsewhere import on_graph
 from hynt.runs.opening import load_run
 from hynt.runs.progress import Interrupted

@@ -10,11 +10,10 @@ import pytest
 
 from hynt.config import to_mapping
 from hynt.graph.storage import save_graph
-from hynt.sweeping.news import Waiting
 from hynt.sweeping.space import space_from
-from hynt.sweeping.study import GRAPH, Plan, settled
-from hynt.sweeping.study_storage import StudyStorage
+from hynt.sweeping.study import GRAPH, Plan, StudyStorage, settled
 from hynt.sweeping.sweep import blind_copy, database, prepare
+from hynt.sweeping.trial import Waiting
 from tests.one_thread import one_thread  # noqa: F401 - a fixture of this package
 from tests.training.small_graph import small_graph, tiny_settings
 

@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 
 from hynt.errors import DataError
-from hynt.sweeping.study import counting, opened
-from hynt.sweeping.study_storage import StudyStorage
+from hynt.sweeping.study import StudyStorage, counting, opened
 from tests.conftest import ROOT, require
 from tests.sweeping.conftest import make_plan
 

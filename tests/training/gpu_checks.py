@@ -20,11 +20,10 @@ from hynt.runs.progress import Interrupted, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_data
-from hynt.training.captured_step import CapturedStep, tell_of_waiting
 from hynt.training.optimisation import LARGE, Optimisation
-from hynt.training.phases import phases_for
+from hynt.training.process import phases_for
 from hynt.training.run import start, train
-from hynt.training.step import EagerStep
+from hynt.training.step import CapturedStep, EagerStep, tell_of_waiting
 from tests.training.small_graph import TINY, small_graph, tiny_settings
 
 GPU = torch.device("cuda")

@@ -9,7 +9,7 @@ from hynt.config import from_mapping
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
-from hynt.training.phases import phases_for
+from hynt.training.process import phases_for
 from tests.training.small_graph import small_graph
 
 CPU = torch.device("cpu")

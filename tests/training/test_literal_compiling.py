@@ -7,7 +7,7 @@ import torch
 
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
-from hynt.training.phases import phases_for
+from hynt.training.process import phases_for
 from tests.training.small_graph import small_graph, tiny_settings
 
 CPU = torch.device("cpu")

@@ -10,7 +10,7 @@ import torch
 
 import hynt
 from hynt.auditing.plan import plan_audit
-from hynt.comparison.recommending import recommended
+from hynt.comparison.table import recommended
 from hynt.errors import UsageError
 from hynt.runs.progress import EpochRecord, TrainingProgress
 from hynt.runs.run_folder import RunFolder

@@ -32,11 +32,11 @@ from hynt.runs.progress import Watcher
 from hynt.runs.run_folder import RunFolder, refuse_changes
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_splits, training_table
-from hynt.training.captured_step import CapturedStep
 from hynt.training.estimate import peak_memory as process_memory
 from hynt.training.optimisation import lasting
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import start, train
+from hynt.training.step import CapturedStep
 from hynt.training.validating import SampledEvaluator
 
 Asked = Callable[[int, int], None]

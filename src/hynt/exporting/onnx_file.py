@@ -30,8 +30,8 @@ from hynt.batches.masked_batch import MaskedBatch, Task, mask
 from hynt.errors import DataError, UsageError
 from hynt.files import whole_file
 from hynt.graph.fact_table import component_count
+from hynt.models.combination import TaskWeights
 from hynt.models.contract import Candidates, Entities, Model, Position, Relations, ScaledNumber, position_of
-from hynt.models.task_weights import TaskWeights
 from hynt.runs.opening import LoadedRun
 
 INSTALL = "Install it with: pip install 'hynt[onnx]'."

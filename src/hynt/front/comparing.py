@@ -110,7 +110,7 @@ def compare(
     ['transea', 'frequency']
     """
     from hynt.comparison.comparing import Comparison, model_names, trial_for
-    from hynt.comparison.recommending import recommended
+    from hynt.comparison.table import recommended
     from hynt.comparison.trial import TrialPlace, training_clock
     from hynt.evaluation.questions import checked_tasks
     from hynt.interruption import stopping_on_signals
@@ -164,7 +164,7 @@ def _written(out: Path, result: Mapping[str, Any]) -> list[str]:
     files = ["comparison.json", "comparison.md"]
     if find_spec("matplotlib") is not None and result["rows"]:
         from hynt.comparison.table import compare_figure
-        from hynt.reporting.chart_style import picture
+        from hynt.reporting.scales import picture
 
         time_of = "processor time" if result["clock"] == "processor" else "training"
         title = f"{result['graph'] or 'the graph'}: {minutes_text(result['minutes_per_model'])} of {time_of} each"

@@ -37,7 +37,7 @@ def check_drawing(
 ) -> None:
     """Refuses what cannot be drawn, or not there, before any work is done."""
     from hynt.reporting import neighbourhood
-    from hynt.reporting.chart_style import SUFFIXES, check_drawable, suffix_of
+    from hynt.reporting.scales import SUFFIXES, check_drawable, suffix_of
 
     drawn = neighbourhood.SUFFIXES if of_facts else SUFFIXES
     for path in out:
@@ -57,14 +57,14 @@ def _draw_facts(found: EntityFacts, paths: Sequence[Path]) -> None:
 
 
 def _content(found: Trend | Explanation, suffix: str) -> bytes:
-    from hynt.reporting.chart_style import picture
+    from hynt.reporting.scales import picture
 
     if isinstance(found, Explanation):
         from hynt.reporting.explanation_chart import explanation_figure
 
         return picture(explanation_figure(found), suffix)
     if suffix == TABLE:
-        from hynt.reporting.trend_table import trend_csv
+        from hynt.reporting.trend_chart import trend_csv
 
         return trend_csv(found)
     from hynt.reporting.trend_chart import trend_figure

@@ -155,7 +155,7 @@ def evaluated(
             found = evaluator.evaluate(loaded.model, shown.counting("evaluating"))
         result = found.to_mapping()
         if references:
-            from hynt.evaluation.trivial_rows import worse_than_trivial
+            from hynt.evaluation.tables import worse_than_trivial
 
             result |= _alone(evaluator, loaded)
             result["references"] = references_of(evaluator, loaded)

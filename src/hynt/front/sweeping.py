@@ -96,8 +96,7 @@ def sweep(
     """
     from hynt.config.overrides import overrides_of
     from hynt.sweeping.space import load_space
-    from hynt.sweeping.study import GRAPH, Plan, settled
-    from hynt.sweeping.study_storage import StudyStorage, load_optuna
+    from hynt.sweeping.study import GRAPH, Plan, StudyStorage, load_optuna, settled
     from hynt.sweeping.sweep import blind_copy, database, prepare
     from hynt.training.resolve_settings import SettingsRequest, resolve_settings
     from hynt.training.run import chosen_device
@@ -173,8 +172,8 @@ def _swept(
 ) -> dict[str, Any]:
     from hynt.interruption import stopping_on_signals
     from hynt.runs.progress import Interrupted
-    from hynt.sweeping.news import SweepProgress
     from hynt.sweeping.sweep import sweep as run_sweep
+    from hynt.sweeping.trial import SweepProgress
 
     with watched(progress, pause=10.0) as shown, stopping_on_signals() as stopper:
         first, last = plan.epochs()

@@ -205,8 +205,7 @@ def _made(
 ) -> RunFolder:
     """The run: a new one, or the one that is there; a job that torchrun starts again goes on."""
     from hynt.distributed.launch import is_launched, restarts
-    from hynt.training.checks import check_shareable
-    from hynt.training.resolve_settings import resolve_settings
+    from hynt.training.resolve_settings import check_shareable, resolve_settings
     from hynt.training.run import start
 
     on_gpu = device.type == "cuda"

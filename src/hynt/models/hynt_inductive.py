@@ -43,8 +43,16 @@ from hynt.models.contract import (
     Relations,
     ScaledNumber,
 )
-from hynt.models.layers.message_passing import Drop, MessageLayer, Nodes, Numbers, linear, norm
-from hynt.models.layers.number_features import FEATURES, NumberFeatures
+from hynt.models.layers.message_passing import (
+    FEATURES,
+    Drop,
+    MessageLayer,
+    Nodes,
+    NumberFeatures,
+    Numbers,
+    linear,
+    norm,
+)
 from hynt.objectives.number_distribution import Bins, NumberDistribution
 from hynt.objectives.observed_and_targets import ObservedAndTargets, ObservedStep, TargetOutcome
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable

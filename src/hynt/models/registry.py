@@ -1,9 +1,19 @@
-"""All models by name, in one place a reader can see."""
+"""All models by name, in one place a reader can see.
+
+Models of other packages are found by their entry points, and imported only when asked for by name or listed. A package
+says in its `pyproject.toml`
+
+    [project.entry-points."hynt.models"]
+    distmult = "my_models.distmult:ENTRY"
+
+where ENTRY is what `hynt.models.registry.entry_of` made. Then `hynt train --model distmult` finds it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
 from torch import nn
@@ -11,7 +21,6 @@ from torch import nn
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.config.declarations import from_mapping
 from hynt.errors import UsageError
-from hynt.models import installed
 from hynt.models.contract import Capability, Part
 from hynt.models.gran import Gran, GranSettings
 from hynt.models.hinge import Hinge, HingeSettings
@@ -100,16 +109,16 @@ class Models(Registry[ModelEntry]):
         """A model's entry; an unknown name is a `UsageError` that lists what is known, other packages' too."""
         if name in self._things:
             return self._things[name]
-        if name in installed.offered():
-            entry: ModelEntry = installed.loaded(name, ModelEntry)
+        if name in offered_models():
+            entry: ModelEntry = _load_offered(name, ModelEntry)
             return entry
-        known = [*self._things, *installed.offered()]
+        known = [*self._things, *offered_models()]
         raise UsageError(f"unknown {self.kind} {name!r}", advice=advice_on(name, known))
 
     def listed(self) -> Listed:
         """Every model, those of other packages last; one that cannot be loaded is told and keeps nobody else out."""
         entries, problems = dict(self._things), {}
-        for name in installed.offered():
+        for name in offered_models():
             try:
                 if name in self._things:
                     raise UsageError(f"a package offers a model {name!r}, but that name is hynt's own.")
@@ -170,3 +179,46 @@ def build(name: str, sizes: Sizes, train: FactTensors, settings: Any = None) -> 
     if settings is None or isinstance(settings, Mapping):
         settings = from_mapping(entry.settings, settings or {}, name)
     return entry.build(sizes, train, settings).to(train.device)
+
+
+GROUP = "hynt.models"
+
+
+def offered_models() -> Mapping[str, list[EntryPoint]]:
+    """Every name that an installed package offers, without importing anything; two packages may offer one name."""
+    found: dict[str, list[EntryPoint]] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        if point not in found.setdefault(point.name, []):
+            found[point.name].append(point)
+    return found
+
+
+def _load_offered(name: str, kind: type[Any]) -> Any:
+    """The entry that a package offers under `name`, of the type `kind`; whatever is wrong with it is a UsageError."""
+    points = offered_models()[name]
+    if len(points) > 1:
+        packages = " and ".join(_package_of(point) for point in points)
+        raise UsageError(f"the model {name!r} is offered by {packages}.", advice="Remove all of these but one.")
+    (point,) = points
+    advice = "Repair that package, or remove it."
+    try:
+        entry = point.load()
+    except Exception as problem:  # whatever a package's import does is told as its own fault
+        words = f"{type(problem).__name__}: {problem}"
+        raise UsageError(
+            f"the model {name!r} of {_package_of(point)} cannot be imported from {point.value}: {words}.", advice=advice
+        ) from problem
+    if not isinstance(entry, kind):
+        found = type(entry).__name__
+        raise UsageError(
+            f"the model {name!r} of {_package_of(point)}, {point.value}, is no {kind.__name__} but a {found}.",
+            advice="Let the entry point name what hynt.models.registry.entry_of made.",
+        )
+    if not is_dataclass(entry.settings):
+        raise UsageError(f"the settings of the model {name!r} of {_package_of(point)} are no dataclass.", advice=advice)
+    return entry
+
+
+def _package_of(point: EntryPoint) -> str:
+    distribution = point.dist
+    return "a package without a name" if distribution is None else f"{distribution.name} {distribution.version}"

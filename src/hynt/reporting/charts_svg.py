@@ -1,4 +1,5 @@
-"""The parts of a chart as inline SVG: axes, ticks, marks. Colours are CSS classes, so that a page can be light or dark.
+"""Charts as inline SVG: their axes, ticks and marks, and the charts of the report made of them. Colours are CSS
+classes, so that a page can be light or dark.
 
 Every chart has a title and a description for those who cannot see it, and stands in a view box about as wide as a
 phone, so that its text is never scaled down to something unreadable.
@@ -6,11 +7,16 @@ phone, so that its text is never scaled down to something unreadable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from hynt.graph.fact import DATE_UNIT
+from hynt.graph.sentences import format_number, format_quantity
 from hynt.markup import Markup, element, joined
-from hynt.reporting.scales import Scale
+from hynt.reporting.scales import Scale, round_steps
 
 WIDTH, HEIGHT = 330.0, 220.0
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 40.0
@@ -150,3 +156,204 @@ def diamond(x: float, y: float, class_: str, reach: float, told: str | None = No
 
 def _points(points: Sequence[Point]) -> str:
     return " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
+
+
+ORDERS = 3000.0
+"""Numbers that reach this many times as far up as down are drawn on a logarithmic scale."""
+
+
+def percent(share: float) -> str:
+    """A share as people say it."""
+    return f"{100 * share:.0f} %"
+
+
+def reliability_chart(identity: str, title: str, found: Mapping[str, Any]) -> Markup:
+    """How often answers are right against how sure the run was; the diagonal is what they should be.
+
+    Dots are larger the more answers they stand for.
+    """
+    plot = plot_area((0.0, 1.0), (0.0, 1.0))
+    parts: list[Markup] = [axes_of(plot, "probability given", "share that was right", percent)]
+    parts.append(plot.line([(0, 0), (1, 1)], "ideal"))
+    for name, look in (("bins_before", "before"), ("bins_after", "after")):
+        bins = found[name]
+        most = max((one["count"] for one in bins), default=1)
+        parts.append(plot.line([(one["confidence"], one["accuracy"]) for one in bins], f"line {look}"))
+        parts += [
+            plot.dot(
+                one["confidence"],
+                one["accuracy"],
+                f"dot {look}",
+                2.5 + 4.5 * math.sqrt(one["count"] / most),
+                f"{one['count']:,} answers at {percent(one['confidence'])}: {percent(one['accuracy'])} right",
+            )
+            for one in bins
+        ]
+    told = "; ".join(
+        f"of {one['count']:,} answers given {percent(one['confidence'])}, {percent(one['accuracy'])} were right"
+        for one in found["bins_after"]
+    )
+    return drawing(identity, title, f"With calibration: {told}.", joined(parts))
+
+
+def coverage_chart(identity: str, title: str, levels: Mapping[str, Any]) -> Markup:
+    """The share of truths inside their interval against the share promised."""
+    plot = plot_area((0.4, 1.0), (0.4, 1.0))
+    found = [(float(level), one["coverage"]) for level, one in levels.items() if one["coverage"] is not None]
+    parts = [axes_of(plot, "promised", "truths inside the interval", percent)]
+    parts.append(plot.line([(0.4, 0.4), (1, 1)], "ideal"))
+    parts.append(plot.line([(level, max(share, 0.4)) for level, share in found], "line after"))
+    parts += [
+        plot.dot(level, share, "dot after", 4, f"{percent(level)}: {100 * share:.1f} %") for level, share in found
+    ]
+    told = "; ".join(f"{percent(level)} intervals hold {100 * share:.1f} %" for level, share in found)
+    return drawing(identity, title, f"{told}.", joined(parts))
+
+
+def curve_chart(
+    identity: str, title: str, points: Sequence[tuple[float, float]], y_name: str, *, mark: float | None = None
+) -> Markup:
+    """A value over the epochs; `mark` is the epoch whose weights are used."""
+    values = [value for _, value in points]
+    low, high = min(values), max(values)
+    room = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
+    log = low > 0 and high / low > 30
+    ends = (low, high) if log else (low - room if low - room > 0 or low <= 0 else 0.0, high + room)
+    first, last = points[0][0], points[-1][0]
+    plot = plot_area((first, last if last > first else first + 1), ends, log_y=log)
+    parts = [axes_of(plot, "epoch", y_name)]
+    if mark is not None and first <= mark <= last:
+        parts.append(plot.rule(mark, None, "mark"))
+    parts.append(plot.line(points, "line after"))
+    if len(points) <= 12:
+        parts += [plot.dot(x, y, "dot after", 3, f"epoch {x:.0f}: {format_number(y)}") for x, y in points]
+    told = f"From {values[0]:.4g} at epoch {first:.0f} to {values[-1]:.4g} at epoch {last:.0f}; lowest {low:.4g}, "
+    return drawing(identity, title, f"{told}highest {high:.4g}.", joined(parts))
+
+
+def interval_chart(
+    identity: str, title: str, rows: Sequence[tuple[str, float, Sequence[float] | None, str]], x_name: str
+) -> Markup:
+    """Values side by side, each with its interval where it has one: (name, value, ends, class of its mark)."""
+    ends = [end for _, value, limits, _ in rows for end in (value, *(limits or ()))]
+    high = max(ends)
+    steps = round_steps(0.0, high * 1.05 or 1.0, 4)
+    top = high * 1.08 or 1.0
+    height = 26.0 * len(rows) + 44.0
+    plot = Plot(Scale(0.0, max(top, steps[-1]), 112.0, WIDTH - 14.0), Scale(0.0, 1.0, height - 38.0, 6.0))
+    parts = []
+    for value in plot.x.ticks(4):
+        parts.append(plot.rule(value, None, "grid"))
+        at = plot.x.at(value)
+        parts.append(element("text", plot.x.text(value), x=at, y=height - 22, class_="tick", text_anchor="middle"))
+    middle = (plot.x.start + plot.x.end) / 2
+    parts.append(element("text", x_name, x=middle, y=height - 5, class_="name", text_anchor="middle"))
+    for index, (name, value, limits, look) in enumerate(rows):
+        y = 6.0 + 26.0 * index + 13.0
+        parts.append(element("text", name, x=104.0, y=y + 4, class_=f"label {look}", text_anchor="end"))
+        if limits:
+            left, right = plot.x.at(limits[0]), plot.x.at(limits[1])
+            parts.append(element("line", x1=left, x2=right, y1=y, y2=y, class_=f"whisker {look}"))
+        parts.append(
+            element(
+                "circle", element("title", f"{name}: {value:.4f}"), cx=plot.x.at(value), cy=y, r=5, class_=f"dot {look}"
+            )
+        )
+    told = "; ".join(
+        f"{name} {value:.4f}" + (f" ({limits[0]:.4f} to {limits[1]:.4f})" if limits else "")
+        for name, value, limits, _ in rows
+    )
+    return drawing(identity, title, f"{told}.", joined(parts), (WIDTH, height))
+
+
+def distribution(identity: str, title: str, values: Sequence[float], unit: str = "", *, bins: int = 30) -> Markup:
+    """How the numbers of a relation are spread; over many orders of magnitude on a logarithmic scale."""
+    low, high = min(values), max(values)
+    if high <= low:
+        low, high = low - 0.5, high + 0.5
+    log = low > 0 and high / low > ORDERS and unit != DATE_UNIT
+    edges = [low * (high / low) ** (at / bins) if log else low + (high - low) * at / bins for at in range(bins + 1)]
+    counts = [0] * bins
+    for value in values:
+        counts[min(max(bisect_right(edges, value) - 1, 0), bins - 1)] += 1
+    return spread_chart(identity, title, edges, counts, Marked(unit), log=log)
+
+
+@dataclass(frozen=True)
+class Marked:
+    """What is drawn upon a spread of numbers."""
+
+    unit: str = ""
+    answer: float | None = None
+    interval: tuple[float, float] | None = None
+    known: Sequence[float] = ()
+
+    def ends(self) -> list[float]:
+        """All that must find room on the axis."""
+        return [*self.known, *(self.interval or ()), *([] if self.answer is None else [self.answer])]
+
+
+def spread_chart(
+    identity: str, title: str, edges: Sequence[float], counts: Sequence[int], marked: Marked, *, log: bool = False
+) -> Markup:
+    """A histogram, with a predicted number, its interval and what is known drawn upon it."""
+    low, high = min([*edges, *marked.ends()]), max([*edges, *marked.ends()])
+    if high <= low:
+        low, high = low - 0.5, high + 0.5
+    size = (WIDTH, 160.0)
+    area = plot_area((low, high), (0.0, float(max(counts) or 1)), size=size, margins=(14.0, 14.0, 12.0, 30.0))
+    plot = Plot(replace(area.x, log=log and low > 0, unit=marked.unit), area.y)
+    parts: list[Markup] = []
+    if marked.interval is not None:
+        left, right = (plot.x.at(end) for end in marked.interval)
+        parts.append(element("rect", x=left, y=6, width=max(right - left, 1.0), height=plot.y.start - 6, class_="span"))
+    ends = list(edges) if len(edges) > len(counts) and edges[-1] > edges[0] else [edges[0] - 0.02, edges[0] + 0.02]
+    for start, end, count in zip(ends, ends[1:], counts, strict=False):
+        if count:
+            told = f"{count:,} from {format_quantity(start, marked.unit)} to {format_quantity(end, marked.unit)}"
+            parts.append(plot.bar(start, end, float(count), "bar", told))
+    parts += [diamond(plot.x.at(value), plot.y.start, "known", 5.0) for value in marked.known]
+    if marked.answer is not None:
+        parts.append(plot.rule(marked.answer, None, "answer"))
+    for value in plot.x.ticks(4):
+        at = plot.x.at(value)
+        parts.append(element("line", x1=at, x2=at, y1=plot.y.start, y2=plot.y.start + 4, class_="axis"))
+        parts.append(
+            element("text", plot.x.text(value), x=at, y=plot.y.start + 17, class_="tick", text_anchor="middle")
+        )
+    parts.append(element("line", x1=plot.x.start, x2=plot.x.end, y1=plot.y.start, y2=plot.y.start, class_="axis"))
+    told = _spread_told(edges, counts, marked, log=log)
+    return drawing(identity, title, told, joined(parts), size, "chart distribution")
+
+
+def _spread_told(edges: Sequence[float], counts: Sequence[int], marked: Marked, *, log: bool) -> str:
+    def text(value: float) -> str:
+        return format_quantity(float(f"{value:.6g}"), marked.unit)
+
+    told = f"{sum(counts):,} numbers from {text(edges[0])} to {text(edges[-1])}"
+    told += ", on a logarithmic scale." if log else "."
+    if marked.answer is not None:
+        told += f" The answer is {text(marked.answer)}."
+    if marked.interval is not None:
+        told += f" Its interval reaches from {text(marked.interval[0])} to {text(marked.interval[1])}."
+    return told
+
+
+def histogram_chart(identity: str, title: str, rows: Sequence[tuple[str, int]], x_name: str) -> Markup:
+    """Counts of a few named groups as upright bars, with the count on top."""
+    size = (WIDTH, 180.0)
+    most = float(max(count for _, count in rows) or 1)
+    plot = plot_area((0.0, float(len(rows))), (0.0, most * 1.12), size=size, margins=(10.0, 10.0, 10.0, 38.0))
+    parts = []
+    for index, (name, count) in enumerate(rows):
+        middle = plot.x.at(index + 0.5)
+        parts.append(plot.bar(index + 0.1, index + 0.9, float(count), "bar", f"{name}: {count:,}"))
+        parts.append(
+            element("text", f"{count:,}", x=middle, y=plot.y.at(count) - 4, class_="tick", text_anchor="middle")
+        )
+        parts.append(element("text", name, x=middle, y=plot.y.start + 14, class_="tick", text_anchor="middle"))
+    parts.append(element("line", x1=plot.x.start, x2=plot.x.end, y1=plot.y.start, y2=plot.y.start, class_="axis"))
+    middle = (plot.x.start + plot.x.end) / 2
+    parts.append(element("text", x_name, x=middle, y=plot.y.start + 31, class_="name", text_anchor="middle"))
+    told = "; ".join(f"{name}: {count:,}" for name, count in rows)
+    return drawing(identity, title, f"{told}.", joined(parts), size)

@@ -9,8 +9,20 @@ from typing import TYPE_CHECKING
 from hynt.asking.answers import NumberAnswer, RankedAnswer
 from hynt.explanation.explanations import Explanation, Influence
 from hynt.graph.units.conversion import shown_difference
-from hynt.reporting.chart_style import BLUE, GREY, INK, ORANGE, TEAL, bare, hynt_style, new_figure
-from hynt.reporting.scales import axis_text, fitted, round_steps, unit_text
+from hynt.reporting.scales import (
+    BLUE,
+    GREY,
+    INK,
+    ORANGE,
+    TEAL,
+    axis_text,
+    bare,
+    fitted,
+    hynt_style,
+    new_figure,
+    round_steps,
+    unit_text,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

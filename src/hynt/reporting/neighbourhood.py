@@ -18,8 +18,7 @@ from hynt.graph.entity_facts import EntityFact, EntityFacts
 from hynt.graph.fact import Number, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.sentences import Sentences
-from hynt.reporting.chart_style import check_drawable, hynt_style, new_figure, picture, suffix_of
-from hynt.reporting.scales import COLOURS, text_width
+from hynt.reporting.scales import COLOURS, check_drawable, hynt_style, new_figure, picture, suffix_of, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

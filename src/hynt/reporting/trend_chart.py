@@ -1,5 +1,5 @@
-"""The picture of a trend: the prediction as a line in its interval, known values as dots. By matplotlib with a panel
-for each head, or of one head as SVG.
+"""A trend as a CSV file and as a picture: the prediction as a line in its interval, known values as dots. By matplotlib
+with a panel for each head, or of one head as SVG.
 
 As the paper's figures of fertility rates and rankings, which have the prediction, the truth and the relation's least
 and greatest value. Here values that the run was trained on and values it never saw are told apart.
@@ -7,6 +7,8 @@ and greatest value. Here values that the run was trained on and values it never 
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,16 +16,27 @@ import numpy as np
 
 from hynt.graph.vocabulary import Floats
 from hynt.markup import Markup, element, joined
-from hynt.reporting.chart_style import BLUE, GREY, RED, TEAL, bare, hynt_style, new_figure, set_ticks
 from hynt.reporting.charts_svg import HEIGHT, WIDTH, Plot, Point, axes_of, diamond, drawing, plot_area
-from hynt.reporting.scales import Scale, fitted, unit_text
-from hynt.trends.trends import Series, Trend
+from hynt.reporting.scales import (
+    BLUE,
+    GREY,
+    RED,
+    TEAL,
+    Scale,
+    bare,
+    fitted,
+    hynt_style,
+    new_figure,
+    set_ticks,
+    unit_text,
+)
+from hynt.trends.trends import COLUMNS, Series, Trend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLUMNS = 3
+PANELS_ABREAST = 3
 _KNOWN = {"known, trained on": ("o", BLUE, "white"), "known, held out": ("D", "white", RED)}  # mark, fill and edge
 _PANEL = (3.5, 2.6)  # inches
 _SQUEEZED = 3.0  # the relation's range is drawn as lines only where it is at most so many times what else is drawn
@@ -35,7 +48,7 @@ def trend_figure(trend: Trend) -> Figure:
     """A panel for each head, with the same axes."""
     with hynt_style():
         count = len(trend.series)
-        columns = min(COLUMNS, count) if count != 4 else 2
+        columns = min(PANELS_ABREAST, count) if count != 4 else 2
         rows = -(-count // columns)
         wide = 1.75 if count == 1 else 1.0
         width, height = columns * _PANEL[0] * wide + 0.3, rows * _PANEL[1] * (1.2 if count == 1 else 1.0) + 1.3
@@ -242,3 +255,23 @@ def _summary(trend: Trend, one: Series) -> str:
     held = int((~one.trained_on).sum())
     known = f"Known values: {len(one.at) - held} trained on, {held} held out"
     return f"The predicted curve runs from {first} to {last}. {known}."
+
+
+def trend_csv(trend: Trend) -> bytes:
+    """A row for each point of a curve and one for each known value, as `Trend.rows` has them; UTF-8, empty for none."""
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in trend.rows())
+    return file.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _cell(value: object) -> object:
+    """Floats with all their digits, so that a reader gets the very same numbers. A text that a spreadsheet would take
+    for a formula begins with an apostrophe.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return repr(value) if isinstance(value, float) else value

@@ -24,9 +24,8 @@ from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.vocabulary import Floats, Ids, Vocabulary
-from hynt.models.combination import Combination, Weights
+from hynt.models.combination import Combination, TaskWeights, Weights
 from hynt.models.contract import Model
-from hynt.models.task_weights import TaskWeights
 from hynt.runs.checkpoint import weights_of
 from hynt.runs.combining import combined
 from hynt.runs.model_choice import build_model

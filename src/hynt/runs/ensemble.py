@@ -23,9 +23,8 @@ from hynt.config import from_mapping, to_mapping
 from hynt.errors import DataError, UsageError
 from hynt.files import index_text, read_index
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.models.combination import Combination, Weights
+from hynt.models.combination import Combination, TaskWeights, Weights
 from hynt.models.contract import Model
-from hynt.models.task_weights import TaskWeights
 from hynt.runs.checkpoint import WEIGHTS, fill_tensors, save_tensors, weights_of
 from hynt.runs.combining import combined
 from hynt.runs.model_choice import ENSEMBLE, EnsembleSettings, package_of, settings_class_of_run

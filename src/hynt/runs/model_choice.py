@@ -9,8 +9,7 @@ from torch import nn
 
 from hynt.batches.fact_tensors import FactTensors
 from hynt.errors import UsageError
-from hynt.models import installed
-from hynt.models.registry import MODELS, build
+from hynt.models.registry import MODELS, build, offered_models
 from hynt.runs.settings import RunSettings, settings_class
 
 ENSEMBLE = "ensemble"
@@ -31,7 +30,7 @@ def settings_class_for(model_name: str) -> type[RunSettings]:
 
 def package_of(model_name: str) -> str | None:
     """`NAME==VERSION` of the package that offers a model; None for hynt's own and for one that was not installed."""
-    points = [] if model_name in (*MODELS, ENSEMBLE) else installed.offered().get(model_name, [])
+    points = [] if model_name in (*MODELS, ENSEMBLE) else offered_models().get(model_name, [])
     found = points[0].dist if points else None
     return None if found is None else f"{found.name}=={found.version}"
 
@@ -40,7 +39,7 @@ def settings_class_of_run(model_name: str, package: object, where: str) -> type[
     """As `settings_class_for`, for a run that is there: where its model is missing, it says which package had it."""
     if model_name == ENSEMBLE:
         return settings_class(ENSEMBLE, EnsembleSettings)
-    if model_name in MODELS or model_name in installed.offered():
+    if model_name in MODELS or model_name in offered_models():
         return settings_class_for(model_name)
     if isinstance(package, str) and re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+", package):
         raise UsageError(

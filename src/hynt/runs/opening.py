@@ -20,9 +20,8 @@ from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import PossibleNumbers
 from hynt.graph.seen_values import UsualQualifiers
-from hynt.models.combination import Combination, Weights
+from hynt.models.combination import Combination, TaskWeights, Weights
 from hynt.models.contract import Model, Part
-from hynt.models.task_weights import TaskWeights
 from hynt.runs.checkpoint import (
     WEIGHTS,
     checkpoint_name,

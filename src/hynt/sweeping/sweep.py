@@ -29,10 +29,19 @@ from hynt.interruption import Stopper
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.progress import Interrupted
 from hynt.runs.settings import RunSettings
-from hynt.sweeping.news import TrialListener, TrialNews, Waiting
-from hynt.sweeping.study import BEST, DATABASE, PROBLEM, TRIALS, Plan, counting, opened, standing, try_again
-from hynt.sweeping.study_storage import load_optuna
-from hynt.sweeping.trial import Surplus, TrialRunner
+from hynt.sweeping.study import (
+    BEST,
+    DATABASE,
+    PROBLEM,
+    TRIALS,
+    Plan,
+    counting,
+    load_optuna,
+    opened,
+    standing,
+    try_again,
+)
+from hynt.sweeping.trial import Surplus, TrialListener, TrialNews, TrialRunner, Waiting
 
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue

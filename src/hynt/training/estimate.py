@@ -20,10 +20,9 @@ from hynt.objectives.streams import Phase
 from hynt.runs.opening import new_model
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_data
-from hynt.training.captured_step import CapturedStep
 from hynt.training.optimisation import Optimisation
-from hynt.training.phases import phases_for, uses_bf16
-from hynt.training.step import EagerStep, StepRunner
+from hynt.training.process import phases_for, uses_bf16
+from hynt.training.step import CapturedStep, EagerStep, StepRunner
 
 TIMED_STEPS = 3
 

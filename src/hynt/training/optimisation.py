@@ -5,13 +5,15 @@ The fused kernels divide gradients by a scale and skip the update when a flag is
 both for its own ends. Here the scale is the clipping factor, which spares a pass over all gradients, and the flag goes
 up for good at the first loss or gradient that is not finite. So the weights stay as they were before the bad step,
 however late the host learns of it. On a GPU Adam has a kernel of its own, `table_update`, with the same two.
+
+A run answers with an exponential average of the weights, which is steadier than those of any one step.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -23,7 +25,6 @@ from torch.optim.sgd import sgd
 from hynt.errors import UsageError
 from hynt.runs.settings import Optimiser, Schedule
 from hynt.training.muon import Muon
-from hynt.training.weight_average import WeightAverage
 
 LARGE = 2**20
 """Numbers in a tensor from which on it is swept alone on a GPU. Smaller ones lie side by side and are swept at once."""
@@ -316,3 +317,46 @@ def learning_rate(schedule: Schedule, highest: float, epoch: int, share_of_epoch
     done, length = cycle_of(schedule, epoch)
     share = (1 + math.cos(math.pi * done / length)) / 2
     return schedule.lowest_rate + (highest - schedule.lowest_rate) * share
+
+
+class WeightAverage:
+    """The average of some parameters over the steps, where each step back counts `decay` times as much.
+
+    The first 1 / (1 − decay) steps count alike: otherwise what the weights were before the first one would linger.
+    """
+
+    def __init__(self, parameters: Sequence[nn.Parameter], decay: float, device: torch.device) -> None:
+        self.decay = decay
+        self._parameters = list({id(one): one for one in parameters}.values())
+        self._averages = [one.detach().clone() for one in self._parameters]
+        self._steps = torch.zeros((), dtype=torch.float32, device=device)
+
+    @torch.no_grad()
+    def follow(self, failed: Tensor) -> None:
+        """Takes in the weights after a step; where `failed` () is up, nothing changes."""
+        works = (failed == 0).float()
+        self._steps.add_(works)
+        share = works * (1 / self._steps.clamp(min=1)).clamp(min=1 - self.decay)
+        away = torch._foreach_sub(list(self._parameters), self._averages)
+        torch._foreach_mul_(away, share)
+        torch._foreach_add_(self._averages, away)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Within the block the model has the averages; the weights that go on learning are kept, see `tensors`."""
+        self._exchange()
+        try:
+            yield
+        finally:
+            self._exchange()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Within `in_place`: what is needed besides the model's weights to go on, by name, for a checkpoint."""
+        return {"averaged_steps": self._steps} | {f"learning.{i}": one for i, one in enumerate(self._averages)}
+
+    @torch.no_grad()
+    def _exchange(self) -> None:
+        for parameter, average in zip(self._parameters, self._averages, strict=True):
+            kept = parameter.clone()
+            parameter.copy_(average)
+            average.copy_(kept)

@@ -34,10 +34,9 @@ from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord, Wat
 from hynt.runs.run_folder import COMBINATION, MEANS, START, RunFolder, describe_environment, means_text
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_data, training_table
-from hynt.training.checks import check_schedule, check_softmax, check_tables
 from hynt.training.optimisation import Optimisation
-from hynt.training.process import Start, tell_finished, trained
-from hynt.training.tables import WholeTables
+from hynt.training.process import Start, WholeTables, tell_finished, trained
+from hynt.training.resolve_settings import check_schedule, check_softmax, check_tables
 from hynt.training.validating import check_metric, evaluator_of, fitted_means, validates
 
 

@@ -27,8 +27,7 @@ from hynt.markup import (
     section,
     table,
 )
-from hynt.reporting.charts_svg import drawing, share_bar
-from hynt.reporting.charts_svg_plots import distribution, histogram_chart
+from hynt.reporting.charts_svg import distribution, drawing, histogram_chart, share_bar
 from hynt.reporting.neighbourhood import (
     PICTURED_FACTS,
     SMALL_SIZE,

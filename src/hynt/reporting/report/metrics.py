@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from hynt.evaluation.tables import own_units
-from hynt.evaluation.trivial_rows import SPAN, best_trivial, shared_scope, worse_than_trivial
+from hynt.evaluation.tables import SPAN, best_trivial, own_units, shared_scope, worse_than_trivial
 from hynt.markup import (
     Column,
     Content,
@@ -21,8 +20,7 @@ from hynt.markup import (
     section,
     table,
 )
-from hynt.reporting.charts_svg import share_bar
-from hynt.reporting.charts_svg_plots import interval_chart
+from hynt.reporting.charts_svg import interval_chart, share_bar
 
 TITLES = {"link": "Links", "relation": "Relations", "number": "Numbers"}
 ASKED = {

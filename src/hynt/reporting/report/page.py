@@ -24,7 +24,7 @@ from hynt.files import read_json
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.markup import Content, Markup, definitions, element, figure, folded, joined, legend, section
-from hynt.reporting.charts_svg_plots import curve_chart
+from hynt.reporting.charts_svg import curve_chart
 from hynt.reporting.report.graph import entity_to_draw, graph_section, neighbourhood_section
 from hynt.reporting.report.measurements import Asking, measured
 from hynt.reporting.report.metrics import breakdown_section, headlines, metrics_section

@@ -8,8 +8,7 @@ from typing import Any
 
 from hynt.files import read_index
 from hynt.markup import Column, Content, Markup, Row, RowGroup, definitions, element, figure, joined, section, table
-from hynt.reporting.charts_svg import share_bar
-from hynt.reporting.charts_svg_plots import coverage_chart, reliability_chart
+from hynt.reporting.charts_svg import coverage_chart, reliability_chart, share_bar
 from hynt.reporting.report.metrics import TITLES
 from hynt.runs.place import whole_run
 

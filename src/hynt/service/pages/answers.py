@@ -15,7 +15,7 @@ from hynt.asking.answers import Answers
 from hynt.graph.sentences import format_difference, format_quantity
 from hynt.graph.units.conversion import with_display
 from hynt.markup import Markup
-from hynt.reporting.charts_svg_plots import Marked, spread_chart
+from hynt.reporting.charts_svg import Marked, spread_chart
 from hynt.service.front import Front
 from hynt.service.http.problems import Fault, HttpProblem
 from hynt.service.pages.questions import BLANK, AskedForm

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hynt.markup import Markup
-from hynt.reporting.charts_svg_plots import Marked, spread_chart
+from hynt.reporting.charts_svg import Marked, spread_chart
 from hynt.reporting.report.metrics import METRICS, WORDS
 from hynt.reporting.report.trust import Measurements
 from hynt.service.pages.answers import is_log
