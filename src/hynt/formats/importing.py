@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.formats.beside import files_beside
 from hynt.formats.corrections import Corrections
 from hynt.formats.csv_edges import read_value
 from hynt.formats.declarations import Declarations, labels_without_use, read_declarations

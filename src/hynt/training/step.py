@@ -12,13 +12,11 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Hashable
-from contextlib import AbstractContextManager
-from functools import cache
-from typing import Protocol
 import time
 import warnings
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import torch
