@@ -167,7 +167,9 @@ def test_weights_survive_saving_and_damage_is_told():
             Weights.from_mapping(damage, vocabulary, "here")
 
 
-@pytest.mark.parametrize("name", ["co-occurrence", "qualifier-company", "head-mean", "number-regression"])
+@pytest.mark.parametrize(
+    "name", ["co-occurrence", "qualifier-company", "shared-facts", "head-mean", "number-regression"]
+)
 def test_statistics_keep_the_contract(name):
     kind, settings = STATISTICS[name]
     check_model(lambda sizes, train: kind.build(sizes, train, settings))

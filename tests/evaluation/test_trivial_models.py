@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -13,8 +15,10 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import evaluate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
+from hynt.models import shared_facts
 from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
 from hynt.models.number_regression import NumberRegression
+from hynt.models.shared_facts import SharedFacts
 from hynt.models.trivial import (
     Frequency,
     NeighbourMean,
@@ -91,6 +95,47 @@ def test_regression_reads_the_heads_other_numbers_and_never_the_one_asked_for():
     known = train.tail_number[5], train.tail_number[6]  # weights lie on the same scale as heights
     assert heights(model, found, [0, 1]).tolist() == pytest.approx([float(one) for one in known], abs=0.07)
     assert RelationMean.build(train.sizes, train, TrivialSettings()).value[2] == pytest.approx(0.5, abs=0.05)
+
+
+def by_hand(facts, entities, known, side):
+    """What `SharedFacts` says to a question, trait by trait; a trait is (relation, direction, other end or none)."""
+    traits: dict[int, set] = {}
+    for head, relation, tail, _ in facts:
+        is_number = isinstance(tail, float)
+        traits.setdefault(head, set()).add((relation, "tail", None))
+        if not is_number:
+            traits[head].add((relation, "tail", tail))
+            traits.setdefault(tail, set()).update({(relation, "head", None), (relation, "head", head)})
+    scores = [0.0] * entities
+    for trait in traits.get(known, ()):
+        owners = [one for one, own in traits.items() if trait in own]
+        for other in range(entities):
+            wanted = (*side, other)
+            both = sum(wanted in traits[one] for one in owners)
+            if len(owners) > 1 and wanted != trait:
+                scores[other] += (both / (len(owners) + 2)) ** 2
+    return [math.log1p(score / 1e-3) / math.log(1e3) for score in scores]
+
+
+def test_shared_facts_equal_rules_by_hand(train):
+    model = SharedFacts.build(train.sizes, train, TrivialSettings())
+    tails = model.score(model.read(asked(train, [0, 4], [2, 2], capacity=1)), Entities())
+    heads = model.score(model.read(asked(train, [1, 3, 7], [0, 0, 0], capacity=1)), Entities())
+    assert tails[0].tolist() == pytest.approx(by_hand(TRAIN, 6, 0, (KNOWS, "tail")))
+    assert heads[0].tolist() == pytest.approx(by_hand(TRAIN, 6, 2, (KNOWS, "head")))
+    assert heads[1].tolist() == pytest.approx(by_hand(TRAIN, 6, 5, (KNOWS, "head")))
+    assert tails[0].max() > 0
+    assert not heads[2].any()  # of a height nobody is known
+    part = model.score(model.read(asked(train, [0, 4], [2, 2], capacity=1)), EntityRange(2, 5))
+    assert torch.equal(part, tails[:, 2:5])
+
+
+def test_very_many_rules_are_applied_in_parts_with_the_same_outcome(train, monkeypatch):
+    model = SharedFacts.build(train.sizes, train, TrivialSettings())
+    question = model.read(asked(train, [0, 1, 2, 3], [2, 2, 0, 0], capacity=1))
+    whole = model.score(question, Entities())
+    monkeypatch.setattr(shared_facts, "AT_ONCE", 2)
+    assert torch.equal(model.score(question, Entities()), whole)
 
 
 def test_the_shrinkage_draws_to_the_mean(train):

@@ -30,6 +30,7 @@ from hynt.models.contract import (
     ScaledNumber,
 )
 from hynt.models.number_regression import NumberRegression
+from hynt.models.shared_facts import SharedFacts, listed
 from hynt.models.training_statistics import (
     HEAD_PLACE,
     PLACES,
@@ -231,7 +232,7 @@ class Frequency(_MadeAtOnce):
         raise ValueError(f"this model answers entities and relations, not {type(candidates).__name__}")
 
     def _counts(self, question: PlaceQuestion, start: int, end: int) -> Tensor:
-        row, slot = _listed(self.offsets, question.place)
+        row, slot = listed(self.offsets, question.place)
         entity = self.entity[slot]
         inside = (entity >= start) & (entity < end)
         scores = self.times.new_zeros(len(question.place), end - start)
@@ -289,7 +290,7 @@ class CoOccurrence(_MadeAtOnce):
 
     def _sums(self, question: CompanyQuestion, start: int, end: int) -> Tensor:
         seen = question.seen
-        row, slot = _listed(self.offsets, seen.flatten())
+        row, slot = listed(self.offsets, seen.flatten())
         company = self.company[slot]
         inside = (company >= start) & (company < end)
         scores = self.weight.new_zeros(len(seen), end - start)
@@ -315,14 +316,6 @@ class QualifierCompany(CoOccurrence):
         return CompanyQuestion(_nothing(batch), batch.asked_relation(), seen)
 
 
-def _listed(offsets: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
-    """(k,) which of `places` (n,), and (k,) every slot from its offset to the next one."""
-    first = offsets[places]
-    counts = offsets[places + 1] - first
-    row = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
-    return row, torch.arange(len(row), device=counts.device) - (counts.cumsum(0) - counts)[row] + first[row]
-
-
 def _nothing(batch: MaskedBatch) -> Tensor:
     """(rows, 0): these models encode nothing."""
     return torch.zeros(len(batch.asked), 0, device=batch.asked.device)
@@ -332,6 +325,7 @@ STATISTICS: Mapping[str, tuple[Any, Any]] = {
     "frequency": (Frequency, TrivialSettings()),
     "co-occurrence": (CoOccurrence, TrivialSettings()),
     "qualifier-company": (QualifierCompany, TrivialSettings()),
+    "shared-facts": (SharedFacts, TrivialSettings()),
     "relation-mean": (RelationMean, TrivialSettings()),
     "relation-median": (RelationMedian, TrivialSettings()),
     "neighbour-mean": (NeighbourMean, NeighbourMeanSettings()),
