@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
+
 from hynt.asking.candidate_rules import CandidateMask, candidate_mask
 from hynt.errors import DataError, HyntError, UsageError, located
 from hynt.graph.lookup import NameLookup
@@ -66,9 +68,15 @@ class RunJobs:
         """Makes what the first question would else wait for: calibration, known answers, names."""
         predictor = self.predictor
         _ = predictor.calibration, predictor.known
-        relation = next((one for one in predictor.graph.relations if one.kind == "entity"), None)
-        if relation is not None:
-            self._predict([{"head": predictor.graph.vocabulary.entities[0], "relation": relation.name, "tail": "?"}])
+        graph, numeric = predictor.graph, predictor.graph.vocabulary.relation_is_number
+        if numeric.all():
+            return
+        relation, has = int(np.argmin(numeric)), np.zeros(graph.vocabulary.entity_count, dtype=np.bool_)
+        for table in graph.splits.values():
+            has[table.head[table.relation == relation]] = True
+        head = int(np.argmin(has))  # a stored answer would be judged in states of its own, which nobody waits for here
+        asked = {"head": graph.vocabulary.entities[head], "relation": graph.relations[relation].name, "tail": "?"}
+        self._predict([asked])
 
     def examples(self) -> list[tuple[int, int]]:
         """Held-out facts of the relations that the run answers best: row and position of each."""
