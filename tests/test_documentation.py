@@ -69,8 +69,8 @@ def test_links_lead_somewhere(page):
 
 
 def test_the_index_for_language_models_names_every_page():
-    named = set(re.findall(r"\]\(([^)]+\.md)\)", text_of("docs/llms.txt")))
-    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    named = set(re.findall(r"\]\(([^)]+\.(?:md|ipynb))\)", text_of("docs/llms.txt")))
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*") if page.suffix in (".md", ".ipynb")}
     assert named == {page for page in pages if not re.match(r"decisions/\d", page)}
 
 

@@ -1,0 +1,110 @@
+"""Runs the notebooks in `docs/start/notebooks` and keeps their outputs; shows them as pages of the documentation.
+
+python tools/notebooks.py                # after a notebook, or what it shows, has changed
+
+`mkdocs.yml` names this file as a hook: it makes a page of each notebook, and puts the menu in its order.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "start" / "notebooks"
+MENU = ("index.md", "start", "how-to", "reference", "background", "results", "decisions")
+RUNNING = re.compile(r"[^\n]*\r")
+"""What a progress line overwrites."""
+
+
+def run(path: Path) -> Any:
+    """The notebook with what its cells show, run in a kernel of its own and a folder of its own."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    with tempfile.TemporaryDirectory() as folder:
+        resources = {"metadata": {"path": folder}}
+        NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)  # when it ran
+        if cell.cell_type == "code":
+            cell.outputs = _settled(cell.outputs)
+    return notebook
+
+
+def _settled(outputs: list[Any]) -> list[Any]:
+    """Printed text in one piece, as it stands in the end: what a progress line overwrote is left out."""
+    settled: list[Any] = []
+    for one in outputs:
+        if settled and one.output_type == settled[-1].output_type == "stream" and one.name == settled[-1].name:
+            settled[-1].text += one.text
+        else:
+            settled.append(one)
+    for one in settled:
+        if one.output_type == "stream":
+            one.text = RUNNING.sub("", one.text)
+    return [one for one in settled if one.output_type != "stream" or one.text.strip()]
+
+
+def page(text: str) -> str:
+    """A notebook as Markdown: its text, its code, and what each cell shows."""
+    parts = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+            continue
+        parts.append(f"```python\n{source}\n```")
+        parts += [shown for output in cell["outputs"] if (shown := _shown(output))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _shown(output: dict[str, Any]) -> str:
+    """HTML where there is some, else plain text."""
+    data = output.get("data", {})
+    if "text/html" in data:
+        html = "".join(data["text/html"]).strip()
+        return "\n".join(line for line in html.splitlines() if line.strip())  # a blank line would end the HTML
+    text = "".join(data.get("text/plain", output.get("text", ""))).rstrip()
+    return f"```text\n{text}\n```" if text else ""
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """mkdocs: a page for each notebook, beside the notebook itself."""
+    from mkdocs.structure.files import File
+
+    for one in [file for file in files if file.src_uri.endswith(".ipynb")]:
+        content = page(Path(one.abs_src_path).read_text(encoding="utf-8"))
+        files.append(File.generated(config, one.src_uri.removesuffix(".ipynb") + ".md", content=content))
+    return files
+
+
+def on_nav(nav: Any, config: Any, files: Any) -> Any:  # noqa: ARG001 - mkdocs passes them by name
+    """mkdocs: what a newcomer needs first, first."""
+    nav.items.sort(key=lambda item: MENU.index(_place(item)))
+    for item in nav.items:
+        item.title = "How-to" if item.title == "How to" else item.title
+    return nav
+
+
+def _place(item: Any) -> str:
+    """The folder of a section, or the file of a page."""
+    while item.is_section:
+        item = item.children[0]
+    return str(item.file.src_uri).split("/")[0]
+
+
+def main() -> None:
+    """Runs all of them."""
+    import nbformat
+
+    for path in sorted(FOLDER.glob("*.ipynb")):
+        nbformat.write(run(path), path)  # type: ignore[no-untyped-call]
+        print(path.name)
+
+
+if __name__ == "__main__":
+    main()
