@@ -168,3 +168,14 @@ class TestSweep:
         assert ["best so far" in line for line in said()] == [True, False, True, False, False]
         assert said()[4] == "note: waiting for a trial of other workers; one that is silent for 60 s is tried again."
         assert said()[0] == "trial 0 complete: number.all.rmse 0.5000 (best so far); model.dropout=0.1"
+
+
+def test_a_narrow_terminal_keeps_bar_and_time_left():
+    stream = Terminal()
+    note = "loss link 6.69, relation 3.423, number 0.1594, 7,224 facts/s"
+    with ShownProgress(stream) as progress:
+        progress._bar.console.width = 80
+        progress.update("epoch", 12, 400, note=note, seconds_left=2400.0, always=True)
+        line = progress._bar.tasks[0].description
+    assert line == "epoch 12 of 400: loss link 6.69, about 40 min left"
+    assert "━" in stream.getvalue()

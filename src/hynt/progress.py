@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 
+_BAR = 20  # columns
+
+
 class Progress:
     """Who is told how a job goes. This one says nothing; `ShownProgress` shows it to a person."""
 
@@ -72,7 +75,7 @@ class ShownProgress(Progress):
             from rich.progress import BarColumn, Progress, TextColumn
 
             words = TextColumn("{task.description}", markup=False)
-            self._bar = Progress(BarColumn(20), words, console=Console(file=self._stream), transient=True)
+            self._bar = Progress(BarColumn(_BAR), words, console=Console(file=self._stream), transient=True)
             self._bar.add_task("", total=None)
             self._bar.start()
         return self
@@ -108,15 +111,19 @@ class ShownProgress(Progress):
         pace, left = self._pace(now, done, share)
         left = left if seconds_left is None else seconds_left
         counted = f"{done:,} of {total:,}" if total else f"{done:,}"
-        words = [note] if note else []
+        words = note.split(", ") if note else []
         if unit:
             percent = "" if share is None else f" ({share:.0%})"
             speed = [f"{pace:,.0f} {unit}/s"] if pace >= 1 else []
             words = [f"{counted} {unit}{percent}", *speed, *words]
         head = stage if unit else f"{stage} {counted}"
-        words += [] if left is None else [f"about {duration(left)} left"]
-        line = visible(f"{head}: {', '.join(words)}")
+        last = [] if left is None else [f"about {duration(left)} left"]
+        line = visible(f"{head}: {', '.join([*words, *last])}")
         if self._bar is not None:
+            room = self._bar.console.width - _BAR - 2
+            while len(line) > room and len(words) > bool(unit):  # what is left to wait for is never cut off
+                words.pop()
+                line = visible(f"{head}: {', '.join([*words, *last])}".removesuffix(": "))
             task = self._bar.task_ids[0]
             self._bar.update(task, description=line, total=None if share is None else 1.0, completed=share or 0.0)
         elif self._rewrites:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.run_folder import READS
-from hynt.service.pages import routes as pages_about
+from hynt.service.pages import about as pages_about
 from hynt.service.pages.answers import field_of, rounded_texts
 from hynt.service.pages.examples import beginnings, written_number
 from hynt.service.pages.questions import BLANK, MOST_QUALIFIERS, TOPS, AskedForm, changed

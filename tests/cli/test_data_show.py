@@ -76,7 +76,7 @@ def test_a_shared_name_is_refused_or_settled_by_the_position(hynt, source, tmp_p
 @pytest.mark.parametrize("suffix, start", [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".PDF", b"%PDF")])
 def test_a_picture_by_its_suffix(hynt, graph, tmp_path, suffix, start):
     path = tmp_path / f"japan{suffix}"
-    done = hynt("data", "show", graph, "Japan", "--picture", path)
+    done = hynt("data", "show", graph, "Japan", "--out", path)
     assert (done.code, done.err) == (0, "")
     assert f"Picture in {path}" in done.out
     assert path.read_bytes().startswith(start)
@@ -87,7 +87,7 @@ def test_a_picture_by_its_suffix(hynt, graph, tmp_path, suffix, start):
     "name, message", [("japan.gif", "Let it end in .png, .svg, .pdf"), ("no/japan.png", "no folder")]
 )
 def test_a_picture_that_cannot_be_drawn_is_refused_first(hynt, graph, tmp_path, name, message):
-    done = hynt("data", "show", graph, "Japan", "--picture", tmp_path / name)
+    done = hynt("data", "show", graph, "Japan", "--out", tmp_path / name)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
 

@@ -24,3 +24,36 @@ def test_parquet_is_not_written_under_the_name_of_another_format(tmp_path):
 )
 def test_control_characters_are_shown(text, shown):
     assert visible(text) == shown
+
+
+def test_a_narrow_window_breaks_no_word_and_cuts_no_number(monkeypatch, capsys):
+    from rich.table import Table
+
+    from hynt.cli import output
+
+    monkeypatch.setattr(output, "_WIDTH_OF_FILES", 60)
+    table = Table("relation", "unit")
+    for name in ("frequency", "minimum", "maximum", "standard deviation"):
+        table.add_column(name, justify="right")
+    table.add_row("electricity generation share", "percent", "19,982", "1,419,316,933", "110,816,261.5", "0.123456789")
+    output.console().print(table)
+    told = capsys.readouterr().out
+    assert all(len(line) <= 60 for line in told.splitlines())
+    assert "…" not in told
+    for word in ("electricity", "generation", "percent", "19,982", "1,419,316,933", "frequency"):
+        assert word in told
+    assert "Without room for: maximum, standard deviation." in told
+    assert "110,816" not in told
+
+
+def test_what_fits_is_left_alone(capsys):
+    from rich.table import Table
+
+    from hynt.cli import output
+
+    table = Table("a", "b")
+    table.add_row("one two three", "4")
+    output.console().print(table)
+    told = capsys.readouterr().out
+    assert "one two three" in told
+    assert "Without room" not in told

@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from hynt import __version__, _let_threads_sleep
+from hynt.cli.completion import offering_values
 from hynt.cli.help import plain_help
 from hynt.cli.options import naming_options, offering_si
 from hynt.errors import DataError, HyntError, UsageError
@@ -74,7 +75,7 @@ class Verbs(TyperGroup):
         command.name = cmd_name
         # typer takes each verb for a program of its own and offers to install its shell completion: `hynt` does that.
         command.params = [option for option in command.params if option.name not in _COMPLETION_OPTIONS]
-        return plain_help(naming_options(offering_si(command, cmd_name)))
+        return plain_help(offering_values(naming_options(offering_si(command, cmd_name))))
 
 
 app = typer.Typer(

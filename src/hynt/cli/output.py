@@ -18,6 +18,7 @@ from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 JsonFlag: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else there.")
@@ -55,9 +56,53 @@ def note_to_person(text: str) -> None:
 def console() -> Console:
     """Standard output for people: neither markup nor emoji codes in the data mean anything there."""
     from rich.console import Console
+    from rich.table import Table
+
+    class FittingConsole(Console):
+        """Leaves columns of a table out rather than breaking words and cutting numbers."""
+
+        def print(self, *objects: Any, **how: Any) -> None:
+            left_out = [name for one in objects if isinstance(one, Table) for name in _fit(one, self.width)]
+            super().print(*objects, **how)
+            if left_out:
+                super().print(f"Without room for: {', '.join(left_out)}. A wider window shows them.", style="dim")
 
     width = None if sys.stdout.isatty() else _WIDTH_OF_FILES
-    return Console(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)
+    return FittingConsole(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)
+
+
+_LONGEST_WORD = 32
+"""An id or a path may be longer; then it goes on in the next line."""
+
+
+def _fit(table: Table, width: int) -> list[str]:
+    """Makes a table fit: numbers stay whole, words unbroken, and the last columns go where that takes more room than
+    there is. Returns what went.
+    """
+    from rich.cells import cell_len
+
+    columns = table.columns
+    left_out: list[str] = []
+    cells = [[str(cell) for cell in (column.header, *column._cells)] for column in columns]
+    whole = [max(map(cell_len, one)) for one in cells]
+    least = [
+        min(max(cell_len(word) for cell in one for word in cell.split() or [""]), _LONGEST_WORD)
+        if column.justify != "right"
+        else max(*map(cell_len, one[1:]), *map(cell_len, one[0].split()), 1)
+        for column, one in zip(columns, cells, strict=True)
+    ]
+    if sum(whole) + 3 * len(whole) + 1 <= width:  # a margin on both sides of a column, and a line
+        return []
+    while len(columns) > 2 and sum(least) + 3 * len(columns) + 1 > width:
+        least.pop()
+        left_out.insert(0, str(columns.pop().header))
+    room = max(width - sum(least) - 3 * len(columns) - 1, 0)
+    order = sorted(range(len(columns)), key=lambda place: whole[place] - least[place])
+    for count, place in enumerate(order):  # those that want little get it all, the others share what is left
+        more = min(whole[place] - least[place], room // (len(order) - count))
+        columns[place].width = least[place] + more
+        room -= more
+    return left_out
 
 
 def _encoded(result: Mapping[str, Any], indent: int | None = None) -> bytes:

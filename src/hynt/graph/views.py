@@ -18,6 +18,7 @@ from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbe
 from hynt.graph.sentences import Sentences, format_stored
 from hynt.graph.units.conversion import display_of
 
+_LONGEST = 200  # characters of a name that is written in the place of an id
 BINS = 40
 """Of the distribution of a relation's numbers."""
 
@@ -173,6 +174,17 @@ class GraphViews:
 
     def _named(self, relation: str) -> dict[str, str]:
         return {"id": relation, "name": self._sentences.relation(relation)}
+
+    def name_to_write(self, text: str, *, is_relation: bool = False) -> str:
+        """An id as people would write it: the name, where it can be written and nobody else carries it."""
+        vocabulary, graph = self.graph.vocabulary, self.graph
+        known = (vocabulary.relation_ids if is_relation else vocabulary.entity_ids).get(text)
+        if known is None:
+            return text
+        label = (graph.relation_labels if is_relation else graph.entity_labels)[known]
+        called = self.names.relations_called(label) if is_relation else self.names.entities_called(label)
+        plain = label.isprintable() and label.strip() == label and label not in ("", "?") and len(label) <= _LONGEST
+        return label if plain and called == [known] else text
 
     # ------------------------------------------------------------------ relations
 

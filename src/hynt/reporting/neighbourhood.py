@@ -37,9 +37,9 @@ _BOXES = {  # fill, line
 
 def check_picture(path: Path) -> None:
     """Refuse what cannot be drawn before any work is done."""
-    suffix_of(path, SUFFIXES, "--picture")
-    check_place(path, "--picture")
-    check_drawable("--picture")
+    suffix_of(path, SUFFIXES, "--out")
+    check_place(path, "--out")
+    check_drawable("--out")
 
 
 def draw_neighbourhood(graph: KnowledgeGraph, facts: EntityFacts, path: Path) -> None:

@@ -16,7 +16,19 @@ import numpy as np
 
 from hynt.graph.vocabulary import Floats
 from hynt.markup import Markup, element, joined
-from hynt.reporting.charts_svg import HEIGHT, WIDTH, Plot, Point, axes_of, diamond, drawing, plot_area
+from hynt.reporting.charts_svg import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    TOP,
+    WIDTH,
+    Plot,
+    Point,
+    axes_of,
+    diamond,
+    drawing,
+    plot_area,
+)
 from hynt.reporting.scales import (
     BLUE,
     GREY,
@@ -37,6 +49,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANELS_ABREAST = 3
+_NAMES, _LINE = 110.0, 13.0  # drawing units: room for names beside curves, and the height of one
 _KNOWN = {"known, trained on": ("o", BLUE, "white"), "known, held out": ("D", "white", RED)}  # mark, fill and edge
 _PANEL = (3.5, 2.6)  # inches
 _SQUEEZED = 3.0  # the relation's range is drawn as lines only where it is at most so many times what else is drawn
@@ -245,6 +258,41 @@ def series_chart(identity: str, trend: Trend, one: Series, size: Point = (WIDTH,
             parts.append(diamond(*plot.point(at, value), "held", 4.0, told))
     content = joined([*parts, element("g", class_="pointer")])
     return drawing(identity, series_title(trend, one), _summary(trend, one), content, size)
+
+
+def together_chart(identity: str, trend: Trend, size: Point) -> Markup:
+    """The curves of all heads on the same axes, each with its name at its end; of different orders of magnitude on a
+    logarithmic one.
+    """
+    logarithmic = _needs_logarithm(trend)
+    values = np.concatenate([part for one in trend.series for part in (one.known, one.curve.value)])
+    room = 0.0 if logarithmic else 0.06 * (float(values.max() - values.min()) or abs(float(values.max())) or 1.0)
+    ends = (float(values.min()) - room, float(values.max()) + room)
+    spots = np.concatenate([trend.at, *(one.at for one in trend.series)])
+    margins = (LEFT, _NAMES, TOP, BOTTOM)
+    span = (float(spots.min()), float(spots.max()))
+    plot = plot_area(span, ends, log_y=logarithmic, units=(trend.over_unit, trend.unit), size=size, margins=margins)
+    parts: list[Markup] = [axes_of(plot, trend.over_name, "")]
+    for place, one in enumerate(trend.series):
+        look = f"series-{place}"
+        parts.append(plot.line(list(zip(trend.at.tolist(), one.curve.value.tolist(), strict=True)), f"line {look}"))
+        parts += [plot.dot(at, value, f"dot {look}", 2.2) for at, value in zip(one.at, one.known, strict=True)]
+    lines = [plot.y.at(float(one.curve.value[-1])) for one in trend.series]
+    for place, y in zip(np.argsort(lines).tolist(), _apart(sorted(lines), plot.y.end, plot.y.start), strict=True):
+        name = fitted(trend.series[place].name, (_NAMES - 10) / 72, 11)
+        parts.append(element("text", name, x=plot.x.end + 6, y=y + 4, class_=f"label series-{place}"))
+    told = "; ".join(_summary(trend, one) for one in trend.series)
+    return drawing(identity, f"{trend.relation_name}, compared", told, joined(parts), size)
+
+
+def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
+    """Ascending places at least a line of text from each other, as near to those wanted as may be."""
+    found: list[float] = []
+    for place in wanted:
+        found.append(max(place, found[-1] + _LINE) if found else max(place, low))
+    for index in range(len(found) - 1, -1, -1):  # pushed back where they ran out below
+        found[index] = min(found[index], high - _LINE * (len(found) - 1 - index))
+    return found
 
 
 def _summary(trend: Trend, one: Series) -> str:

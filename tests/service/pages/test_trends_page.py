@@ -15,6 +15,7 @@ def test_charts_and_tables_hold_the_answer(service):
     assert page.status == 200
     text = page.body.decode()
     charts = [ElementTree.fromstring(found) for found in re.findall(r"<svg [^>]*class=\"chart\".*?</svg>", text, re.S)]
+    assert charts.pop(0).find(f"{SVG}title").text == "population, compared"
     assert len(charts) == len(answer["heads"])
     for chart, head in zip(charts, answer["heads"], strict=True):
         known = [row for row in answer["rows"] if row["head_id"] == head["id"] and row["kind"] == "known"]

@@ -38,7 +38,8 @@ def show(
         typer.Option("--position", help="Only facts where it stands here; also settles a name that several share."),
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE", help="Draw its neighbourhood: .png, .svg or .pdf.")
+        Path | None,
+        typer.Option("--out", "--picture", "-o", metavar="FILE", help="Draw its neighbourhood: .png, .svg or .pdf."),
     ] = None,
     json: JsonFlag = False,
     save: SaveFile = None,
@@ -50,7 +51,7 @@ def show(
     from hynt.graph.storage import load_graph
 
     check_save(save)
-    check_drawing(pictures := [] if picture is None else [picture], of_facts=True, argument="--picture")
+    check_drawing(pictures := [] if picture is None else [picture], of_facts=True, argument="--out")
     loaded = load_graph(graph)
     positions = tuple(name for name in POSITIONS if position is None or name == position.value)
     with located("ENTITY"):

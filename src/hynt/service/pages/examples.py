@@ -93,7 +93,7 @@ def written(value: str | Number) -> str:
 def written_number(value: float, unit: str) -> str:
     """A number as a field takes it: a date as a date, where it is one that can be read back."""
     if unit != DATE_UNIT:
-        return repr(value)
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
     if value >= 1:
         return format_moment(value)
     year = math.floor(value)  # astronomical, as dates are written: 0 is 1 BCE

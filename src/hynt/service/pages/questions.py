@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -89,6 +89,16 @@ class AskedForm:
     def filled(self) -> AskedForm:
         """Without rows for qualifiers that nobody has filled in."""
         return replace(self, qualifiers=tuple(pair for pair in self.qualifiers if any(pair)))
+
+    def named(self, name: Callable[..., str]) -> AskedForm:
+        """With names in the place of ids, as `GraphViews.name_to_write` has them."""
+
+        def value(text: str) -> str:
+            return text if text[:1].isdigit() else name(text)  # a number or a date stays what it is
+
+        pairs = tuple((name(relation, is_relation=True), value(text)) for relation, text in self.qualifiers)
+        relation = name(self.relation, is_relation=True)
+        return replace(self, head=name(self.head), relation=relation, tail=value(self.tail), qualifiers=pairs)
 
     def places(self) -> list[str]:
         """The places of all parts, as `put` names them."""

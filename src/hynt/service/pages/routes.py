@@ -5,6 +5,7 @@ scripts only make them quicker to use. Each page asks the same front as the JSON
 from __future__ import annotations
 
 import asyncio
+import json
 import shlex
 from typing import Annotated, Any, Literal
 
@@ -20,10 +21,13 @@ from hynt.service.pages.answers import answered, told
 from hynt.service.pages.doubtful import KINDS, PAGE, Doubtful, audit_path, why
 from hynt.service.pages.entities import sections_of
 from hynt.service.pages.examples import beginnings
+from hynt.service.pages.programmers import endpoints_of
 from hynt.service.pages.questions import TOPS, AskedForm, address, changed
 from hynt.service.pages.relations import quality_of, question_about, relation_chart
 from hynt.service.pages.rendering import page, problem_page, stylesheet
-from hynt.service.pages.trends import MOST_HEADS, POINTS, explained_fault, heads_of, panels
+from hynt.service.pages.taking import router as taking_router
+from hynt.service.pages.taking import snippets
+from hynt.service.pages.trends import TrendForm, explained_fault, panels, together
 from hynt.service.settings import TEXT
 
 FOUND = 20
@@ -37,6 +41,7 @@ TextQuery = Annotated[str, Query(max_length=TEXT)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
 
 router = APIRouter(include_in_schema=False)
+router.include_router(taking_router)
 
 
 def _front(request: Request) -> Front:
@@ -215,7 +220,7 @@ async def _alike(front: Front, entity: str) -> list[dict[str, Any]]:
 async def ask(request: Request) -> Response:
     """Build a fact with a blank, and see the answers."""
     given = request.query_params.multi_items()
-    form = AskedForm.read(given)
+    form = AskedForm.read(given).named(_front(request).views.name_to_write)
     new = changed(form, request.query_params)
     if new is not None:
         return RedirectResponse(new.address, 303)
@@ -232,54 +237,43 @@ async def ask(request: Request) -> Response:
         told=told(result),
         wrong=wrong,
         tops=TOPS,
+        take=snippets(_base(request), "predict", form.filled.question),
         **await _beginnings(request),
     )
 
 
 @router.get("/trends")
-async def trends(
-    request: Request, relation: TextQuery = "", over: TextQuery = "", start: TextQuery = "", end: TextQuery = ""
-) -> Response:
+async def trends(request: Request) -> Response:
     """A number of one or several heads over time."""
-    given = request.query_params.multi_items()
-    heads, pairs = heads_of(given), AskedForm.read(given).filled.qualifiers
-    left_out, heads = heads[MOST_HEADS:], heads[:MOST_HEADS]
-    asked = {
-        "heads": heads,
-        "relation": relation.strip(),
-        "over": over.strip(),
-        "start": start.strip(),
-        "end": end.strip(),
-        "qualifiers": pairs,
-    }
+    front = _front(request)
+    form = TrendForm.read(request.query_params.multi_items()).named(front.views.name_to_write)
     content: dict[str, Any] = {
-        "asked": asked,
+        "asked": form,
         "panels": [],
         "found": None,
         "faults": [],
         "wrong": {},
-        "left_out": left_out,
+        "left_out": form.left_out,
         **await _beginnings(request),
     }
-    if not heads or not asked["relation"]:
+    if not form.is_whole:
         return page(request, "trends.html", **content)
     try:
-        found = await _front(request).trends(
-            heads,
-            relation.strip(),
-            over=over.strip() or None,
-            start=start.strip() or None,
-            end=end.strip() or None,
-            points=POINTS,
-            qualifiers=[{"relation": name, "value": value} for name, value in pairs],
-        )
+        found = await front.trends(**form.asked)
     except HttpProblem as problem:
         if problem.status != 422:
             return problem_page(request, problem)
-        faults = [await explained_fault(_front(request), asked, fault) for fault in problem.faults]
+        faults = [await explained_fault(front, form, fault) for fault in problem.faults]
         wrong = {fault["place"]: fault for fault in faults}
         return page(request, "trends.html", **{**content, "faults": faults, "wrong": wrong})
-    return page(request, "trends.html", **{**content, "found": found, "panels": panels(found)})
+    drawn = {"found": found, "panels": panels(found), "together": together(found)}
+    take = snippets(_base(request), "trends", form.asked)
+    return page(request, "trends.html", **{**content, **drawn, "take": take})
+
+
+def _base(request: Request) -> str:
+    """The address of the service, as this browser calls it."""
+    return str(request.base_url).rstrip("/")
 
 
 @router.get("/doubtful")
@@ -313,6 +307,16 @@ async def _audit(request: Request) -> Doubtful | None:
     if path is not None and not hasattr(state, "doubtful"):
         state.doubtful = await asyncio.to_thread(Doubtful, path)
     return None if path is None else state.doubtful
+
+
+@router.get("/docs")
+async def docs(request: Request) -> Response:
+    """Every endpoint, with a form to try it."""
+    described = await asyncio.to_thread(request.app.openapi)
+    groups = endpoints_of(described, await _beginnings(request), _front(request).views.name_to_write)
+    question = next(one["body"] for group in groups for one in group["endpoints"] if one["path"] == "/v1/predict")
+    (_, python), _ = snippets(_base(request), "predict", json.loads(question))
+    return page(request, "docs.html", groups=groups, python=python)
 
 
 @router.get("/about")

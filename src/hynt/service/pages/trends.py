@@ -2,37 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_difference, format_quantity
 from hynt.graph.units.conversion import with_display
-from hynt.reporting.trend_chart import series_chart, series_plot, series_title
+from hynt.markup import Markup
+from hynt.reporting.trend_chart import series_chart, series_plot, series_title, together_chart
 from hynt.service.front import Front
 from hynt.service.http.problems import Fault
 from hynt.service.pages.answers import field_of, names_like
-from hynt.service.pages.questions import address
+from hynt.service.pages.questions import AskedForm, address
 from hynt.trends.trends import Series, Trend
 
 POINTS = 80
 MOST_HEADS = 6
 SIZE = (560.0, 300.0)
 SMALL = (330.0, 220.0)
+TOGETHER = (640.0, 320.0)
 
 
 _PLAIN = ("relation", "over", "start", "end")
 """Fields whose name in the form is their name in the question."""
 
 
-def heads_of(given: Sequence[tuple[str, str]]) -> list[str]:
-    """The heads of an address, each once; empty fields are left out."""
-    found = [value.strip() for name, value in given if name == "head" and value.strip()]
-    return list(dict.fromkeys(found))
+@dataclass(frozen=True)
+class TrendForm:
+    """The fields of the form, as people filled them in."""
+
+    heads: tuple[str, ...]  # each once; empty fields are left out
+    left_out: tuple[str, ...]  # heads beyond those that are drawn
+    relation: str
+    over: str
+    start: str
+    end: str
+    qualifiers: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def read(cls, given: Sequence[tuple[str, str]]) -> TrendForm:
+        """From the parameters of an address; the first of each counts."""
+        heads = tuple(dict.fromkeys(value.strip() for name, value in given if name == "head" and value.strip()))
+        said = {name: value.strip() for name, value in reversed(given) if name in _PLAIN}
+        relation, over, start, end = (said.get(name, "") for name in _PLAIN)
+        pairs = AskedForm.read(given).filled.qualifiers
+        return cls(heads[:MOST_HEADS], heads[MOST_HEADS:], relation, over, start, end, pairs)
+
+    def named(self, name: Callable[..., str]) -> TrendForm:
+        """With names in the place of ids."""
+        own = AskedForm("", self.relation, "", self.qualifiers).named(name)
+        over = name(self.over, is_relation=True)
+        heads = tuple(map(name, self.heads))
+        return replace(self, heads=heads, relation=own.relation, over=over, qualifiers=own.qualifiers)
+
+    @property
+    def is_whole(self) -> bool:
+        return bool(self.heads and self.relation)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """As the front is asked."""
+        return {
+            "heads": list(self.heads),
+            "relation": self.relation,
+            "over": self.over or None,
+            "start": self.start or None,
+            "end": self.end or None,
+            "points": POINTS,
+            "qualifiers": [{"relation": name, "value": value} for name, value in self.qualifiers],
+        }
+
+    @property
+    def address(self) -> str:
+        """Where this very trend is drawn."""
+        pairs = [part for pair in self.qualifiers for part in zip(("qualifier", "value"), pair, strict=True)]
+        return address(
+            "/trends", [*(("head", one) for one in self.heads), *((one, getattr(self, one)) for one in _PLAIN), *pairs]
+        )
 
 
-async def explained_fault(front: Front, asked: Mapping[str, Any], fault: Fault) -> dict[str, Any]:
+async def explained_fault(front: Front, form: TrendForm, fault: Fault) -> dict[str, Any]:
     """A fault with the field it is about, and trends that may have been meant."""
+    asked = asdict(form)
     place = _place(asked, fault)
     written = _fields(asked).get(place, "")
     if "called" in fault.detail:
@@ -87,6 +139,11 @@ def panels(found: Mapping[str, Any]) -> list[dict[str, Any]]:
         _panel(trend, one, number, size) | {"told": _fit_sentence(found, head)}
         for number, (one, head) in enumerate(zip(trend.series, found["heads"], strict=True))
     ]
+
+
+def together(found: Mapping[str, Any]) -> Markup | None:
+    """All heads on the same axes; None where there is one head alone."""
+    return together_chart("together", Trend.from_dict(found), TOGETHER) if len(found["heads"]) > 1 else None
 
 
 def _panel(trend: Trend, one: Series, number: int, size: tuple[float, float]) -> dict[str, Any]:
