@@ -90,7 +90,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     from hynt.comparison.trial import Trial, TrialPlace, run_trial, training_clock, trivial_rows
     from hynt.graph.storage import load_graph
     from hynt.runs.run_folder import describe_environment
-    from hynt.training.presets import GRIDS
+    from hynt.training.resolve_settings import GRIDS
     from hynt.training.run import chosen_device
 
     device = chosen_device(work["device"])

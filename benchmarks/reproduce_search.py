@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hynt.training.presets import GRIDS
+from hynt.training.resolve_settings import GRIDS
 
 if TYPE_CHECKING:
     from hynt.comparison.trial import Trial, TrialPlace

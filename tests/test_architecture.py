@@ -58,8 +58,9 @@ VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 
 def room_of(path: Path) -> str | None:
-    parts = path.relative_to(SOURCE).parts
-    return parts[0] if len(parts) > 1 else None
+    """The folder, or the one file that is a room of its own; None for what stands below all rooms."""
+    first, *rest = path.relative_to(SOURCE).with_suffix("").parts
+    return first if rest or first in LEVELS else None
 
 
 def imported(path: Path) -> Iterator[str]:

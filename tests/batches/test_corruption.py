@@ -11,7 +11,7 @@ import torch
 from hynt.batches.buckets import layout_of
 from hynt.batches.corruption import Corrupter, Corruption, Exchange, KnownFacts, value_at
 from hynt.batches.masked_batch import fill, mask
-from hynt.models.example_facts import example_facts
+from hynt.models.checking import example_facts
 
 FACTS = example_facts(literals=True)
 ROWS = torch.arange(len(FACTS)).repeat(20)

@@ -8,7 +8,7 @@ import pytest
 
 from hynt.errors import UsageError
 from hynt.graph.storage import save_graph
-from hynt.tracking.trackers import TRACKERS
+from hynt.tracking import TRACKERS
 from tests.training.small_graph import small_graph
 
 

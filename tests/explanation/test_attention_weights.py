@@ -8,7 +8,7 @@ import torch
 
 from hynt.batches.buckets import bucket_capacity, layout_of
 from hynt.batches.masked_batch import mask
-from hynt.explanation.attention import attention_weights
+from hynt.explanation.explaining import attention_weights
 from hynt.models.hynt import HyntSettings
 from tests.models.small_models import FORMS, SMALL, facts_of, small_model
 

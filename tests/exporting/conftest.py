@@ -24,7 +24,7 @@ class Exported(NamedTuple):
 @pytest.fixture(scope="session")
 def exported(world_run, tmp_path_factory) -> Exported:
     """In one folder, as docs/how-to/sharing-runs.md has them: runs/first and model.onnx."""
-    from hynt.exporting.onnx_file import export_onnx
+    from hynt.exporting import export_onnx
 
     folder = tmp_path_factory.mktemp("onnx")
     run = shutil.copytree(world_run, folder / "runs" / "first")

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
+from hynt import exporting
 from hynt.asking.predictor import load
 from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import mask
 from hynt.errors import DataError, UsageError
-from hynt.exporting import onnx_file
-from hynt.exporting.onnx_file import EXPORTABLE, Inputs, ScoringModule, export_onnx
+from hynt.exporting import EXPORTABLE, Inputs, ScoringModule, export_onnx
 from hynt.models.contract import Entities, Relations, ScaledNumber
 from hynt.models.registry import MODELS
 from hynt.runs.opening import load_run
@@ -104,7 +104,7 @@ def test_a_file_that_is_not_torch_s_equal_is_not_kept(exported, tmp_path, monkey
         bias.CopyFrom(onnx.numpy_helper.from_array(values, bias.name))
         return program
 
-    monkeypatch.setattr(onnx_file, "_traced", wrong)
+    monkeypatch.setattr(exporting, "_traced", wrong)
     with pytest.raises(DataError, match=r"relation_scores of the exported model are up to 0\.01 from torch's"):
         export_onnx(exported.loaded, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())

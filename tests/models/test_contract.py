@@ -25,7 +25,7 @@ from hynt.models.registry import MODELS, build
 from hynt.objectives.masked_components import MaskedComponents
 from hynt.objectives.masked_facts import MaskedFacts
 from hynt.objectives.streams import Phase, trainable
-from hynt.training.presets import PRESETS
+from hynt.training.resolve_settings import PRESETS
 from tests.models.small_models import FORMS, SMALL, facts_of
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hynt.models.registry import MODELS
-from hynt.training.presets import PRESETS
+from hynt.training.resolve_settings import PRESETS
 
 BASELINES = [name for name in MODELS if f"{name}-paper" in PRESETS]
 OURS = ("hynt", "hynt-inductive")

@@ -13,7 +13,7 @@ import torch
 from benchmarks.generated_graph import long_graph
 from hynt.evaluation.evaluator import evaluate
 from hynt.models.registry import MODELS
-from hynt.training.presets import PRESETS
+from hynt.training.resolve_settings import PRESETS
 from tests.models.first_steps import trained
 
 LEARNING = [name for name, entry in MODELS.items() if entry.learns]

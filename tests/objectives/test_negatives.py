@@ -12,7 +12,7 @@ from torch import nn
 
 from hynt.batches.corruption import Corruption
 from hynt.batches.masked_batch import fill, mask
-from hynt.models.example_facts import example_facts
+from hynt.models.checking import example_facts
 from hynt.objectives.negatives import NegativeFacts, logistic_loss, softmax_loss
 
 FACTS = example_facts(literals=True)

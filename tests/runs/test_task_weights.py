@@ -13,7 +13,7 @@ from hynt.batches.masked_batch import Task
 from hynt.errors import DataError, UsageError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.tables import headline
-from hynt.exporting.onnx_file import export_onnx
+from hynt.exporting import export_onnx
 from hynt.interruption import Stopper
 from hynt.models.checking import check_model
 from hynt.models.combination import TaskWeights

@@ -13,7 +13,7 @@ from hynt.errors import UsageError
 from hynt.models.registry import MODELS
 from hynt.runs.model_choice import settings_class_for
 from hynt.sweeping.space import load_space, shipped, space_from
-from hynt.training.presets import GRIDS
+from hynt.training.resolve_settings import GRIDS
 from tests.training.small_graph import tiny_settings
 
 

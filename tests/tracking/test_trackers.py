@@ -13,7 +13,7 @@ import torch
 from hynt.interruption import Stopper
 from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord, Watcher
 from hynt.runs.run_folder import RunFolder
-from hynt.tracking.trackers import Tracked, flat, trackers_named, tracking
+from hynt.tracking import Tracked, flat, trackers_named, tracking
 from hynt.training.run import start, train
 from tests.training.small_graph import small_graph, tiny_settings
 

@@ -12,8 +12,7 @@ from hynt.errors import UsageError
 from hynt.models.registry import MODELS
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.settings import differences
-from hynt.training.presets import PRESETS, defaults_for
-from hynt.training.resolve_settings import SettingsRequest, resolve_settings, resumed_settings
+from hynt.training.resolve_settings import PRESETS, SettingsRequest, defaults_for, resolve_settings, resumed_settings
 from tests.training.small_graph import small_graph, tiny_settings
 
 # name: rate, epochs, context layers, prediction layers, heads, feed-forward, dropout, smoothing, batch, period

@@ -27,7 +27,7 @@ from hynt.models.registry import MODELS
 from hynt.progress import Progress, duration
 from hynt.runs.graph_identity import fingerprints, graph_differences
 from hynt.runs.progress import EpochRecord, Interrupted, TrainingProgress, ValidationRecord
-from hynt.training.presets import PRESETS
+from hynt.training.resolve_settings import PRESETS
 
 FACTS_VALIDATED = 500
 

@@ -31,10 +31,6 @@ from hynt.graph.fact_table import (
     qualifier_of,
 )
 from hynt.graph.vocabulary import Ids
-from hynt.models.combination import Combination
-from hynt.models.contract import Model
-from hynt.models.gran import Gran
-from hynt.models.hynt import Hynt
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import whole_run
 from hynt.runs.scoring import ReadTile, read_tiles, with_stored_literals
@@ -48,13 +44,6 @@ class ChangedQuestion:
 
     asked: AskedFact
     hidden: frozenset[int] = frozenset()
-
-
-def can_mask(model: Model) -> bool:
-    """Whether a model has a vector for a hidden component at any place, and so reads facts with several of them."""
-    if isinstance(model, Combination):
-        return all(map(can_mask, model.trained_members()))
-    return isinstance(model, Hynt | Gran)
 
 
 def without_qualifiers(asked: AskedFact, removed: frozenset[int]) -> AskedFact:

@@ -7,9 +7,10 @@ explain(hynt.load("runs/first"), ("Japan", "life expectancy", "?", [("point in t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+import torch
 
 from hynt.asking.answering import task_of
 from hynt.asking.answers import Answers, NumberAnswer
@@ -19,9 +20,12 @@ from hynt.asking.number_relations import within_reach
 from hynt.asking.predictor import LEVEL, Predictor
 from hynt.asking.question import answer_id, ask, parts_of, rules_of
 from hynt.asking.refusals import non_finite
+from hynt.batches.buckets import bucket_capacity, layout_of
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.masked_batch import MaskedBatch, mask
 from hynt.errors import UsageError
-from hynt.explanation.attention import attention_of
-from hynt.explanation.changed_questions import ChangedQuestion, can_mask, changed_scores, without_qualifiers
+from hynt.evaluation.evaluator import scoring_conditions
+from hynt.explanation.changed_questions import ChangedQuestion, changed_scores, without_qualifiers
 from hynt.explanation.explanations import AttentionWeights, Change, Explained, Explanation, Influence
 from hynt.graph.fact_table import (
     FIRST_QUALIFIER,
@@ -38,9 +42,10 @@ from hynt.graph.fact_table import (
 )
 from hynt.graph.sentences import pair_texts
 from hynt.graph.vocabulary import Floats, Ids
-from hynt.models.contract import Part
+from hynt.models.contract import Part, ShowsAttention, reads_several_masks
 from hynt.runs.observing import folds_of, without_folds
 from hynt.runs.opening import LoadedRun
+from hynt.runs.scoring import with_stored_literals
 
 TOP = 5
 """How many answers to the whole question an explanation shows."""
@@ -76,7 +81,7 @@ def explain_asked(
     asked = within_reach(asked, predictor.loaded.scaling)
     taken = taken_away(predictor, asked)
     questions, notes = [ChangedQuestion(asked), *(one.question for one in taken)], list(answers.notes)
-    if not can_mask(predictor.loaded.trained):
+    if not reads_several_masks(predictor.loaded.trained):
         notes.append("this model reads facts with one hidden component only: other components cannot be hidden")
     if asked.kind != NUMBER_KIND and about is None:
         about = first_answer(predictor, asked, candidates, _finite_scores(predictor, predictor.loaded, questions[:1]))
@@ -151,7 +156,7 @@ def taken_away(predictor: Predictor, asked: AskedFact) -> list[_Taken]:
         if len(others) > 1:
             bare = ChangedQuestion(without_qualifiers(asked, frozenset(others)))
             found.append(_Taken("all qualifiers", "", "removed", bare, None, None))
-    if can_mask(loaded.trained):
+    if reads_several_masks(loaded.trained):
         places = [HEAD, RELATION, TAIL]
         for number in range(count):
             # Of another qualifier only the value: hiding its relation too is much like removing it.
@@ -162,6 +167,29 @@ def taken_away(predictor: Predictor, asked: AskedFact) -> list[_Taken]:
                 hidden = ChangedQuestion(asked, frozenset([place]))
                 found.append(_Taken(position_name(place), asked.words[place], "hidden", hidden, None, place))
     return found
+
+
+def attention_of(loaded: LoadedRun, device: torch.device, asked: AskedFact, row: int = 0) -> AttentionWeights | None:
+    """Of one row of a question; None where the model shows none."""
+    if not isinstance(loaded.trained, ShowsAttention):
+        return None
+    table = with_stored_literals(asked.table.take(np.array([row], dtype=np.int64)), loaded)
+    facts = FactTensors.from_table(table, loaded.graph.vocabulary, loaded.scaling, device, loaded.literals)
+    layout = layout_of([(1, bucket_capacity(int(table.offsets[1])))])
+    place, position = (torch.tensor([one], dtype=torch.int64, device=device) for one in (0, asked.position))
+    batch, _ = mask(facts, place, position, layout)
+    with scoring_conditions(loaded.trained):
+        return attention_weights(loaded.trained, batch)
+
+
+def attention_weights(model: ShowsAttention, batch: MaskedBatch) -> AttentionWeights:
+    """Where a model looks in a batch of one question, as plain arrays."""
+    found = model.attention(batch)
+    context, prediction, encoded = (
+        None if one is None else one.detach().double().cpu().numpy()
+        for one in (found.context, found.prediction, found.encoded)
+    )
+    return AttentionWeights(cast(Floats, context), prediction, found.parts, encoded)
 
 
 def _context_attention(attention: AttentionWeights | None, one: _Taken) -> float | None:

@@ -27,7 +27,7 @@ def exported(
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists already.", where="out", advice="Say --overwrite to replace it.")
     from hynt.asking.predictor import Predictor
-    from hynt.exporting.onnx_file import export_onnx
+    from hynt.exporting import export_onnx
 
     loaded = run.loaded if run.device.type == "cpu" else Predictor(run.saved, "cpu").loaded
     if not loaded.run.is_finished:

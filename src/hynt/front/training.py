@@ -260,7 +260,7 @@ def _trained(
     run: RunFolder, device: torch.device, shown: Progress, trackers: dict[str, Any], track_to: Path, workers: Any
 ) -> None:
     from hynt.runs.progress import TrainingProgress
-    from hynt.tracking.trackers import Tracked, tracking
+    from hynt.tracking import Tracked, tracking
     from hynt.training.run import train as train_run
 
     with tracking(TrainingProgress(shown), trackers, lambda: Tracked.of(run, track_to)) as told:
@@ -271,7 +271,7 @@ def _trackers(names: Sequence[str]) -> dict[str, Any]:
     """What `track` names, or a clear word about what is missing, before any work is done."""
     if not names:
         return {}
-    from hynt.tracking.trackers import trackers_named
+    from hynt.tracking import trackers_named
 
     return dict(trackers_named(names))
 

@@ -36,6 +36,7 @@ from hynt.models.contract import (
     ScaledNumber,
     give_observed,
     position_of,
+    reads_several_masks,
 )
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
@@ -165,6 +166,10 @@ class Combination(nn.Module):
     def reads(self) -> frozenset[Part]:
         """What any of its members looks at."""
         return frozenset().union(*(one.reads for one in self._models()))
+
+    @property
+    def reads_several_masks(self) -> bool:
+        return all(map(reads_several_masks, self.trained_members()))
 
     def trained_members(self) -> list[Model]:
         """The members that are no statistics."""

@@ -6,7 +6,7 @@ with ten million entities, and models that score fact by fact.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import Task
+from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.questions import (
     EVERYWHERE,
     READS_A_FACT,
@@ -40,6 +40,7 @@ __all__ = [
     "EVERYWHERE",
     "READS_A_FACT",
     "AnswersDistributions",
+    "Attention",
     "Candidates",
     "Capability",
     "EncodedQuestion",
@@ -52,8 +53,10 @@ __all__ = [
     "Phase",
     "PhaseSettings",
     "Position",
+    "ReadsSeveralMasks",
     "Relations",
     "ScaledNumber",
+    "ShowsAttention",
     "Sizes",
     "Task",
     "Tokens",
@@ -61,6 +64,7 @@ __all__ = [
     "mean_number",
     "median_number",
     "position_of",
+    "reads_several_masks",
     "unpredictable",
 ]
 
@@ -103,6 +107,39 @@ class AnswersDistributions(Protocol):
     def distribution(self, question: EncodedQuestion) -> NumberDistribution:
         """What it believes of the numbers asked for, on its scale."""
         ...
+
+
+class Attention(NamedTuple):
+    """How much the asked token of one question looks at each token; the weights of a layer's head add up to 1."""
+
+    context: Tensor  # (layers, heads, 1 + qualifiers) the triplet, then each qualifier
+    prediction: Tensor | None  # (layers, heads, parts); None where the model has no second transformer
+    parts: tuple[int | None, ...]  # (parts,) the fact's position that each part is; None for the context's outcome
+    encoded: Tensor  # (dimension,) the representation that all this ends in
+
+
+@runtime_checkable
+class ShowsAttention(Protocol):
+    """A model that can say where it looks."""
+
+    def attention(self, batch: MaskedBatch) -> Attention:
+        """Of a batch of one question, read without dropout."""
+        ...
+
+
+@runtime_checkable
+class ReadsSeveralMasks(Protocol):
+    """A model with a vector for a masked component at any place, so that it reads facts with several of them."""
+
+    @property
+    def reads_several_masks(self) -> bool:
+        """Whether it does; a combination does where all its members do."""
+        ...
+
+
+def reads_several_masks(model: Model) -> bool:
+    """Whether a model reads facts with several masked components; those that do not say so do not."""
+    return isinstance(model, ReadsSeveralMasks) and model.reads_several_masks
 
 
 def median_number(model: Reader, question: EncodedQuestion) -> Tensor:

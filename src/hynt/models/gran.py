@@ -65,6 +65,7 @@ class Gran(nn.Module):
     """One table of nodes serves as input and as output: entities, literals, relations, and the masked node."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (MaskedComponents,)
+    reads_several_masks = True
     reads: ClassVar[frozenset[Part]] = READS_A_FACT
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 

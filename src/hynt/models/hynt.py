@@ -17,10 +17,11 @@ from torch import Tensor, nn
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Range
-from hynt.graph.fact_table import FIRST_QUALIFIER
+from hynt.graph.fact_table import FIRST_QUALIFIER, HEAD, RELATION, TAIL, qualifier_of, relation_position
 from hynt.models.contract import (
     EVERYWHERE,
     READS_A_FACT,
+    Attention,
     Candidates,
     Capability,
     EncodedQuestion,
@@ -57,6 +58,7 @@ class Hynt(nn.Module):
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (MaskedFacts,)
     reads: ClassVar[frozenset[Part]] = READS_A_FACT
+    reads_several_masks = True
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE
 
     def __init__(self, sizes: Sizes, settings: HyntSettings, literals: LiteralValues | None = None) -> None:
@@ -162,16 +164,26 @@ class Hynt(nn.Module):
             numbers = torch.where(of_mask, v * self.mask_entity_row(), numbers)
         return numbers
 
-    def _context(self, batch: MaskedBatch, parts: _Parts) -> Tensor:
-        """Section 4.2: z, (rows, d), the context transformer's view of the asked triplet or qualifier."""
+    def _encode(self, parts: _Parts) -> tuple[Tensor, Tensor]:
+        """(rows, d) and (slots, d): the tokens of triplets and qualifiers, with their position vectors."""
         if self.settings.encoding == "hadamard":
             triplet = parts.head * parts.relation * parts.tail
             qualifier = parts.qualifier_relation * parts.qualifier_value
         else:
             triplet = self.encode_triplet(torch.cat([parts.head, parts.relation, parts.tail], 1))
             qualifier = self.encode_qualifier(torch.cat([parts.qualifier_relation, parts.qualifier_value], 1))
-        triplet = triplet + self.context_position[0]
-        qualifier = qualifier + self.context_position[1]
+        return triplet + self.context_position[0], qualifier + self.context_position[1]
+
+    def _prediction_places(self) -> list[Tensor]:
+        """(d,) position vectors of the prediction transformer: z, h, r, t; then z, q, v."""
+        place = list(self.prediction_position)
+        if not self.settings.context_position:
+            place[0] = place[4] = torch.zeros_like(place[0])
+        return place
+
+    def _context(self, batch: MaskedBatch, parts: _Parts) -> Tensor:
+        """Section 4.2: z, (rows, d), the context transformer's view of the asked triplet or qualifier."""
+        triplet, qualifier = self._encode(parts)
         tokens, groups = [], []
         for span in batch.layout.spans():
             of_triplets, of_qualifiers = triplet[span.rows].unsqueeze(1), qualifier[span.slots]
@@ -188,9 +200,7 @@ class Hynt(nn.Module):
 
     def _predict(self, batch: MaskedBatch, parts: _Parts, z: Tensor) -> Tensor:
         """Section 4.3: (rows, d) from [z; h; r; t] where the triplet is asked and [z; q; v] where a qualifier is."""
-        place = list(self.prediction_position)
-        if not self.settings.context_position:
-            place[0] = place[4] = torch.zeros_like(place[0])
+        place = self._prediction_places()
         of_triplet = [x + p for x, p in zip((z, parts.head, parts.relation, parts.tail), place[:4], strict=True)]
         # Rows without places for qualifiers come first and never ask for one.
         plain = sum(n for n, capacity in batch.layout.segments if capacity == 0)
@@ -215,6 +225,31 @@ class Hynt(nn.Module):
         hidden = torch.where(asks, 1 + (batch.asked - FIRST_QUALIFIER) % 2, 1 + batch.asked)
         asked_token = 4 * torch.arange(len(batch), device=asks.device) + hidden
         return self.prediction(sequence.flatten(0, 1), [TokenGroup(len(batch), 4, present)], asked_token)  # type: ignore[no-any-return]
+
+    def attention(self, batch: MaskedBatch) -> Attention:
+        """Where it looks, worked out layer by layer as the paper writes it: the scoring path keeps no weights."""
+        position, present = int(batch.asked[0]), batch.qualifier_present
+        own = qualifier_of(position) if position > TAIL else None  # the asked qualifier
+        parts = self._embed(batch)
+        relation, value = parts.qualifier_relation[present], parts.qualifier_value[present]
+        triplet, qualifier = self._encode(parts)
+        tokens = torch.cat([triplet, qualifier[present]])
+        z, context = self.context.attention(tokens, 0 if own is None else 1 + own)
+        place = self._prediction_places()
+        if own is None:
+            sequence, places = [z, parts.head[0], parts.relation[0], parts.tail[0]], place[:4]
+            positions: tuple[int | None, ...] = (None, HEAD, RELATION, TAIL)
+            asked = 1 + position
+        else:
+            sequence, places = [z, relation[own], value[own]], place[4:]
+            positions = (None, relation_position(own), relation_position(own) + 1)
+            asked = 1 + position - relation_position(own)
+        both = torch.stack([part + where for part, where in zip(sequence, places, strict=True)])
+        if self.prediction is None:
+            project = self.project_triplet if own is None else self.project_qualifier
+            return Attention(context, None, positions, project(both.flatten()))
+        encoded, prediction = self.prediction.attention(both, asked)
+        return Attention(context, prediction, positions, encoded)
 
     # ------------------------------------------------------------------ scoring
 

@@ -18,7 +18,7 @@ from hynt import __version__
 from hynt.errors import DataError
 from hynt.files import MANIFEST_NAME
 from hynt.graph.storage import graph_folder
-from hynt.training.presets import PRESETS
+from hynt.training.resolve_settings import PRESETS
 
 WORLD = "world"
 

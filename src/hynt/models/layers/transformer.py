@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 import torch.nn.functional as functional
@@ -59,6 +59,16 @@ class TransformerLayer(nn.Module):
         result: Tensor = self.feedforward_norm(middle + drop(self.contract(hidden)))
         return result
 
+    def attention(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """(tokens, dimension) of one group without dropout, and (heads, tokens, tokens) where each token looked."""
+        query, key, value = (
+            part.reshape(len(tokens), self.heads, -1).transpose(0, 1) for part in self.projection(tokens).chunk(3, -1)
+        )
+        weights = (query @ key.transpose(1, 2) * query.shape[-1] ** -0.5).softmax(-1)
+        mixed = (weights @ value).transpose(0, 1).flatten(1)
+        middle = self.attention_norm(tokens + self.output(mixed))
+        return self.feedforward_norm(middle + self.contract(functional.relu(self.expand(middle)))), weights
+
 
 class Transformer(nn.Module):
     """Several layers; the outcome is one token per row."""
@@ -88,6 +98,14 @@ class Transformer(nn.Module):
             tokens = layer(tokens, groups)
         result: Tensor = self.layers[-1](tokens, groups, asked)
         return result
+
+    def attention(self, tokens: Tensor, asked: int) -> tuple[Tensor, Tensor]:
+        """Of one group: (dimension,) the asked token after all layers; (layers, heads, tokens) where it looked."""
+        looked = []
+        for layer in self.layers:
+            tokens, weights = cast(TransformerLayer, layer).attention(tokens)
+            looked.append(weights[:, asked])
+        return tokens[asked], torch.stack(looked)
 
 
 # Multi-head attention inside groups of a few tokens.

@@ -1,1 +1,0 @@
-"""Trained models in forms that other programs run."""

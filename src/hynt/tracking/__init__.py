@@ -1,1 +1,0 @@
-"""Sending the metrics of a run elsewhere as it trains: TensorBoard, MLflow, Weights & Biases."""
