@@ -15,8 +15,7 @@ import torch
 
 from hynt.config import to_mapping
 from hynt.evaluation.evaluator import Evaluator
-from hynt.evaluation.metrics import TIES
-from hynt.evaluation.questions import SCOPES, TASKS
+from hynt.evaluation.metrics import SCOPES, TASKS, TIES
 from hynt.evaluation.results import Evaluation, by_scope
 from hynt.front.ensembling import ensemble as ensemble_of
 from hynt.front.run import Run

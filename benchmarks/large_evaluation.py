@@ -40,7 +40,7 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
     from hynt.batches.masked_batch import mask
     from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
     from hynt.evaluation.evaluator import scoring_conditions
-    from hynt.evaluation.metrics import KnownSlots, tally
+    from hynt.evaluation.tiles import KnownSlots, tally
     from hynt.models.contract import EntityRange
     from hynt.models.hynt import Hynt, HyntSettings
     from hynt.runs.scoring import ReadTile

@@ -8,7 +8,7 @@ import pytest
 from hynt.asking.candidate_rules import CandidateMask
 from hynt.asking.question import ask
 from hynt.evaluation.evaluator import evaluate
-from hynt.evaluation.questions import KIND_OF_TASK
+from hynt.evaluation.metrics import KIND_OF_TASK
 from hynt.graph.fact import Qualifier
 from hynt.graph.fact_table import RELATION_KIND, components
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -82,7 +82,7 @@ def test_a_relation_beside_a_number_has_the_score_the_evaluator_gave_it(predicto
     from hynt.batches.fact_tensors import FactTensors
     from hynt.batches.masked_batch import mask
     from hynt.evaluation.evaluator import scoring_conditions
-    from hynt.evaluation.questions import Tiling
+    from hynt.evaluation.tiles import Tiling
     from hynt.models.contract import Relations
 
     loaded, graph = predictor.loaded, predictor.graph

@@ -12,7 +12,7 @@ from hynt.batches.masked_batch import Task
 from hynt.errors import DataError
 from hynt.evaluation.combining import fit_weights
 from hynt.evaluation.evaluator import Evaluator, reference_rows
-from hynt.evaluation.questions import TASKS
+from hynt.evaluation.metrics import TASKS
 from hynt.evaluation.tables import best_trivial
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.knowledge_graph import KnowledgeGraph

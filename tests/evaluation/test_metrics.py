@@ -12,8 +12,7 @@ import pytest
 
 from hynt.errors import UsageError
 from hynt.evaluation.bootstrap import compare, fact_sums, interval, intervals
-from hynt.evaluation.metrics import number_metrics, ranking_metrics
-from hynt.evaluation.questions import checked_tasks
+from hynt.evaluation.metrics import checked_tasks, number_metrics, ranking_metrics
 from hynt.evaluation.results import (
     Evaluation,
     NumberQuestions,

@@ -10,16 +10,16 @@ from tests.evaluation import test_ranks
 from tests.mutants import mutant_of
 
 MUTANTS = [
-    ("evaluation/metrics.py", "scores > target[:, None]", "scores < target[:, None]"),
-    ("evaluation/metrics.py", "scores > target[:, None]", "scores >= target[:, None]"),
-    ("evaluation/metrics.py", "Tally(self.better, self.ties - 1,", "Tally(self.better, self.ties,"),
-    ("evaluation/metrics.py", "(value > target[row])).long(), alpha=-1", "(value > target[row])).long()"),
-    ("evaluation/metrics.py", "(inside & (value == target[row])).long(), alpha=-1", "(inside & (value < 0)).long()"),
-    ("evaluation/metrics.py", " & (candidate != answer[row])", ""),
-    ("evaluation/metrics.py", "range(0, count, chunk)", "range(0, count - 1, chunk)"),
-    ("evaluation/metrics.py", "(candidate >= first) & (candidate < end)", "(candidate > first) & (candidate < end)"),
-    ("evaluation/metrics.py", "right=True", "right=False"),
-    ("evaluation/metrics.py", "+ flat - before]", "+ flat]"),
+    ("evaluation/tiles.py", "scores > target[:, None]", "scores < target[:, None]"),
+    ("evaluation/tiles.py", "scores > target[:, None]", "scores >= target[:, None]"),
+    ("evaluation/tiles.py", "Tally(self.better, self.ties - 1,", "Tally(self.better, self.ties,"),
+    ("evaluation/tiles.py", "(value > target[row])).long(), alpha=-1", "(value > target[row])).long()"),
+    ("evaluation/tiles.py", "(inside & (value == target[row])).long(), alpha=-1", "(inside & (value < 0)).long()"),
+    ("evaluation/tiles.py", " & (candidate != answer[row])", ""),
+    ("evaluation/tiles.py", "range(0, count, chunk)", "range(0, count - 1, chunk)"),
+    ("evaluation/tiles.py", "(candidate >= first) & (candidate < end)", "(candidate > first) & (candidate < end)"),
+    ("evaluation/tiles.py", "right=True", "right=False"),
+    ("evaluation/tiles.py", "+ flat - before]", "+ flat]"),
     ("evaluation/metrics.py", "1.0 + better + half", "better + half"),
     ("evaluation/metrics.py", "ties // 2 if", "(ties + 1) // 2 if"),
     ("graph/content_hash.py", "[table.qualifier_owner()] - pair", "[table.qualifier_owner()]"),
@@ -32,7 +32,8 @@ MUTANTS = [
 ]
 
 USERS = {
-    "evaluation/metrics.py": {"tally": [test_ranks], "KnownSlots": [test_ranks], "ranks": [test_ranks]},
+    "evaluation/tiles.py": {"tally": [test_ranks], "KnownSlots": [test_ranks]},
+    "evaluation/metrics.py": {"ranks": [test_ranks]},
     "graph/content_hash.py": {"question_keys": [test_ranks, sys.modules["hynt.graph.known_answers"]]},
     "graph/known_answers.py": {"KnownAnswers": [test_ranks]},
 }

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from hynt.evaluation.evaluator import Evaluator, reference_rows
-from hynt.evaluation.questions import TASKS
+from hynt.evaluation.metrics import TASKS
 from hynt.evaluation.tables import best_trivial
 from hynt.formats.importing import read_graph
 from hynt.runs.opening import load_run

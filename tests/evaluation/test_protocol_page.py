@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hynt.evaluation import evaluation_pass as sitting
-from hynt.evaluation import questions
+from hynt.evaluation import tiles
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "background" / "evaluation-protocol.md").read_text(encoding="utf-8")
@@ -19,8 +19,8 @@ def test_the_example_runs():
 
 
 def test_the_sizes_on_the_page_are_those_of_the_code():
-    assert f"({questions.ROWS_ON_CUDA:,} rows on CUDA, {questions.ROWS_ON_CPU} on a CPU" in PAGE
+    assert f"({tiles.ROWS_ON_CUDA:,} rows on CUDA, {tiles.ROWS_ON_CPU} on a CPU" in PAGE
     assert sitting.SCORES_AT_ONCE == 1 << 26
     assert "2^26 scores" in PAGE
-    sizes = [questions.tile_rows(capacity, questions.torch.device("cpu")) for capacity in (0, 8, 16, 32, 512)]
+    sizes = [tiles.tile_rows(capacity, tiles.torch.device("cpu")) for capacity in (0, 8, 16, 32, 512)]
     assert sizes == [64, 64, 16, 4, 1]

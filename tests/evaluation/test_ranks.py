@@ -8,8 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hynt.evaluation import metrics as ranks_module
-from hynt.evaluation.metrics import KnownSlots, ranks, tally
+from hynt.evaluation import tiles as ranks_module
+from hynt.evaluation.metrics import ranks
+from hynt.evaluation.tiles import KnownSlots, tally
 from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import ENTITY_KIND, RELATION_KIND, components
 from hynt.graph.known_answers import KnownAnswers

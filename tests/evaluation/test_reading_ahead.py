@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from hynt.batches.masked_batch import mask
-from hynt.evaluation import questions
-from hynt.evaluation.questions import Tiling, _ReadAhead
+from hynt.evaluation import tiles
+from hynt.evaluation.tiles import Tiling, _ReadAhead
 from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
 from tests.batches.random_graphs import mixed_facts
 
@@ -20,7 +20,7 @@ TILING = Tiling.of(FACTS.qualifier_counts().numpy()[ROW], torch.device("cpu"), r
 
 @pytest.mark.parametrize("at_once", [2, 64])
 def test_every_tile_and_half_a_tile_gets_its_own_questions(at_once, monkeypatch):
-    monkeypatch.setattr(questions, "TILES_AHEAD", at_once)
+    monkeypatch.setattr(tiles, "TILES_AHEAD", at_once)
     torch.manual_seed(0)
     settings = HyntInductiveSettings(dimension=16, layers=1, heads=2, feedforward=16, bins=11)
     model = HyntInductive.build(FACTS.sizes, FACTS, settings).eval()

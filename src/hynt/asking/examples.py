@@ -8,7 +8,7 @@ import numpy as np
 
 from hynt.asking.predictor import Predictor
 from hynt.calibration.calibration import RANKED, SPLIT, HeldOut, held_out, read_numbers
-from hynt.evaluation.questions import TaskName
+from hynt.evaluation.metrics import TaskName
 from hynt.graph.fact_table import HEAD, POSITION_GROUPS, RELATION, TAIL, FactTable
 from hynt.graph.vocabulary import Flags, Floats, Ids
 

@@ -255,7 +255,7 @@ class Predictor(OpenedRun):
 
     def _refuse_unanswerable(self, asked: AskedFact) -> None:
         from hynt.asking.refusals import too_few_numbers, unanswerable
-        from hynt.evaluation.questions import answerable
+        from hynt.evaluation.metrics import answerable
         from hynt.models.contract import unpredictable
 
         position, kind = np.array([asked.position]), np.array([asked.kind])

@@ -17,7 +17,7 @@ from hynt.auditing.plan import AuditPart, AuditPlan
 from hynt.auditing.relation_scores import relation_sorts
 from hynt.auditing.work import AuditFolder, Judged
 from hynt.batches.epoch_plan import derived_seed
-from hynt.evaluation.questions import TaskName
+from hynt.evaluation.metrics import TaskName
 from hynt.files import MANIFEST_NAME
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.seen_values import SeenValues

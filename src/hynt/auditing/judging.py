@@ -18,8 +18,8 @@ from hynt.auditing.relation_scores import RelationScores
 from hynt.calibration.calibration import HeldOut
 from hynt.calibration.temperature import first_answers, fit_inverse_temperature
 from hynt.errors import DataError
-from hynt.evaluation.metrics import KnownSlots
-from hynt.evaluation.questions import KIND_OF_TASK, TaskName, answerable_components
+from hynt.evaluation.metrics import KIND_OF_TASK, TaskName, answerable_components
+from hynt.evaluation.tiles import KnownSlots
 from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import Components, FactTable, components
 from hynt.graph.known_answers import KnownAnswers

@@ -20,7 +20,7 @@ from hynt.calibration.reach import BINS, AskedNumbers, ResidualScale
 from hynt.calibration.temperature import FirstAnswers, Fit, first_answers_of_chunks, fit_inverse_temperature
 from hynt.errors import DataError
 from hynt.evaluation.evaluation_pass import refuse_non_finite
-from hynt.evaluation.questions import KIND_OF_TASK, TaskName, answerable_components
+from hynt.evaluation.metrics import KIND_OF_TASK, TaskName, answerable_components
 from hynt.evaluation.results import NumberQuestions
 from hynt.files import RESTORE, index_text, read_index, write_whole
 from hynt.graph.content_hash import question_keys

@@ -19,8 +19,7 @@ from torch import nn
 from hynt.batches.fact_tensors import FactTensors
 from hynt.config import to_mapping, with_overrides
 from hynt.evaluation.evaluator import REFERENCES, Evaluator
-from hynt.evaluation.metrics import TIES
-from hynt.evaluation.questions import TASKS, checked_tasks
+from hynt.evaluation.metrics import TASKS, TIES, checked_tasks
 from hynt.evaluation.results import Evaluation, by_scope
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper

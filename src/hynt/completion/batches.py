@@ -21,7 +21,7 @@ from hynt.asking.refusals import NO_CANDIDATE, non_finite, off_scale, too_few_nu
 from hynt.completion.question_files import FileBatch, QuestionFile, open_questions
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
-from hynt.evaluation.questions import answerable
+from hynt.evaluation.metrics import answerable
 from hynt.graph.fact_table import KIND_NAMES, NUMBER_KIND, RELATION_KIND
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import AnswerLists, KnownAnswers

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import Predictor
 from hynt.asking.refusals import off_scale
-from hynt.evaluation.questions import answerable
+from hynt.evaluation.metrics import answerable
 from hynt.graph.content_hash import question_keys
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import ENTITY_KIND, NUMBER_KIND, TAIL, FactTable, component_starts, concatenate

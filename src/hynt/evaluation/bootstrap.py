@@ -17,12 +17,15 @@ from hynt.evaluation.metrics import (
     LOWER_IS_BETTER,
     NUMBER_METRICS,
     RANKING_METRICS,
+    SCOPES,
+    AccountScope,
+    TaskName,
     Ties,
     finish,
+    in_scope,
     number_sums,
     ranking_sums,
 )
-from hynt.evaluation.questions import SCOPES, AccountScope, TaskName, in_scope
 from hynt.evaluation.results import Evaluation, NumberQuestions, RankedQuestions, TaskQuestions, columns
 from hynt.graph.vocabulary import Floats
 

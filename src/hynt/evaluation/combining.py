@@ -20,8 +20,8 @@ from hynt.batches.epoch_plan import derived_seed
 from hynt.batches.masked_batch import Task
 from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
 from hynt.evaluation.evaluator import Evaluator, scoring_conditions
-from hynt.evaluation.metrics import KnownSlots
-from hynt.evaluation.questions import KIND_OF_TASK, ROWS_ON_CPU, TaskName, Tile, Tiling, of_task, read_each_tile
+from hynt.evaluation.metrics import KIND_OF_TASK, TaskName, of_task
+from hynt.evaluation.tiles import ROWS_ON_CPU, KnownSlots, Tile, Tiling, read_each_tile
 from hynt.graph.fact_table import POSITION_GROUPS, Components, position_group
 from hynt.graph.vocabulary import Ids
 from hynt.models.combination import POSITIONS, Combination, CombinedQuestion, GroupWeights, Weights

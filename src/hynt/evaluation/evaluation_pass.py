@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hynt.errors import DataError
-from hynt.evaluation.metrics import KnownSlots, Tally, tally
-from hynt.evaluation.questions import KIND_OF_TASK, TaskName, Tile, Tiling, read_each_tile
+from hynt.evaluation.metrics import KIND_OF_TASK, TaskName
 from hynt.evaluation.results import NumberQuestions, RankedQuestions
+from hynt.evaluation.tiles import KnownSlots, Tally, Tile, Tiling, read_each_tile, tally
 from hynt.graph.fact_table import HEAD, Components, position_name
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.seen_values import SeenValues

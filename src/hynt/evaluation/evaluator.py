@@ -21,8 +21,7 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import UsageError
 from hynt.evaluation.evaluation_pass import EvaluationPass
-from hynt.evaluation.metrics import TIES, Ties
-from hynt.evaluation.questions import TASKS, TaskName, answerable_components, checked_tasks, of_task
+from hynt.evaluation.metrics import TASKS, TIES, TaskName, Ties, answerable_components, checked_tasks, of_task
 from hynt.evaluation.results import Evaluation, RankedQuestions, TaskQuestions, by_scope
 from hynt.graph.changes import fact_hashes, same_facts
 from hynt.graph.content_hash import question_keys

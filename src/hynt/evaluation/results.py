@@ -14,8 +14,17 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
-from hynt.evaluation.metrics import Metrics, Ties, against_medians, number_metrics, ranking_metrics, ranks
-from hynt.evaluation.questions import SCOPES, TaskName, in_scope
+from hynt.evaluation.metrics import (
+    SCOPES,
+    Metrics,
+    TaskName,
+    Ties,
+    against_medians,
+    in_scope,
+    number_metrics,
+    ranking_metrics,
+    ranks,
+)
 from hynt.files import whole_file
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import (

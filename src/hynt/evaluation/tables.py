@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hynt.evaluation.questions import SCOPES
-
 RANKED = ("mrr", "hits@1", "hits@3", "hits@10")  # a table for 80 columns; the mean rank is in the JSON
 NUMBER = ("vs_median", "rmse", "mae")
 WORDS = {
@@ -269,6 +267,8 @@ def worse_than_trivial(evaluation: Measured, references: Measured) -> list[str]:
 
 def shared_scope(evaluation: Measured, references: Measured, task: str) -> str | None:
     """Models that answer nothing in qualifiers were asked less than trivial ones there: then triplets are compared."""
+    from hynt.evaluation.metrics import SCOPES  # here: it loads numpy, and `hynt --help` reads this file
+
     if task not in evaluation:
         return None
     counts: Sequence[Measured] = [tasks[task] for tasks in references.values() if task in tasks]

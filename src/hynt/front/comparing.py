@@ -112,7 +112,7 @@ def compare(
     from hynt.comparison.comparing import Comparison, model_names, trial_for
     from hynt.comparison.table import recommended
     from hynt.comparison.trial import TrialPlace, training_clock
-    from hynt.evaluation.questions import checked_tasks
+    from hynt.evaluation.metrics import checked_tasks
     from hynt.interruption import stopping_on_signals
     from hynt.runs.progress import Interrupted
     from hynt.runs.run_folder import describe_environment

@@ -103,7 +103,7 @@ def evaluated(
 ) -> EvaluationReport:
     """See `Run.evaluate`."""
     from hynt.distributed.launch import is_launched
-    from hynt.evaluation.questions import checked_tasks
+    from hynt.evaluation.metrics import checked_tasks
     from hynt.files import check_parquet
 
     if questions is not None:
@@ -280,7 +280,7 @@ def references_of(evaluator: Evaluator, loaded: LoadedRun) -> dict[str, Any]:
 
 def _intervals(found: Evaluation) -> dict[str, Any]:
     from hynt.evaluation.bootstrap import intervals
-    from hynt.evaluation.questions import SCOPES
+    from hynt.evaluation.metrics import SCOPES
 
     return {
         task: {scope: intervals(questions, scope, found.ties) for scope in SCOPES}

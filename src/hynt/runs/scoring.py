@@ -17,8 +17,7 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
 from hynt.evaluation.evaluator import scoring_conditions
-from hynt.evaluation.metrics import in_one_shape
-from hynt.evaluation.questions import Tile, Tiling, read_each_tile, tile_rows
+from hynt.evaluation.tiles import Tile, Tiling, in_one_shape, read_each_tile, tile_rows
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.vocabulary import Floats, Ids
 from hynt.models.contract import (

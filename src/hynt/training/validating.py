@@ -25,8 +25,7 @@ from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
-from hynt.evaluation.metrics import NUMBER_METRICS, RANKING_METRICS
-from hynt.evaluation.questions import SCOPES, TASKS, TaskName
+from hynt.evaluation.metrics import NUMBER_METRICS, RANKING_METRICS, SCOPES, TASKS, TaskName
 from hynt.evaluation.results import Evaluation, NumberQuestions
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph

@@ -23,7 +23,7 @@ from hynt.errors import DataError, UsageError
 from hynt.evaluation import results as breakdowns
 from hynt.evaluation.bootstrap import intervals
 from hynt.evaluation.evaluator import Evaluator, reference_rows
-from hynt.evaluation.questions import KIND_OF_TASK, SCOPES, TASKS, TaskName, answerable_components
+from hynt.evaluation.metrics import KIND_OF_TASK, SCOPES, TASKS, TaskName, answerable_components
 from hynt.evaluation.results import Evaluation
 from hynt.files import index_text, write_whole
 from hynt.graph.content_hash import question_keys

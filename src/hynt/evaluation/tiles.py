@@ -1,88 +1,32 @@
-"""The questions of a split: every component of every fact, hidden in turn, in tiles of one fixed shape each.
+"""Questions in tiles of one fixed shape each, and the place of the right answer among the candidates.
 
 Floating point rounds a matrix product differently for different shapes, so every tile of a bucket has the same number
 of rows; the last one is filled up with repeats whose results are dropped. Long facts get fewer rows a tile, because
 attention grows with their square.
+
+A rank is counted on the device: how many other candidates score higher, and how many the same. Known answers are no
+candidates: they are counted with all the rest and taken off again by index, so nothing is written into the scores and
+no Python looks at a question. Candidates come in chunks; every count is exact, so the chunk changes no rank.
 """
 
 from __future__ import annotations
 
 import gc
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from hynt.batches.buckets import BatchLayout, bucket_capacity, layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch, mask
 from hynt.errors import UsageError
-from hynt.graph.fact_table import (
-    ENTITY_KIND,
-    FIRST_QUALIFIER,
-    KIND_NAMES,
-    NUMBER_KIND,
-    POSITION_GROUPS,
-    RELATION_KIND,
-    Components,
-    position_group,
-)
 from hynt.models.contract import EncodedQuestion, Model, Part
-from hynt.names import advice_on
-
-if TYPE_CHECKING:
-    from hynt.models.contract import Model
-
-TaskName: TypeAlias = Literal["link", "relation", "number"]
-TASKS: tuple[TaskName, ...] = get_args(TaskName)
-KIND_OF_TASK: dict[TaskName, int] = {"link": ENTITY_KIND, "relation": RELATION_KIND, "number": NUMBER_KIND}
-
-AccountScope: TypeAlias = Literal["triplet", "all"]
-SCOPES: tuple[AccountScope, ...] = get_args(AccountScope)
-
-
-def checked_tasks(names: Iterable[str]) -> tuple[TaskName, ...]:
-    """These tasks in their usual order, each once; an unknown name is a `UsageError`."""
-    given = list(names)
-    for name in given:
-        if name not in TASKS:
-            raise UsageError(f"unknown task {name!r}.", where="task", advice=advice_on(name, list(TASKS)))
-    if not given:
-        raise UsageError("no task was given.", where="task", advice=f"Choose from {', '.join(TASKS)}.")
-    return tuple(task for task in TASKS if task in given)
-
-
-def of_task(components: Components, task: TaskName) -> NDArray[np.int64]:
-    """(n,) the numbers of the components that a task asks for."""
-    return np.flatnonzero(components.kind == KIND_OF_TASK[task]).astype(np.int64)
-
-
-def in_scope(position: NDArray[np.int64], scope: AccountScope) -> NDArray[np.bool_]:
-    """(n,) whether questions at these positions count: all of them, or those of the primary triplet."""
-    return position < FIRST_QUALIFIER if scope == "triplet" else np.ones(len(position), dtype=np.bool_)
-
-
-def answerable(model: Model, position: NDArray[np.int64], kind: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """(n,) whether a model answers these kinds at these positions."""
-    table = np.zeros((len(KIND_NAMES), len(POSITION_GROUPS)), dtype=np.bool_)
-    for task, place in model.answers:
-        table[int(task), POSITION_GROUPS.index(place)] = True
-    found: NDArray[np.bool_] = table[kind, position_group(position)]
-    return found
-
-
-def answerable_components(model: Model, components: Components, task: TaskName) -> NDArray[np.int64]:
-    """(n,) the numbers of the components of a task that a model answers."""
-    from hynt.models.contract import unpredictable
-
-    chosen = of_task(components, task)
-    chosen = chosen[answerable(model, components.position[chosen], components.kind[chosen])]
-    return chosen[~unpredictable(model, components.relation[chosen])] if task == "number" else chosen
-
 
 ROWS_ON_CUDA = 1024
 ROWS_ON_CPU = 64
@@ -275,3 +219,127 @@ def _done(work: Callable[[Tile], None], tile: Tile) -> bool:
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     return False
+
+
+ScoreChunk: TypeAlias = Callable[[int, int], Tensor]
+"""(first, end) → (rows, end − first) scores of the candidates first … end − 1."""
+
+KNOWN_AT_ONCE = 1 << 24
+"""How many known answers are looked at together; it bounds memory where many questions have long lists."""
+
+
+@dataclass(frozen=True, eq=False)
+class KnownSlots:
+    """Where the known answers of each row stand in an index's answers."""
+
+    answers: Tensor  # (a,) int32 the answers of the whole index
+    start: Tensor  # (rows,) int64 where each row's answers start in it
+    ends: Tensor  # (rows,) int64 running total of the rows' counts
+    total: int  # of all rows, known to the host so that the device need not be asked
+
+    def pieces(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """(k,) rows and (k,) known answers, in pieces of bounded size."""
+        for first in range(0, self.total, KNOWN_AT_ONCE):
+            flat = torch.arange(first, min(first + KNOWN_AT_ONCE, self.total), device=self.ends.device)
+            row = torch.searchsorted(self.ends, flat, right=True)
+            before = torch.where(row > 0, self.ends[row - 1], 0)
+            yield row, self.answers[self.start[row] + flat - before].long()
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """How the candidates of each of `rows` questions compare with its answer."""
+
+    better: Tensor  # (rows,) int64 other candidates that score higher
+    ties: Tensor  # (rows,) int64 other candidates that score the same
+    candidates: Tensor  # (rows,) int64 candidates, the answer among them
+    finite: Tensor  # (rows,) bool whether every score was a finite number
+
+
+def tally(
+    score: ScoreChunk, count: int, answer: Tensor, known: KnownSlots, chunk: int, allowed: Tensor | None = None
+) -> tuple[Tally, Tally | None]:
+    """Counts for `answer` (rows,) int64 among `count` candidates, scored `chunk` at a time.
+
+    With `allowed`, (rows, count) bool, also the counts among the candidates it allows; the answer is always one of
+    them.
+    """
+    chunks = [(first, min(first + chunk, count)) for first in range(0, count, chunk)]
+    score = in_one_shape(score, min(chunk, count))
+    target = _target(score, chunks, answer) if len(chunks) > 1 else None
+    plain = _Counter(answer, None)
+    constrained = None if allowed is None else _Counter(answer, allowed)
+    finite = torch.ones_like(answer, dtype=torch.bool)
+    for first, end in chunks:
+        scores = score(first, end)
+        if target is None:
+            target = scores.gather(1, answer[:, None]).squeeze(1)
+        lowest, highest = torch.aminmax(scores, dim=1)  # both are NaN where any score is
+        finite &= torch.isfinite(lowest) & torch.isfinite(highest)
+        for counter in (plain, constrained):
+            if counter is not None:
+                counter.add(scores, first, target)
+        for row, candidate in known.pieces():
+            inside = (candidate >= first) & (candidate < end) & (candidate != answer[row])
+            value = scores[row, (candidate - first).clamp(0, end - first - 1)]
+            for counter in (plain, constrained):
+                if counter is not None:
+                    counter.take_off(row, candidate, value, inside, target)
+    return plain.tally(finite), None if constrained is None else constrained.tally(finite)
+
+
+def in_one_shape(score: ScoreChunk, width: int) -> ScoreChunk:
+    """Scores the last, short chunk as the end of a full one: products of one shape round alike."""
+
+    def scored(first: int, end: int) -> Tensor:
+        return score(end - width, end)[:, first - (end - width) :].float()
+
+    return scored
+
+
+def _target(score: ScoreChunk, chunks: list[tuple[int, int]], answer: Tensor) -> Tensor:
+    """(rows,) the answers' scores, from the very products they are compared with: a tie is a tie to the last bit."""
+    found = torch.zeros_like(answer, dtype=torch.float32)
+    for first, end in chunks:
+        inside = (answer >= first) & (answer < end)
+        value = score(first, end).gather(1, (answer - first).clamp(0, end - first - 1)[:, None]).squeeze(1)
+        found = torch.where(inside, value, found)
+    return found
+
+
+class _Counter:
+    """Running counts over the chunks, of all candidates or of the allowed ones."""
+
+    def __init__(self, answer: Tensor, allowed: Tensor | None) -> None:
+        self.answer = answer
+        self.allowed = allowed
+        self.better = torch.zeros_like(answer)
+        self.ties = torch.zeros_like(answer)
+        self.candidates = torch.zeros_like(answer)
+
+    def add(self, scores: Tensor, first: int, target: Tensor) -> None:
+        """Count every candidate of a chunk, the answer and known ones among them."""
+        better, ties = scores > target[:, None], scores == target[:, None]
+        if self.allowed is None:
+            self.candidates += scores.shape[1]
+        else:
+            allowed = self.allowed[:, first : first + scores.shape[1]]
+            better, ties = better & allowed, ties & allowed
+            self.candidates += torch.count_nonzero(allowed, dim=1)
+        self.better += torch.count_nonzero(better, dim=1)
+        self.ties += torch.count_nonzero(ties, dim=1)
+
+    def take_off(self, row: Tensor, candidate: Tensor, value: Tensor, inside: Tensor, target: Tensor) -> None:
+        """Uncount known answers; `inside` says which of them this chunk holds."""
+        if self.allowed is not None:
+            inside = inside & self.allowed[row, candidate]
+        self.better.index_add_(0, row, (inside & (value > target[row])).long(), alpha=-1)
+        self.ties.index_add_(0, row, (inside & (value == target[row])).long(), alpha=-1)
+        self.candidates.index_add_(0, row, inside.long(), alpha=-1)
+
+    def tally(self, finite: Tensor) -> Tally:
+        """The counts of the other candidates: the answer ties with itself and is taken off."""
+        if self.allowed is None:
+            return Tally(self.better, self.ties - 1, self.candidates, finite)
+        own = self.allowed.gather(1, self.answer[:, None]).squeeze(1).long()
+        return Tally(self.better, self.ties - own, self.candidates + 1 - own, finite)
