@@ -184,7 +184,7 @@ def test_resuming_takes_the_settings_as_they_were():
         (None, (), "hidden"),
         ("hynt-small", (), "hidden"),
         ("wd50k-link", (), "relation"),
-        ("world", (), "relation"),
+        ("world", (), "hidden"),
         (None, ("model.number_of_hidden_relation=entity",), "entity"),
     ],
 )
