@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hynt.files import check_new_folder
+from hynt.files import check_new_folder, writing
 from hynt.front.run import Run
 from hynt.front.temporary import TemporaryFolder
+from hynt.leftovers import remove
 
 
 def ensemble(
@@ -57,5 +58,10 @@ def ensemble(
         place = loaded[0].run
         source = (place.path / place.manifest["graph"]["path"]).resolve()
         new = RunFolder.create(folder, made.settings, made.graph, made.scaling, describe_environment(target), source)
-        made.save(new, weights, means)
+        try:
+            with writing(folder, "the run"):
+                made.save(new, weights, means)
+        except BaseException:  # there is nothing in it that could be gone on with
+            remove(folder)
+            raise
     return Run(folder, device, note, kept)

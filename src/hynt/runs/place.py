@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from hynt.errors import DataError, UsageError
-from hynt.files import MANIFEST_NAME, RESTORE, check_regular, index_text, new_folder, read_index
+from hynt.files import MANIFEST_NAME, RESTORE, Unwritable, check_regular, index_text, new_folder, read_index
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import BUILT_IN, is_graph
 from hynt.runs.graph_identity import graph_of_run
@@ -105,10 +105,12 @@ def _is_manifest(manifest: dict[str, Any]) -> bool:
 def whole_run() -> Iterator[None]:
     """Within the block, a run that is damaged, changed or has another graph is wrong use: it is not what was made.
 
-    The exit code is then 2; 1 would say that the data asked about is at fault.
+    The exit code is then 2; 1 would say that the data asked about is at fault. A full disk stays what it is.
     """
     try:
         yield
+    except Unwritable:
+        raise
     except DataError as problem:
         raise UsageError.of(problem) from None
 
