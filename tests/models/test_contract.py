@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from hynt.batches.buckets import layout_of
+from hynt.batches.masked_batch import mask
 from hynt.config import from_mapping
 from hynt.errors import UsageError
 from hynt.models.checking import ContractError, check_model
@@ -16,6 +18,7 @@ from hynt.models.contract import (
     EncodedQuestion,
     Model,
     Position,
+    Relations,
     ScaledNumber,
     Task,
     position_of,
@@ -41,6 +44,26 @@ def test_every_other_registered_model_holds_the_contract(name):
     small = f"{name}-small"
     settings = from_mapping(entry.settings, PRESETS.get(small)["model"] if small in PRESETS else {})
     check_model(lambda sizes, train: entry.build(sizes, train, settings), literals=entry.needs_literals(settings))
+
+
+@pytest.mark.parametrize("name", ["hynt-inductive", "gran", "nalp", "tnalp", "hinge", "neuinfer"])
+def test_a_number_beside_a_hidden_relation_tells_nothing_of_its_scale(name):
+    """It is scaled by the very relation that is asked for: only the paper's form of HyNT reads it nevertheless."""
+    entry, small = MODELS.get(name), PRESETS.get(f"{name}-small")["model"]
+    settings = from_mapping(entry.settings, small)
+    facts = facts_of([0, 1] * 40, literals=entry.needs_literals(settings))
+    changed = replace(facts, tail_number=facts.tail_number + 0.25, qualifier_number=facts.qualifier_number + 0.25)
+    torch.manual_seed(0)
+    model = entry.build(facts.sizes, facts, settings).eval()
+    first = facts.qualifier_is_number[facts.offsets[:-1]]
+    alone = facts.qualifier_counts() == 0
+    for chosen, position in ((facts.tail_is_number & alone, 1), (~facts.tail_is_number & ~alone & first, 3)):
+        at = torch.nonzero(chosen).flatten()
+        layout, asked = layout_of([(len(at), position // 2)]), torch.full_like(at, position)
+        with torch.no_grad():
+            pair = (model.score(model.read(mask(one, at, asked, layout)[0]), Relations()) for one in (facts, changed))
+            assert len(at)
+            assert torch.equal(*pair)
 
 
 def test_hynt_with_discrete_numbers_holds_the_contract():

@@ -9,11 +9,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from hynt.batches.buckets import layout_of
 from hynt.batches.fact_slots import QUALIFIER
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
-from hynt.batches.masking import mask
 from hynt.batches.neighbour_values import degrees_of
 from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import Evaluator
@@ -31,7 +29,6 @@ from hynt.training.run import start, train
 from tests.batches.random_graphs import mixed_facts
 from tests.models.first_steps import CPU, trained
 from tests.models.question_batches import every_question, exchanged
-from tests.models.small_models import facts_of
 from tests.training.small_graph import small_graph, tiny_settings
 from tests.training.test_nary_runs import StopAfterFirst
 
@@ -61,27 +58,6 @@ def test_no_parameter_belongs_to_an_entity_or_relation():
     assert [one.shape for one in model_of(FACTS).parameters()] == [
         one.shape for one in model_of(mixed_facts(50, 9)).parameters()
     ]
-
-
-def test_a_number_beside_a_hidden_relation_tells_nothing_of_its_scale():
-    """It is scaled by the very relation that is asked for, so its value must not be read."""
-    facts = facts_of([0, 1] * 40)
-    model = model_of(facts)
-    changed = replace(facts, tail_number=facts.tail_number + 0.25, qualifier_number=facts.qualifier_number + 0.25)
-    places = [
-        (facts.tail_is_number & (facts.qualifier_counts() == 0), 1, 0),
-        ((facts.qualifier_counts() == 1) & ~facts.tail_is_number & facts.qualifier_is_number[facts.offsets[:-1]], 3, 1),
-    ]
-    for chosen, position, capacity in places:
-        at = torch.nonzero(chosen).flatten()
-        layout = layout_of([(len(at), capacity)])
-        with torch.no_grad():
-            before, after = (
-                model.score(model.read(mask(which, at, torch.full_like(at, position), layout)[0]), Relations())
-                for which in (facts, changed)
-            )
-        assert len(at)
-        assert torch.equal(before, after)
 
 
 def test_a_question_read_from_a_batch_has_the_state_it_has_in_a_training_step():
