@@ -117,6 +117,16 @@ def test_whoever_writes_says_what_is_full(hynt, place, tmp_path, verb, size):
         assert hynt.fair(*command_again(verb, place, tmp_path)).code == 0
 
 
+def test_an_update_that_finds_no_room_changes_nothing(hynt, inductive_run, tmp_path):
+    run = shutil.copytree(inductive_run, tmp_path / "run")
+    (tmp_path / "more.jsonl").write_text('{"head": "Zoe", "relation": "knows", "tail": "person 1"}\n')
+    refused = hynt.fair("update", run, tmp_path / "more.jsonl", largest_file=50)
+    assert refused.code == 1
+    assert "File too large" in refused.said
+    assert "what to do:" in refused.said
+    assert hynt.fair("update", run, tmp_path / "more.jsonl").code == 0
+
+
 def command_again(verb: str, place: Path, out: Path) -> list[str]:
     """The same once there is room; what was begun goes on."""
     shutil.rmtree(out / "asked")

@@ -103,6 +103,10 @@ def test_facts_come_from_any_format_in_the_units_and_names_of_the_graph(inductiv
             "fact 2: the relation 'born in' carries entities, and 7 is a number",
         ),
         ({"facts": [("Zoe", "size", hynt.number(1, "shoes"))]}, "fact 1: unknown unit 'shoes'"),
+        ({"facts": [("Zoe", "height", hynt.number(1, "shoes"))]}, "fact 1, height: unknown unit 'shoes'"),
+        ({"facts": [("Zoe", "height", hynt.number(1, "kg"))]}, "fact 1, height: 'height' has no unit, but 'kg'"),
+        ({"facts": [("Zoe", "size", 3), ("Ann", "size", "large")]}, "fact 2: the relation 'size'"),
+        ({"facts": [("Zoe", "knows", "Ann", [("year", "soon")])]}, "fact 1, year: 'year' holds numbers"),
         ({"facts": [("person 0", "born in", "town 0")]}, "fact 1: the graph holds this already"),
         ({"facts": [NEW[0], NEW[0]]}, "fact 2: the graph holds this already"),
         ({"remove": NEW[:1]}, "fact 1: the graph does not hold this: (Zoe, knows, person 1)"),
@@ -166,6 +170,14 @@ def test_a_full_disk_leaves_the_last_version(folder, run, monkeypatch):
     monkeypatch.undo()
     assert files(folder)[JOURNAL] == before[JOURNAL]
     assert hynt.load(folder, "cpu").update(NEW[1:]).version == 2
+
+
+def test_a_journal_that_is_no_file_is_refused_and_not_waited_for(folder, run):
+    run.update(NEW)
+    (folder / UPDATES / JOURNAL).unlink()
+    (folder / UPDATES / JOURNAL).symlink_to("/dev/zero")  # which never ends
+    with pytest.raises(UsageError, match="is not a regular file"):
+        hynt.load(folder, "cpu")
 
 
 def test_a_torn_line_is_not_there_and_a_damaged_one_is_named(folder, run):

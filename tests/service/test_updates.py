@@ -113,6 +113,23 @@ def test_another_writer_is_waited_for_by_the_client_and_heard_by_the_service(upd
     assert ask(updating, "Ada").status == 200
 
 
+def test_entities_that_cannot_be_told_apart_are_named_everywhere(updating, place, capsys):
+    told = send(updating, "POST", facts(("Mo", "knows", "person 9"), ("Jo", "knows", "person 9")))
+    counted(updating, told.json["version"])
+    question = {"head": "?", "relation": "knows", "tail": "person 9", "top": 50}
+    notes = updating.post("/v1/predict", question, **BEARER).json["notes"]
+    (alike,) = [note for note in notes if "apart by their facts: their order says nothing" in note]
+    assert "Mo" in alike
+    assert "Jo" in alike
+    page = updating.get("/ask?head=%3F&relation=knows&tail=person+9&top=50", **BEARER).body.decode()
+    assert alike[1:] in page
+    asked = ["--head", "?", "--relation", "knows", "--tail", "person 9", "--top", "50"]
+    assert invoke(["predict", str(place / "people"), *asked]) == 0
+    assert alike in " ".join(capsys.readouterr().out.split())
+    stale = [note for note in notes if "have changed since probabilities were fitted" in note]
+    assert ["hynt train GRAPH --from RUN" in note for note in stale] == [True] * len(stale)
+
+
 def test_who_may_not(updating, site, tmp_path, capsys):
     body = json.dumps(facts(("a", "knows", "b")))
     assert updating.send("POST", "/v1/facts", body, {"Content-Type": "application/json"}).status == 401

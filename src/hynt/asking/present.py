@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -130,8 +131,9 @@ class AnswerBuilder:
 
 
 def _alike(answers: tuple[Answer, ...]) -> tuple[str, str] | None:
-    """The first two neighbours that have the same score to the last digit."""
-    for one, other in pairwise(answers):
-        if isinstance(one, RankedAnswer) and isinstance(other, RankedAnswer) and one.score == other.score:
+    """The first two neighbours that have the same score, up to the rounding of sums."""
+    ranked = [one for one in answers if isinstance(one, RankedAnswer)]
+    for one, other in pairwise(ranked):
+        if math.isclose(one.score, other.score, rel_tol=1e-6, abs_tol=1e-7):
             return one.name, other.name
     return None

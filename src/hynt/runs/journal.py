@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from hynt.errors import DataError, UsageError
-from hynt.files import RESTORE, flush, sha256_of, write_whole, writing
+from hynt.files import RESTORE, check_regular, flush, sha256_of, write_whole, writing
 from hynt.graph.changes import merged, with_facts, without_entity, without_facts
 from hynt.graph.fact import Fact, FactKey, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -201,6 +201,7 @@ class Journal:
         """
         path = self.folder / JOURNAL
         try:
+            check_regular(path)
             content = path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):  # what is no run is refused by whoever opens it
             return []
