@@ -168,7 +168,7 @@ def test_weights_survive_saving_and_damage_is_told():
 
 
 @pytest.mark.parametrize(
-    "name", ["co-occurrence", "qualifier-company", "shared-facts", "head-mean", "number-regression"]
+    "name", ["co-occurrence", "qualifier-company", "shared-facts", "two-steps", "head-mean", "number-regression"]
 )
 def test_statistics_keep_the_contract(name):
     kind, settings = STATISTICS[name]

@@ -18,7 +18,7 @@ from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 from hynt.models import shared_facts
 from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
 from hynt.models.number_regression import NumberRegression
-from hynt.models.shared_facts import SharedFacts
+from hynt.models.shared_facts import SharedFacts, TwoSteps
 from hynt.models.trivial import (
     Frequency,
     NeighbourMean,
@@ -130,8 +130,33 @@ def test_shared_facts_equal_rules_by_hand(train):
     assert torch.equal(part, tails[:, 2:5])
 
 
-def test_very_many_rules_are_applied_in_parts_with_the_same_outcome(train, monkeypatch):
-    model = SharedFacts.build(train.sizes, train, TrivialSettings())
+def test_two_steps_equal_paths_by_hand():
+    facts = [(0, KNOWS, 1, []), (1, KNOWS, 2, []), (0, KNOWS, 2, []), (3, KNOWS, 4, []), (4, KNOWS, 5, [])]
+    table = table_of(facts)
+    train = FactTensors.from_table(table, VOCABULARY, NumberScaling.fit([table], VOCABULARY))
+    steps = {(head, (relation, "tail"), tail) for head, relation, tail, _ in facts}
+    steps |= {(tail, (relation, "head"), head) for head, (relation, _), tail in steps}
+    paths = [
+        (here, (first, second), there)
+        for here, first, between in steps
+        for start, second, there in steps
+        if start == between and there != here
+    ]
+    expected = [0.0] * 6
+    for here, kinds, there in paths:
+        if here == 3:  # whom d knows besides e
+            alike = [(one, other) for one, also, other in paths if also == kinds]
+            held = sum((one, (KNOWS, "tail"), other) in steps for one, other in alike)
+            expected[there] += (held / (len(alike) + 2)) ** 2
+    model = TwoSteps.build(train.sizes, train, TrivialSettings())
+    found = model.score(model.read(asked(train, [3], [2])), Entities())[0]
+    assert found.tolist() == pytest.approx([math.log1p(score / 1e-3) / math.log(1e3) for score in expected])
+    assert found.argmax() == 5  # as a knows c, whom b knows
+
+
+@pytest.mark.parametrize("kind", [SharedFacts, TwoSteps])
+def test_very_many_rules_are_applied_in_parts_with_the_same_outcome(kind, train, monkeypatch):
+    model = kind.build(train.sizes, train, TrivialSettings())
     question = model.read(asked(train, [0, 1, 2, 3], [2, 2, 0, 0], capacity=1))
     whole = model.score(question, Entities())
     monkeypatch.setattr(shared_facts, "AT_ONCE", 2)

@@ -1,13 +1,15 @@
-"""Who else has the same facts, and what they have besides: rules of two facts, as a statistic that is made at once.
+"""Rules of two and of three facts, as statistics that are made at once.
 
 A trait of an entity is a relation and what stands at its other end, or the relation alone. Of all who have a trait some
 share have another one, too; an entity that has the first and not the second is scored by that share. So a question for
-a head or a tail is answered from the traits of the entity that is known.
+a head or a tail is answered from the traits of the entity that is known. And of all pairs of entities that are two
+steps apart, by these two relations, some share are joined by a third one as well.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
@@ -50,39 +52,21 @@ class TraitQuestion(EncodedQuestion):
     side: Tensor  # (rows,) int64 the relation where a tail is asked for, the relation after all others for a head
 
 
-class SharedFacts(nn.Module):
-    """An entity scores what share of those with the same traits stand in the same relation to it."""
+class _Rules(nn.Module):
+    """A statistic that answers heads and tails from the entity at the other end."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = ()
     answers: ClassVar[frozenset[Capability]] = frozenset({(Task.LINK, Position.HEAD), (Task.LINK, Position.TAIL)})
     reads: ClassVar[frozenset[Part]] = frozenset()
-    trait: Tensor  # (traits,) int64 side × (entities + 1) + entity, the masked one for a relation alone; ascending
-    offsets: Tensor  # (entities + 2,) int64 the traits of entity e are listed[offsets[e] … offsets[e + 1]]
-    listed: Tensor  # (k,) int64 trait numbers
-    rule: Tensor  # (p,) int64 trait × traits + the other one, ascending
-    share: Tensor  # (p,) float32 squared share of those with the first that have the other
+    offsets: Tensor  # (entities + 2,) int64 what is listed of entity e is at offsets[e] … offsets[e + 1]
+    rule: Tensor  # (p,) int64 keys of rules, ascending
+    share: Tensor  # (p,) float32 squared share of cases in which a rule holds
 
-    def __init__(
-        self, sizes: Sizes, trait: Tensor, offsets: Tensor, listed: Tensor, rule: Tensor, share: Tensor
-    ) -> None:
+    def __init__(self, sizes: Sizes, **tables: Tensor) -> None:
         super().__init__()
         self.sizes = sizes
-        for name, value in zip(
-            ("trait", "offsets", "listed", "rule", "share"), (trait, offsets, listed, rule, share), strict=True
-        ):
-            self.register_buffer(name, value)
-
-    @classmethod
-    def build(cls, sizes: Sizes, train: FactTensors, settings: object) -> SharedFacts:  # noqa: ARG003
-        """The rules of the training facts."""
-        entity, key = _traits(train.to("cpu"))
-        trait, number = torch.unique(key, return_inverse=True)
-        pairs = torch.unique(entity * len(trait) + number)
-        entity, number = pairs // len(trait), pairs % len(trait)
-        counts = torch.bincount(entity, minlength=sizes.entities + 1)
-        offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-        rule, share = _rules(entity, number, counts, offsets, len(trait))
-        return cls(sizes, trait, offsets, number, rule, share)
+        for name, table in tables.items():
+            self.register_buffer(name, table)
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
         """No phases: it is made from the training facts at once."""
@@ -112,20 +96,92 @@ class SharedFacts(nn.Module):
 
     def _scores(self, question: TraitQuestion, start: int, end: int) -> Tensor:
         found = self.share.new_zeros(len(question.known), end - start)
-        # The traits of all rows, one after another, and the rules from each to traits of the side asked for.
+        for row, entity, share in self._applied(question, start, end):
+            found.index_put_((row, entity - start), share, accumulate=True)
+        return torch.log1p(found.div_(FAINT)) / math.log(1 / FAINT)
+
+    def _applied(self, question: TraitQuestion, start: int, end: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Rules that say something of the entities from `start` to `end`: rows, entities and shares, (k,) each."""
+        raise NotImplementedError
+
+
+class SharedFacts(_Rules):
+    """An entity scores what share of those with the same traits stand in the same relation to it."""
+
+    trait: Tensor  # (traits,) int64 side × (entities + 1) + entity, the masked one for a relation alone; ascending
+    listed: Tensor  # (k,) int64 trait numbers
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: object) -> SharedFacts:  # noqa: ARG003
+        """The rules of the training facts."""
+        entity, key = _traits(train.to("cpu"))
+        trait, number = torch.unique(key, return_inverse=True)
+        pairs = torch.unique(entity * len(trait) + number)
+        entity, number = pairs // len(trait), pairs % len(trait)
+        counts = torch.bincount(entity, minlength=sizes.entities + 1)
+        offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        rule, share = _rules(entity, number, counts, offsets, len(trait))
+        return cls(sizes, trait=trait, offsets=offsets, listed=number, rule=rule, share=share)
+
+    def _applied(self, question: TraitQuestion, start: int, end: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """From each trait of the known entities to traits of the side asked for."""
         row, slot = listed(self.offsets, question.known)
         first, base = self.listed[slot], question.side[row] * (self.sizes.entities + 1)
         traits = len(self.trait)
         low, high = (torch.searchsorted(self.trait, base + place) for place in (start, end))
         low, high = (torch.searchsorted(self.rule, first * traits + one) for one in (low, high))
-        ends = (high - low).cumsum(0)
-        for part in _parts(ends):
-            lengths = (high - low)[part]
-            of = torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)
-            at = torch.arange(len(of), device=of.device) - (lengths.cumsum(0) - lengths)[of] + low[part][of]
-            entity = self.trait[self.rule[at] % traits] - base[part][of]
-            found.index_put_((row[part][of], entity - start), self.share[at], accumulate=True)
-        return torch.log1p(found.div_(FAINT)) / math.log(1 / FAINT)
+        for part in _parts((high - low).cumsum(0)):
+            of, at = stretched(low[part], high[part])
+            yield row[part][of], self.trait[self.rule[at] % traits] - base[part][of], self.share[at]
+
+
+class TwoSteps(_Rules):
+    """An entity scores what share of those two steps away by the same relations stand in the relation asked for."""
+
+    other: Tensor  # (k,) int64 the entities one step away
+    by: Tensor  # (k,) int64 the side of the relation of that step
+    near: Tensor  # () int64 no path leads through an entity with more steps than so many
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: object) -> TwoSteps:  # noqa: ARG003
+        """The rules of the training facts."""
+        wide, sides = sizes.entities + 1, 2 * (sizes.relations + 1)
+        entity, key = _traits(train.to("cpu"))
+        joined = key % wide < sizes.entities
+        steps = torch.unique(torch.stack([entity, key], 1)[joined], dim=0)
+        entity, by, other = steps[:, 0].contiguous(), steps[:, 1] // wide, steps[:, 1] % wide
+        counts = torch.bincount(entity, minlength=wide)
+        offsets, near = torch.cat([counts.new_zeros(1), counts.cumsum(0)]), _most(counts)
+        first, second = listed(offsets, torch.where(counts[other] <= near, other, sizes.entities))
+        there = other[second] != entity[first]
+        first, second = first[there], second[there]
+        path = by[first] * sides + by[second]
+        # Which of the pairs that a path joins are joined by one step as well, and by which relation.
+        edge, order = (entity * wide + other).sort()
+        ends = entity[first] * wide + other[second]
+        of, at = stretched(torch.searchsorted(edge, ends), torch.searchsorted(edge, ends, right=True))
+        rule, times = torch.unique(path[of] * sides + by[order][at], return_counts=True)
+        paths, walked = torch.unique(path, return_counts=True)
+        share = times / (walked[torch.searchsorted(paths, rule // sides)] + DOUBT)
+        share = share.float().square()
+        return cls(sizes, offsets=offsets, other=other, by=by, near=torch.tensor(near), rule=rule, share=share)
+
+    def _applied(self, question: TraitQuestion, start: int, end: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Along all steps from the known entities, and all steps on from there."""
+        if not len(self.rule):
+            return
+        row, slot = listed(self.offsets, question.known)
+        sides, middle = 2 * (self.sizes.relations + 1), self.other[slot]
+        low, high = self.offsets[middle], self.offsets[middle + 1]
+        high = torch.where(high - low <= self.near, high, low)
+        for part in _parts((high - low).cumsum(0)):
+            of, at = stretched(low[part], high[part])
+            entity, rows = self.other[at], row[part][of]
+            wanted = (self.by[slot[part][of]] * sides + self.by[at]) * sides + question.side[rows]
+            place = torch.searchsorted(self.rule, wanted).clamp(max=len(self.rule) - 1)
+            away = (entity != question.known[rows]) & (entity >= start) & (entity < end)
+            holds = away & (self.rule[place] == wanted)
+            yield rows[holds], entity[holds], self.share[place[holds]]
 
 
 def _parts(ends: Tensor) -> list[slice]:
@@ -160,25 +216,33 @@ def _traits(facts: FactTensors) -> tuple[Tensor, Tensor]:
 
 def _rules(entity: Tensor, number: Tensor, counts: Tensor, offsets: Tensor, traits: int) -> tuple[Tensor, Tensor]:
     """Rules and their squared shares, from who has which traits, in order of entities."""
-    usual = counts.sort().values
-    totals = (usual * usual).cumsum(0)
-    within = [int(usual[int((totals <= pairs).sum()) - 1]) for pairs in (FEW_PAIRS, MOST_PAIRS)]
-    few = counts[entity] <= max(within[0], min(within[1], FEW_TRAITS))
+    few = counts[entity] <= _most(counts)
     owner, first = entity[few], number[few]
     having = torch.bincount(first, minlength=traits)
     shared = having[first] > 1  # nobody else has it: it says nothing of others
     owner, first = owner[shared], first[shared]
-    lengths = counts[owner]
-    of = torch.repeat_interleave(torch.arange(len(owner)), lengths)
-    second = number[offsets[owner][of] + torch.arange(len(of)) - (lengths.cumsum(0) - lengths)[of]]
+    of, at = stretched(offsets[owner], offsets[owner + 1])
+    second = number[at]
     keep = second != first[of]
     rule, times = torch.unique(first[of][keep] * traits + second[keep], return_counts=True)
     return rule, (times / (having[rule // traits] + DOUBT)).float().square()
 
 
+def _most(counts: Tensor) -> int:
+    """How many traits those have at most from whom rules are made, by (n,) how many each has."""
+    usual = counts.sort().values
+    totals = (usual * usual).cumsum(0)
+    within = [int(usual[max(int((totals <= pairs).sum()) - 1, 0)]) for pairs in (FEW_PAIRS, MOST_PAIRS)]
+    return max(within[0], min(within[1], FEW_TRAITS))
+
+
 def listed(offsets: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
     """(k,) which of `places` (n,), and (k,) every slot from its offset to the next one."""
-    first = offsets[places]
-    counts = offsets[places + 1] - first
-    row = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
-    return row, torch.arange(len(row), device=counts.device) - (counts.cumsum(0) - counts)[row] + first[row]
+    return stretched(offsets[places], offsets[places + 1])
+
+
+def stretched(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """(k,) which of n stretches, and (k,) every place in it, from `low` (n,) up to `high` (n,)."""
+    lengths = high - low
+    of = torch.repeat_interleave(torch.arange(len(low), device=low.device), lengths)
+    return of, torch.arange(len(of), device=low.device) - (lengths.cumsum(0) - lengths)[of] + low[of]

@@ -30,7 +30,7 @@ from hynt.models.contract import (
     ScaledNumber,
 )
 from hynt.models.number_regression import NumberRegression
-from hynt.models.shared_facts import SharedFacts, listed
+from hynt.models.shared_facts import SharedFacts, TwoSteps, listed
 from hynt.models.training_statistics import (
     HEAD_PLACE,
     PLACES,
@@ -326,6 +326,7 @@ STATISTICS: Mapping[str, tuple[Any, Any]] = {
     "co-occurrence": (CoOccurrence, TrivialSettings()),
     "qualifier-company": (QualifierCompany, TrivialSettings()),
     "shared-facts": (SharedFacts, TrivialSettings()),
+    "two-steps": (TwoSteps, TrivialSettings()),
     "relation-mean": (RelationMean, TrivialSettings()),
     "relation-median": (RelationMedian, TrivialSettings()),
     "neighbour-mean": (NeighbourMean, NeighbourMeanSettings()),
