@@ -38,8 +38,9 @@ have the intervals of 0.1.0, of one width per relation. Raw: `raw/interval-cover
 """
 PROPOSALS = """## Facts that are missing
 
-`hynt complete runs/first --missing --without test --threshold 0.3 --out checked.parquet`, then
-`python -m benchmarks.missing_quality checked.parquet`. Raw: `raw/missing-world.json`.
+`hynt train world --minutes 3 --out RUN`, then `python -m benchmarks.missing_quality RUN`: test is hidden, and what it
+does not confirm counts as wrong. With nothing hidden nothing is proposed; the surest guess has a probability of .08.
+Raw: `raw/missing-world.json`.
 """
 AUDITS = """## Finding planted errors
 
@@ -113,7 +114,6 @@ def baselines() -> str:
 
 def measured() -> str:
     """The page of measured tables."""
-    shares = sorted(raw("missing-world")["by_probability"], key=lambda row: str(row["probability"]), reverse=True)
     audits = [
         f"### {path.stem.removeprefix('audit-')}\n\n{audit_tables(json.loads(path.read_text(encoding='utf-8')))}\n"
         for path in sorted(RAW.glob("audit-*.json"), reverse=True)
@@ -122,7 +122,7 @@ def measured() -> str:
     parts = [
         START,
         INTERVALS + "\n".join(interval_rows()) + "\n",
-        f"{PROPOSALS}\n{proposal_table([*shares[1:], shares[0]])}\n",
+        f"{PROPOSALS}\n{proposal_table(raw('missing-world')['precision'])}\n",
         AUDITS,
         *audits,
         f"{SMALL}\n{small_graph_table(raw('own-graph'))}",

@@ -9,7 +9,6 @@ import pyarrow.parquet as parquet
 import pytest
 import torch
 
-from benchmarks.missing_quality import by_probability
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import load
 from hynt.asking.question import ask
@@ -53,7 +52,7 @@ def test_who_lacks_what_is_asked(predictor, found):
     assert asked == {(f"p{index}", name) for name, step in LACKED.items() for index in range(0, PEOPLE, step)}
 
 
-def test_no_proposal_is_known_and_every_probability_is_that_of_predict(predictor, found):
+def test_no_proposal_is_known_and_every_answer_has_the_probability_of_predict(predictor, found):
     table = found.rows(predictor.graph)
     assert table.schema.remove_metadata().names == [*PROPOSAL_SCHEMA.names, "confirmed"]
     rows = table.to_pylist()
@@ -65,12 +64,13 @@ def test_no_proposal_is_known_and_every_probability_is_that_of_predict(predictor
         answer = predictor.predict((fact.head, fact.relation, "?", fact.qualifiers), top=6)
         if row["tail_number"] is None:
             (same,) = [one for one in answer if one.id == row["tail_entity"]]
-            assert same.probability == row["probability"]
+            assert same.probability == row["answer_probability"]
             assert same.name == row["tail_label"]
         else:
             assert (answer[0].value, answer[0].interval) == (row["tail_number"], (row["low"], row["high"]))
-            assert row["probability"] == 0.9
+            assert row["answer_probability"] == 0.9
             assert row["tail_unit"] == answer[0].unit
+        assert 0 <= row["probability"] <= 1
         assert 0.05 <= row["share"] <= 1
         assert row["confirmed"] is None
 
@@ -202,14 +202,3 @@ def test_a_run_without_intervals_proposes_entities_alone(predictor, monkeypatch)
     assert not found.proposals.is_number.any()
     assert len(found.proposals) > 0
     assert found.without_interval > 0
-
-
-def test_proposals_are_counted_by_how_sure_they_were():
-    def proposal(probability, confirmed, number=None):
-        return {"probability": probability, "confirmed": confirmed, "tail_number": number}
-
-    rows = [proposal(1.0, True), proposal(0.9, False), proposal(0.89, None), proposal(0.9, True, 3.0)]
-    found = by_probability(rows)
-    assert found[0] == {"probability": "0.9 - 1", "proposals": 2, "checked": 2, "said": 0.95, "confirmed": 0.5}
-    assert found[1] == {"probability": "0.7 - 0.9", "proposals": 1, "checked": 0}
-    assert found[-1] == {"probability": "numbers", "proposals": 1, "checked": 1, "said": 0.9, "confirmed": 1.0}

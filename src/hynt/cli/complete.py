@@ -61,7 +61,7 @@ def complete(
     ] = None,
     budget: Annotated[int, typer.Option("--budget", min=1, help="--missing: the most proposals in all.")] = 1000,
     threshold: Annotated[
-        float, typer.Option("--threshold", min=0, max=1, help="--missing: the least probability of a proposed entity.")
+        float, typer.Option("--threshold", min=0, max=1, help="--missing: the least probability of a proposed fact.")
     ] = 0.5,
     widest: Annotated[
         float, typer.Option("--widest", help="--missing: the greatest relative width of a proposed number's interval.")
@@ -202,8 +202,20 @@ def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalRep
         console.print("no entity lacks a relation that enough of its peers have: a lower --share asks for fewer peers")
     elif not result["proposals"] and result["below_threshold"]:
         console.print(
-            f"{result['below_threshold']:,} answers were not sure enough: a lower --threshold (entities) or a higher "
-            "--widest (numbers) lets them in",
+            f"{result['below_threshold']:,} answers were not sure enough: a lower --threshold, or a higher --widest "
+            "for numbers, lets them in",
+            soft_wrap=True,
+        )
+    if result["oversight_rate"] is None:
+        console.print(
+            "too little was held out to tell what is lacked by oversight: probabilities are those of the answers, if "
+            "there are any",
+            soft_wrap=True,
+        )
+    elif result["questions"]:
+        console.print(
+            f"by oversight the graph lacks about {result['oversight_rate']:.2g} facts for each of the validation "
+            "split; what it lacks beyond that is taken to be lacked for a reason",
             soft_wrap=True,
         )
     if result["checked"]:

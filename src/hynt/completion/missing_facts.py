@@ -5,7 +5,8 @@ propose(hynt.load("runs/first"), ProposalOptions(budget=100))
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -14,16 +15,20 @@ from numpy.typing import NDArray
 from hynt.asking.candidate_masks import CandidateMasks
 from hynt.asking.predictor import Predictor
 from hynt.asking.refusals import non_finite
+from hynt.calibration.calibration import SPLIT as VALID
 from hynt.calibration.intervals import check_level
+from hynt.completion.missing_confidence import Answered, MissingConfidence, fit_confidence
 from hynt.completion.missing_proposals import ProposedFacts, confirmed
 from hynt.completion.missing_questions import MissingBatch, MissingQuestions, Peers
 from hynt.errors import UsageError
-from hynt.graph.fact_table import ENTITY_KIND, NUMBER_KIND, TAIL, FactTable
+from hynt.graph.fact_table import ENTITY_KIND, NUMBER_KIND, TAIL, FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.seen_values import SeenValues
 from hynt.graph.vocabulary import Ids
 from hynt.progress import SILENT, Progress
+from hynt.runs.opening import LoadedRun
+from hynt.runs.training_data import training_splits
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class ProposalOptions:
 
     relations: tuple[str, ...] = ()  # ids or names; none: all
     budget: int = 1000  # proposals in all
-    threshold: float = 0.5  # the least calibrated probability
+    threshold: float = 0.5  # the least probability of a fact to be true
     widest: float = 0.5  # the greatest relative width of a number's interval
     per_relation: int | None = None  # proposals for one relation
     share: float = 0.75  # of peers that must have a relation for it to be missed
@@ -71,6 +76,7 @@ class Proposals:
     without_interval: int  # numbers of which nobody can say how sure they are
     below: int  # answers under the threshold, or too wide
     left_out: int  # beyond the budget, or beyond what one relation may have
+    rate: float | None  # places lacked by oversight for each that hiding validation empties; None: nothing tells
     is_checked: NDArray[np.bool_]  # (n,) whether a hidden split says anything of a proposal's head and relation
     is_confirmed: NDArray[np.bool_]  # (n,) whether it agrees
 
@@ -89,16 +95,21 @@ def propose(predictor: Predictor, options: ProposalOptions, progress: Progress =
     graph = predictor.graph
     for split in options.without:
         graph.split(split)  # refuses one that is not there
-    peers = Peers.of(graph, options.without)
+    peers, asked_run = Peers.of(graph, options.without), predictor.loaded
     if options.without:
         predictor = predictor.observing(peers.facts)
-    answers = ProposalAnswers(predictor, peers.facts, options.level, options.top)
-    heads = np.array(sorted({predictor.names.entity(name) for name in options.heads}), dtype=np.int64)
+    named = np.array(sorted({predictor.names.entity(name) for name in options.heads}), dtype=np.int64)
+    heads = named if options.heads else None
     chosen = _chosen(predictor, peers, options)
-    questions = MissingQuestions(predictor, peers, options.share, chosen, heads if options.heads else None)
+    belief = _confidence(asked_run, predictor, peers, options)
+    answers = ProposalAnswers(predictor, peers.facts, options.level, options.top)
+    questions = MissingQuestions(
+        predictor, peers, chosen, lambda relation: peers.lacking(relation, options.share).among(heads)
+    )
     found, asked, without, made, passed = ProposedFacts.none(), 0, 0, 0, 0
     for batch in questions.batches():
         each, lost = answers.proposals(batch)
+        each = each if belief is None else replace(each, probability=belief.probability(_answered(each)))
         kept = each.where(_is_good(each, options))
         asked, without, made, passed = asked + len(batch), without + lost, made + len(each), passed + len(kept)
         found = found.joined(kept)
@@ -107,7 +118,8 @@ def propose(predictor: Predictor, options: ProposalOptions, progress: Progress =
         found = found.first(options.budget)
         progress.update("looking for missing facts", asked, unit="questions", share=questions.done())
     counts = (questions.lacked, asked, questions.unasked, without, made - passed, passed - len(found))
-    return Proposals(found.first(options.budget), *counts, *confirmed(found, graph, options.without))
+    rate = None if belief is None else belief.oversights.rate
+    return Proposals(found.first(options.budget), *counts, rate, *confirmed(found, graph, options.without))
 
 
 def _chosen(predictor: Predictor, peers: Peers, options: ProposalOptions) -> Ids:
@@ -126,10 +138,50 @@ def _chosen(predictor: Predictor, peers: Peers, options: ProposalOptions) -> Ids
 
 
 def _is_good(made: ProposedFacts, options: ProposalOptions) -> NDArray[np.bool_]:
-    good: NDArray[np.bool_] = np.where(
-        made.is_number, made.width <= options.widest, made.probability >= options.threshold
+    good: NDArray[np.bool_] = made.probability >= options.threshold
+    return good & (~made.is_number | (made.width <= options.widest))
+
+
+# How likely proposals are true, told by what hiding the validation facts empties.
+
+_OF_A_RELATION = 128
+"""Emptied places of a relation that are asked about; counted are all."""
+_CONFIDENCES: WeakKeyDictionary[LoadedRun, dict[tuple[object, ...], MissingConfidence | None]] = WeakKeyDictionary()
+"""Of a run, by what they depend on."""
+
+
+def _confidence(
+    run: LoadedRun, predictor: Predictor, peers: Peers, options: ProposalOptions
+) -> MissingConfidence | None:
+    """Made once for a run; None where nothing was held out that could tell."""
+    made, key = _CONFIDENCES.setdefault(run, {}), (options.share, options.level, options.without)
+    if key not in made:
+        made[key] = _fitted_confidence(predictor, peers, options)
+    return made[key]
+
+
+def _fitted_confidence(predictor: Predictor, peers: Peers, options: ProposalOptions) -> MissingConfidence | None:
+    graph, loaded, share = predictor.graph, predictor.loaded, options.share
+    hidden = graph.splits.get(VALID)
+    if VALID in (*training_splits(loaded.settings), *options.without) or hidden is None or not len(hidden):
+        return None
+    kept = concatenate([table for name, table in graph.splits.items() if name not in (VALID, *options.without)])
+    run = predictor.observing(kept)
+    answers = ProposalAnswers(run, peers.facts, options.level, 1)
+    questions = MissingQuestions(
+        run, peers, peers.relations(), lambda one: peers.emptied(one, share, kept).at_most(_OF_A_RELATION)
     )
-    return good
+    emptied = ProposedFacts.none()
+    for batch in questions.batches():
+        emptied = emptied.joined(answers.proposals(batch)[0])
+    places = peers.expected(share, len(hidden) / len(peers.facts))
+    told = confirmed(emptied, graph, (VALID,))
+    return fit_confidence(places, _answered(emptied), *told, graph.vocabulary.relation_count)
+
+
+def _answered(made: ProposedFacts) -> Answered:
+    head, relation = (ids.astype(np.int64) for ids in (made.table.head, made.table.relation))
+    return Answered(head, relation, made.answer, made.is_number)
 
 
 # Which entities can be tails of a relation at all. No torch here.
@@ -215,6 +267,7 @@ class ProposalAnswers:
             batch.share[rows],
             batch.peers[rows],
             np.zeros(len(at), dtype=np.bool_),
+            found.probability[at],
         )
 
     def _numbers(self, batch: MissingBatch, chosen: Ids) -> ProposedFacts:
@@ -238,6 +291,7 @@ class ProposalAnswers:
             batch.share[rows],
             batch.peers[rows],
             np.ones(len(at), dtype=np.bool_),
+            np.full(len(at), self._level),
         )
 
 

@@ -26,7 +26,8 @@ PROPOSAL_SCHEMA = pa.schema(
         ("relation_label", pa.string()),
         ("tail_label", pa.string()),  # the entity's name, or the number with its unit
         ("sentence", pa.string()),  # the whole fact on one line
-        ("probability", pa.float64()),  # calibrated; of a number, that its interval holds the truth
+        ("probability", pa.float64()),  # that the fact is true; of a number, that its interval holds it
+        ("answer_probability", pa.float64()),  # that the answer is right if there is one, as `predict` says
         ("low", pa.float64()),
         ("high", pa.float64()),
         ("relative_width", pa.float64()),  # of the interval, in widths of the middle of the relation's numbers
@@ -46,10 +47,11 @@ class ProposedFacts:
     low: Floats  # (n,) of the number's interval
     high: Floats  # (n,)
     width: Floats  # (n,) of the interval, relative; 0 for an entity
-    probability: Floats  # (n,)
+    answer: Floats  # (n,) the probability of the answer if there is one
     share: Floats  # (n,)
     peers: Ids  # (n,)
     is_number: NDArray[np.bool_]  # (n,)
+    probability: Floats  # (n,) that the fact is true
 
     def __len__(self) -> int:
         return len(self.value)
@@ -59,7 +61,7 @@ class ProposedFacts:
         """An empty table of proposals, to which others are joined."""
         ids, numbers = np.zeros(0, dtype=np.int64), np.zeros(0)
         flags = np.zeros(0, dtype=np.bool_)
-        return cls(empty_table(), ids, numbers, numbers, numbers, numbers, numbers, numbers, ids, flags)
+        return cls(empty_table(), ids, numbers, numbers, numbers, numbers, numbers, numbers, ids, flags, numbers)
 
     def take(self, rows: Ids) -> ProposedFacts:
         """The proposals with these row numbers, in this order."""
@@ -125,6 +127,7 @@ class ProposedFacts:
             "tail_label": sentences.value(fact.tail),
             "sentence": sentences.fact(fact),
             "probability": float(self.probability[number]),
+            "answer_probability": float(self.answer[number]),
             "low": float(self.low[number]) if is_number else None,
             "high": float(self.high[number]) if is_number else None,
             "relative_width": float(self.width[number]) if is_number else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import Predictor
 from hynt.asking.refusals import off_scale
+from hynt.completion.missing_confidence import ExpectedPlaces
 from hynt.evaluation.metrics import answerable
 from hynt.graph.content_hash import question_keys
 from hynt.graph.fact import DATE_UNIT
@@ -40,12 +41,9 @@ class MissingBatch:
 class MissingQuestions:
     """For each relation and each entity that lacks it."""
 
-    def __init__(
-        self, predictor: Predictor, peers: Peers, share: float, relations: Ids, heads: Ids | None = None
-    ) -> None:
-        """`heads`: only these entities; None for all."""
-        self._predictor, self._peers, self._share, self._relations = predictor, peers, share, relations
-        self._heads = heads
+    def __init__(self, predictor: Predictor, peers: Peers, relations: Ids, lacking: Callable[[int], Lacking]) -> None:
+        """`lacking` says of a relation which entities to ask about."""
+        self._predictor, self._peers, self._relations, self._lacking = predictor, peers, relations, lacking
         self._looked = 0
         self.lacked = 0  # relations that someone lacks
         self.unasked = 0  # questions that the model cannot answer
@@ -58,7 +56,7 @@ class MissingQuestions:
         """All questions, relation by relation, at most `AT_ONCE` together."""
         waiting: list[MissingBatch] = []
         for relation in self._relations.tolist():
-            lacking = self._peers.lacking(relation, self._share).among(self._heads)
+            lacking = self._lacking(relation)
             usual = self._usual(relation) if len(lacking.entity) else None
             self._looked += 1
             self.lacked += bool(len(lacking.entity))
@@ -96,8 +94,7 @@ class MissingQuestions:
 
 def _pieces(lacking: Lacking) -> Iterator[Lacking]:
     for first in range(0, len(lacking.entity), AT_ONCE):
-        part = slice(first, first + AT_ONCE)
-        yield Lacking(lacking.entity[part], lacking.share[part], lacking.peers[part])
+        yield lacking.take(np.arange(first, min(first + AT_ONCE, len(lacking.entity))))
 
 
 def _joined(parts: list[MissingBatch]) -> MissingBatch:
@@ -173,12 +170,18 @@ class Lacking:
     share: NDArray[np.float64]  # (n,) of their peers, that have it
     peers: Ids  # (n,) how many peers each has in all its groups together
 
+    def take(self, kept: Ids) -> Lacking:
+        """Those with these row numbers."""
+        return Lacking(self.entity[kept], self.share[kept], self.peers[kept])
+
     def among(self, heads: Ids | None) -> Lacking:
         """Those of them that are `heads`; all where that is None."""
-        if heads is None:
-            return self
-        kept = np.flatnonzero(np.isin(self.entity, heads))
-        return Lacking(self.entity[kept], self.share[kept], self.peers[kept])
+        return self if heads is None else self.take(np.flatnonzero(np.isin(self.entity, heads)))
+
+    def at_most(self, count: int) -> Lacking:
+        """Some of them, evenly chosen."""
+        size = len(self.entity)
+        return self.take(np.linspace(0, size - 1, min(size, count)).astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,16 +215,43 @@ class Peers:
 
     def lacking(self, relation: int, share: float) -> Lacking:
         """The entities that have no fact with this relation, though at least this share of their peers has one."""
-        has = np.zeros(self.entity_count, dtype=np.bool_)
-        has[self.facts.head[self.facts.relation == relation]] = True
-        holders = np.bincount(self.group[has[self.entity]], minlength=len(self.size))
+        count, of_peers, expects = self._standing(relation, share)
+        return self._chosen(expects & (count == 0), of_peers)
+
+    def emptied(self, relation: int, share: float, kept: FactTable) -> Lacking:
+        """The entities that have such facts, but none among those that are `kept`."""
+        count, of_peers, expects = self._standing(relation, share)
+        expects[kept.head[kept.relation == relation]] = False
+        return self._chosen(expects & (count > 0), of_peers)
+
+    def expected(self, share: float, chance: float) -> ExpectedPlaces:
+        """Every head and relation that at least this share of its peers has, where each fact is hidden by a chance."""
+        heads, relations, facts = [], [], []
+        for relation in self.relations().tolist():
+            count, _, expects = self._standing(relation, share)
+            heads.append(np.flatnonzero(expects).astype(np.int32))
+            relations.append(np.full(len(heads[-1]), relation, dtype=np.int32))
+            facts.append(count[heads[-1]])
+        count = np.concatenate(facts)
+        emptied = np.where(count > 0, chance**count, 0.0)
+        return ExpectedPlaces(np.concatenate(heads), np.concatenate(relations), count, emptied)
+
+    def _standing(self, relation: int, share: float) -> tuple[Ids, NDArray[np.float64], NDArray[np.bool_]]:
+        """(entities,) how many facts with the relation each has, which share of its peers has any, and whether that is
+        at least `share`.
+        """
+        count = np.bincount(self.facts.head[self.facts.relation == relation], minlength=self.entity_count)
+        holders = np.bincount(self.group[count[self.entity] > 0], minlength=len(self.size))
         of_group = holders / np.maximum(self.size, 1)
         groups = np.bincount(self.entity, minlength=self.entity_count)
         total = np.bincount(self.entity, weights=of_group[self.group], minlength=self.entity_count)
         found = total / np.maximum(groups, 1)
-        chosen = np.flatnonzero((groups > 0) & ~has & (found >= share)).astype(np.int64)
+        return count, found, (groups > 0) & (found >= share)
+
+    def _chosen(self, chosen: NDArray[np.bool_], share: NDArray[np.float64]) -> Lacking:
+        entity = np.flatnonzero(chosen).astype(np.int64)
         peers = np.bincount(self.entity, weights=self.size[self.group] - 1, minlength=self.entity_count)
-        return Lacking(chosen, found[chosen], peers[chosen].astype(np.int64))
+        return Lacking(entity, share[entity], peers[entity].astype(np.int64))
 
     def relations(self) -> Ids:
         """The relations that some fact has, ascending."""

@@ -36,7 +36,7 @@ class ProposalReport(Table):
         """An Arrow table, a row a proposal."""
         return self.table
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, Any]:
         """What was asked, and what became of it."""
         found = self.found
         return {
@@ -48,6 +48,7 @@ class ProposalReport(Table):
             "not_answerable": found.unasked,
             "without_interval": found.without_interval,
             "below_threshold": found.below,
+            "oversight_rate": found.rate,
             "beyond_budget": found.left_out,
             "checked": int(found.is_checked.sum()),
             "confirmed": int(found.is_confirmed.sum()),

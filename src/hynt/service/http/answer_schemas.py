@@ -178,7 +178,9 @@ class SimilarModel(BaseModel):
 
 
 class ProposalModel(BaseModel):
-    """A fact that the graph lacks; `share` of the entity's peers have one with this relation."""
+    """A fact that the graph lacks: how likely it is true, and how likely its answer is right if there is one. `share`
+    of the entity's peers have one with this relation.
+    """
 
     rank: int
     relation: str
@@ -186,6 +188,7 @@ class ProposalModel(BaseModel):
     tail_label: str
     sentence: str
     probability: float
+    answer_probability: float
     share: float
     peers: int
 
@@ -196,6 +199,7 @@ class ProposalsModel(BaseModel):
     entity: DescribedEntityModel
     proposals: list[ProposalModel]
     below_threshold: int
+    oversight_rate: float | None
 
 
 class AttentionModel(BaseModel):

@@ -71,9 +71,9 @@ SIMILAR: Example = {
 PROPOSALS: Example = {
     "entity": {"id": "country/France", "name": "France", "type": "country"},
     "proposals": [{"rank": 1, "relation": "region", "relation_label": "region", "tail_label": "Europe",
-                   "sentence": "France · region · Europe", "probability": 0.8367714899862543,
-                   "share": 0.9876543209876543, "peers": 161}],
-    "below_threshold": 0,
+                   "sentence": "France · region · Europe", "probability": 0.7127714899862543,
+                   "answer_probability": 0.8367714899862543, "share": 0.9876543209876543, "peers": 161}],
+    "below_threshold": 0, "oversight_rate": 0.41,
 }
 
 ENTITIES: Example = {

@@ -194,9 +194,10 @@ class RunJobs:
 
         named, top = self._named(job["entity"]), int(job["top"])
         found = propose(self.predictor, ProposalOptions(budget=top, heads=(named["id"],)))
-        shown = ("rank", "relation", "relation_label", "tail_label", "sentence", "probability", "share", "peers")
-        rows = found.proposals.rows(self.predictor.graph).select(shown).to_pylist()
-        return {"entity": named, "proposals": rows, "below_threshold": found.below}
+        shown = ("rank", "relation", "relation_label", "tail_label", "sentence", "probability", "answer_probability")
+        rows = found.proposals.rows(self.predictor.graph).select((*shown, "share", "peers")).to_pylist()
+        told = {"below_threshold": found.below, "oversight_rate": found.rate}
+        return {"entity": named, "proposals": rows, **told}
 
     def _named(self, entity: str) -> dict[str, Any]:
         with located("entity"):

@@ -1,0 +1,141 @@
+"""How likely proposed facts are true, on graphs of which it is known."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.missing_quality import precision
+from hynt.asking.predictor import Predictor
+from hynt.calibration.calibration import calibrate
+from hynt.completion.missing_confidence import Answered, ExpectedPlaces, fit_confidence
+from hynt.completion.missing_facts import ProposalOptions, propose
+from hynt.formats.from_python import graph_from_facts
+from hynt.training.run import start, train
+from tests.town_run import CPU
+from tests.training.small_graph import tiny_settings
+
+SEED, HEADS, HIDDEN = 11, 240, 0.1
+USUAL = [0.99, 0.98, 0.97, 0.96, 0.9, 0.85, 0.8, 0.75, 0.65, 0.6, 0.97, 0.95] * 2
+"""Of each relation, how likely its usual tail is; a model that counts is right so often."""
+NEVER = [0.0, 0.01, 0.0, 0.01, 0.02, 0.0, 0.1, 0.01, 0.0, 0.15, 0.2, 0.02] * 2
+"""Of each relation, which share of heads has none, for a reason."""
+
+
+def drawn_graph(missing):
+    """What holds, by head and relation; and the graph of it, which lacks a share of it by oversight.
+
+    A few heads are of a sort that has next to none of the relations.
+    """
+    chance, truth, facts = random.Random(SEED), {}, {"train": [], "valid": [], "test": []}
+    odd = set(chance.sample(range(HEADS), HEADS // 25))
+    for head in range(HEADS):
+        for relation, (usual, never) in enumerate(zip(USUAL, NEVER, strict=True)):
+            if chance.random() < (0.9 if head in odd else never):
+                continue
+            tail = "usual" if chance.random() < usual else f"other {chance.randrange(4)}"
+            fact = (f"h{head}", f"r{relation}", f"r{relation} {tail}")
+            truth[fact[:2]] = fact[2]
+            place = chance.random()
+            if place >= missing:
+                left = (place - missing) / (1 - missing)
+                facts["valid" if left < HIDDEN else "test" if left < 2 * HIDDEN else "train"].append(fact)
+    graph = graph_from_facts(facts, name="drawn")
+    heads = [one._replace(type="head" if one.name.startswith("h") else "tail") for one in graph.entities]
+    return truth, replace(graph, entities=tuple(heads))
+
+
+class Counted:
+    """A model whose probabilities are shares of training facts."""
+
+    def __init__(self, counting):
+        self._counting, self.read = counting, counting.read
+        self.sizes, self.answers, self.reads = counting.sizes, counting.answers, counting.reads
+
+    def score(self, question, candidates):
+        return torch.log(self._counting.score(question, candidates) + 1e-3)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    @cache
+    def run(missing):
+        truth, graph = drawn_graph(missing)
+        path = train(start(graph, tiny_settings("frequency"), tmp_path_factory.mktemp("drawn") / "run", CPU), CPU).path
+        opened = Predictor(path, "cpu")
+        opened.__dict__["loaded"] = replace(opened.trained, model=Counted(opened.trained.model))
+        opened.__dict__["calibration"] = calibrate(opened.loaded, CPU)
+        return truth, opened
+
+    return run
+
+
+def said_and_right(truth, graph, found, least):
+    shown = [
+        (probability, truth.get((fact.head, fact.relation)) == fact.tail)
+        for probability, fact in zip(found.proposals.probability, found.proposals.facts(graph), strict=True)
+        if probability >= least
+    ]
+    return np.mean(shown, axis=0), len(shown)
+
+
+def test_proposals_are_true_as_often_as_they_say(opened):
+    truth, run = opened(missing=0.12)
+    found = propose(run, ProposalOptions(threshold=0.0, share=0.5, budget=10_000))
+    for least in (0.5, 0.7, 0.9):
+        (said, right), count = said_and_right(truth, run.graph, found, least)
+        assert count > 100
+        assert said == pytest.approx(right, abs=0.05), (least, count)
+    assert found.rate == pytest.approx(0.12 / 0.88 / HIDDEN, rel=0.25)  # lacked for each that is hidden
+    # What the answers alone say is not true of the facts: places without any are answered too.
+    entity = found.proposals
+    assert entity.answer.mean() > entity.probability.mean() + 0.1
+
+
+def test_nothing_is_proposed_where_nothing_is_missing(opened):
+    _, run = opened(missing=0.0)
+    found = propose(run, ProposalOptions(threshold=0.0, share=0.5, budget=10_000))
+    assert len(found.proposals) > 300
+    assert np.mean(found.proposals.answer > 0.7) > 0.5
+    assert found.proposals.probability.max() < 0.3
+    assert not len(propose(run, ProposalOptions(share=0.5)).proposals)
+
+
+def test_hidden_test_facts_are_found_though_nothing_else_is_missing(opened):
+    truth, run = opened(missing=0.0)
+    found = propose(run, ProposalOptions(threshold=0.0, share=0.5, budget=10_000, without=("test",)))
+    for least in (0.5, 0.7, 0.9):
+        (said, right), count = said_and_right(truth, run.graph, found, least)
+        assert count > 100
+        assert said == pytest.approx(right, abs=0.05), (least, count)
+        chosen = found.proposals.probability >= least
+        assert found.is_confirmed[chosen].mean() == pytest.approx(right)
+    (row,) = [row for row in precision(run, found) if (row["of"], row["least"]) == ("all", least)]
+    assert row == {
+        "of": "all",
+        "least": least,
+        "proposals": count,
+        "said": round(said, 4),
+        "confirmed": round(right, 4),
+    }
+
+
+def test_chosen_heads_have_the_probabilities_they_have_among_all(opened):
+    _, run = opened(missing=0.12)
+    whole = propose(run, ProposalOptions(threshold=0.0, share=0.5, budget=10_000))
+    few = propose(run, ProposalOptions(threshold=0.0, share=0.5, heads=("h1", "h2", "h3")))
+    told = dict(zip(whole.proposals.facts(run.graph), whole.proposals.probability.tolist(), strict=True))
+    assert len(few.proposals) > 1
+    for fact, probability in zip(few.proposals.facts(run.graph), few.proposals.probability.tolist(), strict=True):
+        assert told[fact] == probability
+
+
+def test_with_too_little_held_out_nothing_is_told():
+    ids, told = np.zeros(20, dtype=np.int64), np.ones(20, dtype=np.bool_)
+    few, places = Answered(ids, ids, ids + 0.5, ~told), ExpectedPlaces(ids, ids, ids, ids + 0.1)
+    assert fit_confidence(places, few, told, told, 1) is None
