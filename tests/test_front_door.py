@@ -18,12 +18,7 @@ import hynt
 from hynt.front.run import Run
 from hynt.service.client import Client
 from tests.conftest import ROOT
-from tests.small_world import (  # noqa: F401 - fixtures
-    DUMP,
-    small_world,
-    small_world_address,
-    small_world_run,
-)
+from tests.small_world import DUMP, small_world, small_world_address, small_world_run  # noqa: F401 - fixtures
 from tools import api_reference
 
 PUBLIC = [name for name in hynt.__all__ if name != "__version__"]
