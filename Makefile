@@ -1,5 +1,5 @@
 # Two commands do all the set-up on a machine with git, make and Python 3.11 or newer:
-#   make demo    the embedded graph: three facts, then train, evaluate and ask (about a minute)
+#   make demo    the embedded graph: three facts, then train, ask and evaluate (it says how long that takes here)
 #   make test    every check: ruff, mypy, pytest
 
 PYTHON ?= python3
@@ -13,7 +13,7 @@ TYPED := src $(wildcard benchmarks tools)
 .PHONY: help setup demo test lint types unit test-slow test-gpu docs clean
 
 help:
-	@echo "make demo       set up, then train, evaluate and ask on the embedded graph"
+	@echo "make demo       set up, then train, ask and evaluate on the embedded graph"
 	@echo "make test       set up, then run every check (ruff, mypy, pytest)"
 	@echo "make test-slow  the long fuzz and crash tests"
 	@echo "make test-gpu   the tests that need CUDA"

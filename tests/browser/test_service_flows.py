@@ -167,10 +167,15 @@ def test_an_empty_field_says_what_it_may_hold(visit):
     wait_answered(page)
     page.get_by_role("button", name="Add a qualifier").click()
     page.get_by_label("Relation of qualifier 1", exact=True).focus()
+    answer = page.locator(".asked").inner_text()
     page.locator(".suggestions [role=option]", has_text="place").click()
+    page.locator(".pending", has_text="Still to fill in: value of qualifier 1.").wait_for()
+    assert page.locator(".asked").inner_text() == answer, "half a qualifier takes no answer away"
     page.get_by_label("Value of qualifier 1", exact=True).focus()
     page.wait_for_selector(".suggestions [role=option]")
-    assert "Shelbyville" in page.locator(".suggestions").inner_text()
+    page.locator(".suggestions [role=option]", has_text="Shelbyville").click()
+    page.wait_for_url("**value=Shelbyville**")
+    assert page.locator(".pending").count() == 0
 
 
 def test_an_unknown_name_offers_what_may_be_meant(visit):

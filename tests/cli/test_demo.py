@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import shutil
 
 import numpy as np
@@ -53,6 +55,14 @@ def test_the_whole_way_and_again_with_the_kept_run(hynt, tmp_path):
     assert done.code == 0, done.err
     for word in ("frequency", "neighbour-mean", "MRR", "RMSE", "in the graph, valid: "):
         assert word in done.out
+    commands = done.out.rstrip().splitlines()[-2:]
+    assert [one.split()[:3] for one in commands] == [
+        ["hynt", verb, str(tmp_path / "run")] for verb in ("serve", "predict")
+    ]
+    assert hynt(*shlex.split(commands[1])[1:]).code == 0
+    assert done.out.index("in the graph, valid: ") < done.out.index("MRR"), "answers come before figures"
+    assert "training takes about" in done.err
+    assert json.loads((tmp_path / "run" / "reads.json").read_text())["test"] == 0
     again = hynt("demo", "--out", tmp_path / "run")
     assert again.code == 0, again.err
     assert f"Using the run in {tmp_path / 'run'}." in again.out.replace("\n", "")

@@ -105,3 +105,14 @@ def test_a_limit_alone_does_not_stretch_a_schedule():
 
 def test_one_minute_is_no_minutes():
     assert [minutes_text(minutes) for minutes in (1.0, 2.0, 0.5)] == ["1 minute", "2 minutes", "0.5 minutes"]
+
+
+@pytest.mark.parametrize("limit, told", [(120.0, "1.3 of 2 min"), (30.0, "78 of 30 s")])
+def test_minutes_are_told_as_minutes(limit, told):
+    from hynt.comparison.comparing import _TrialProgress
+
+    heard = HeardProgress()
+    news = _TrialProgress(heard, "ram (1 of 1)", limit)
+    news.seconds = 78.0
+    news.update(3)
+    assert heard.updates[-1].note == told

@@ -1,7 +1,8 @@
-"""`hynt demo`: the whole way on the embedded graph, in about a minute: train, evaluate, ask."""
+"""`hynt demo`: the whole way on the embedded graph, in a few minutes: train, ask, evaluate."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,19 +27,22 @@ def demo(
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Fewer, for a quicker look.")] = None,
 ) -> None:
-    """Train HyNT on the embedded graph `world`, evaluate it beside trivial models, and ask it held-out questions."""
+    """Train HyNT on the embedded graph `world`, ask it held-out questions, and evaluate it beside trivial models."""
     console = standard_output()
     run = _run(console, out, epochs)
-    console.print()
-    print_evaluation(console, run.evaluate(progress=True).to_dict())
     for question in _questions(run):
         console.print(f"\n{run.predict(question, top=3)}")
-    if out is not None:
-        console.print(f"\nThe run is kept in {out}. Ask it yourself:")
-        console.print(
-            f"  hynt predict {out} --head Brazil --relation 'total fertility rate' --tail '?' "
-            "--qualifier 'point in time=1995'"
-        )
+    console.print("\nOn the validation split, which also chose the weights; the test split is left unread:")
+    print_evaluation(console, run.evaluate("valid", progress=True).to_dict())
+    asked = "--head Brazil --relation 'total fertility rate' --tail '?' --qualifier 'point in time=1995'"
+    if out is None:
+        console.print("\nTwo things to try:")
+        commands = ["hynt serve world", "hynt demo --out runs/world"]
+    else:
+        console.print(f"\nThe run is kept in {out}. Two things to try:", soft_wrap=True)
+        commands = [f"hynt serve {shlex.quote(str(out))}", f"hynt predict {shlex.quote(str(out))} {asked}"]
+    for command in commands:
+        console.print(f"  {command}", soft_wrap=True)
 
 
 def _questions(run: Run) -> list[list[Any]]:

@@ -89,7 +89,8 @@ class _TrialProgress(TrainingProgress):
 
     def update(self, epoch: int, news: str = "", *, always: bool = False) -> None:
         share = min(self.seconds / self.limit, 1.0) if self.limit else None
-        time_of = f"{duration(self.seconds)} of {duration(self.limit)}"
+        minutes = f"{self.seconds / 60:.1f} of {self.limit / 60:g} min"
+        time_of = minutes if self.limit >= 60 else f"{self.seconds:.0f} of {self.limit:g} s"
         note = f"{time_of}, {news}" if news else time_of
         self.progress.update(self.name, epoch, unit="epochs", share=share, note=note, always=always)
 

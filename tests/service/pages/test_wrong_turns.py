@@ -21,7 +21,7 @@ def test_refusals_at_the_door_are_pages_too(site):
     for path, headers, status, words in (
         ("/", {}, 401, "A token is wanted"),
         ("/ask", {"Authorization": "Bearer wrong"}, 401, "The token is wrong"),
-        ("/", {"Host": "elsewhere.example"}, 421, "start it with --allowed-host and this name"),
+        ("/", {"Host": "elsewhere.example"}, 421, "have this name allowed by whoever runs it"),
         ("/ask?head=" + "x" * 9000, secret, 414, "This address is too long"),
     ):
         found = page.get(path, Accept="text/html,*/*", **headers)

@@ -77,7 +77,9 @@ class Guards:
         """
         if self._any_host or _host(header.decode("latin-1")) in self._hosts:
             return
-        raise HttpProblem(421, "the Host header names no host of this service. Say --allowed-host where it is yours.")
+        detail = "the Host header names no host of this service."
+        advice = "Where the name is yours, start the service with --allowed-host NAME."
+        raise HttpProblem(421, detail, [Fault(detail, parameter="Host", advice=advice)])
 
     def _check_token(self, header: bytes, token: str) -> None:
         """A bearer token; or the same as the password of Basic, which is how browsers can send one."""
@@ -157,7 +159,7 @@ _ADVICE = {
     401: "Your browser asks for a name and a password. The name does not matter. The password is the token, which "
     "whoever runs this service has.",
     414: "Leave out a qualifier or two.",
-    421: "Open it by the address that it printed when it started, or start it with --allowed-host and this name.",
+    421: "Open it by the address that it printed when it started, or have this name allowed by whoever runs it.",
     431: "Cookies of other services at the same address may be the cause.",
 }
 

@@ -56,6 +56,10 @@
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.getElementById("result");
       if (!fresh) throw new Error("no result");
+      if (fresh.dataset.state === "incomplete" && result.dataset.state === "answered") {
+        keep(result, fresh);
+        return;
+      }
       document.title = page.title;
       history.pushState(null, "", address);
       result.replaceWith(document.adoptNode(fresh));
@@ -66,6 +70,17 @@
       if (error instanceof TypeError) unreachable(address); // how fetch says that nobody answers
       else if (error.name !== "AbortError") window.location.assign(address);
     }
+  }
+
+  // A field that is only half of a new qualifier takes no answer away: what is missing is said above it.
+  function keep(result, fresh) {
+    const notice = document.adoptNode(fresh.querySelector(".notice"));
+    notice.classList.add("pending");
+    notice.append(" Below is the answer to the question before.");
+    result.querySelector(".pending")?.remove();
+    result.prepend(notice);
+    result.removeAttribute("aria-busy");
+    document.getElementById("told").textContent = fresh.dataset.told;
   }
 
   // The address says what was asked already: when the service is there again, the page is opened anew and answers.
