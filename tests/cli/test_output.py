@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import os
+
 import pytest
 
 from hynt.errors import UsageError
@@ -57,3 +60,16 @@ def test_what_fits_is_left_alone(capsys):
     told = capsys.readouterr().out
     assert "one two three" in told
     assert "Without room" not in told
+
+
+def test_lines_end_at_words_on_a_terminal_alone(monkeypatch):
+    from hynt.cli.output import wrapped
+
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((30, 20)))
+    text = "note: an error that says what to do\n  what to do: give a path/of/more/than/thirty/signs.parquet"
+    stream = io.StringIO()
+    assert wrapped(text, stream) == text
+    stream.isatty = lambda: True
+    assert wrapped(text, stream).split() == text.split()
+    assert "path/of/more/than/thirty/signs.parquet" in wrapped(text, stream)
+    assert all(len(line) <= 30 or "signs.parquet" in line for line in wrapped(text, stream).splitlines())

@@ -21,6 +21,7 @@ from hynt import __version__, _let_threads_sleep
 from hynt.cli.completion import offering_values
 from hynt.cli.help import plain_help
 from hynt.cli.options import naming_options, offering_si
+from hynt.cli.output import wrapped
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.names import advice_on
 from hynt.progress import visible
@@ -169,7 +170,7 @@ def report_error(error: HyntError, *, wants_json: bool) -> None:
         lines.append(f"  where: {_shown(error.where)}")
     if error.advice:
         lines.append(f"  what to do: {_shown(error.advice)}")
-    print("\n".join(lines), file=sys.stderr)
+    print(wrapped("\n".join(lines), sys.stderr), file=sys.stderr)
     if wants_json:
         _print_json(error.what, error.where, error.advice, error.exit_code)
 

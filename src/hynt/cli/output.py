@@ -6,10 +6,12 @@ What the data says never reaches a terminal raw: control characters are shown, n
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 
 import typer
 
@@ -50,7 +52,19 @@ def check_save(save: Path | None) -> None:
 
 def note_to_person(text: str) -> None:
     """On standard error, so that output stays what it is."""
-    print(f"note: {visible(text)}", file=sys.stderr, flush=True)
+    print(wrapped(f"note: {visible(text)}", sys.stderr), file=sys.stderr, flush=True)
+
+
+def wrapped(text: str, stream: TextIO) -> str:
+    """Lines that end at words on a terminal; elsewhere as they are."""
+    if not stream.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    lines = (
+        textwrap.fill(line, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
+    return "\n".join(lines)
 
 
 def console() -> Console:
@@ -59,10 +73,13 @@ def console() -> Console:
     from rich.table import Table
 
     class FittingConsole(Console):
-        """Leaves columns of a table out rather than breaking words and cutting numbers."""
+        """Leaves columns of a table out rather than breaking words and cutting numbers, and ends lines at words."""
 
         def print(self, *objects: Any, **how: Any) -> None:
             left_out = [name for one in objects if isinstance(one, Table) for name in _fit(one, self.width)]
+            is_command = any(str(one).lstrip().startswith("hynt ") for one in objects)
+            if self.is_terminal and not is_command:  # a terminal would break words; a command is there to be copied
+                how["soft_wrap"] = False
             super().print(*objects, **how)
             if left_out:
                 super().print(f"Without room for: {', '.join(left_out)}. A wider window shows them.", style="dim")
