@@ -7,13 +7,13 @@ qualifier value): a negative should be wrong, not absurd.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Share
 from hynt.graph.fact_table import HEAD, RELATION, TAIL
 
 # Which facts are true, as 64-bit keys: a fact with one component exchanged is looked up without being written down.
@@ -118,8 +118,8 @@ teaches nothing; where it is chosen among answers to one question, it does.
 class Corruption:
     """How negatives are drawn, and what is made of them."""
 
-    negatives: Annotated[int, Range(1)] = 1  # for each fact
-    relations: Annotated[float, Range(0, 1)] | None = None  # share that exchanges relations; None: relations among ids
+    negatives: Count = 1  # for each fact
+    relations: Share | None = None  # share that exchanges relations; None: relations among ids
     coin: Literal["step", "fact"] = "step"  # what decides together whether relations or values are exchanged
     pool: Pool = "seen"
     loss: LossKind = "logistic"

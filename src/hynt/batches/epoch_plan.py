@@ -145,7 +145,6 @@ class EpochPlanner:
 
     @property
     def regular(self) -> StepPieces:
-        """The pieces of most steps, or all."""
         return self.shapes[-1]
 
     def luck(self, seed: int, epoch: int, purpose: str) -> Tensor:

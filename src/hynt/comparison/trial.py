@@ -187,7 +187,6 @@ def trained(loaded: LoadedRun, planned: int) -> dict[str, Any]:
 
 
 def _since_best(lines: Sequence[Mapping[str, Any]]) -> int:
-    """Validations since the best one."""
     found = [bool(line["best"]) for line in lines if "validation" in line]
     return found[::-1].index(True) if True in found else len(found)
 

@@ -14,6 +14,7 @@ from typing import (
     Literal,
     NamedTuple,
     Protocol,
+    TypeAlias,
     TypeVar,
     Union,
     get_args,
@@ -61,6 +62,13 @@ class Range:
         if self.maximum is not None:
             parts.append(f"{'below' if self.below_maximum else 'at most'} {self.maximum}")
         return " and ".join(parts) or "any number"
+
+
+Count: TypeAlias = Annotated[int, Range(1)]
+Share: TypeAlias = Annotated[float, Range(0, 1)]
+Rate: TypeAlias = Annotated[float, Range(0, 1, below_maximum=True)]
+"""A share that may not be all, such as that of what dropout drops."""
+Positive: TypeAlias = Annotated[float, Range(0, above_minimum=True)]
 
 
 # What a dataclass declares about its settings: the fields, and the parts of a field's type.

@@ -328,7 +328,6 @@ def _value(kind: str, value: str, number: float | None, unit: str) -> Value:
 def prepared(
     kind: DumpSource, dump: Scan, selection: Selection, settings: ParseSettings, work: BuildFolder
 ) -> tuple[Selection, ParseSettings]:
-    """The selection and settings to parse with."""
     path = work.file("prepared", "lists.json")
     if work.kept("prepared") is None:
         found, filled = kind.prepare(dump, selection, settings)

@@ -53,9 +53,7 @@ class QueryEngine(Protocol):
 
     def parse(
         self, tasks: list[FileRange], job: ParseJob, work: BuildFolder, check: Checker, progress: ParseListener
-    ) -> list[PartSummary]:
-        """Make the parts of all tasks."""
-        ...
+    ) -> list[PartSummary]: ...
 
     def give(self, name: str, source: list[Path] | pa.Table) -> None:
         """Name a table for the steps to come: Parquet files of one schema, or a small table in memory."""

@@ -49,7 +49,6 @@ class FactSums:
 
 
 def fact_sums(questions: TaskQuestions, scope: AccountScope = "all", ties: Ties = "realistic") -> FactSums:
-    """The sums per fact of the questions of a scope."""
     keep = in_scope(questions.position, scope)
     if isinstance(questions, RankedQuestions):
         names = RANKING_METRICS

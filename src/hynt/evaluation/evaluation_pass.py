@@ -186,7 +186,6 @@ class _Beliefs:
         self._edges: Tensor | None = None
 
     def score(self, question: EncodedQuestion, tile: Tile) -> None:
-        """The questions of a tile."""
         belief = cast(AnswersDistributions, self._asking.model).distribution(question)
         if self._edges is None:  # bins are the model's, and so is the scale they are on
             scaling, edges = self._asking.evaluator.scaling, belief.bins.edges(torch.device("cpu")).double().numpy()

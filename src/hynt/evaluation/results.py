@@ -192,7 +192,6 @@ class Evaluation:
 
 
 def task_metrics(questions: TaskQuestions, ties: Ties, chosen: NDArray[np.bool_] | None = None) -> Metrics:
-    """Metrics of some questions of a task."""
     if isinstance(questions, RankedQuestions):
         return questions.metrics(ties, chosen)
     return questions.metrics(chosen)

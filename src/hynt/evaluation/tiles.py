@@ -144,7 +144,6 @@ class _ReadAhead:
         self._span, self._tiles = slice(0, 0), TILES_AHEAD
 
     def question(self, tile: Tile) -> EncodedQuestion:
-        """The questions of a tile, or of a part of one."""
         start, stop = tile.places.start, tile.places.stop
         if self._question is None or not self._span.start <= start < stop <= self._span.stop:
             self._question = None  # its memory is free for the next

@@ -54,7 +54,6 @@ EVERYWHERE = frozenset({"strict", "max_line_bytes", "max_expansion", "numeric", 
 
 
 def changed_options(options: ReadOptions) -> list[str]:
-    """The options that are not left as they are."""
     default = ReadOptions()
     return [item.name for item in fields(ReadOptions) if getattr(options, item.name) != getattr(default, item.name)]
 

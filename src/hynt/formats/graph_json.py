@@ -38,7 +38,6 @@ _RELATIONS = ("label", "type", "relation", "relationship", "predicate", "name")
 
 
 def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
-    """The facts of one file."""
     reader = _PropertyGraph(options, report)
     with closing(open_bytes(path, options, ReadReport())) as stream:
         start = stream.read(2**16).decode("utf-8", "ignore").lstrip("\ufeff \t\r\n")

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
-    """The facts of one file."""
     parser = _Parser(options, report)
     before = report.read
     yield from facts_from_lines(path, options, report, parser.parse)

@@ -31,7 +31,6 @@ _VALUE_ADVICE = 'A value is a string for an entity, a number, {"number": 80, "un
 
 
 def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
-    """The facts of one file."""
     return facts_from_lines(path, options, report, _parse)
 
 
@@ -151,7 +150,6 @@ def write_graph(graph: KnowledgeGraph, path: Path) -> Iterable[Path]:
 
 
 def write_fact(fact: Fact) -> str:
-    """A fact as a line."""
     qualifiers = ", ".join(f"[{_text(relation)}, {_json(value)}]" for relation, value in fact.qualifiers)
     more = f', "qualifiers": [{qualifiers}]' if qualifiers else ""
     return f'{{"head": {_text(fact.head)}, "relation": {_text(fact.relation)}, "tail": {_json(fact.tail)}{more}}}'

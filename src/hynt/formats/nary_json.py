@@ -37,7 +37,6 @@ _VALUES_REMEMBERED = 500_000
 
 
 def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
-    """The facts of one file."""
     reader = _Roles(options, report)
     return facts_from_lines(path, options, report, reader.parse)
 

@@ -40,7 +40,6 @@ _DATE_ADVICE = "A date is written as @1922-01-28, @1922-01 or @1922; an entity t
 
 
 def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
-    """The facts of one file."""
     values = _CellValues()
 
     def parse(line: str) -> Fact | None:
@@ -133,7 +132,6 @@ def write_graph(graph: KnowledgeGraph, path: Path) -> Iterable[Path]:
 
 
 def write_fact(fact: Fact) -> str:
-    """A fact as a line."""
     cells = [_name(fact.head), _name(fact.relation), _cell(fact.tail)]
     for relation, value in fact.qualifiers:
         cells += (_name(relation), _cell(value))

@@ -258,7 +258,6 @@ def _valid(column: pa.ChunkedArray) -> NDArray[np.bool_]:
 
 
 def _joined(literals: pa.ChunkedArray) -> pa.StringArray:
-    """One array of all literals."""
     return pa.concat_arrays([*literals.chunks, pa.array([], type=pa.string())])
 
 

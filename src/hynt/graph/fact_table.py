@@ -194,7 +194,6 @@ def concatenate(tables: Sequence[FactTable]) -> FactTable:
 
 
 def empty_table() -> FactTable:
-    """A table of no facts."""
     ids, numbers = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float64)
     literals = pa.array([], type=pa.string())
     return FactTable(ids, ids, ids, numbers, literals, np.zeros(1, dtype=np.int64), ids, ids, numbers, literals)

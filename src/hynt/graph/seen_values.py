@@ -134,7 +134,6 @@ class UsualQualifiers:
 
     @classmethod
     def of(cls, tables: Sequence[FactTable], vocabulary: Vocabulary) -> UsualQualifiers:
-        """As these facts have it."""
         table, width = concatenate(list(tables)), vocabulary.relation_count
         owner = table.qualifier_owner()
         pair = table.relation[owner].astype(np.int64) * width + table.qualifier_relation

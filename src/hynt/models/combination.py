@@ -172,7 +172,6 @@ class Combination(nn.Module):
         return all(map(reads_several_masks, self.trained_members()))
 
     def trained_members(self) -> list[Model]:
-        """The members that are no statistics."""
         return self._models()[: self.trained]
 
     def trained_alone(self) -> Iterator[tuple[str, Combination]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as functional
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Rate
 from hynt.graph.fact_table import HEAD, RELATION, TAIL, component_count, qualifier_of
 from hynt.models.contract import (
     EVERYWHERE,
@@ -35,7 +35,6 @@ from hynt.models.layers.tokens import LiteralValues, NumberReading, token_rows, 
 from hynt.objectives.masked_components import MaskedComponents
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
-Count = Annotated[int, Range(1)]
 TINY = 1e-12
 """The authors' ε of layer norms."""
 
@@ -48,7 +47,7 @@ class GranSettings:
     layers: Count = 12
     heads: Count = 4
     feedforward: Count = 512
-    dropout: Annotated[float, Range(0, 1, below_maximum=True)] = 0.1
+    dropout: Rate = 0.1
     """Of hidden states and of attention weights."""
     edges: Literal["typed", "alike", "none"] = "typed"
     """The paper's GRAN-hete, GRAN-homo (one bias for all kinds of edges) and GRAN-complete (no edges)."""

@@ -16,17 +16,17 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.batches.corruption import Corruption, LossKind, Pool
+from hynt.batches.corruption import LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Range, Share
 from hynt.kernels.swept_minimum import SweptMinimum
 from hynt.kernels.triplet_sweep import FactQuestion, read_fact, score_whole, sweep
 from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.relatedness import MaskedBatchNorm, uniform_table
 from hynt.models.layers.tokens import LiteralValues, NumberReading, score_candidates, token_count
-from hynt.objectives.negatives import NegativeFacts
-from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
+from hynt.objectives.negatives import NegativeFacts, negative_phases
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 KERNEL = 3
 """Columns that a filter sees at once."""
@@ -37,10 +37,10 @@ class HingeSettings:
     """HINGE's sizes and how its negatives are drawn."""
 
     dimension: Annotated[int, Range(KERNEL)] = 256  # d
-    filters: Annotated[int, Range(1)] = 400  # n_f, of each convolution
-    relation_share: Annotated[float, Range(0, 1)] = 0.5  # of negatives that exchange a relation
+    filters: Count = 400  # n_f, of each convolution
+    relation_share: Share = 0.5  # of negatives that exchange a relation
     pool: Pool = "seen"  # where negatives' values come from: seen in such a place, all, or all possible answers
-    negatives: Annotated[int, Range(1)] = 1  # for each fact
+    negatives: Count = 1  # for each fact
     loss: LossKind = "logistic"  # each told true from false, or the fact chosen among its negatives
     numbers: NumberReading = "argmax"  # how a ranking of literals becomes a number
 
@@ -117,10 +117,7 @@ class Hinge(nn.Module):
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
         """One phase: true facts beside false ones made from them."""
-        own = self.settings
-        corruption = Corruption(own.negatives, own.relation_share, pool=own.pool, loss=own.loss)
-        stream = NegativeFacts(train, settings.batch_size, corruption)
-        return [Phase(stream, trainable(self), settings.epochs)]
+        return negative_phases(self, self.settings, train, settings)
 
     def fact_score(self, triplet: Tensor, qualifiers: Tensor) -> Tensor:
         """() S of one fact from the vectors (3, d) of h, r, t and (n, 2, d) of its qualifiers, as the paper has it.

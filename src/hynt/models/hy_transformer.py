@@ -8,7 +8,7 @@ their literals.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as functional
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.questions import Grouping
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Rate, Share
 from hynt.graph.fact_table import HEAD, TAIL, component_count
 from hynt.models.contract import (
     READS_A_FACT,
@@ -33,9 +33,6 @@ from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestio
 from hynt.models.layers.transformer import TokenGroup, Transformer
 from hynt.objectives.grouped_questions import GroupedQuestions
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
-
-Count = Annotated[int, Range(1)]
-Rate = Annotated[float, Range(0, 1, below_maximum=True)]
 
 OF_TRIPLETS: frozenset[Capability] = frozenset(
     {(Task.LINK, Position.HEAD), (Task.LINK, Position.TAIL), (Task.NUMBER, Position.TAIL)}
@@ -61,7 +58,7 @@ class HyTransformerSettings:
     """Of the whole table of entities: the same entries are missing in what is read and in the candidates."""
     normalise: bool = True
     """Layer norm over both tables; without it and without table dropout this is a plain transformer."""
-    qualifier_values: Annotated[float, Range(0, 1)] = 0.0
+    qualifier_values: Share = 0.0
     """How likely each value of a qualifier is asked for in an epoch. Above 0 the model also answers these."""
     numbers: NumberReading = "argmax"
 

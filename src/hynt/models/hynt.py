@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Range, Rate
 from hynt.graph.fact_table import FIRST_QUALIFIER, HEAD, RELATION, TAIL, qualifier_of, relation_position
 from hynt.models.contract import (
     EVERYWHERE,
@@ -316,8 +316,6 @@ def _aligned(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 # The choices HyNT leaves open: sizes, and a switch for each ablation and each difference between paper and released
 # code.
 
-Count = Annotated[int, Range(1)]
-
 
 @dataclass(frozen=True)
 class HyntSettings:
@@ -330,7 +328,7 @@ class HyntSettings:
     prediction_heads: Count = 16
     context_feedforward: Count = 1024
     prediction_feedforward: Count = 1024
-    dropout: Annotated[float, Range(0, 1, below_maximum=True)] = 0.1
+    dropout: Rate = 0.1
     tied_output: bool = False
     """Scores entities with their own embeddings instead of a table of their own."""
     encoding: Literal["linear", "hadamard"] = "linear"

@@ -11,7 +11,7 @@ of the cost.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ from torch.nn.functional import embedding
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Positive, Rate
 from hynt.models.contract import Candidates, Capability, EncodedQuestion, EntityIds, EntityRange, Part
 from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
@@ -45,8 +45,8 @@ from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 class KblnSettings:
     """Defaults are the released form."""
 
-    dimension: Annotated[int, Range(1)] = 256
-    dropout: Annotated[float, Range(0, 1, below_maximum=True)] = 0.2
+    dimension: Count = 256
+    dropout: Rate = 0.2
     directions: Literal["shared", "reciprocal"] = "shared"
     """"reciprocal" gives each relation a second vector for questions about its head."""
     mask_missing: bool = False
@@ -57,8 +57,8 @@ class KblnSettings:
     """How N starts. "normal" lets thousands of candidates without literals begin with the same large score."""
     cell_reduce: CellReduce = "last"
     """What an entity with several values of an attribute has: the last one, or their mean."""
-    head_rate: Annotated[float, Range(0, above_minimum=True)] = 1e-2
-    head_epochs: Annotated[int, Range(1)] = 100
+    head_rate: Positive = 1e-2
+    head_epochs: Count = 100
     """How the head for numbers is fitted once links are learned."""
 
 

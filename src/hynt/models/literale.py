@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,7 @@ from torch.nn.functional import embedding
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Positive, Rate
 from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
@@ -79,20 +79,17 @@ def literal_gate(kind: GateKind, dimension: int, literals: int, *, bounded: bool
     return LiteralGate(dimension, literals) if kind == "gated" else LinearGate(dimension, literals, bounded=bounded)
 
 
-Share = Annotated[float, Range(0, 1, below_maximum=True)]
-
-
 @dataclass(frozen=True)
 class LiteraleSettings:
     """Defaults are the released script's, but for the width, which is the HyNT paper's."""
 
-    dimension: Annotated[int, Range(1)] = 256
+    dimension: Count = 256
     base: Literal["distmult", "complex", "conve"] = "distmult"
     """The model behind. The paper's searched settings name ConvE's dropouts, so its row is likely "conve"."""
     gate: GateKind = "gated"
-    dropout: Share = 0.2
-    feature_map_dropout: Share = 0.2
-    projection_dropout: Share = 0.3
+    dropout: Rate = 0.2
+    feature_map_dropout: Rate = 0.2
+    projection_dropout: Rate = 0.3
     """The last two belong to ConvE alone."""
     directions: Literal["shared", "reciprocal"] = "shared"
     """"reciprocal" gives each relation a second vector for questions about its head; ComplEx and ConvE need it."""
@@ -102,8 +99,8 @@ class LiteraleSettings:
     """What an entity with several values of an attribute has: the last one, or their mean."""
     head_input: Literal["raw", "gated"] = "raw"
     """What the head for numbers sees. "gated" holds the very number it is fitted to, and learns to copy it."""
-    head_rate: Annotated[float, Range(0, above_minimum=True)] = 1e-2
-    head_epochs: Annotated[int, Range(1)] = 100
+    head_rate: Positive = 1e-2
+    head_epochs: Count = 100
     """How the head for numbers is fitted once links are learned."""
 
     def __post_init__(self) -> None:

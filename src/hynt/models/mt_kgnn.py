@@ -15,7 +15,7 @@ from torch.nn.functional import embedding
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Range, Rate
 from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
@@ -40,10 +40,10 @@ VALUES_AT_ONCE = 1 << 25
 class MtKgnnSettings:
     """Defaults are the released script's, but for the width, which is the HyNT paper's."""
 
-    dimension: Annotated[int, Range(1)] = 256
-    hidden: Annotated[int, Range(1)] = 100
+    dimension: Count = 256
+    hidden: Count = 100
     """Width of the attribute networks."""
-    dropout: Annotated[float, Range(0, 1, below_maximum=True)] = 0.2
+    dropout: Rate = 0.2
     average_networks: bool = False
     """A number is the mean of both networks' answers, not the first one's alone."""
     attribute_steps: Annotated[int, Range(0)] = 4

@@ -10,22 +10,22 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.batches.corruption import Corruption, LossKind, Pool
+from hynt.batches.corruption import LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Share
 from hynt.kernels.triplet_sweep import FactQuestion, read_fact, score_whole, sweep
 from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.relatedness import uniform_table
 from hynt.models.layers.tokens import LiteralValues, NumberReading, score_candidates, token_count
-from hynt.objectives.negatives import NegativeFacts
-from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
+from hynt.objectives.negatives import NegativeFacts, negative_phases
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 Depth = Literal[1, 2]
 
@@ -34,14 +34,14 @@ Depth = Literal[1, 2]
 class NeuInferSettings:
     """NeuInfer's sizes and how its negatives are drawn."""
 
-    dimension: Annotated[int, Range(1)] = 256  # d
-    hidden: Annotated[int, Range(1)] = 1000  # g, units of the last layer about qualifiers
+    dimension: Count = 256  # d
+    hidden: Count = 1000  # g, units of the last layer about qualifiers
     validity_layers: Depth = 1  # n₁
     compatibility_layers: Depth = 1  # n₂
-    validity_weight: Annotated[float, Range(0, 1)] = 0.3  # w
-    relation_share: Annotated[float, Range(0, 1)] | None = None  # of negatives; None: relations among all ids
+    validity_weight: Share = 0.3  # w
+    relation_share: Share | None = None  # of negatives; None: relations among all ids
     pool: Pool = "seen"  # where negatives' values come from: seen in such a place, all, or all possible answers
-    negatives: Annotated[int, Range(1)] = 1  # for each fact
+    negatives: Count = 1  # for each fact
     loss: LossKind = "logistic"  # each told true from false, or the fact chosen among its negatives
     numbers: NumberReading = "argmax"  # how a ranking of literals becomes a number
 
@@ -116,10 +116,7 @@ class NeuInfer(nn.Module):
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
         """One phase: true facts beside false ones made from them."""
-        own = self.settings
-        corruption = Corruption(own.negatives, own.relation_share, pool=own.pool, loss=own.loss)
-        stream = NegativeFacts(train, settings.batch_size, corruption)
-        return [Phase(stream, trainable(self), settings.epochs)]
+        return negative_phases(self, self.settings, train, settings)
 
     def finish(self, triplet: Tensor, lowest: Tensor | None, has_any: Tensor) -> Tensor:
         """log p − log(1 − p) with p = w·σ(a) + (1 − w)·σ(c), or p = σ(a) where there is no qualifier."""

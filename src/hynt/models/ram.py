@@ -8,7 +8,7 @@ product. Products are made as sums of logarithms: those of long facts would be t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as functional
@@ -18,7 +18,7 @@ from hynt.batches.buckets import Span
 from hynt.batches.corruption import mixed
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Rate
 from hynt.graph.fact_table import HEAD, TAIL, qualifier_of
 from hynt.models.contract import (
     EVERYWHERE,
@@ -35,9 +35,6 @@ from hynt.models.layers.tokens import LiteralValues, NumberReading, token_rows, 
 from hynt.objectives.masked_components import MaskedComponents
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
-Count = Annotated[int, Range(1)]
-Share = Annotated[float, Range(0, 1, below_maximum=True)]
-
 FLOOR = -60.0
 """A question whose vector would be smaller than exp(FLOOR) in all places is scaled up to that: its candidates then
 still differ. Questions about facts of a dozen qualifiers or fewer are not touched."""
@@ -52,8 +49,8 @@ class RamSettings:
     dimension: Count = 128  # d, of each part
     parts: Count = 2  # m, of an entity
     basis: Count = 10  # K
-    role_dropout: Share = 0.0
-    entity_dropout: Share = 0.2
+    role_dropout: Rate = 0.0
+    entity_dropout: Rate = 0.2
     instances: Count = 64  # how many values of one fact are hidden in turn in an epoch; of longer facts some are drawn
     numbers: NumberReading = "argmax"
 

@@ -19,10 +19,10 @@ from hynt.batches.buckets import Span
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.questions import Grouping
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Range, Rate, Share
 from hynt.graph.fact_table import HEAD
 from hynt.models.contract import READS_A_FACT, Candidates, Capability, EncodedQuestion, Part, ScaledNumber, Tokens
-from hynt.models.hy_transformer import OF_TRIPLETS, Count, Rate
+from hynt.models.hy_transformer import OF_TRIPLETS
 from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, token_rows, token_scores
 from hynt.models.layers.transformer import TokenGroup, TransformerLayer
 from hynt.objectives.grouped_questions import GroupedQuestions
@@ -165,7 +165,7 @@ class StareSettings:
     graph_dropout: Rate = 0.3
     """After each graph layer."""
     composition: Composition = "rotate"
-    qualifier_weight: Annotated[float, Range(0, 1)] = 0.2
+    qualifier_weight: Share = 0.2
     """1 − α: how much of an edge's relation its qualifiers make."""
     degrees: Degrees = "symmetric"
     """How messages are weighed; "mean" does not silence entities that never stand as head."""

@@ -6,37 +6,35 @@ Types are latent vectors. A fact is as true as the worse of relatedness and fit:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.batches.corruption import Corruption, LossKind, Pool
+from hynt.batches.corruption import LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Share
 from hynt.kernels.pair_sweep import PairQuestion, read_pairs, role_count, score_whole
 from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.relatedness import Relatedness, score_pairs, uniform_table
 from hynt.models.layers.tokens import LiteralValues, NumberReading, token_count
-from hynt.objectives.negatives import NegativeFacts
-from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
-
-Positive = Annotated[int, Range(1)]
+from hynt.objectives.negatives import NegativeFacts, negative_phases
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 
 @dataclass(frozen=True)
 class TnalpSettings:
     """tNaLP's sizes and how its negatives are drawn."""
 
-    dimension: Positive = 256  # d, of roles and values
-    filters: Positive = 200  # n_f
-    hidden: Positive = 1000  # n_g, units of the relatedness network
-    type_dimension: Positive = 30  # d_t, of latent types
-    type_hidden: Positive = 200  # n_t, units of the network that compares types
-    relation_share: Annotated[float, Range(0, 1)] | None = None  # of negatives; None: relations among all ids
+    dimension: Count = 256  # d, of roles and values
+    filters: Count = 200  # n_f
+    hidden: Count = 1000  # n_g, units of the relatedness network
+    type_dimension: Count = 30  # d_t, of latent types
+    type_hidden: Count = 200  # n_t, units of the network that compares types
+    relation_share: Share | None = None  # of negatives; None: relations among all ids
     pool: Pool = "seen"  # where negatives' values come from: seen in such a place, all, or all possible answers
-    negatives: Annotated[int, Range(1)] = 1  # for each fact
+    negatives: Count = 1  # for each fact
     loss: LossKind = "logistic"  # each told true from false, or the fact chosen among its negatives
     numbers: NumberReading = "argmax"  # how a ranking of literals becomes a number
 
@@ -96,10 +94,7 @@ class Tnalp(nn.Module):
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
         """One phase: true facts beside false ones made from them."""
-        own = self.settings
-        corruption = Corruption(own.negatives, own.relation_share, pool=own.pool, loss=own.loss)
-        stream = NegativeFacts(train, settings.batch_size, corruption)
-        return [Phase(stream, trainable(self), settings.epochs)]
+        return negative_phases(self, self.settings, train, settings)
 
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) logits of whole facts."""

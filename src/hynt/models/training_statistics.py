@@ -39,7 +39,6 @@ class AnswerCounts(NamedTuple):
 
 
 def numbers_of(facts: FactTensors) -> TrainingNumbers:
-    """The numbers of facts, on the CPU."""
     facts = facts.to("cpu")
     owner = torch.repeat_interleave(torch.arange(len(facts)), facts.qualifier_counts())
     tails, values = facts.tail_is_number, facts.qualifier_is_number[:-1]

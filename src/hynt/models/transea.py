@@ -15,7 +15,7 @@ from torch.nn.functional import embedding, normalize
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Range, Share
 from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.triplets import (
     TRIPLE_ANSWERS,
@@ -37,10 +37,10 @@ from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 class TranseaSettings:
     """Defaults are the middle of the grid that the HyNT paper searched."""
 
-    dimension: Annotated[int, Range(1)] = 256
+    dimension: Count = 256
     margin: Annotated[float, Range(0)] = 5.0
     """γ: how much farther a false triplet must be than a true one."""
-    attribute_weight: Annotated[float, Range(0, 1)] = 0.5
+    attribute_weight: Share = 0.5
     """α: the share of the numbers in the loss."""
     distance: Literal["l1", "squared-l2"] = "l1"
 

@@ -117,7 +117,6 @@ class ReadNumbers(NamedTuple):
 
     @classmethod
     def of(cls, numbers: NumberRows, features: Tensor, relation_nodes: int) -> ReadNumbers:
-        """From numbers and their features."""
         return cls(features, Links.of(numbers.relation, relation_nodes), functional.pad(numbers.value, (0, 1)))
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from hynt.batches.masked_batch import TASKS, MaskedAnswers, MaskedBatch, Task
 from hynt.batches.questions import EncodedQuestion, Entities, Reader, Relations, ScaledNumber, Tokens
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Range, Rate
 
 NegativeSource: TypeAlias = Literal["mix", "uniform", "log-uniform"]
 """Where sampled entities come from; "mix" is a third each of the other two and of the answers in the batch."""
@@ -60,15 +60,13 @@ class AffineOutput(Reader, Protocol):
 class LossSettings:
     """L = L_ent + λ1·L_rel + λ2·L_num, with smoothing ε in the first two (Section 4.4.4 of the paper)."""
 
-    smoothing: Annotated[float, Range(0, 1, below_maximum=True)] = 0.1
-    relation_smoothing: Annotated[float, Range(0, 1, below_maximum=True)] | None = None  # None: as for entities
+    smoothing: Rate = 0.1
+    relation_smoothing: Rate | None = None  # None: as for entities
     relation_weight: Annotated[float, Range(0)] = 1.0  # λ1
     number_weight: Annotated[float, Range(0)] = 1.0  # λ2
     softmax: Literal["auto", "full", "sampled"] = "auto"  # over entities; "auto" samples where there are very many
     negatives: Annotated[int, Range(3)] = 16384  # with how many sampled entities a question is compared, where it is
-    negative_samples: Annotated[int, Range(1)] = (
-        4  # how many such samples a step draws, each for a part of it; sharded tables: 1
-    )
+    negative_samples: Count = 4  # how many such samples a step draws, each for a part of it; sharded tables: 1
     negative_source: NegativeSource = "mix"
 
 

@@ -54,7 +54,6 @@ class PackedStep(NamedTuple):
 
     @property
     def asks(self) -> TaskRows:
-        """Which rows ask for which task."""
         listed = self.indices[2 * self.shape.layout.rows :]
         outputs = self.shape.outputs
         return TaskRows(listed.split(outputs), self.weights.split(outputs))  # type: ignore[no-untyped-call]
@@ -125,7 +124,6 @@ class MaskedFacts(ItemStream):
 
     @property
     def regular(self) -> StepShape:
-        """The shape of most steps, or all."""
         return _shared_shape(self.shapes[-1], self.part.world)
 
     def epoch(self, seed: int, epoch: int) -> MaskedEpoch:

@@ -11,14 +11,14 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as functional
-from torch import Tensor
+from torch import Tensor, nn
 
 from hynt.batches.buckets import BatchLayout, layout_index, layout_of
-from hynt.batches.corruption import Corrupter, Corruption, Exchange, relation_at, value_at
+from hynt.batches.corruption import Corrupter, Corruption, Exchange, LossKind, Pool, relation_at, value_at
 from hynt.batches.epoch_plan import EpochPlanner, PlannedSteps, generator_for
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import AskableComponents, MaskedBatch, Task, fill, mask
-from hynt.objectives.streams import ItemStream, Loss, LossFunction, StepItems
+from hynt.objectives.streams import ItemStream, Loss, LossFunction, Phase, PhaseSettings, StepItems, trainable
 
 
 class FactScorer(Protocol):
@@ -29,6 +29,27 @@ class FactScorer(Protocol):
         must not reach statistics of the batch.
         """
         ...
+
+
+class NegativeSettings(Protocol):
+    """What such a model's settings say about its negatives."""
+
+    @property
+    def negatives(self) -> int: ...
+    @property
+    def relation_share(self) -> float | None: ...
+    @property
+    def pool(self) -> Pool: ...
+    @property
+    def loss(self) -> LossKind: ...
+
+
+def negative_phases(
+    model: nn.Module, own: NegativeSettings, train: FactTensors, settings: PhaseSettings
+) -> list[Phase]:
+    """One phase: true facts beside false ones made from them."""
+    corruption = Corruption(own.negatives, own.relation_share, pool=own.pool, loss=own.loss)
+    return [Phase(NegativeFacts(train, settings.batch_size, corruption), trainable(model), settings.epochs)]
 
 
 def logistic_loss(scores: Tensor) -> Tensor:

@@ -237,7 +237,6 @@ class _Content:
 
 
 def laid_out(graph: KnowledgeGraph, facts: EntityFacts) -> NeighbourhoodLayout:
-    """The layout of the picture of these facts."""
     words = Sentences(graph)
     name = graph.entity_labels[facts.entity]
     contents = [_content(item, graph.vocabulary.entities[facts.entity]) for item in facts.facts]

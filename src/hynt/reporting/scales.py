@@ -269,7 +269,6 @@ def bare(axes: Axes, *, grid: str = "y") -> None:
 
 
 def set_ticks(axis: Axis, scale: Scale, count: int) -> None:
-    """The ticks of a scale, and their texts."""
     found = scale.ticks(count)
     axis.set_ticks([], minor=True)
     axis.set_ticks(found, [scale.text(value) for value in found])

@@ -100,7 +100,6 @@ class Trend(PlainValues, Table):
     notes: tuple[str, ...]
 
     def text(self, value: float) -> str:
-        """A value as text, with its unit."""
         return format_quantity(value, self.unit)
 
     def at_text(self, at: float) -> str:
@@ -294,7 +293,6 @@ def trend(
 
 
 def trend_of(predictor: Predictor, plan: TrendPlan, level: float = LEVEL) -> Trend:
-    """The answers to a plan."""
     # The first question is asked as any other: it is refused where it must be, and says what to know of the answers.
     first = predictor.answer(plan.asked, CandidateMask(None, False), 1, level)
     answer = first[0]

@@ -175,7 +175,6 @@ SOURCES = {
 
 
 def get_source(name: str) -> DumpSource:
-    """The kind of dump of that name."""
     if name not in SOURCES:
         raise UsageError(f"unknown source {name!r}.", advice=advice_on(name, SOURCES))
     module, kind = SOURCES[name]

@@ -133,7 +133,6 @@ Measurements = dict[str, Any]
 
 
 def measurements_path(run: Path, split: str) -> Path:
-    """Where the measurements of a split are kept."""
     return run / f"measurements-{split}.json"
 
 
