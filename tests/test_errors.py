@@ -39,3 +39,10 @@ def test_wrong_use_within_a_block_is_said_of_its_place():
         raise UsageError("there is no such entity.", where="somewhere")
     with pytest.raises(DataError, match=r"^elsewhere: broken"), located("head"):
         raise DataError("broken.", where="elsewhere")
+
+
+def test_what_a_hostile_file_says_is_not_quoted_at_any_length():
+    error = DataError(f"unknown variant `{'x' * 20_000}`, expected `F32`.", where="weights.safetensors")
+    assert len(error.what) < 2_100
+    assert error.what.startswith("unknown variant `xxx")
+    assert error.what.endswith("expected `F32`.")

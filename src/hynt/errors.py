@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
+LONGEST = 2_000
+"""Characters of a sentence: what a file or a library said of it is quoted, but not at any length."""
+
 
 class HyntError(Exception):
     """An error with a place, which is a file:line, a field or a config path, and an advice, which says what to do.
@@ -24,7 +27,7 @@ class HyntError(Exception):
     exit_code = 1
 
     def __init__(self, what: str, *, where: str = "", advice: str = "") -> None:
-        self.what = what
+        self.what = what if len(what) <= LONGEST else f"{what[: LONGEST // 2]} … {what[-LONGEST // 2 :]}"
         self.where = where
         self.advice = advice
         super().__init__(str(self))

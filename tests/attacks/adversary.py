@@ -264,7 +264,7 @@ def _manifest(chance: random.Random, place: Path, originals: Originals) -> list[
 def _sign_anyway(sign: Callable[[Path], None], folder: Path) -> None:
     try:
         sign(folder)
-    except (KeyError, TypeError, AttributeError, ValueError):
+    except (KeyError, TypeError, AttributeError, ValueError, OSError):
         return  # it is too far gone to be signed: met as it is
 
 

@@ -82,6 +82,11 @@ class LimitedHynt:
         return outcome
 
 
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    return stream.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+
 def _main() -> None:
     from hynt.cli.application import run
 
@@ -91,13 +96,15 @@ def _main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what native code prints is no answer
     for line in sys.stdin:
-        said, printed, asked = io.StringIO(), io.StringIO(), json.loads(line)
+        asked = json.loads(line)
+        said, printed = (io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace") for _ in range(2))
         largest = unlimited if asked["largest_file"] is None else asked["largest_file"]
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, unlimited))
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(printed):
             code = run(asked["arguments"])
         resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, unlimited))
-        outcome = {"code": code, "said": said.getvalue()[-20_000:], "printed": printed.getvalue()[-200_000:]}
+        told, shown = (_written(one) for one in (said, printed))
+        outcome = {"code": code, "said": told[-20_000:], "printed": shown[-200_000:]}
         print(json.dumps(outcome), file=answers, flush=True)
 
 
