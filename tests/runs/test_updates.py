@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -197,6 +198,56 @@ def test_a_torn_line_is_not_there_and_a_damaged_one_is_named(folder, run):
     (folder / UPDATES / "000001.jsonl").write_text("{}\n")
     with pytest.raises(UsageError, match=r"000001\.jsonl: the file was changed"):
         hynt.load(folder, "cpu")
+
+
+def test_a_changed_last_line_is_not_taken_for_a_torn_one(folder, run):
+    run.update(NEW[:1])
+    path = folder / UPDATES / JOURNAL
+    path.write_bytes(path.read_bytes().replace(b'"added": 1', b'"added": 2'))
+    with pytest.raises(UsageError, match=r"journal\.jsonl:1: the journal of updates is damaged"):
+        hynt.load(folder, "cpu")
+
+
+FORGED = [
+    "null",
+    "[" * 100_000,
+    '{"zap": 1}',
+    '{"add": {}}',
+    '{"add": {"head": 5, "relation": [], "tail": null}}',
+    '{"add": {"head": "a", "relation": "born in", "tail": "b", "qualifiers": [["year"]]}}',
+    '{"add": {"head": "a", "relation": "height", "tail": {"number": "x", "literal": "x", "unit": ""}}}',
+    '{"add": {"head": "a", "relation": "height", "tail": {"number": 1, "literal": 5, "unit": ""}}}',
+    '{"merge": ["a"]}',
+    '{"merge": [["x"], {}]}',
+    '{"remove_entity": 5}',
+]
+
+
+@pytest.mark.parametrize("line", FORGED)
+def test_changes_that_nobody_wrote_are_refused_though_their_hash_agrees(tmp_path, line):
+    import hashlib
+
+    from hynt.runs.journal import Version, _line
+
+    content = f"{line}\n".encode()
+    (tmp_path / UPDATES).mkdir()
+    (tmp_path / UPDATES / "000001.jsonl").write_bytes(content)
+    version = Version(1, "2026-01-01", "x", hashlib.sha256(content).hexdigest())
+    (tmp_path / UPDATES / JOURNAL).write_bytes(_line(version))
+    (found,) = Journal(tmp_path).versions()
+    with pytest.raises(DataError, match=r"000001\.jsonl: these are no changes of a graph"):
+        Journal(tmp_path).change(found)
+
+
+@pytest.mark.parametrize("change", [{"facts": "x"}, {"at": 5}, {"source": []}, {"version": 1.0}, {"key": {}}])
+def test_a_line_whose_values_are_of_another_kind_is_damaged(tmp_path, change):
+    from hynt.runs.journal import Version, _line
+
+    (tmp_path / UPDATES).mkdir()
+    line = _line(replace(Version(1, "2026-01-01", "x", "0" * 64), **change))
+    (tmp_path / UPDATES / JOURNAL).write_bytes(line)
+    with pytest.raises(DataError, match=r"journal\.jsonl:1: the journal of updates is damaged"):
+        Journal(tmp_path).versions()
 
 
 def test_a_run_that_learned_vectors_is_refused(tmp_path):

@@ -16,7 +16,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -74,8 +74,8 @@ class GraphChange:
             ((kind, what),) = json.loads(line).items()
             found[kind].append(what)
         return cls(
-            tuple((one, other) for one, other in found["merge"]),
-            tuple(found["remove_entity"]),
+            tuple((_name(one), _name(other)) for one, other in found["merge"]),
+            tuple(map(_name, found["remove_entity"])),
             tuple(map(_from_plain, found["remove"])),
             tuple(map(_from_plain, found["add"])),
         )
@@ -167,7 +167,10 @@ class Journal:
         path = self._file(version.version)
         if sha256_of(path) != version.sha256:
             raise DataError("the file was changed: its hash is not the journal's.", where=str(path), advice=RESTORE)
-        return GraphChange.from_lines(path.read_text(encoding="utf-8"))
+        try:
+            return GraphChange.from_lines(path.read_text(encoding="utf-8"))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise DataError("these are no changes of a graph.", where=str(path), advice=RESTORE) from None
 
     def count_added(self, known: AddedFacts, version: int | None = None) -> AddedFacts:
         """Counts what has come since `known` was counted last, up to a version, or to the newest one."""
@@ -197,7 +200,7 @@ class Journal:
 
     def _lines(self) -> list[tuple[Version, int]]:
         """The whole lines of the journal, each with where it ends. A last line that is torn is left out; a damaged one
-        before others is a `DataError`.
+        is a `DataError`.
         """
         path = self.folder / JOURNAL
         try:
@@ -211,7 +214,7 @@ class Journal:
             stop = content.find(b"\n", end) + 1
             version = _version(content[end:stop], len(found) + 1) if stop else None
             if version is None:
-                if stop and content.find(b"\n", stop) >= 0:
+                if stop:  # a kill tears the end off, so a line that has one was changed
                     place = f"{path}:{len(found) + 1}"
                     raise DataError("the journal of updates is damaged.", where=place, advice=RESTORE)
                 break
@@ -288,7 +291,10 @@ def _version(line: bytes, number: int) -> Version | None:
         digest = content.pop("line")
         if digest != _digest(json.dumps(content, sort_keys=True)) or content["version"] != number:
             return None
-        return Version(**{"source": "", **content})
+        version = Version(**{"source": "", **content})
+        kinds = {field.name: str if field.type == "str" else int for field in fields(Version)}
+        is_fine = all(type(value) is kinds[name] for name, value in asdict(version).items())
+        return version if is_fine else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -308,10 +314,17 @@ def _to_plain(fact: Fact) -> dict[str, Any]:
 
 def _from_plain(plain: Mapping[str, Any]) -> Fact:
     def value(one: Any) -> Value:
-        return Number(float(one["number"]), one["literal"], one["unit"]) if isinstance(one, dict) else str(one)
+        is_number = isinstance(one, dict)
+        return Number(float(one["number"]), _name(one["literal"]), _name(one["unit"])) if is_number else _name(one)
 
-    pairs = tuple(Qualifier(relation, value(one)) for relation, one in plain.get("qualifiers", ()))
-    return Fact(plain["head"], plain["relation"], value(plain["tail"]), pairs)
+    pairs = tuple(Qualifier(_name(relation), value(one)) for relation, one in plain.get("qualifiers", ()))
+    return Fact(_name(plain["head"]), _name(plain["relation"]), value(plain["tail"]), pairs)
+
+
+def _name(given: Any) -> str:
+    if not isinstance(given, str):
+        raise TypeError(f"a name is a text, not {given!r}")
+    return given
 
 
 def changed_share(before: KnowledgeGraph, versions: Sequence[Version]) -> float:
