@@ -24,6 +24,7 @@ from hynt.models.trivial import STATISTICS, statistic
 from hynt.runs.combining import combined, fitted
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
+from tests.models.small_models import facts_of
 from tests.training.small_graph import NO_DROPOUT, TINY, tiny_settings
 
 CPU = torch.device("cpu")
@@ -161,6 +162,9 @@ def test_weights_survive_saving_and_damage_is_told():
         {**mapping, "groups": {"link at nowhere": mapping["groups"]["link at head"]}},
         {**mapping, "groups": {"link at head": {"everywhere": [float("nan"), 1.0], "relations": {}}}},
         {**mapping, "groups": {"link at head": {"everywhere": [1.0, 1.0], "relations": {"none": [1.0, 1.0]}}}},
+        {**mapping, "members": "xy"},
+        {**mapping, "members": [1, 2]},
+        {**mapping, "groups": {"link at head": {"everywhere": [10**400, 1.0], "relations": {}}}},
         [],
     ):
         with pytest.raises(DataError, match="the weights are damaged"):
@@ -173,6 +177,22 @@ def test_weights_survive_saving_and_damage_is_told():
 def test_statistics_keep_the_contract(name):
     kind, settings = STATISTICS[name]
     check_model(lambda sizes, train: kind.build(sizes, train, settings))
+
+
+@pytest.mark.parametrize(
+    ("members", "everywhere", "said"),
+    [
+        ((), (), "1 models, 0 members"),
+        (("hynt", "zap"), (1.0, 1.0), "'zap' is no statistic"),
+        (("hynt", "relation-mean"), (1.0, 0.5), "'relation-mean' answers no link at a tail"),
+    ],
+)
+def test_weights_that_do_not_fit_their_models_are_refused(members, everywhere, said):
+    """Whoever made a run's files may have written anything into them."""
+    facts = facts_of([0, 1, 2])
+    groups = {(Task.LINK, Position.TAIL): GroupWeights(everywhere, {})}
+    with pytest.raises(DataError, match=f"the weights do not fit the models they are of: {said}"):
+        combined([build("hynt", facts.sizes, facts, TINY["model"])], facts, Weights(members, groups))
 
 
 def test_a_combination_keeps_the_contract():

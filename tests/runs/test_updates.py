@@ -208,6 +208,13 @@ def test_a_changed_last_line_is_not_taken_for_a_torn_one(folder, run):
         hynt.load(folder, "cpu")
 
 
+def test_a_key_without_end_is_refused_before_anything_is_written(folder, run):
+    with pytest.raises(UsageError, match="the key is too long"):
+        run.update(NEW[:1], key="k" * 70_000)
+    assert Journal(folder).latest() == 0
+    assert run.update(NEW[:1]).version == 1
+
+
 FORGED = [
     "null",
     "[" * 100_000,

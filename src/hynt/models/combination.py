@@ -103,7 +103,9 @@ class Weights:
         """What `to_mapping` wrote; anything else is a `DataError`."""
         names = {f"{task.name.lower()} at {position}": (task, position) for task in Task for position in POSITIONS}
         try:
-            members = tuple(str(name) for name in mapping["members"])
+            members = tuple(mapping["members"])
+            if not isinstance(mapping["members"], list) or not all(isinstance(name, str) for name in members):
+                raise ValueError("the members are no list of names")
 
             def row(values: Any) -> tuple[float, ...]:
                 found = tuple(float(value) for value in values)
@@ -120,7 +122,7 @@ class Weights:
             }
             if not members:
                 raise ValueError("there are no members")
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
             raise DataError(
                 f"the weights are damaged: {problem}.", where=where, advice="Take the file from the run again."
             ) from None

@@ -13,6 +13,7 @@ from typing import cast
 from torch import nn
 
 from hynt.batches.fact_tensors import FactTensors
+from hynt.errors import DataError
 from hynt.evaluation.combining import fit_weights
 from hynt.evaluation.evaluator import Evaluator
 from hynt.models.combination import Combination, Weights
@@ -22,11 +23,25 @@ from hynt.models.trivial import STATISTICS, statistic
 
 def combined(models: Sequence[Model], facts: FactTensors, weights: Weights) -> Combination:
     """Trained models, in the order of the weights' first members, and the statistics that the others name."""
+    strange = [name for name in weights.members[len(models) :] if name not in STATISTICS]
+    if strange or len(weights.members) < len(models):
+        said = f"{strange[0]!r} is no statistic" if strange else f"{len(models)} models, {len(weights.members)} members"
+        raise _unfit(said)
     used = weights.only(weights.used(), len(models))
-    others = [statistic(name, facts) for name in used.members[len(models) :]]
+    members = [*models, *(cast(Model, statistic(name, facts)) for name in used.members[len(models) :])]
+    for capability, group in used.groups.items():
+        for name, member, *counts in zip(
+            used.members, members, group.everywhere, *group.relations.values(), strict=True
+        ):
+            if any(counts) and capability not in member.answers:
+                raise _unfit(f"{name!r} answers no {capability[0].name.lower()} at a {capability[1]}")
     answers = frozenset().union(*(model.answers for model in models))
-    made = Combination(facts.sizes, [*models, *cast(list[Model], others)], used, answers, len(models))
+    made = Combination(facts.sizes, members, used, answers, len(models))
     return made.to(facts.device).eval()
+
+
+def _unfit(said: str) -> DataError:
+    return DataError(f"the weights do not fit the models they are of: {said}.", advice="Take the run again.")
 
 
 def fitted(

@@ -248,8 +248,11 @@ class JournalWriter:
             len(after),
             key,
         )
+        line = _line(version)
+        if len(line) > _LONGEST_LINE:
+            raise UsageError("the key is too long.", where="key", advice="Choose a shorter one.")
         write_whole(journal._file(number), text)
-        self._append_line(_line(version), lines[-1][1] if lines else 0)
+        self._append_line(line, lines[-1][1] if lines else 0)
         return version
 
     def _append_line(self, line: bytes, end: int) -> None:
