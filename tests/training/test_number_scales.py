@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -38,6 +39,28 @@ def wide_graph(entities=60, seed=3, zero=None):
 
 def scales(graph, **said):
     return resolve_settings(SettingsRequest(**said), graph, on_gpu=False).log_relations
+
+
+def made_of_two(joined, seed=5):
+    """Items with a first and a second part, each with a size of its own, and sizes that are `joined` of both."""
+    chance, facts = random.Random(seed), {"train": [], "valid": [], "test": []}
+    sizes = [1, 1, 1, 2, 60, 150, 300, 500]
+    for index in range(400):
+        split = ("train", "train", "train", "valid", "test")[index % 5]
+        parts = [chance.randrange(len(sizes)) for _ in range(2)]
+        facts["train"] += [(f"i{index}", f"part {side}", f"p{side}{part}") for side, part in enumerate(parts)]
+        facts[split].append((f"i{index}", "size", joined(*(sizes[part] for part in parts), chance.uniform(0.9, 1.1))))
+    return graph_from_facts(facts, name="parts")
+
+
+def test_a_log_scale_that_makes_numbers_worse_is_not_taken():
+    """A sum is a sum on a linear scale, and a product one on a log scale; both reach over more than a factor of 100."""
+    added = made_of_two(lambda one, other, about: one + other + about)
+    assert scales(added) == ()
+    assert scales(added, changes=["log_relations=['size']"]) == ("size",)
+    relations = tuple(one._replace(scale="log") if one.name == "size" else one for one in added.relations)
+    assert scales(replace(added, vocabulary=replace(added.vocabulary, relations=relations))) == ("size",)
+    assert scales(made_of_two(lambda one, other, about: one * other * about)) == ("size",)
 
 
 @pytest.mark.parametrize("model", ["hynt", "hynt-inductive", "transea"])

@@ -31,7 +31,7 @@ from hynt.runs.model_choice import settings_class_for
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import training_splits
 from hynt.training.optimisation import lasting
-from hynt.training.validating import metric_for, validates
+from hynt.training.validating import metric_for, validates, worth_a_log_scale
 
 AUTHORS_CLIP = 0.1
 GRID = "grid"
@@ -213,7 +213,10 @@ def resolve_settings(request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu:
         learned = [graph.splits[name] for name in training_splits(settings) if name in graph.splits]
         if learned:
             others = list(graph.splits.values())
-            found = suited_to_logarithms(graph.vocabulary, concatenate(learned), others)
+            table = concatenate(learned)
+            found = suited_to_logarithms(graph.vocabulary, table, others)
+            if validates(settings, graph):
+                found = worth_a_log_scale(found, graph, table)
             settings = replace(settings, log_relations=found)
     return _timed(request, settings, graph, on_gpu=on_gpu)
 

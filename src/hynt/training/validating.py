@@ -10,7 +10,7 @@ that answer with a distribution integrate it first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, cast
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from hynt.batches.epoch_plan import derived_seed
+from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
@@ -30,9 +31,10 @@ from hynt.evaluation.results import Evaluation, NumberQuestions
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
-from hynt.graph.vocabulary import Floats, Vocabulary
+from hynt.graph.vocabulary import Floats, Ids, Vocabulary
 from hynt.models.contract import Model
 from hynt.models.registry import MODELS
+from hynt.models.trivial import statistic
 from hynt.names import advice_on
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import TrainingData, training_table
@@ -187,6 +189,55 @@ def validation_for(
         return found
 
     return validate
+
+
+ENOUGH_NUMBERS = 30
+"""Validation numbers from which on they say whether a log scale suits a relation."""
+WORSE = 1.02
+
+
+def worth_a_log_scale(names: Sequence[str], graph: KnowledgeGraph, learned: FactTable) -> tuple[str, ...]:
+    """Of these relations, which a log scale may suit, all but those that it makes worse.
+
+    Nothing is trained: a regression that is made at once is fitted on either scale. A relation stays linear where on
+    the validation split the squared errors of its log scale are worse by more than 2 %, and typical factors off are not
+    better by more. Declared scales are not doubted.
+    """
+    vocabulary, valid = graph.vocabulary, graph.splits["valid"]
+    asked = np.bincount(valid.relation, minlength=vocabulary.relation_count)
+    declared = [relation.scale == "log" for relation in graph.relations]
+    ids = [vocabulary.relation_ids[name] for name in names]
+    doubted = np.array([one for one in ids if asked[one] >= ENOUGH_NUMBERS and not declared[one]], dtype=np.int64)
+    if not len(doubted):
+        return tuple(names)
+    about = replace(graph, splits={**graph.splits, "valid": valid.where(np.isin(valid.relation, doubted))})
+    squared, factor = _number_marks(about, learned, doubted, names)
+    linear_squared, linear_factor = _number_marks(about, learned, doubted, ())
+    stays = doubted[(squared > WORSE**2 * linear_squared) & (linear_factor <= WORSE * factor)].tolist()
+    return tuple(name for name, one in zip(names, ids, strict=True) if one not in stays)
+
+
+def _number_marks(
+    graph: KnowledgeGraph, learned: FactTable, relations: Ids, on_log: Sequence[str]
+) -> tuple[Floats, Floats]:
+    """Of these relations, on validation: (n,) the mean squared error of means, and (n,) how far off answers typically
+    are, as the logarithm of a factor.
+    """
+    device, vocabulary = torch.device("cpu"), graph.vocabulary
+    scaling = NumberScaling.fit([learned], vocabulary, on_log)
+    model = statistic("number-regression", FactTensors.from_table(learned, vocabulary, scaling, device))
+    found = Evaluator(graph, scaling, "valid", device=device, tasks=("number",)).evaluate(cast(Model, model))
+    numbers = found.per_question["number"]
+    assert isinstance(numbers, NumberQuestions)
+    # Means are fitted on either scale, or the log scale would win by that alone.
+    both = replace(scaling, is_log=np.isin(np.arange(vocabulary.relation_count), relations))
+    means = fit_expectation(numbers, both, learned, vocabulary)(numbers.relation, numbers.expected)
+    error = (scaling.linear(numbers.relation, means) - numbers.truth_scaled) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.abs(np.log(numbers.predicted / numbers.truth))
+    off[~np.isfinite(off)] = np.inf  # below zero, where nothing is: as far off as can be
+    chosen = [numbers.relation == one for one in relations.tolist()]
+    return np.array([error[own].mean() for own in chosen]), np.array([np.median(off[own]) for own in chosen])
 
 
 PRIOR = 10.0
