@@ -2,7 +2,7 @@
 
     python -m benchmarks.results_table docs/results/raw/hn-yg-link.json [FILE …]
 
-One row a job: mean ± standard deviation over its seeds, on the test split, with realistic ties.
+One row a job: mean ± standard deviation over its seeds, or its ensemble, on the split asked, with realistic ties.
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ def rows(files: list[Path], task: str, ties: str = "realistic") -> Iterator[list
         for name, job in json.loads(file.read_text(encoding="utf-8"))["jobs"].items():
             summary: dict[str, Any] = job.get("train", {}).get("summary", {})
             found = [summary.get(f"{ties}.{task}.{column}") for column in COLUMNS[task]]
+            together = job.get("ensemble", {})
+            scopes = together.get(together.get("split", ""), {}).get(ties, {}).get(task)
+            if scopes is not None:
+                values = [scopes[scope][metric] for scope, metric in (column.split(".") for column in COLUMNS[task])]
+                found = [{"mean": value, "runs": 1} for value in values]
             if all(found):
                 cells = [_cell(one) for one in found if one]
                 yield [f"{file.stem}: {name}", str(found[0]["runs"]) if found[0] else "", *cells]

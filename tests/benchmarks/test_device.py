@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import hynt.models.layers.message_passing as passing
+from benchmarks import results_table
 from benchmarks.inductive_ablations import ABLATIONS
 from hynt.batches.message_plan import MessagePlan
 from hynt.graph.storage import save_graph
@@ -115,3 +116,17 @@ def test_a_message_with_its_receiver_changes_states_but_no_question_sees_its_ans
         after = model.encode(FACTS, rows)
         torch.testing.assert_close(model.read_beside(batch, before).encoded, asked)
     assert not torch.allclose(before.layers[-1].value, after.layers[-1].value)
+
+
+def test_a_table_has_a_row_for_seeds_and_one_for_an_ensemble(tmp_path):
+    metrics = dict.fromkeys(("mrr", "hits@1", "hits@3", "hits@10"), 0.25)
+    scopes = {"link": {"triplet": metrics, "all": metrics}}
+    paths = [f"realistic.link.{column}" for column in results_table.COLUMNS["link"]]
+    jobs = {
+        "seeds": {"train": {"summary": {path: {"mean": 0.2, "deviation": 0.01, "runs": 3} for path in paths}}},
+        "one": {"ensemble": {"split": "test", "test": {"realistic": scopes}}},
+    }
+    (tmp_path / "raw.json").write_text(json.dumps({"jobs": jobs}))
+    rows = list(results_table.rows([tmp_path / "raw.json"], "link"))
+    assert rows == [["raw: seeds", "3", *["0.2000 ± 0.0100"] * 5], ["raw: one", "1", *["0.2500"] * 5]]
+    assert not list(results_table.rows([tmp_path / "raw.json"], "number"))
