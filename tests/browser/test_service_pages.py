@@ -95,6 +95,12 @@ def test_pages_work_without_scripts(service, browser):
     assert "qualifier" not in asked(page)
     page.goto(f"{service.url}{TREND}")
     assert page.locator("figure.trend svg .band").count() == 1
+    page.goto(f"{service.url}/doubtful")
+    assert not page.locator(".decide").first.is_visible(), "what needs scripts is not offered without them"
+    page.goto(f"{service.url}/entity?id=p1")
+    follow(page, page.get_by_role("link", name="Draw the facts around Person 1").click)
+    follow(page, page.locator("#around svg a", has_text="Shelbyville").first.click)
+    assert page.locator("h1").inner_text() == "Shelbyville"
     context.close()
 
 

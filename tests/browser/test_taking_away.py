@@ -18,6 +18,7 @@ def test_many_questions_from_a_file(visit, tmp_path):
     page.get_by_role("button", name="Ask them").press("Enter")
     page.get_by_text("Done: 3 questions, 1 of them refused.").wait_for()
     assert "Question 2: the graph has no entity called" in page.locator(".faults").inner_text()
+    assert not page.get_by_role("button", name="Stop").is_visible()
     watched.screenshot("bulk")
     watched.check_fits()
     watched.check_accessibility()

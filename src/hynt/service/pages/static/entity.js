@@ -49,23 +49,26 @@
 
   async function propose(section) {
     const list = section.querySelector("ul");
+    const told = section.querySelector(".told");
     if (list.childElementCount) return;
+    section.hidden = false;
+    told.textContent = "The model looks for it …";
     try {
       const given = new URLSearchParams({ entity: section.dataset.entity, top: String(SHOWN) });
       const answer = await fetch(`/v1/proposals?${given}`, { headers: { Accept: "application/json" } });
-      if (!answer.ok) return;
+      if (!answer.ok) throw new Error("no answer");
       for (const one of (await answer.json()).proposals || []) {
         const asked = new URLSearchParams({ head: section.dataset.entity, relation: one.relation, tail: "?" });
         const link = Object.assign(document.createElement("a"), { href: `/ask?${asked}`, textContent: one.sentence });
-        const told = `${Math.round(100 * one.probability)} % · ${Math.round(100 * one.share)} % of ${one.peers.toLocaleString("en")} like it have one`;
-        const aside = Object.assign(document.createElement("span"), { className: "aside", textContent: told });
+        const share = `${Math.round(100 * one.probability)} % · ${Math.round(100 * one.share)} % of ${one.peers.toLocaleString("en")} like it have one`;
+        const aside = Object.assign(document.createElement("span"), { className: "aside", textContent: share });
         const item = document.createElement("li");
         item.append(link, " ", aside);
         list.append(item);
       }
-      section.hidden = !list.childElementCount;
+      told.textContent = list.childElementCount ? "" : "Nothing that the model is sure enough of.";
     } catch {
-      // A page without this part is whole.
+      section.hidden = true; // a page without this part is whole
     }
   }
 
