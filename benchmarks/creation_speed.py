@@ -59,7 +59,7 @@ def unpack_speed(path: Path, total: int) -> float:
 def parse_speed(path: Path, total: int, workers: int) -> dict[str, int]:
     """MB/s of JSON that is parsed whole into parts: by the clock, and a core (reading and parsing together)."""
     from hynt.creation.options import Selection
-    from hynt.creation.parsing import ParseJob, parse_locally
+    from hynt.creation.parts import ParseJob, parse_locally
     from hynt.creation.sources.source import ParseSettings
     from hynt.creation.tasks import BuildFolder, FileRange
 

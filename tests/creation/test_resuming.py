@@ -203,10 +203,10 @@ def test_a_build_that_is_killed_again_and_again_ends_the_same(seed, tmp_path):
 
 
 def test_a_worker_that_dies_is_told(path, tmp_path, monkeypatch):
-    from hynt.creation import parsing
+    from hynt.creation import parts
 
-    monkeypatch.setattr(parsing, "SMALL_BYTES", 0)
-    monkeypatch.setattr(parsing, "_build", _die)
+    monkeypatch.setattr(parts, "SMALL_BYTES", 0)
+    monkeypatch.setattr(parts, "_build", _die)
     with pytest.raises(DataError, match="a process that parses was ended from outside") as caught:
         build(path, tmp_path / "graph", engine=EngineOptions(workers=2))
     assert "Run the command again" in caught.value.advice

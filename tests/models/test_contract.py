@@ -25,8 +25,7 @@ from hynt.models.contract import (
 )
 from hynt.models.hynt import Hynt, HyntSettings
 from hynt.models.registry import MODELS, build
-from hynt.objectives.masked_components import MaskedComponents
-from hynt.objectives.masked_facts import MaskedFacts
+from hynt.objectives.masked_facts import MaskedComponents, MaskedFacts
 from hynt.objectives.streams import Phase, trainable
 from hynt.training.resolve_settings import PRESETS
 from tests.models.small_models import FORMS, SMALL, facts_of

@@ -24,7 +24,7 @@ from hynt.models.gran import (
     edges_of,
 )
 from hynt.objectives.losses import LossSettings, smoothed_cross_entropy
-from hynt.objectives.masked_components import MaskedComponents, even_share
+from hynt.objectives.masked_facts import MaskedComponents, even_share
 from tests.models.first_steps import trained
 from tests.models.small_models import facts_of
 from tests.training.small_graph import forty_facts, small_graph

@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 from hynt.creation.accounts import Books, NothingKept, RejectGuard
 from hynt.creation.engines import DuckDBEngine, QueryEngine, pairs_table, rows_of, settings_table, steps
 from hynt.creation.options import CreationOptions, Selection, read_ids, read_pairs, read_redirects, select
-from hynt.creation.parsing import ParseJob
-from hynt.creation.parts import cut, unit_rows
+from hynt.creation.parts import ParseJob, cut, unit_rows
 from hynt.creation.reading import Scan
 from hynt.creation.sources.source import PRIMARIES, REDIRECTS, DumpSource, ParseSettings, get_source, prelude_of
 from hynt.creation.tasks import BuildFolder, PartSummary, find_files, identity_of, plan_tasks, size_of

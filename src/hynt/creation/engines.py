@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hynt.creation.parsing import Checker, ParseJob, ParseListener, parse_locally
-from hynt.creation.parts import build, cut
+from hynt.creation.parts import Checker, ParseJob, ParseListener, build, cut, parse_locally
 from hynt.creation.reading import missing_extra
 from hynt.creation.sources.source import get_source
 from hynt.creation.tasks import BuildFolder, FileRange, PartSummary, size_of

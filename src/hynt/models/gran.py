@@ -32,7 +32,7 @@ from hynt.models.contract import (
     Tokens,
 )
 from hynt.models.layers.tokens import LiteralValues, NumberReading, token_rows, token_scores
-from hynt.objectives.masked_components import MaskedComponents
+from hynt.objectives.masked_facts import MaskedComponents
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
 TINY = 1e-12
