@@ -40,6 +40,13 @@ def test_settings_that_ask_for_more_than_the_weights_are_refused(hynt, away, tmp
     assert "config.toml" in said
 
 
+def test_settings_that_make_no_model_are_refused(hynt, away, tmp_path):
+    config = (away / "config.toml").read_text()
+    (away / "config.toml").write_text(config.replace("position_scale = 1.0", "position_scale = 1e308"))
+    sign_run(away)
+    assert "no model can be made by these settings" in pulled(hynt, away, tmp_path)
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_weights_that_are_no_numbers_are_refused(hynt, away, tmp_path, value):
     tensors = load_file(away / "weights.safetensors")

@@ -115,7 +115,7 @@ def test_intervals_hold_the_metric(run, hynt):
 
 
 def test_results_break_down_into_parts_that_add_up(run, hynt):
-    found = hynt("evaluate", run, "--json", "--breakdown", "relation,position,qualifiers,frequency").json
+    found = hynt("evaluate", run, "--json", "--breakdown", "relation,position,qualifiers,frequency,leakage").json
     for task, groupings in found["breakdowns"].items():
         for rows in groupings.values():
             assert sum(row["count"] for row in rows) == found[task]["all"]["count"]

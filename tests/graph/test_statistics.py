@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.formats.importing import read_graph
+from hynt.graph.changes import seen_triplets
 from hynt.graph.fact import Number, fact
 from hynt.graph.statistics import graph_statistics
 from tests.graph.small_graphs import assembled
@@ -62,6 +63,22 @@ def test_a_small_graph_by_hand():
     assert found.qualifiers_per_fact == {"0": 2, "1": 2, "2": 1}
     assert found.missing_from_train == {"entities": 1, "relations": 1}
     assert found.across_splits == {"train_and_test": 1}
+    assert found.seen_triplets == {"test": 1}
+
+
+def test_a_triplet_is_seen_whatever_its_qualifiers_and_however_its_number_is_written():
+    train = [fact("glee", "seasons", 6, [("on", "fox")]), fact("lost", "on", "abc")]
+    asked = [
+        fact("glee", "seasons", Number(6.0, "6.0")),
+        fact("glee", "seasons", 7),
+        fact("lost", "on", "abc", [("from", Number(2004.0, "2004", "date"))]),
+        fact("abc", "on", "lost"),
+    ]
+    graph = assembled({"train": train, "test": asked})
+    assert seen_triplets(graph.split("test"), graph.split("train"), graph.vocabulary).tolist() == [
+        fact in (asked[0], asked[2]) for fact in graph.facts("test")
+    ]
+    assert graph_statistics(graph).to_mapping(graph)["triplets_seen_in_train"] == {"test": {"facts": 2, "share": 0.5}}
 
 
 @given(st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=30))

@@ -275,6 +275,7 @@ def by_entity_frequency(questions: TaskQuestions, ties: Ties, frequency: Ids) ->
     return _by_steps(questions, ties, frequency[entity], FREQUENCY_STEPS)
 
 
+LEAKAGE_GROUPS = ("triplet not in training", "triplet in training")
 SEEN_GROUPS = (
     "answer and context seen",
     "answer seen, context not",
@@ -295,6 +296,11 @@ def by_seen(
     answer = unseen[component_starts(table)[questions.row] + questions.position]
     context = np.bincount(parts.row[unseen], minlength=len(table))[questions.row] > answer
     return _grouped(questions, ties, (2 * answer + context).astype(np.int64), SEEN_GROUPS)
+
+
+def by_leakage(questions: TaskQuestions, ties: Ties, seen: NDArray[np.bool_]) -> list[dict[str, Any]]:
+    """One row for facts whose triplet training does not have, and one for the others; `seen` (facts,)."""
+    return _grouped(questions, ties, seen[questions.row].astype(np.int64), LEAKAGE_GROUPS)
 
 
 class NameCounts(NamedTuple):

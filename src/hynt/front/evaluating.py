@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     GivenGraph: TypeAlias = KnowledgeGraph | str | os.PathLike[str]
 
-GROUPINGS = ("relation", "position", "qualifiers", "frequency", "seen")
+GROUPINGS = ("relation", "position", "qualifiers", "frequency", "seen", "leakage")
 METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "rmse", "mae", "vs_median", "count")
 
 
@@ -290,6 +290,8 @@ def _intervals(found: Evaluation) -> dict[str, Any]:
 
 def _breakdowns(found: Evaluation, loaded: LoadedRun, groupings: Sequence[str]) -> dict[str, Any]:
     from hynt.evaluation import results as breakdowns
+    from hynt.graph.changes import seen_triplets
+    from hynt.graph.fact_table import concatenate
     from hynt.runs.training_data import training_table
 
     vocabulary = loaded.graph.vocabulary
@@ -297,12 +299,15 @@ def _breakdowns(found: Evaluation, loaded: LoadedRun, groupings: Sequence[str]) 
     trained_on = training_table(home.graph, home.settings)
     met = breakdowns.NameCounts.of(trained_on, home.graph.vocabulary, vocabulary)
     table = loaded.graph.split(found.protocol["split"])
+    learned = concatenate([loaded.graph.split(name) for name in loaded.known_splits])
+    seen = seen_triplets(table, learned, vocabulary)
     ways: dict[str, Callable[[Any], Any]] = {
         "relation": lambda questions: breakdowns.by_relation(questions, found.ties, vocabulary),
         "position": lambda questions: breakdowns.by_position(questions, found.ties),
         "qualifiers": lambda questions: breakdowns.by_qualifier_count(questions, found.ties),
         "frequency": lambda questions: breakdowns.by_entity_frequency(questions, found.ties, met.entity),
         "seen": lambda questions: breakdowns.by_seen(questions, found.ties, table, met, vocabulary),
+        "leakage": lambda questions: breakdowns.by_leakage(questions, found.ties, seen),
     }
     return {
         task: {name: ways[name](questions) for name in groupings if (task, name) != ("relation", "frequency")}

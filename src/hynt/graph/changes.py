@@ -39,6 +39,22 @@ def same_facts(one: Hashes, other: Hashes) -> Flags:
     return np.isin(first, second)
 
 
+def seen_triplets(asked: FactTable, learned: FactTable, vocabulary: Vocabulary) -> Flags:
+    """(n,) whether the triplet of each asked fact is that of a learned one, whatever qualifiers the two have."""
+    return same_facts(*(fact_hashes(_without_qualifiers(one), vocabulary) for one in (asked, learned)))
+
+
+def _without_qualifiers(table: FactTable) -> FactTable:
+    return replace(
+        table,
+        offsets=np.zeros_like(table.offsets),
+        qualifier_relation=table.qualifier_relation[:0],
+        qualifier_entity=table.qualifier_entity[:0],
+        qualifier_number=table.qualifier_number[:0],
+        qualifier_literal=table.qualifier_literal.slice(0, 0),
+    )
+
+
 _PAIR = np.dtype([("first", np.uint64), ("second", np.uint64)])
 """The two halves of a hash as one value."""
 

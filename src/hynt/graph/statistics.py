@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hynt.graph.changes import seen_triplets
 from hynt.graph.content_hash import Fingerprints, repeats
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -54,6 +55,7 @@ class GraphStatistics:
     numbers: tuple[NumberSummary, ...]
     missing_from_train: dict[str, int]  # entities and relations of valid and test that train lacks
     across_splits: dict[str, int]  # facts that stand in two splits
+    seen_triplets: dict[str, int]  # per other split: facts whose triplet train has too, with any qualifiers
     leaks: tuple[Leak, ...]
     log_relations: tuple[str, ...]  # what is learned on a log scale where nobody says otherwise
 
@@ -71,6 +73,10 @@ class GraphStatistics:
             ],
             "missing_from_train": self.missing_from_train,
             "across_splits": self.across_splits,
+            "triplets_seen_in_train": {
+                name: {"facts": count, "share": round(count / max(1, self.splits[name]["facts"]), 4)}
+                for name, count in self.seen_triplets.items()
+            },
             "leakage": [
                 {
                     "rarer": names[leak.removed],
@@ -102,6 +108,11 @@ def graph_statistics(graph: KnowledgeGraph) -> GraphStatistics:
         log_relations=suited_to_logarithms(graph.vocabulary, graph.splits.get("train", everything), tables),
         missing_from_train={"entities": lacking[0], "relations": lacking[1]},
         across_splits=facts_across_splits(graph),
+        seen_triplets={
+            name: int(seen_triplets(table, graph.splits["train"], graph.vocabulary).sum())
+            for name, table in graph.splits.items()
+            if name != "train" and "train" in graph.splits
+        },
         leaks=tuple(find_leakage(tables, is_number, graph.vocabulary.entity_count)),
     )
 

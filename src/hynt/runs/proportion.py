@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
@@ -45,6 +46,14 @@ def no_larger_than(weights: Path) -> Iterator[None]:
     try:
         with _Allocations(weights, MODEL_MEMORY + 8 * size):
             yield
+    except torch.OutOfMemoryError:
+        raise
+    except (RuntimeError, OverflowError) as problem:
+        raise DataError(
+            f"no model can be made by these settings: {problem}.",
+            where=str(weights.parent / "config.toml"),
+            advice="Get the run again from where it came, or ask whoever made it.",
+        ) from None
     finally:
         hook.remove()
 

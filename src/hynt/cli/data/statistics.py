@@ -84,6 +84,10 @@ def _tell(result: dict[str, Any], out: Console) -> None:
     across = {key.replace("_", " "): count for key, count in result["across_splits"].items() if count}
     if across:
         out.print("Facts in two splits: " + ", ".join(f"{key} {count:,}" for key, count in across.items()) + ".")
+    for split, seen in result["triplets_seen_in_train"].items():
+        if seen["facts"]:
+            told = f"{seen['facts']:,} facts of {visible(split)} ({seen['share']:.1%})"
+            out.print(f"Train has the triplet of {told}, with the same or other qualifiers.")
     lacking = result["missing_from_train"]
     if any(lacking.values()):
         out.print(f"Train lacks {lacking['entities']:,} entities and {lacking['relations']:,} relations of the others.")
