@@ -102,7 +102,7 @@
   if (form) narrow(form);
   const missing = document.getElementById("missing");
   if (missing) {
-    propose(missing);
+    if (!document.querySelector("[data-waiting]")) propose(missing); // else when the model is there
     document.addEventListener("hynt:ready", () => propose(missing));
   }
   const around = document.getElementById("around");
