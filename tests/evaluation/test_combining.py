@@ -130,6 +130,23 @@ def test_scores_are_the_weighted_sums_of_the_members():
     assert torch.equal(plain, expected_plain)  # a capability without weights is the first member's, to the last bit
 
 
+def test_numbers_stay_among_those_that_the_relation_has():
+    graph = lopsided_graph(5)
+    model, data = made(graph)
+    facts, names = data.facts, ("hynt", "head-mean")
+    with torch.no_grad():
+        model.number_output_bias.fill_(30.0)  # far beyond, as a few questions of a log scale are
+    both = combined([model], facts, Weights(names, {(Task.NUMBER, Position.TAIL): GroupWeights((2.0, -1.0), {})}))
+    rows = torch.nonzero(facts.tail_is_number).squeeze(1)
+    with torch.no_grad():
+        found = both.score(both.read(asked_batch(facts, torch.full_like(rows, 2), rows)), ScaledNumber())
+    for relation in facts.relation[rows].unique():
+        known = facts.tail_number[rows][facts.relation[rows] == relation]
+        own = found[facts.relation[rows] == relation]
+        assert known.min() <= own.min()
+        assert own.max() <= known.max()
+
+
 def test_members_with_and_without_literals_answer_as_by_themselves():
     graph = lopsided_graph(4)
     model, data = made(graph)

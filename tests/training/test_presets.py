@@ -12,6 +12,7 @@ from hynt.errors import UsageError
 from hynt.models.registry import MODELS
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.settings import differences
+from hynt.training import resolve_settings as resolving
 from hynt.training.resolve_settings import PRESETS, SettingsRequest, defaults_for, resolve_settings, resumed_settings
 from tests.training.small_graph import small_graph, tiny_settings
 
@@ -130,6 +131,20 @@ def test_a_sparse_graph_is_held_back_more():
         0.1,
         0.4,
     )
+
+
+def test_many_entities_are_scored_in_half_precision_where_the_processor_multiplies_it(monkeypatch):
+    def precision(**said):
+        return resolve_settings(SettingsRequest(**said), small_graph(), on_gpu=False).precision
+
+    monkeypatch.setattr(resolving, "multiplies_bf16", lambda: True)
+    assert precision() == "auto"  # few entities
+    monkeypatch.setattr(resolving, "MANY_ENTITIES", 3)
+    assert precision() == "bf16"
+    assert precision(changes=["precision=fp32"]) == "fp32"
+    assert precision(preset="hn-yg-link") == "auto"
+    monkeypatch.setattr(resolving, "multiplies_bf16", lambda: False)
+    assert precision() == "auto"
 
 
 def test_spread_tables_and_the_settings_for_small_graphs_go_together():

@@ -64,10 +64,18 @@ class Asked:
 
 
 def fit_weights(
-    names: Sequence[str], members: Sequence[Model], evaluator: Evaluator, answers: frozenset[Capability], seed: int = 0
+    names: Sequence[str],
+    members: Sequence[Model],
+    evaluator: Evaluator,
+    answers: frozenset[Capability],
+    seed: int = 0,
+    ranges: Tensor | None = None,
 ) -> Weights:
-    """The weights of these members for the evaluator's split, which none of them was trained on."""
-    plain = Combination(evaluator.facts.sizes, members, Weights(tuple(names), {}), answers)
+    """The weights of these members for the evaluator's split, which none of them was trained on; `ranges` are those
+    of the combination.
+    """
+    plain = Combination(evaluator.facts.sizes, members, Weights(tuple(names), {}), answers, ranges=ranges)
+    plain.to(evaluator.device)
     if Part.OBSERVED_FACTS in plain.reads:
         give_observed(plain, evaluator.observed_facts)
     groups: dict[Capability, GroupWeights] = {}

@@ -147,17 +147,26 @@ class Combination(nn.Module):
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = ()
     table: Tensor
+    ranges: Tensor | None
 
     def __init__(
-        self, sizes: Sizes, members: Sequence[Model], weights: Weights, answers: frozenset[Capability], trained: int = 1
+        self,
+        sizes: Sizes,
+        members: Sequence[Model],
+        weights: Weights,
+        answers: frozenset[Capability],
+        trained: int = 1,
+        ranges: Tensor | None = None,
     ) -> None:
         """`sizes` are those of the batches it reads, of which the members without literals have fewer; the first
-        members, as many as `trained` says, are no statistics.
+        members, as many as `trained` says, are no statistics. Numbers stay within `ranges` (2, relations + 1), the
+        least and the greatest of each relation: on a log scale a little beyond is very far.
         """
         super().__init__()
         self.sizes, self.weights, self.answers, self.trained = sizes, weights, answers, trained
         self.members = nn.ModuleList(cast(Sequence[nn.Module], members))
         self.register_buffer("table", weights.table(sizes), persistent=False)
+        self.register_buffer("ranges", ranges, persistent=False)
 
     @property
     def first(self) -> Model:
@@ -220,7 +229,7 @@ class Combination(nn.Module):
             total = part if total is None else total + part
         if total is None:
             raise ValueError("no member answers these questions")
-        return total
+        return self._within(total, question.relation) if task is Task.NUMBER else total
 
     def each(
         self, question: CombinedQuestion, candidates: Candidates, wanted: Sequence[bool]
@@ -229,7 +238,12 @@ class Combination(nn.Module):
         for index, member in enumerate(self._models()):
             if wanted[index]:
                 scores = member.score(question.members[index], candidates)
+                if isinstance(candidates, ScaledNumber):
+                    scores = self._within(scores, question.relation)
                 yield index, torch.log1p(scores) if getattr(member, "scores_are_counts", False) else scores
+
+    def _within(self, numbers: Tensor, relation: Tensor) -> Tensor:
+        return numbers if self.ranges is None else numbers.clamp(self.ranges[0, relation], self.ranges[1, relation])
 
     def _models(self) -> list[Model]:
         return cast(list[Model], list(self.members))

@@ -58,6 +58,16 @@ def relation_means(facts: FactTensors) -> Tensor:
     return torch.where(count > 0, total / count.clamp(min=1), overall)
 
 
+def number_ranges(facts: FactTensors) -> Tensor:
+    """(2, relations + 1) float32 the least and the greatest of each relation's numbers; endless where it has none."""
+    numbers, size = numbers_of(facts), facts.sizes.relations + 1
+    found = torch.stack([torch.full((size,), float("inf")), torch.full((size,), float("-inf"))])
+    value = numbers.value.float()
+    found[0].scatter_reduce_(0, numbers.relation, value, "amin")
+    found[1].scatter_reduce_(0, numbers.relation, value, "amax")
+    return torch.where(found[0] <= found[1], found, -found)
+
+
 def relation_medians(facts: FactTensors) -> Tensor:
     """(relations + 1,) float64, as `relation_means`, but medians."""
     numbers = numbers_of(facts)

@@ -18,6 +18,7 @@ from hynt.evaluation.combining import fit_weights
 from hynt.evaluation.evaluator import Evaluator
 from hynt.models.combination import Combination, Weights
 from hynt.models.contract import Model
+from hynt.models.training_statistics import number_ranges
 from hynt.models.trivial import STATISTICS, statistic
 
 
@@ -36,7 +37,7 @@ def combined(models: Sequence[Model], facts: FactTensors, weights: Weights) -> C
             if any(counts) and capability not in member.answers:
                 raise _unfit(f"{name!r} answers no {capability[0].name.lower()} at a {capability[1]}")
     answers = frozenset().union(*(model.answers for model in models))
-    made = Combination(facts.sizes, members, used, answers, len(models))
+    made = Combination(facts.sizes, members, used, answers, len(models), number_ranges(facts))
     return made.to(facts.device).eval()
 
 
@@ -52,4 +53,4 @@ def fitted(
     answers = frozenset().union(*(model.answers for model in models))
     for model in models:
         cast(nn.Module, model).eval()
-    return fit_weights([*names, *STATISTICS], [*models, *others], evaluator, answers, seed)
+    return fit_weights([*names, *STATISTICS], [*models, *others], evaluator, answers, seed, number_ranges(facts))
