@@ -232,7 +232,7 @@ MANY_ENTITIES = 5_000
 
 def multiplies_bf16() -> bool:
     """Whether this processor has instructions for products of half precision, which are about twice as fast."""
-    found = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()  # type: ignore[no-untyped-call]
+    found = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
     return bool(found)
 
 
