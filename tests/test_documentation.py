@@ -14,7 +14,7 @@ import hynt
 from hynt.cli import application as failures
 from hynt.errors import DataError, UsageError
 from tests.conftest import ROOT
-from tools import api_reference, commands_reference, results_pages, settings_reference
+from tools import api_reference, commands_reference, gallery, results_pages, settings_reference
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 DOCS = ROOT / "docs"
@@ -92,6 +92,13 @@ def test_what_is_written_by_hand_is_short():
 def test_generated_pages_are_up_to_date(page):
     made, tool = GENERATED[page]
     assert page.read_text(encoding="utf-8") == made(), f"say: python tools/{tool}.py"
+
+
+def test_every_command_of_the_gallery_has_its_picture():
+    named = {word for command in gallery.commands() for word in command if word.endswith(".svg")}
+    assert len(named) == 5
+    for name in named | set(gallery.PAGES) | {"report.png"}:
+        assert (gallery.IMAGES / name).exists(), name
 
 
 def test_make_targets_in_the_papers_exist():

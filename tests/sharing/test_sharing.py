@@ -16,8 +16,10 @@ from hynt.asking.predictor import load
 from hynt.cli.application import run
 from hynt.errors import DataError, UsageError
 from hynt.files import index_text
+from hynt.front.graphs import export_graph
 from hynt.runs.run_folder import RunFolder
-from hynt.sharing.bundle import CARD, CROISSANT, LIST
+from hynt.sharing.bundle import CARD, LIST
+from hynt.sharing.croissant import CROISSANT
 from hynt.sharing.model_card import plain
 from hynt.sharing.push_and_pull import pull, push
 from hynt.training.run import start, train
@@ -60,7 +62,21 @@ def test_the_folder_is_a_repository_of_the_hub(original, given):
     assert "No figures of the test split were given with it." in text.split("## Limits")[1]
 
 
-def test_the_graph_is_described_as_a_data_set(original, given):
+def test_an_exported_graph_is_described_and_read_again(tmp_path, capsys):
+    made = export_graph(small_graph(), tmp_path / "files", "parquet")
+    assert made[-1].name == CROISSANT
+    check_data_set(tmp_path / "files")
+    assert run(["data", "import", str(tmp_path / "files"), "--units", "keep", "--out", str(tmp_path / "again")]) == 0
+    told = capsys.readouterr()
+    assert "Read as parquet." in told.out
+    assert CROISSANT not in told.out + told.err
+
+
+def test_the_graph_of_a_run_is_described_as_a_data_set(given):
+    check_data_set(given)
+
+
+def check_data_set(given):
     """By what Croissant 1.0 requires of a data set, its files and its fields."""
     found = json.loads((given / CROISSANT).read_text(encoding="utf-8"))
     required = {"@context", "@type", "conformsTo", "name", "description", "license", "url", "creator", "datePublished"}

@@ -207,6 +207,7 @@ _OBSERVED = {"msg", "ind_train", "train_ind", "inference", "inference_graph", "o
 _SIDECARS = {f"{stem}.{suffix}" for stem in ("entities", "relations") for suffix in ("jsonl", "tsv")} | {
     "entity2id.txt",
     "relation2id.txt",
+    "croissant.json",  # what an export says of itself
 }
 
 

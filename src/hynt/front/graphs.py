@@ -186,7 +186,14 @@ def export_graph(
     check_new_folder(target, "out")
     loaded = graph if isinstance(graph, KnowledgeGraph) else read_graph(graph)
     with interruptible():
-        return list(chosen.write(loaded, target))
+        made = list(chosen.write(loaded, target))
+        if chosen.name == "parquet":
+            from hynt.files import write_whole
+            from hynt.sharing.croissant import CROISSANT, croissant_text
+
+            write_whole(target / CROISSANT, croissant_text(loaded.manifest, target))
+            made.append(target / CROISSANT)
+        return made
 
 
 def list_graphs() -> list[dict[str, Any]]:

@@ -18,8 +18,9 @@ from hynt.files import MANIFEST_NAME, hashes, index_text, read_index
 from hynt.graph.splitting import SPLITS
 from hynt.runs.checkpoint import WEIGHTS, task_weights
 from hynt.runs.run_folder import COMBINATION, CONFIG, ENVIRONMENT, GRAPH, MEANS, MEMBERS, METRICS, READS, SCALING
+from hynt.sharing.croissant import CROISSANT
 
-LIST, CARD, CROISSANT = "hynt-run.json", "README.md", "croissant.json"
+LIST, CARD = "hynt-run.json", "README.md"
 NEEDED = (MANIFEST_NAME, CONFIG, SCALING, ENVIRONMENT, WEIGHTS)
 NAMES = (
     *NEEDED,

@@ -4,6 +4,7 @@ it is. Other programs find and load it by that.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -13,8 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
+from hynt.files import hashes
 from hynt.graph.knowledge_graph import Manifest
 
+CROISSANT = "croissant.json"
 CONTEXT: Mapping[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -44,18 +47,19 @@ MEANINGS = {
 }
 
 
-def croissant_text(manifest: Manifest, graph: Path, inside: str) -> str:
-    """The description of a saved graph whose files lie in the folder `inside` of what is given away."""
+def croissant_text(manifest: Manifest, folder: Path, inside: str = "") -> str:
+    """The description of a graph whose Parquet files lie in the folder `inside` of what is given away."""
     words = [f"{count:,} {name.replace('_', ' ')}" for name, count in manifest.counts.items()]
     name = manifest.name or "a graph without a name"
-    fingerprint = manifest.files["train.parquet"].sha256 if "train.parquet" in manifest.files else ""
-    files = {each: record for each, record in sorted(manifest.files.items()) if each.endswith(".parquet")}
+    files = {path.name: path for path in sorted((folder / inside).glob("*.parquet"))}
+    digests = hashes(folder / inside, files)
+    fingerprint = hashlib.sha256("".join(digests.values()).encode()).hexdigest()
     described = {
         "@context": dict(CONTEXT),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": name,
-        "description": f"A knowledge graph whose facts carry qualifiers and numbers: {', '.join(words)}.",
+        "description": f"Facts that carry qualifiers and numbers: {', '.join(words) or 'not counted'}.",
         "license": manifest.licence or "not stated",
         "url": f"urn:hynt:graph:{fingerprint}",
         "creator": {"@type": "sc:Organization", "name": manifest.source or "not stated"},
@@ -65,14 +69,14 @@ def croissant_text(manifest: Manifest, graph: Path, inside: str) -> str:
                 "@type": "cr:FileObject",
                 "@id": each,
                 "name": each,
-                "contentUrl": f"{inside}/{each}",
-                "contentSize": f"{record.bytes} B",
+                "contentUrl": f"{inside}/{each}" if inside else each,
+                "contentSize": f"{path.stat().st_size} B",
                 "encodingFormat": "application/vnd.apache.parquet",
-                "sha256": record.sha256,
+                "sha256": digests[each],
             }
-            for each, record in files.items()
+            for each, path in files.items()
         ],
-        "recordSet": [_records(each, parquet.read_schema(graph / each)) for each in files],
+        "recordSet": [_records(each, parquet.read_schema(path)) for each, path in files.items()],
     }
     return json.dumps(described, indent=2, ensure_ascii=False) + "\n"
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hynt.errors import DataError, UsageError
-from hynt.sharing.bundle import CARD, CROISSANT, LIST, NAMES
+from hynt.sharing.bundle import CARD, LIST, NAMES
+from hynt.sharing.croissant import CROISSANT
 
 HUB = "hf:"
 _REPOSITORY = re.compile(r"hf:(?://)?(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?\Z", re.ASCII)

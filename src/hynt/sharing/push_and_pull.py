@@ -14,8 +14,8 @@ from hynt.models.contract import Part
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.opening import load_run
 from hynt.runs.run_folder import ENVIRONMENT, GRAPH, RunFolder
-from hynt.sharing.bundle import AGAIN, CARD, CROISSANT, LIST, list_text, packed_names, read_list, surplus
-from hynt.sharing.croissant import croissant_text
+from hynt.sharing.bundle import AGAIN, CARD, LIST, list_text, packed_names, read_list, surplus
+from hynt.sharing.croissant import CROISSANT, croissant_text
 from hynt.sharing.hub import HUB, Repository, download, upload
 from hynt.sharing.model_card import CardFacts, card_facts, card_text
 
@@ -99,7 +99,7 @@ def _fill(folder: Path, run: RunFolder, names: list[str], facts: CardFacts) -> l
         shutil.copyfile(run.path / name, folder / name)
     write_whole(folder / CARD, card_text(facts))
     if facts.graph is not None:
-        write_whole(folder / CROISSANT, croissant_text(facts.graph, run.path / GRAPH, GRAPH))
+        write_whole(folder / CROISSANT, croissant_text(facts.graph, folder, GRAPH))
     write_whole(folder / LIST, list_text(folder, names))
     return [LIST, CARD, *([CROISSANT] if facts.graph is not None else [])]
 
