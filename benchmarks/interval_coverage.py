@@ -15,6 +15,7 @@ import argparse
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,8 @@ from numpy.typing import NDArray
 from hynt import __version__
 from hynt.asking.predictor import Predictor, load
 from hynt.calibration.calibration import SPLIT, read_numbers
-from hynt.calibration.intervals import fit_conditional_radii
-from hynt.calibration.measuring import LEVEL, measure
+from hynt.calibration.intervals import fit_conditional_radii, fit_radii
+from hynt.calibration.measuring import LEVEL, coverage, measure
 from hynt.calibration.reach import AskedNumbers, ResidualScale
 from hynt.errors import HyntError
 
@@ -42,6 +43,7 @@ def measured(predictor: Predictor, split: str) -> dict[str, Any]:
     told["valid"] = {task: dict(found) for task, found in calibration.tasks.items()}
     told["measured"] = measure(loaded, calibration, split, predictor.device)
     told["halves"] = halves(predictor, split)
+    told["one_width_each"] = one_width_each(predictor, split)
     return told | {"seconds": round(time.monotonic() - began, 2)}
 
 
@@ -75,6 +77,17 @@ def halves(predictor: Predictor, split: str, times: int = 50) -> dict[str, Any] 
     return {"times": times, **told}
 
 
+def one_width_each(predictor: Predictor, split: str) -> dict[str, Any] | None:
+    """What intervals of one width for each relation, uncut, would have come to: those of 0.1.0."""
+    loaded, radii = predictor.loaded, predictor.calibration.radii
+    fitted_on, asked = (read_numbers(loaded, name, predictor.device) for name in (SPLIT, split))
+    if fitted_on is None or asked is None or radii is None or radii.scale is None:
+        return None
+    truth = loaded.scaling.scale(fitted_on.asked.relation, fitted_on.questions.truth)
+    old = fit_radii(fitted_on.asked.relation, np.abs(truth - fitted_on.asked.scaled), radii.scale.spread)
+    return coverage(loaded, replace(old, ends_at_zero=radii.ends_at_zero), asked)["levels"][f"{LEVEL:g}"]
+
+
 def _halved(chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.flatnonzero(chosen).astype(np.int64), np.flatnonzero(~chosen).astype(np.int64)
 
@@ -93,6 +106,8 @@ def line(told: dict[str, Any]) -> str:
         one = found["levels"][f"{LEVEL:g}"]
         width = "none" if one["mean_width"] is None else f"{one['mean_width']:.3f}"
         parts.append(f"{scope} {one['coverage']:.4f} of {found['questions']:,}, mean width {width}")
+    if told.get("one_width_each"):
+        parts.append(f"with one width for each relation {told['one_width_each']['mean_width']:.3f}")
     for task in ("link", "relation"):
         if task in told["measured"]:
             error = told["measured"][task]

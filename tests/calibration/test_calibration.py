@@ -161,7 +161,7 @@ def test_a_truth_beyond_the_end_of_its_interval_is_not_covered(predictor):
     asked = read_numbers(loaded, "test", CPU)
     truth = np.where(asked.questions.relation == height, -1.0, asked.questions.truth)
     asked = asked._replace(questions=replace(asked.questions, truth=truth))
-    uncut = replace(wide, ends_at_zero=np.zeros_like(wide.ends_at_zero))
+    uncut = replace(wide, ends_at_zero=np.zeros_like(wide.ends_at_zero), limits=None)
     covered = [coverage(loaded, one, asked)["triplet"]["levels"]["0.9"]["coverage"] for one in (wide, uncut)]
     assert covered == [0.0, 1.0]
 

@@ -11,10 +11,21 @@ from hypothesis import strategies as st
 
 from hynt import number
 from hynt.batches.number_scaling import NumberScaling
-from hynt.calibration.intervals import LEVELS, Radii, conformal_radius, fit_radii, never_negative, training_spread
+from hynt.calibration.intervals import (
+    LEVELS,
+    Radii,
+    conformal_radius,
+    fit_conditional_radii,
+    fit_radii,
+    furthest_ends,
+    never_negative,
+    training_spread,
+)
+from hynt.calibration.reach import BINS, AskedNumbers, Reach, ResidualScale
 from hynt.errors import DataError
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact import DATE_UNIT
+from hynt.graph.fact_table import TAIL
 from hynt.graph.vocabulary import Relation, Vocabulary
 
 
@@ -125,3 +136,35 @@ def test_intervals_end_at_zero_where_nothing_is_negative():
     assert high == pytest.approx([4.0, 11.0, 2.5, -1.0])
     low, high = radii.ends(scaling, relation, scaling.scale(relation, value), 0.9)
     assert high - low == pytest.approx([6.0] * 4)  # uncut
+
+
+def test_intervals_end_near_the_training_numbers():
+    """A tenth of the range beyond them; on a log scale, below, a tenth of the range of logarithms."""
+    few, years = range(5), [number(1900.0 + index, DATE_UNIT) for index in range(40)]
+    graph = values_graph(share=range(41), people=[10.0**index for index in range(1, 6)] * 8, few=few, born=years)
+    vocabulary, tables = graph.vocabulary, [graph.split("train")]
+    scaling = NumberScaling.fit(tables, vocabulary, ["people"])
+    share, people, few, born = (vocabulary.relation_ids[name] for name in ("share", "people", "few", "born"))
+    limits = furthest_ends(graph, tables, scaling)
+    assert limits[:, share] == pytest.approx([-4.0, 44.0])
+    assert limits[:, people] == pytest.approx([10**0.6, 1e5 + 0.1 * (1e5 - 10)])
+    assert np.isinf(limits[:, [few, born]]).all()
+    relation, value = np.array([share, share, people, few]), np.array([40.0, 60.0, 1e4, 2.0])
+    size = (len(LEVELS), vocabulary.relation_count)
+    ends = never_negative(vocabulary, tables)
+    radii = Radii(np.full(size, 9.0), np.zeros(size, bool), np.zeros(size[1], int), ends, limits=limits)
+    low, high = radii.interval(scaling, relation, scaling.scale(relation, value), 0.9)
+    assert low[:3] == pytest.approx([0.0, 0.0, 10**0.6])
+    assert high == pytest.approx([44.0, 60.0, limits[1, people], 38.0])  # an answer further out stays inside
+
+
+def test_what_lies_beyond_every_interval_is_missed_by_all(towns):
+    table, zeros, relations = towns.split("train"), np.zeros(200, np.int64), towns.vocabulary.relation_count
+    row = np.arange(200) % len(table)
+    asked = AskedNumbers(table, row, zeros + TAIL, zeros, np.zeros(200), Reach(*np.ones((2, 200))))
+    scale = ResidualScale.none(towns.vocabulary, np.zeros((relations, BINS - 1)), np.ones(relations))
+    inside, beyond = (
+        fit_conditional_radii(asked, np.linspace(0.0, 1.0, 200), scale, np.arange(200) < count).radius[2, 0]
+        for count in (0, 10)
+    )
+    assert beyond > inside

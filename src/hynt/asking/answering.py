@@ -70,6 +70,7 @@ class QuestionBatch:
             has_interval &= ~self.loaded.usual_qualifiers.is_unusual(self.asked.table, rows, position)
             width[has_interval] = high[has_interval] - low[has_interval]
             width = np.where(radii.ends_at_zero[relation] & (value < 0), np.inf, width)
+            low, high = radii.cut(relation, value, low, high)
             is_own = radii.is_own[row, relation]
         possible = self.loaded.possible_numbers
         value, (low, high) = possible.nearest(relation, value), possible.interval(relation, low, high)

@@ -15,7 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hynt.calibration.intervals import Radii, fit_conditional_radii, never_negative, training_edges, training_spread
+from hynt.calibration.intervals import (
+    Radii,
+    fit_conditional_radii,
+    furthest_ends,
+    never_negative,
+    training_edges,
+    training_spread,
+)
 from hynt.calibration.reach import BINS, AskedNumbers, ResidualScale
 from hynt.calibration.temperature import FirstAnswers, Fit, first_answers_of_chunks, fit_inverse_temperature
 from hynt.errors import DataError
@@ -172,8 +179,8 @@ def _with_ends(made: Calibration, loaded: LoadedRun) -> Calibration:
     scale, known = made.radii.scale, _residual_scale(loaded)
     if scale is not None:
         scale = replace(scale, edges=known.edges, spread=known.spread)
-    ends = never_negative(loaded.graph.vocabulary, tables)
-    return replace(made, radii=replace(made.radii, ends_at_zero=ends, scale=scale))
+    ends, limits = never_negative(loaded.graph.vocabulary, tables), furthest_ends(loaded.graph, tables, loaded.scaling)
+    return replace(made, radii=replace(made.radii, ends_at_zero=ends, scale=scale, limits=limits))
 
 
 def _task(
@@ -213,8 +220,13 @@ def _radii(loaded: LoadedRun, device: torch.device) -> Radii | None:
     numbers = read_numbers(loaded, SPLIT, device)
     if numbers is None:
         return None
-    truth = loaded.scaling.scale(numbers.questions.relation, numbers.questions.truth)
-    return fit_conditional_radii(numbers.asked, truth, _residual_scale(loaded))
+    relation, true = numbers.questions.relation, numbers.questions.truth
+    tables = [loaded.graph.split(name) for name in loaded.known_splits]
+    least, most = furthest_ends(loaded.graph, tables, loaded.scaling)[:, relation]
+    is_beyond = (true < least) | (true > most)
+    return fit_conditional_radii(
+        numbers.asked, loaded.scaling.scale(relation, true), _residual_scale(loaded), is_beyond
+    )
 
 
 def _residual_scale(loaded: LoadedRun) -> ResidualScale:

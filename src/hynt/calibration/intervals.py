@@ -9,8 +9,8 @@ enough of them gets a radius of its own; the others share one, made of residuals
 training numbers are spread.
 
 Numbers of a relation that are never below zero in training (counts, lengths, populations) have no interval below zero
-either. Nothing that is left away there could be the truth but a number of a sort that training has none of, and
-measured coverage counts such a one as missed.
+either, and no interval ends further beyond the training numbers than a tenth of their range. Nothing that is left away
+there could be the truth but a number of a sort that training has none of, and coverage counts such a one as missed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 from hynt.batches.number_scaling import NumberScaling
 from hynt.calibration.reach import BINS, AskedNumbers, Reach, ResidualScale
 from hynt.errors import DataError, UsageError
+from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import PossibleNumbers, sorted_numbers
-from hynt.graph.vocabulary import Floats, Ids, Vocabulary
+from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 ENOUGH = 30
@@ -49,6 +50,7 @@ class Radii:
     scale: ResidualScale | None = (
         None  # what radii are multiplied by, question by question; None in calibrations of 0.1
     )
+    limits: Floats | None = None  # (2, relations) where intervals end at most, in the graph's units; None: anywhere
 
     def at(self, level: float) -> int:
         """The row of a level."""
@@ -65,7 +67,17 @@ class Radii:
         """(n,) lower and (n,) upper ends in the graph's units, around numbers on the model's scale."""
         low, high = self.ends(scaling, relation, scaled, level, reach)
         with np.errstate(over="ignore", invalid="ignore"):
-            return cut_at_zero(low, scaling.unscale(relation, scaled), self.ends_at_zero[relation]), high
+            return self.cut(relation, scaling.unscale(relation, scaled), low, high)
+
+    def cut(self, relation: Ids, value: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """(n,) the ends of intervals around the answers `value` (n,), without what cannot be. An answer that lies there
+        itself stays in its interval: it is what the model says.
+        """
+        low = cut_at_zero(low, value, self.ends_at_zero[relation])
+        if self.limits is None:
+            return low, high
+        least, most = self.limits[:, relation]
+        return np.maximum(low, np.minimum(least, value)), np.minimum(high, np.maximum(most, value))
 
     def ends(
         self, scaling: NumberScaling, relation: Ids, scaled: Floats, level: float, reach: Reach | None = None
@@ -145,27 +157,22 @@ def fit_radii(relation: Ids, residual: Floats, spread: Floats, enough: int = ENO
     return Radii(radius, is_own, count, np.zeros(relations, np.bool_))
 
 
-def fit_conditional_radii(asked: AskedNumbers, truth: Floats, scale: ResidualScale) -> Radii:
-    """From held-out questions and their true numbers (n,), on the model's scale. `scale` has no effects yet.
+def fit_conditional_radii(
+    asked: AskedNumbers, truth: Floats, scale: ResidualScale, is_beyond: Flags | None = None
+) -> Radii:
+    """From held-out questions and their true numbers (n,), on the model's scale. `scale` has no effects yet; numbers
+    that are `is_beyond` (n,) where any interval ends are missed by all.
 
-    Where there are enough questions, errors divided by their expected size are alike: relations with many of them share
-    one radius, and those with few, whose errors are less well known, another. With fewer questions, a relation that has
-    enough has a radius of its own, and the others share theirs.
+    Where there are enough questions, errors divided by their expected size are alike, and all relations share one
+    radius. With fewer questions, a relation that has enough has a radius of its own, and the others share theirs.
     """
     fitted, ratio = scale.fitted(asked, truth)
+    ratio = ratio if is_beyond is None else np.where(is_beyond, np.inf, ratio)
     if fitted is scale:
         return replace(fit_radii(asked.relation, ratio, np.ones(len(scale.spread))), scale=scale)
     count = np.bincount(asked.relation, minlength=len(scale.spread)).astype(np.int64)
-    many = count >= ENOUGH
-    radius, is_own = np.full((len(LEVELS), len(count)), np.inf), np.zeros((len(LEVELS), len(count)), np.bool_)
-    for row, level in enumerate(LEVELS):
-        whole = conformal_radius(ratio, level)
-        of_many, of_few = (conformal_radius(ratio[many[asked.relation] == one], level) for one in (True, False))
-        radius[row] = np.where(
-            many, of_many if math.isfinite(of_many) else whole, of_few if math.isfinite(of_few) else whole
-        )
-        is_own[row] = many & np.isfinite(radius[row])
-    return Radii(radius, is_own, count, np.zeros(len(count), np.bool_), fitted)
+    radius = np.repeat([[conformal_radius(ratio, level)] for level in LEVELS], len(count), axis=1)
+    return Radii(radius, (count >= ENOUGH) & np.isfinite(radius), count, np.zeros(len(count), np.bool_), fitted)
 
 
 def never_negative(vocabulary: Vocabulary, tables: Sequence[FactTable]) -> NDArray[np.bool_]:
@@ -176,10 +183,31 @@ def never_negative(vocabulary: Vocabulary, tables: Sequence[FactTable]) -> NDArr
 
 
 def cut_at_zero(low: Floats, value: Floats, ends_at_zero: NDArray[np.bool_]) -> Floats:
-    """(n,) the lower ends of intervals around the answers `value` (n,), not below zero where nothing can be. An answer
-    that is itself below zero stays in its interval: it is what the model says.
-    """
+    """(n,) the lower ends of intervals around `value` (n,), not below zero where nothing can be."""
     return np.where(ends_at_zero, np.maximum(low, np.minimum(value, 0.0)), low)
+
+
+_BEYOND = 0.1
+"""Of the range of a relation's training numbers: how far beyond them an interval may end."""
+
+
+def furthest_ends(graph: KnowledgeGraph, tables: list[FactTable], scaling: NumberScaling) -> Floats:
+    """(2, relations) where intervals end at most; infinite for dates, and where training has few numbers. Below a log
+    scale a tenth of its range is one of the logarithms.
+    """
+    numbers = sorted_numbers(concatenate(tables), graph.vocabulary.relation_is_number)
+    found = np.full((2, graph.vocabulary.relation_count), np.inf) * np.array([[-1.0], [1.0]])
+    if not len(numbers.value):
+        return found
+    is_date = np.array([graph.relations[one].unit == DATE_UNIT for one in numbers.present.tolist()])
+    present = np.flatnonzero((numbers.size >= ENOUGH) & ~is_date)
+    relation, first = numbers.present[present], numbers.start[present]
+    low, high = numbers.value[first], numbers.value[first + numbers.size[present] - 1]
+    with np.errstate(over="ignore"):
+        scaled = np.stack([scaling.scale(relation, end) for end in (low, high)])
+        found[0, relation] = scaling.unscale(relation, scaled[0] - _BEYOND * (scaled[1] - scaled[0]))
+        found[1, relation] = high + _BEYOND * (high - low)
+    return found
 
 
 def training_edges(graph: KnowledgeGraph, tables: list[FactTable], scaling: NumberScaling) -> Floats:

@@ -104,7 +104,9 @@ class _Covered:
         error = scaling.scale(relation, true) - scaled
         below, above = (1.0, 1.0) if reach is None else reach
         size = np.maximum(-error / below, error / above)
-        cut_off = radii.ends_at_zero[relation] & (true < np.minimum(predicted, 0.0))
+        everything = (np.full(len(true), -np.inf), np.full(len(true), np.inf))
+        least, most = radii.cut(relation, predicted, *everything)
+        cut_off = (true < least) | (true > most)
         found: dict[str, Any] = {}
         for level in levels:
             row = radii.at(level)
