@@ -39,6 +39,7 @@ WHY = {
     "train_on": "the validation split is needed to choose the weights",
     "scale_on": "the other choice looks at test numbers; it exists to compare with the paper",
     "tables": "sharding pays only where a table does not fit",
+    "literals": "shuffled ones are for a check of what numbers are worth",
     "log_relations": "import and training find the relations that need it",
     "with_statistics": "counts and means must be asked for, so that a model's figures are its own",
     "optimiser.learning_rate": "the authors' usual value",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -124,6 +125,28 @@ def test_results_break_down_into_parts_that_add_up(run, hynt):
     refused = hynt("evaluate", run, "--breakdown", "colour")
     assert refused.code == 2
     assert "results cannot be broken down by 'colour'" in refused.err
+
+
+def test_numbers_of_other_facts_change_links_that_numbers_helped(run, hynt):
+    found = hynt("evaluate", run, "--json", "--no-references", "--shuffle-literals", "--compare", run).json
+    assert found["protocol"]["literals"] == "shuffled"
+    assert "number" not in found
+    asked = found["comparison"]["link"]["all"]["questions"]
+    assert asked["first_better"] + asked["second_better"] > 0
+    assert sum(asked.values()) == found["link"]["all"]["count"]
+
+
+def test_a_table_of_literals_is_made_of_shuffled_numbers_where_training_or_the_question_says_so(tmp_path):
+    from hynt.runs.opening import load_run
+
+    def table(run, **options):
+        return next(value for name, value in load_run(run, **options).model.named_buffers() if "literal" in name)
+
+    settings = tiny_settings("kbln", model={"dimension": 8}, schedule={"epochs": 1}, with_statistics=False)
+    given = train(start(small_graph(), settings, tmp_path / "given", CPU), CPU).path
+    shuffled = train(start(small_graph(), replace(settings, literals="shuffled"), tmp_path / "dealt", CPU), CPU).path
+    assert not torch.equal(table(given), table(shuffled))
+    assert torch.equal(table(given, shuffle_literals=True), table(shuffled))
 
 
 def test_runs_on_two_graphs_are_not_compared_and_nothing_is_read(run, hynt, tmp_path):

@@ -7,7 +7,8 @@ import pytest
 
 import hynt
 from hynt.errors import UsageError
-from hynt.graph.changes import HUBS
+from hynt.formats.from_python import graph_from_facts
+from hynt.graph.changes import HUBS, with_shuffled_numbers
 from tests.training.small_graph import small_graph
 
 GRAPH = small_graph(60)
@@ -63,3 +64,28 @@ def test_about_the_share_that_was_asked_for_is_held_out():
     count = len(many.hold_out(0.1).entities)
     assert 70 < count < 130
     assert np.isclose(count / len(many.entities), 0.1, atol=0.03)
+
+
+def test_numbers_are_dealt_anew_within_their_relation_and_nothing_else_changes():
+    facts = [(f"p{at}", "height", 150 + at, [("year", 2000 + at), ("in", f"t{at % 3}")]) for at in range(12)]
+    facts += [(f"p{at}", "knows", f"p{at + 1}", [("year", 1990 + at)]) for at in range(5)]
+    graph = graph_from_facts({"train": facts})
+    table, is_number = graph.split("train"), graph.vocabulary.relation_is_number
+    dealt = with_shuffled_numbers(table, is_number)
+    assert dealt == with_shuffled_numbers(table, is_number)
+    assert dealt != with_shuffled_numbers(table, is_number, seed=1)
+
+    def numbers(one):
+        found = {}
+        for fact in one.facts(graph.vocabulary):
+            pairs = [(fact.relation, fact.tail), *((pair.relation, pair.value) for pair in fact.qualifiers)]
+            for relation, value in pairs:
+                if not isinstance(value, str):
+                    found.setdefault(relation, []).append((value.value, value.literal))
+        return found
+
+    before, after = numbers(table), numbers(dealt)
+    assert before != after
+    assert {name: sorted(values) for name, values in before.items()} == {n: sorted(v) for n, v in after.items()}
+    for name in ("head", "relation", "tail_entity", "offsets", "qualifier_relation", "qualifier_entity"):
+        assert np.array_equal(getattr(table, name), getattr(dealt, name))

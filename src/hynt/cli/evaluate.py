@@ -63,6 +63,9 @@ def evaluate(
     without_duplicates: Annotated[
         bool, typer.Option("--without-duplicates", help="Leave out observed facts that equal an asked one.")
     ] = False,
+    shuffle_literals: Annotated[
+        bool, typer.Option("--shuffle-literals", help="Deal the numbers that are read anew: do they help links?")
+    ] = False,
     processes: Annotated[
         int, typer.Option("--processes", min=1, metavar="N", help="Ask in N processes, one per GPU with --device cuda.")
     ] = 1,
@@ -94,6 +97,7 @@ def evaluate(
         observed=observed,
         asked=asked,
         without_duplicates=without_duplicates,
+        shuffle_literals=shuffle_literals,
         progress=True,
     )
     if is_first_process():

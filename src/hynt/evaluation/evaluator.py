@@ -23,7 +23,7 @@ from hynt.errors import UsageError
 from hynt.evaluation.evaluation_pass import EvaluationPass
 from hynt.evaluation.metrics import TASKS, TIES, TaskName, Ties, answerable_components, checked_tasks, of_task
 from hynt.evaluation.results import Evaluation, RankedQuestions, TaskQuestions, by_scope
-from hynt.graph.changes import fact_hashes, same_facts
+from hynt.graph.changes import fact_hashes, same_facts, with_shuffled_numbers
 from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import Components, FactTable, components, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -78,6 +78,7 @@ class Evaluator:
     described: Mapping[str, Any] = field(default_factory=dict)  # what the caller adds to the protocol: model, seed, …
     observed: tuple[str, ...] = ("train",)  # splits given to a model that reads observed facts
     without_duplicates: bool = False  # whether observed facts that equal an asked one are left out
+    shuffle_literals: bool = False  # whether numbers that are read, not asked for, are dealt anew within each relation
     workers: Workers = field(
         default_factory=OneWorker
     )  # processes that ask together: each takes its share of the tiles
@@ -129,6 +130,7 @@ class Evaluator:
             "number_scale": "linear min-max per relation",
             "precision": "float32",
             "hynt_version": __version__,
+            **({"literals": "shuffled"} if self.shuffle_literals else {}),
             **self.described,
         }
 
@@ -150,8 +152,7 @@ class Evaluator:
     @cached_property
     def facts(self) -> FactTensors:
         """The split's facts on the device."""
-        table = self.graph.split(self.split)
-        return FactTensors.from_table(table, self.graph.vocabulary, self.scaling, self.device, self.literals)
+        return self._tensors(self.graph.split(self.split))
 
     @cached_property
     def observed_facts(self) -> FactTensors:
@@ -160,6 +161,11 @@ class Evaluator:
         if self.without_duplicates:
             asked = fact_hashes(self.graph.split(self.split), self.graph.vocabulary)
             table = table.where(~same_facts(fact_hashes(table, self.graph.vocabulary), asked))
+        return self._tensors(table)
+
+    def _tensors(self, table: FactTable) -> FactTensors:
+        if self.shuffle_literals:
+            table = with_shuffled_numbers(table, self.graph.vocabulary.relation_is_number)
         return FactTensors.from_table(table, self.graph.vocabulary, self.scaling, self.device, self.literals)
 
     def _observed_words(self) -> str:

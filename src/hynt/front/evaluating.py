@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -98,6 +98,7 @@ def evaluated(
     observed: GivenGraph | None,
     asked: GivenGraph | None,
     without_duplicates: bool,
+    shuffle_literals: bool,
     processes: int,
     progress: Watching,
 ) -> EvaluationReport:
@@ -135,6 +136,7 @@ def evaluated(
             compare=None if compare is None else getattr(compare, "path", compare),
             questions=questions,
             without_duplicates=without_duplicates,
+            shuffle_literals=shuffle_literals,
             processes=processes,
         )
         return EvaluationReport(
@@ -145,12 +147,16 @@ def evaluated(
 
     with current_workers(run.device) as workers:
         loaded = _opened(run, split)
+        if shuffle_literals:
+            loaded = _shuffled(loaded, run)
+            wanted = tuple(task for task in wanted if task != "number")  # their answers would be those of others
         rival = None
         if compare is not None:  # refused before a split is read
             other = compare if isinstance(compare, Predictor) else Predictor(compare, run.device.type)
             rival = _opened(other, split)
             _refuse_another_graph(loaded, rival)
         evaluator = _evaluator(loaded, split, wanted, ties, run, type_constrained, without_duplicates, workers)
+        evaluator = replace(evaluator, shuffle_literals=shuffle_literals)
         with watched(False if workers.rank else progress) as shown:
             found = evaluator.evaluate(loaded.model, shown.counting("evaluating"))
         result = found.to_mapping()
@@ -203,6 +209,16 @@ def _opened(run: Predictor, split: str) -> LoadedRun:
         raise UsageError(what, where="split", advice="Choose another split.")
     loaded.graph.split(split)  # refuses an unknown split before it is counted
     return loaded
+
+
+def _shuffled(loaded: LoadedRun, run: Predictor) -> LoadedRun:
+    """The run as it answers where the numbers that it reads are those of others."""
+    from hynt.runs.opening import load_run
+
+    if loaded.home is not None or loaded.settings.model_name == "ensemble":
+        what = "numbers are shuffled for a single run on its own graph."
+        raise UsageError(what, where="shuffle_literals", advice="Leave it out, or name a run that was trained.")
+    return load_run(run.saved, run.device, shuffle_literals=True)
 
 
 def _refuse_another_graph(loaded: LoadedRun, rival: LoadedRun) -> None:

@@ -286,18 +286,17 @@ class Run(RecordedRun):
         observed: KnowledgeGraph | str | os.PathLike[str] | None = None,
         asked: KnowledgeGraph | str | os.PathLike[str] | None = None,
         without_duplicates: bool = False,
+        shuffle_literals: bool = False,
         processes: int = 1,
         progress: Watching = None,
     ) -> EvaluationReport:
         """Asks every question of a held-out split and says how well the run answers, beside trivial models. Readings
         of a split are counted in the run.
 
-        `intervals` adds 95 % bootstrap intervals, `breakdown` some of relation, position, qualifiers and frequency,
-        `compare` another run on the same graph, question by question; `questions` is a Parquet file for each question's
-        result. A model that reads observed facts is given the training split; `without_duplicates` leaves out what
-        equals an asked fact.
-        With `observed` it reads the training facts of that graph instead, and the split is that of the graph `asked`,
-        or of the same one: results are then told apart by whether training met the answer and its context.
+        `intervals` adds 95 % bootstrap intervals, `breakdown` tells questions apart, `compare` asks another run on the
+        same graph; `questions` is a Parquet file. A model that reads observed facts is given the training split, of
+        which `without_duplicates` leaves out asked facts, or that of the graph `observed`; the split is then that of
+        `asked`. `shuffle_literals`: links and relations where numbers are those of other facts: do they help?
 
         >>> found = run.evaluate("valid", tasks="link", references=False)
         >>> 0 < found.metric("link.all.mrr") < 1
@@ -319,6 +318,7 @@ class Run(RecordedRun):
             observed=observed,
             asked=asked,
             without_duplicates=without_duplicates,
+            shuffle_literals=shuffle_literals,
             processes=processes,
             progress=progress,
         )

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.graph.columns import ChunkStore
@@ -37,6 +38,27 @@ def same_facts(one: Hashes, other: Hashes) -> Flags:
     """(n,) whether each fact of the first is among the second, by their content."""
     first, second = (np.ascontiguousarray(lanes).view(_PAIR).reshape(-1) for lanes in (one, other))
     return np.isin(first, second)
+
+
+def with_shuffled_numbers(table: FactTable, relation_is_number: Flags, seed: int = 0) -> FactTable:
+    """The same facts with the numbers of each relation dealt anew among them, tails and qualifiers alike: whatever a
+    model then owes to numbers, it owes to how many there are and how they spread.
+    """
+    relation = np.concatenate([table.relation, table.qualifier_relation])
+    at = np.flatnonzero(relation_is_number[relation])
+    chance = np.random.default_rng(seed).random(len(at))
+    taken = np.arange(len(relation))
+    taken[at[np.lexsort((at, relation[at]))]] = at[np.lexsort((chance, relation[at]))]
+    number = np.concatenate([table.tail_number, table.qualifier_number])[taken]
+    literal = pa.concat_arrays([table.tail_literal, table.qualifier_literal]).take(pa.array(taken))
+    cut = len(table)
+    return replace(
+        table,
+        tail_number=number[:cut],
+        tail_literal=literal[:cut],
+        qualifier_number=number[cut:],
+        qualifier_literal=literal[cut:],
+    )
 
 
 def seen_triplets(asked: FactTable, learned: FactTable, vocabulary: Vocabulary) -> Flags:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -106,14 +106,19 @@ class LoadedRun:
         return {"epochs_of_tasks": {task: one["epoch"] for task, one in bests.items()}} if bests else {}
 
 
-def load_run(place: Path | SavedRun, device: torch.device | str = "cpu") -> LoadedRun:
+def load_run(
+    place: Path | SavedRun, device: torch.device | str = "cpu", *, shuffle_literals: bool = False
+) -> LoadedRun:
     """Loads a run and checks every file before it is used. An unfinished run answers with its best weights so far.
 
-    The graph of a run that was opened already is not read again.
+    The graph of a run that was opened already is not read again. With `shuffle_literals` the model reads training facts
+    whose numbers were dealt anew.
     """
     opened = place if isinstance(place, SavedRun) else SavedRun.open(place)
     run, path, device = RunFolder(opened.path, opened.manifest), opened.path, torch.device(device)
     settings, graph = run.settings(), opened.graph()
+    if shuffle_literals:
+        settings = replace(settings, literals="shuffled")
     scaling = run.scaling(graph)
     together = run.combination(graph)
     if settings.model_name == ENSEMBLE and together is not None:

@@ -109,6 +109,7 @@ class TrainingSettings:
     train_on: TrainOn = "train"
     scale_on: ScaleOn = "train"
     tables: Literal["whole", "spread"] = "whole"  # entity tables whole in every process, or sharded over all
+    literals: Literal["given", "shuffled"] = "given"  # training numbers dealt anew within each relation: do they help?
     log_relations: tuple[str, ...] = ()  # number relations that the model sees on a log scale
     with_statistics: bool = False  # once trained, answers are weighed with counts and means of the training facts
     optimiser: Optimiser = field(default_factory=Optimiser)

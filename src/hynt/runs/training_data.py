@@ -10,6 +10,7 @@ import torch
 from hynt.batches.fact_tensors import FactTensors, distinct_literals
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import UsageError
+from hynt.graph.changes import with_shuffled_numbers
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.runs.model_choice import needs_literals
@@ -36,6 +37,8 @@ def training_table(graph: KnowledgeGraph, settings: RunSettings) -> FactTable:
     table = concatenate([graph.split(name) for name in training_splits(settings)])
     if not len(table):
         raise UsageError("the training split has no facts.", advice="Import a graph that has some.")
+    if settings.literals == "shuffled":
+        return with_shuffled_numbers(table, graph.vocabulary.relation_is_number)
     return table
 
 
