@@ -1,5 +1,5 @@
 # Two commands do all the set-up on a machine with git, make and Python 3.11 or newer:
-#   make demo    the embedded graph: three facts, then train, ask and evaluate (it says how long that takes here)
+#   make demo    the embedded graph: three facts, the run that comes with hynt, then train, ask and evaluate
 #   make test    every check: ruff, mypy, pytest
 
 PYTHON ?= python3

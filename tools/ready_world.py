@@ -158,9 +158,11 @@ def finish(archive: Path, package: Path, figures: Path) -> None:
 
 
 def _calibrate(folder: Path) -> None:
-    from hynt.calibration.calibration import calibration_of
+    """Adds what a run else makes when it is first asked: its calibration, and questions to begin with."""
+    from hynt.asking.examples import held_out_examples
+    from hynt.asking.predictor import load
 
-    calibration_of(load_run(folder), torch.device("cpu"), print)
+    held_out_examples(load(folder, "cpu", print))
 
 
 if __name__ == "__main__":

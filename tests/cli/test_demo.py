@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from hynt.asking.examples import held_out_examples
+from hynt.asking import examples
+from hynt.asking.examples import EXAMPLES, held_out_examples
 from hynt.asking.predictor import load
 from hynt.calibration.calibration import held_out
 from hynt.graph.fact_table import HEAD, POSITION_GROUPS, RELATION, TAIL
@@ -26,9 +27,14 @@ def _one_thread():
     torch.set_num_threads(before)
 
 
-def test_examples_are_held_out_answered_well_and_always_the_same(world_run, tmp_path):
+def test_examples_are_held_out_answered_well_and_always_the_same(world_run, tmp_path, monkeypatch):
     run = load(shutil.copytree(world_run, tmp_path / "run"), "cpu")
     found = held_out_examples(run)
+    kept = tmp_path / "run" / EXAMPLES
+    with monkeypatch.context() as patch:
+        patch.setattr(examples, "held_out", lambda *given: pytest.fail("they are kept"))
+        assert found == held_out_examples(load(tmp_path / "run", "cpu"))
+    kept.write_text(kept.read_text().replace("[", "[[", 1))  # damaged: made again
     assert found == held_out_examples(load(tmp_path / "run", "cpu"))
     assert [example.position for example in found] == [TAIL, TAIL, HEAD, RELATION][: len(found)]
     assert len(found) >= 3

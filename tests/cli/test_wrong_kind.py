@@ -15,7 +15,6 @@ def test_no_run(town_run, hynt, tmp_path, verb):
     file.write_text("{}")
     for given, words in {
         town_run / "graph": "error: this is a graph, not a run.\n",
-        "world": "  what to do: Train on it first: hynt train world --out RUN\n",
         file: "error: this is a file, and a run is a folder.\n",
         tmp_path: "error: there is no run at ",
     }.items():

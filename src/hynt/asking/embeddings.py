@@ -1,4 +1,4 @@
-"""The vectors that a model keeps for entities: to write to a file, and to find which entities are alike."""
+"""The vectors that a model has for entities: to write to a file, and to find which entities are alike."""
 
 from __future__ import annotations
 
@@ -11,18 +11,27 @@ import torch
 from numpy.typing import NDArray
 
 from hynt.asking.similar import SimilarEntity
+from hynt.batches.masked_batch import Task
 from hynt.errors import UsageError
 from hynt.files import whole_file
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.models.combination import TaskWeights
+from hynt.models.contract import give_observed
 from hynt.runs.opening import LoadedRun
 
 _ROWS_AT_ONCE = 65_536
 
 
 def entity_vectors(loaded: LoadedRun) -> NDArray[np.float32]:
-    """(entities, width) what the model has learned about each entity."""
-    count = loaded.graph.vocabulary.entity_count
-    table = getattr(loaded.trained, "entity", None)
+    """(entities, width) what the model has learned about each entity, or reads about it in the observed facts."""
+    count, model = loaded.graph.vocabulary.entity_count, loaded.trained
+    if isinstance(model, TaskWeights):
+        model = model.of(Task.LINK)
+    table = getattr(model, "entity", None)
+    if loaded.observed is not None and hasattr(model, "entity_states"):
+        give_observed(model, loaded.observed.facts)
+        with torch.no_grad():
+            table = model.entity_states()
     if not isinstance(table, torch.Tensor) or table.dim() != 2 or len(table) < count:
         raise UsageError(
             f"the model {loaded.settings.model_name!r} keeps no vectors for entities.",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
 from hynt.asking.predictor import Predictor
 from hynt.calibration.calibration import RANKED, SPLIT, HeldOut, held_out, read_numbers
+from hynt.errors import DataError
 from hynt.evaluation.metrics import TaskName
+from hynt.files import index_text, read_index, write_whole
 from hynt.graph.fact_table import HEAD, POSITION_GROUPS, RELATION, TAIL, FactTable
 from hynt.graph.vocabulary import Flags, Floats, Ids
+from hynt.runs.checkpoint import WEIGHTS
 
+EXAMPLES = "examples.json"
 QUESTIONS = 1024
 """Held-out questions of a task that are looked at, spread over the split."""
 FEWEST = 3
@@ -27,6 +32,25 @@ class HeldOutExample(NamedTuple):
 
 
 def held_out_examples(predictor: Predictor) -> list[HeldOutExample]:
+    """Questions to begin with, kept in the run as `examples.json` once they are found: that takes some seconds."""
+    run, loaded = predictor.saved, predictor.loaded
+    weights, path = run.manifest["files"].get(WEIGHTS), predictor.path / EXAMPLES
+    if weights is None or loaded.home is not None:
+        return _found(predictor)
+    with suppress(DataError):  # a file that is damaged, or not there, is made again
+        kept = read_index(path)
+        if kept.get("weights") == weights:
+            facts = len(loaded.graph.split(SPLIT))
+            rows = [HeldOutExample(int(row), int(position)) for row, position in kept["examples"]]
+            return [one for one in rows if 0 <= one.row < facts and one.position in (HEAD, RELATION, TAIL)]
+    found = _found(predictor)
+    if not run.is_packaged:
+        with suppress(DataError):  # where nothing can be written they are found anew each time
+            write_whole(path, index_text({"weights": weights, "examples": [list(one) for one in found]}))
+    return found
+
+
+def _found(predictor: Predictor) -> list[HeldOutExample]:
     """A missing entity, number, head and relation, of the relations that are answered best among held-out facts. Each
     is of a fact that was answered well itself, of the head that training knows most of. None without held-out facts.
     """

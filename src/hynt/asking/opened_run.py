@@ -9,7 +9,6 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from hynt.errors import located
@@ -18,7 +17,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers, StoredFacts
 from hynt.graph.lookup import NameLookup
 from hynt.runs.journal import AddedFacts, Journal, Version, changed_share
-from hynt.runs.place import SavedRun, whole_run
+from hynt.runs.place import SavedRun, run_place, whole_run
 
 if TYPE_CHECKING:
     import torch
@@ -41,7 +40,7 @@ class OpenedRun:
         version: int | None = None,
     ) -> None:
         """`version`: the graph as it was then, 0 for the one that the run was trained on; None for the newest."""
-        self.path = run.path if isinstance(run, SavedRun) else Path(run)
+        self.path = run.path if isinstance(run, SavedRun) else run_place(run)
         self.note, self._device, self._version = note, device, version
         if isinstance(run, SavedRun):
             self.__dict__["saved"] = run

@@ -1,4 +1,4 @@
-"""`hynt demo`: the whole way on the embedded graph, in a few minutes: train, ask, evaluate."""
+"""`hynt demo`: the run that comes with hynt answers, then the whole way: train, ask, evaluate."""
 
 from __future__ import annotations
 
@@ -27,11 +27,18 @@ def demo(
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Fewer, for a quicker look.")] = None,
 ) -> None:
-    """Train HyNT on the embedded graph `world`, ask it held-out questions, and evaluate it beside trivial models."""
+    """Ask the run that comes with hynt; then train HyNT on its graph `world`, ask it held-out questions too, and
+    evaluate it beside trivial models.
+    """
+    from hynt.front.run import Run
+
     console = standard_output()
+    if out is None or not out.exists():
+        console.print("The run that comes with hynt answers at once, as `hynt predict world` does:")
+        _ask(console, Run("world", "cpu"))
+        console.print("\nNow one of your own.")
     run = _run(console, out, epochs)
-    for question in _questions(run):
-        console.print(f"\n{run.predict(question, top=3)}")
+    _ask(console, run)
     console.print("\nOn the validation split, which also chose the weights; the test split is left unread:")
     print_evaluation(console, run.evaluate("valid", progress=True).to_dict())
     asked = "--head Brazil --relation 'total fertility rate' --tail '?' --qualifier 'point in time=1995'"
@@ -43,6 +50,11 @@ def demo(
         commands = [f"hynt serve {shlex.quote(str(out))}", f"hynt predict {shlex.quote(str(out))} {asked}"]
     for command in commands:
         console.print(f"  {command}", soft_wrap=True)
+
+
+def _ask(console: Console, run: Run) -> None:
+    for question in _questions(run):
+        console.print(f"\n{run.predict(question, top=3)}")
 
 
 def _questions(run: Run) -> list[list[Any]]:

@@ -11,7 +11,7 @@ from hynt.cli.options import Device, ScoringDevice
 
 
 def mcp(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or world: a small one, made on first use.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or world: the run that comes with hynt.")],
     audit: Annotated[
         Path | None, typer.Option("--audit", metavar="FILE", help="What `hynt audit` wrote: doubtful facts to show.")
     ] = None,

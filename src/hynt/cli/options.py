@@ -30,7 +30,9 @@ class Device(StrEnum):
 GraphArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="GRAPH", help="A graph folder, or a built-in name such as world.")
 ]
-RunArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder made by `hynt train`.")]
+RunArgument: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run folder made by `hynt train`, or world: the one that comes with it.")
+]
 ScoringDevice: TypeAlias = Annotated[Device, typer.Option("--device", help="Where to score.")]
 TrainingDevice: TypeAlias = Annotated[Device, typer.Option("--device", help="Where to train.")]
 LevelOption: TypeAlias = Annotated[

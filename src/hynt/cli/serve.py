@@ -17,7 +17,7 @@ from hynt.cli.output import JsonFlag
 
 
 def serve(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or world: a small one, made on first use.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or world: the run that comes with hynt.")],
     host: Annotated[str, typer.Option("--host", help="The address to listen at; by default this machine alone.")] = (
         "127.0.0.1"
     ),

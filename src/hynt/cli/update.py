@@ -10,6 +10,7 @@ import typer
 from hynt.cli.options import RunArgument
 from hynt.cli.output import JsonFlag, deliver
 from hynt.errors import UsageError
+from hynt.files import check_new_folder
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ def update(
     key: Annotated[
         str, typer.Option("--key", help="A name for this update: a second one of that name does nothing.")
     ] = "",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="RUN", help="Copy the run to this new folder first, and change the copy."),
+    ] = None,
     log: Annotated[bool, typer.Option("--log", help="Change nothing, and list all versions.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -59,12 +64,15 @@ def update(
 
     opened = Run(run, "cpu")
     if log:
-        if facts or remove or remove_entities or merge or corrections:
+        if facts or remove or remove_entities or merge or corrections or out:
             raise UsageError("a log changes nothing.", where="--log", advice="Ask for it by itself.")
         listed = [asdict(one) for one in opened.versions()]
         told: dict[str, Any] = {"run": str(run), "version": opened.version, "versions": listed}
         deliver(told, as_json=as_json, save=None, text=lambda console: _print_log(console, listed))
         return
+    if out is not None:
+        check_new_folder(out, "--out")
+        opened, run = opened.save(out), out
     before = opened.version
     later = opened.update(
         facts,

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from hynt.service.http.server import Service
     from hynt.service.settings import ServiceSettings
 
-WORLD = "world"
-
 
 class RunningService:
     """A served run: its address, and a way to stop it. `with` stops it at the end."""
@@ -154,6 +152,7 @@ def _settings(
     audit: str | os.PathLike[str] | None,
     **given: Any,
 ) -> ServiceSettings:
+    from hynt.runs.place import run_place
     from hynt.service.http.guards import read_token
     from hynt.service.pages.doubtful import check_audit
     from hynt.service.settings import ServiceSettings
@@ -161,7 +160,8 @@ def _settings(
     token = None if token_file is None else read_token(Path(token_file))
     if audit is not None:
         check_audit(Path(audit))
-    return ServiceSettings(_folder(run), token=token, audit=None if audit is None else Path(audit), **given)
+    folder = run_place(run) if isinstance(run, str | os.PathLike) else run.path
+    return ServiceSettings(folder, token=token, audit=None if audit is None else Path(audit), **given)
 
 
 def _with(settings: ServiceSettings, more: dict[str, Any]) -> ServiceSettings:
@@ -174,21 +174,6 @@ def _with(settings: ServiceSettings, more: dict[str, Any]) -> ServiceSettings:
         if name not in names:
             raise UsageError(f"a service has no setting {name!r}.", where="serve", advice=advice_on(name, names))
     return replace(settings, **more)
-
-
-def _folder(run: Run | str | os.PathLike[str]) -> Path:
-    """The run's folder; of the embedded graph's own run, made on first use."""
-    if not isinstance(run, str | os.PathLike):
-        return run.path
-    if str(run) != WORLD:
-        return Path(run)
-    from hynt.interruption import interruptible
-    from hynt.service.cached_run import world_run, world_run_folder
-
-    if not world_run_folder().exists():
-        _say("Training a small run of the embedded graph, once: about a minute.")
-    with interruptible():
-        return world_run()
 
 
 def _check_installed(extra: str, packages: Sequence[str]) -> None:

@@ -243,11 +243,12 @@ def _settings_and_weights(
 
 def _reopened(folder: Path, request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu: bool) -> RunFolder:
     from hynt.runs.checkpoint import WEIGHTS
-    from hynt.runs.place import whole_run
+    from hynt.runs.place import check_is_run, whole_run
     from hynt.runs.run_folder import RunFolder, refuse_changes
     from hynt.training.resolve_settings import resumed_settings
 
     with whole_run():
+        check_is_run(folder)  # and not the one that comes with hynt
         run = RunFolder.open(folder)
         if run.is_finished:
             run.checked(WEIGHTS)

@@ -173,6 +173,11 @@ class HyntInductive(nn.Module):
             kept = self._kept[self._facts] = (state, self.encode(self._facts))
         return kept[1]
 
+    def entity_states(self) -> Tensor:
+        """(entities, d) what the observed facts say of each entity, as answers are compared with it."""
+        states: Tensor = self.entity_norm(self.states().layers[-1].value)
+        return states
+
     def train(self, mode: bool = True) -> HyntInductive:
         """Weights are about to change or have changed, perhaps unseen by Python: nothing made from them is kept."""
         if mode or self.training:

@@ -28,6 +28,7 @@ from hynt.files import RESTORE, check_regular, flush, sha256_of, write_whole, wr
 from hynt.graph.changes import merged, with_facts, without_entity, without_facts
 from hynt.graph.fact import Fact, FactKey, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.runs.place import refuse_packaged
 
 UPDATES, JOURNAL, LOCK = "updates", "journal.jsonl", "lock"
 _LONGEST_LINE = 2**16
@@ -181,6 +182,7 @@ class Journal:
     @contextmanager
     def writer(self) -> Iterator[JournalWriter]:
         """The one that may write, until the block ends; refused where there is another."""
+        refuse_packaged(self.run)
         with writing(self.folder, "the journal of updates"):
             self.folder.mkdir(exist_ok=True)
             lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)

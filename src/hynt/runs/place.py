@@ -15,13 +15,37 @@ from typing import Any, Self
 from hynt.errors import DataError, UsageError
 from hynt.files import MANIFEST_NAME, RESTORE, Unwritable, check_regular, index_text, new_folder, read_index
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.storage import BUILT_IN, is_graph
+from hynt.graph.storage import BUILT_IN, graph_folder, is_graph
 from hynt.runs.graph_identity import graph_of_run
+
+
+def run_place(run: str | os.PathLike[str]) -> Path:
+    """Where a run lies: its folder, or that of the run that comes with hynt under the name of its graph, where no run
+    of that name is at hand.
+    """
+    path = Path(run)
+    if str(path) in BUILT_IN and (is_graph(path) or not (path / MANIFEST_NAME).is_file()):
+        return _packaged()
+    return path
+
+
+def _packaged() -> Path:
+    return graph_folder(BUILT_IN[0]).with_name("run")
+
+
+def refuse_packaged(run: Path) -> None:
+    """What is installed stays as it is: changes go into a copy."""
+    if run == _packaged():
+        raise UsageError(
+            "this run comes with hynt, and what is installed is not changed.",
+            where=BUILT_IN[0],
+            advice="Change a copy: hynt update world FACTS --out RUN, or in Python run.save(RUN) first.",
+        )
 
 
 def check_is_run(path: Path) -> None:
     """Refuses what is no run, with the command that would make one of it."""
-    if is_graph(path) or (str(path) in BUILT_IN and not path.exists()):
+    if is_graph(path):
         raise UsageError(
             "this is a graph, not a run.", where=str(path), advice=f"Train on it first: hynt train {path} --out RUN"
         )
@@ -50,6 +74,7 @@ class SavedRun:
     @classmethod
     def open(cls, path: Path) -> Self:
         """A run that is there. Its manifest is checked against its own hash."""
+        path = run_place(path)
         check_is_run(path)
         manifest = read_index(path / MANIFEST_NAME)
         version = manifest.get("schema_version")
@@ -63,12 +88,19 @@ class SavedRun:
             raise DataError("the manifest is not that of a run.", where=str(path / MANIFEST_NAME), advice=RESTORE)
         return cls(path, manifest)
 
+    @property
+    def is_packaged(self) -> bool:
+        """Whether it is part of hynt itself, where nothing is written."""
+        return self.path == _packaged()
+
     def graph(self) -> KnowledgeGraph:
         """The graph it was made with, refused when it is another one. It is read and compared once."""
         return self._graph
 
     def copy(self, target: Path) -> None:
-        """The run in a new folder, whole or not at all. Where the graph is not part of it, the copy finds the same."""
+        """The run in a new folder, whole or not at all. Where the graph is too large to be part of it, the copy finds
+        the same.
+        """
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise UsageError(f"{target} exists already.", where=str(target), advice="Choose another folder.")
         with new_folder(target) as staging:
@@ -78,6 +110,8 @@ class SavedRun:
             place = self.manifest["graph"]["path"]
             if not (staging / place).is_dir():
                 moved = Path(os.path.relpath((self.path / place).resolve(), target.resolve())).as_posix()
+                if self.is_packaged:
+                    moved = str(shutil.copytree(self.path / place, staging / "graph").name)
                 manifest = {**self.manifest, "graph": {**self.manifest["graph"], "path": moved}}
                 (staging / MANIFEST_NAME).write_text(index_text(manifest), encoding="utf-8")
 

@@ -187,10 +187,11 @@ class RunFolder(SavedRun):
         return int(read_index(self.path / READS).get(split, 0))
 
     def count_read(self, split: str) -> int:
-        """Counts one more reading of a split, and says how many there were."""
+        """Counts one more reading of a split, and says how many there were; in what is installed the count stays."""
         counts = read_index(self.path / READS)
         counts[split] = int(counts.get(split, 0)) + 1
-        write_whole(self.path / READS, index_text(counts))
+        if not self.is_packaged:
+            write_whole(self.path / READS, index_text(counts))
         return int(counts[split])
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hynt.asking.examples import EXAMPLES
 from hynt.batches.masked_batch import Task
 from hynt.calibration.calibration import CALIBRATION
 from hynt.errors import DataError
@@ -27,6 +28,7 @@ NAMES = (
     METRICS,
     READS,
     CALIBRATION,
+    EXAMPLES,
     *(task_weights(task.name.lower()) for task in Task),
     COMBINATION,
     MEMBERS,

@@ -31,6 +31,12 @@ def push(
 ) -> dict[str, Any]:
     """Gives a finished run away. Every file is checked first, so that nothing damaged is passed on."""
     run = RunFolder.open(path)
+    if run.is_packaged:  # its graph lies beside it; a run that goes on a journey takes it along
+        with tempfile.TemporaryDirectory(prefix="hynt-push-") as folder:
+            copy = Path(folder) / "run"
+            run.copy(copy)
+            told = push(copy, destination, evaluation=evaluation, licence=licence, overwrite=overwrite, private=private)
+            return {**told, "run": str(path)}
     if not run.is_finished:
         raise UsageError(
             "the run is not finished.", where=str(path), advice=f"Go on: hynt train GRAPH --out {path} --resume."

@@ -67,7 +67,7 @@ def measured(
         "reads_of_split": reads,
         **measure_all(predictor, split, reads, asking),
     }
-    if weights is not None:
+    if weights is not None and not loaded.run.is_packaged:
         try:
             write_whole(measurements_path(loaded.run.path, split), index_text(found))
         except DataError as problem:

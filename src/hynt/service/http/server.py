@@ -20,7 +20,7 @@ import uvicorn
 from hynt.errors import UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.runs.journal import Journal
-from hynt.runs.place import open_run
+from hynt.runs.place import open_run, refuse_packaged
 from hynt.service.front import Front
 from hynt.service.http.application import create_application
 from hynt.service.http.connections import GuardedConnection, protocol_for, stopping
@@ -44,6 +44,8 @@ def serve(settings: ServiceSettings, listening: Callable[[str, Service], None] =
             where="--accept-updates",
             advice="Say --token-file FILE.",
         )
+    if settings.accept_updates:
+        refuse_packaged(settings.run)
     with contextlib.closing(listening_socket(settings)) as listener:
         graph = Journal(settings.run).graph(open_run(settings.run).graph())
         host, port = listener.getsockname()[:2]

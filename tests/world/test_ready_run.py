@@ -1,0 +1,102 @@
+"""The run that comes with hynt: small, checked like any other, asked by the name of its graph, and never written to."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import hynt
+from hynt.cli.application import run as invoke
+from hynt.errors import UsageError
+from hynt.files import sha256_of
+from hynt.front.serving import serve
+from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs.place import SavedRun, run_place
+from hynt.runs.run_folder import RunFolder
+from tests.conftest import ROOT
+from tools.ready_world import LARGEST, PACKAGED
+
+QUESTION = ("Japan", "life expectancy", "?", {"point in time": 2024, "sex": "female"})
+
+
+@pytest.fixture(scope="module")
+def world():
+    return hynt.load("world", "cpu")
+
+
+def files():
+    return {path.name: sha256_of(path) for path in PACKAGED.iterdir()}
+
+
+def test_it_is_small_whole_and_of_the_promised_kind(world):
+    assert world.path == PACKAGED
+    assert sum(path.stat().st_size for path in PACKAGED.iterdir()) <= LARGEST == 3_000_000
+    assert (world.settings.model_name, world.settings.model.dimension) == ("hynt-inductive", 64)
+    assert {tensor.dtype for tensor in load_file(PACKAGED / WEIGHTS).values()} == {torch.bfloat16}
+    best = world.manifest["training"]["best"]
+    assert (best["metric"], best["value"] > 0.35) == ("link.all.mrr", True)  # validation chose
+    assert world.settings.train_on == "train"
+    assert not (PACKAGED / "updates").exists()
+    assert "/" not in json.dumps(json.loads((PACKAGED / "environment.json").read_text()))
+
+
+def test_it_answers_by_its_name_with_an_interval_and_nothing_is_written(world):
+    before = files()
+    found = world.predict(*QUESTION)
+    assert found.calibrated
+    (answer,) = found
+    low, high = answer.interval
+    assert 60 < low < answer.value < high < 110
+    assert {one.type for one in world.similar("Japan", 5)} == {"country"}
+    folder = RunFolder.open(PACKAGED)
+    assert folder.count_read("valid") == folder.reads("valid") + 1  # told, and not kept
+    assert files() == before
+
+
+def test_a_run_of_that_name_at_hand_comes_first_and_a_graph_does_not(inductive_run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "src/hynt/world/graph", "world")
+    assert run_place("world") == PACKAGED
+    shutil.rmtree("world")
+    shutil.copytree(inductive_run, "world")
+    assert SavedRun.open(run_place("world")).manifest["graph"]["name"] != "world"
+
+
+def test_what_is_installed_is_not_changed_but_a_copy_is(tmp_path, capsys, world):
+    before, more = files(), tmp_path / "more.jsonl"
+    more.write_text('{"head": "Atlantis", "relation": "shares border with", "tail": "Japan"}\n')
+    assert invoke(["update", "world", str(more)]) == 2
+    told = capsys.readouterr().err
+    assert "this run comes with hynt, and what is installed is not changed" in told
+    assert "hynt update world FACTS --out RUN" in told
+    with pytest.raises(UsageError, match="what is installed is not changed"):
+        world.update([("Atlantis", "shares border with", "Japan")])
+    with pytest.raises(UsageError, match="what is installed is not changed"):
+        serve("world", port=0, token_file=_token(tmp_path), accept_updates=True)
+    assert invoke(["train", "world", "--out", "world", "--resume"]) == 2
+    assert "there is no run at 'world'" in capsys.readouterr().err
+    assert files() == before
+    assert invoke(["update", "world", str(more), "--out", str(tmp_path / "mine")]) == 0
+    assert "1 facts added" in capsys.readouterr().out
+    copy = RunFolder.open(tmp_path / "mine")
+    assert copy.manifest["graph"]["path"] == "graph"
+    assert copy.count_read("test") == RunFolder.open(tmp_path / "mine").reads("test")
+    assert "Atlantis" in hynt.load(tmp_path / "mine", "cpu").graph
+    assert files() == before
+
+
+def test_it_can_be_given_away_with_its_graph(tmp_path):
+    told = hynt.push("world", tmp_path / "given")
+    assert told["graph_included"]
+    assert hynt.pull(tmp_path / "given", tmp_path / "taken", "cpu").graph == hynt.read_graph("world")
+
+
+def _token(folder):
+    path = folder / "token"
+    path.write_text("a-token-of-enough-length")
+    path.chmod(0o600)
+    return path
