@@ -31,8 +31,8 @@ INTERVALS = """## Probabilities and intervals
 
 Calibrated on valid, measured on test: `python -m benchmarks.interval_coverage RUN … --out FILE`. The error is the
 expected calibration error of first answers; the width is on the scale where a relation's training range is 1. Runs on
-`world` trained three minutes on one core; with one width per relation theirs would be .311 and .388. The other rows have
-such intervals, those of 0.1.0. Raw: `raw/interval-coverage-*.json`.
+`world` trained three minutes on one core; with one width per relation theirs would be .311 and .388. The other rows
+have such intervals, those of 0.1.0. Raw: `raw/interval-coverage-*.json`.
 
 | run | links: error before → after | relations: before → after | numbers | truth in 90 % intervals | mean width |
 |---|---|---|---|---|---|

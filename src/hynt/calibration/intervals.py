@@ -196,7 +196,7 @@ def furthest_ends(graph: KnowledgeGraph, tables: list[FactTable], scaling: Numbe
     scale a tenth of its range is one of the logarithms.
     """
     numbers = sorted_numbers(concatenate(tables), graph.vocabulary.relation_is_number)
-    found = np.full((2, graph.vocabulary.relation_count), np.inf) * np.array([[-1.0], [1.0]])
+    found: Floats = np.full((2, graph.vocabulary.relation_count), np.inf) * np.array([[-1.0], [1.0]])
     if not len(numbers.value):
         return found
     is_date = np.array([graph.relations[one].unit == DATE_UNIT for one in numbers.present.tolist()])
