@@ -43,6 +43,7 @@ def test_wd50k_shares_facts_and_has_names_that_train_lacks(shared_data):
 def test_wikipeople_shares_facts_between_all_splits(shared_data):
     found = graph_statistics(read_graph(shared_data / "WikiPeople-", "hynt"))
     assert found.across_splits == {"train_and_valid": 1_048, "train_and_test": 997, "valid_and_test": 368}
+    assert found.seen_triplets == {"valid": 1_184, "test": 1_137}
 
 
 def test_a_small_graph_by_hand():
