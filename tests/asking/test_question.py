@@ -24,6 +24,11 @@ def refused(graph, *parts, **named) -> UsageError:
     return problem.value
 
 
+def test_a_number_beside_a_hidden_relation_is_told_in_words(towns):
+    assert ask(towns, "p0", "?", Number(1.5, "1.5", "m")).text == "Person 0 · ? · 1.5 m"
+    assert ask(towns, "p0", "?", "150 cm").text == "Person 0 · ? · 150 cm"
+
+
 def test_each_component_can_be_the_hole(towns):
     wedding = [("date", "1995-06"), ("place", "Shelbyville")]
     asked = {

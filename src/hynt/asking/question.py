@@ -13,10 +13,11 @@ from hynt.asking.columns import AskedFact
 from hynt.asking.encoding import QuestionEncoder
 from hynt.asking.written import WrittenQuestions
 from hynt.errors import UsageError, located
+from hynt.graph.fact import Number
 from hynt.graph.fact_table import HEAD, NUMBER_KIND, RELATION_KIND, TAIL
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import EntityPosition, NameLookup
-from hynt.graph.sentences import BLANK
+from hynt.graph.sentences import BLANK, format_quantity
 from hynt.names import advice_on
 
 
@@ -56,7 +57,9 @@ def ask_each(
         if one.tried is not None:  # a number that nobody knows the unit of is told as it was written
             beside = one.position + 1
             parts = [*given[row][:3], *(part for pair in given[row][3] for part in pair)]
-            one = replace(one, words=(*one.words[:beside], str(parts[beside]), *one.words[beside + 1 :]))
+            said = parts[beside]
+            text = format_quantity(said.value, said.unit) if isinstance(said, Number) else str(said)
+            one = replace(one, words=(*one.words[:beside], text, *one.words[beside + 1 :]))
         found[numbers[row]] = one
     return [found[number] for number in range(len(questions))]
 
