@@ -74,7 +74,7 @@ class GraphStatistics:
             "missing_from_train": self.missing_from_train,
             "across_splits": self.across_splits,
             "triplets_seen_in_train": {
-                name: {"facts": count, "share": round(count / max(1, self.splits[name]["facts"]), 4)}
+                name: {"facts": count, "share": round(count / max(1, self.splits[name]["facts"]), 6)}
                 for name, count in self.seen_triplets.items()
             },
             "leakage": [
