@@ -88,6 +88,6 @@ def _run(console: Console, out: Path | None, epochs: int | None) -> Run:
     graph = load_graph("world")
     facts = ", ".join(f"{len(table):,} {name}" for name, table in graph.splits.items())
     console.print(f"world: {facts} facts about {graph.vocabulary.entity_count:,} entities. Training HyNT on them.")
-    run = train(graph, "hynt", "world", out, epochs=epochs, device="cpu", progress=True)
+    run = train(graph, "hynt", "world", out, epochs=epochs, device="cpu", progress=True, with_statistics=True)
     console.print(f"Trained in {duration(run.manifest['training']['seconds'])}.")
     return run
