@@ -66,7 +66,7 @@ def test_a_number_has_unit_interval_range_and_what_is_known(predictor):
     assert answer.unit == "m"
     assert answer.interval[0] < answer.value < answer.interval[1]
     assert answer.level == 0.9
-    assert answer.interval_from == "all relations with few values"
+    assert answer.interval_from == "all relations"
     assert answer.training_range == (1.5, 2.08)
     assert [(known.value, known.splits) for known in answer.known] == [(1.52, ("valid",))]
     wide = predictor.predict(head="p2", relation="height", tail="?", level=0.95)[0].interval

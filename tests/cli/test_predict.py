@@ -46,7 +46,7 @@ def test_a_number_for_people(run, hynt):
 
 def test_what_the_graph_holds_comes_first_and_guesses_are_folded(run, hynt):
     shown = hynt("predict", run, *BORN).out.splitlines()
-    assert shown[1].startswith("  in the graph, train: Ogdenville (t2); rank ")
+    assert shown[1].startswith("  in the graph, train: Ogdenville; rank ")
     assert "  new: none with probability 0.5 or more" in shown
     assert any("guesses below probability 0.5: the first of them" in line for line in shown)
     assert not any("guess " in line for line in shown)  # none of them in a table

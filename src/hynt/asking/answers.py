@@ -45,9 +45,8 @@ class StoredAnswer:
 
     @property
     def named(self) -> str:
-        """The answer with its id where that says more, and with what the fact says beyond the question."""
-        text = self.text if self.id in (None, self.text) else f"{self.text} ({self.id})"
-        return f"{text} ({self.qualifiers})" if self.qualifiers else text
+        """The answer with what the fact says beyond the question."""
+        return f"{self.text} ({self.qualifiers})" if self.qualifiers else self.text
 
     @property
     def judged(self) -> str:
@@ -107,7 +106,7 @@ class NumberAnswer:
     unit: str
     interval: tuple[float, float] | None  # None where nothing is known about errors
     level: float  # the share of such intervals that hold the truth
-    interval_from: str  # "this relation" or "all relations with few values"; "" where there is no interval
+    interval_from: str  # "this relation" where it has enough held-out numbers, else "all relations"; "" without one
     training_range: tuple[float, float] | None  # None where training has no number of this relation
     known: tuple[KnownNumber, ...]
 
@@ -272,10 +271,20 @@ class Answers(Table):
         stored = next((one.splits for one in self.stored if one.id == answer.id), answer.known)
         return f"in {', '.join(stored)}" if stored else "new" if answer.new else "guess"
 
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether two answers have one name, so that only their ids tell them apart.
+
+        >>> run.predict("Japan", "capital", "?").is_ambiguous
+        False
+        """
+        names = [answer.name for answer in self.answers if isinstance(answer, RankedAnswer)]
+        return len(set(names)) < len(names)
+
     def __str__(self) -> str:
         lines = [self.question, *(f"  {told}: {text}" for told, text in told_of_graph(self))]
         for answer in self.new:
-            named = answer.name if answer.name == answer.id else f"{answer.name} ({answer.id})"
+            named = f"{answer.name} ({answer.id})" if self.is_ambiguous else answer.name
             lines.append(f"  new: {named}; rank {answer.rank:,}, probability {answer.probability:.4f}")
         if self.kind != "number" and not self.new:
             lines.append(f"  new: none with probability {NEW_FROM:g} or more")

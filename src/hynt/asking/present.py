@@ -60,7 +60,7 @@ class AnswerBuilder:
         interval, source = None, ""
         if columns.has_interval[number]:
             interval = (float(columns.low[number]), float(columns.high[number]))
-            source = "this relation" if columns.is_own[number] else "all relations with few values"
+            source = "this relation" if columns.is_own[number] else "all relations"
         here = slice(int(columns.known.offsets[number]), int(columns.known.offsets[number + 1]))
         known = tuple(
             KnownNumber(value, self.known.split_names(bits))

@@ -70,11 +70,12 @@ def _print_ranked(console: Console, answers: Answers, *, whole: bool) -> None:
     guesses = 0 if answers.stored or answers.new else 1  # something is always shown
     shown = list(answers) if whole else [*answers.new, *answers.guesses[:guesses]]
     if shown:
-        table = Table("rank", answers.kind, "id", "probability", "status")
+        ids = ("id",) if answers.is_ambiguous else ()  # where names do not tell answers apart
+        table = Table("rank", answers.kind, *ids, "probability", "status")
         for one in shown:
             assert isinstance(one, RankedAnswer)
-            name, identity = visible(one.name), visible(one.id)
-            table.add_row(str(one.rank), name, identity, f"{one.probability:.4f}", answers.status(one))
+            named = [visible(one.name), *(visible(one.id) for _ in ids)]
+            table.add_row(str(one.rank), *named, f"{one.probability:.4f}", answers.status(one))
         console.print(table)
     else:
         console.print(f"  new: none with probability {NEW_FROM:g} or more")
