@@ -85,7 +85,10 @@ def one_width_each(predictor: Predictor, split: str) -> dict[str, Any] | None:
         return None
     truth = loaded.scaling.scale(fitted_on.asked.relation, fitted_on.questions.truth)
     old = fit_radii(fitted_on.asked.relation, np.abs(truth - fitted_on.asked.scaled), radii.scale.spread)
-    return coverage(loaded, replace(old, ends_at_zero=radii.ends_at_zero), asked)["levels"][f"{LEVEL:g}"]
+    found: dict[str, Any] = coverage(loaded, replace(old, ends_at_zero=radii.ends_at_zero), asked)["levels"][
+        f"{LEVEL:g}"
+    ]
+    return found
 
 
 def _halved(chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

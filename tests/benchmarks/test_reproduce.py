@@ -37,6 +37,7 @@ def reproduced(out, *options, graphs=()):
     return json.loads(out.read_text(encoding="utf-8")), done.stdout
 
 
+@pytest.mark.slow
 def test_rows_are_whole_and_a_crash_ends_nothing_else(saved, tmp_path):
     out = tmp_path / "result.json"
     options = ["--seconds-per-model", "20", "--jobs", "2", "--validation-facts", "5", *SMALL]

@@ -56,6 +56,7 @@ def test_examples_are_held_out_answered_well_and_always_the_same(world_run, tmp_
         assert right[group.row[order] == example.row].any()  # it was answered well itself
 
 
+@pytest.mark.slow
 def test_the_whole_way_and_again_with_the_kept_run(hynt, tmp_path):
     done = hynt("demo", "--epochs", "1", "--out", tmp_path / "run")
     assert done.code == 0, done.err

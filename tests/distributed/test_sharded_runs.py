@@ -82,6 +82,7 @@ def test_going_on_in_one_process_is_refused_with_a_word(tmp_path):
     assert "--processes 2" in problem.value.advice
 
 
+@pytest.mark.slow
 def test_what_is_saved_is_what_goes_on(tmp_path):
     """Stopped and resumed in as many processes, the run ends with the weights of one that was never stopped."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"

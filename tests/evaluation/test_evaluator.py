@@ -159,6 +159,7 @@ def test_hynt_is_evaluated_without_dropout_and_left_as_it_was():
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
+@pytest.mark.slow
 def test_hynt_backs_off_to_identical_ranks():
     graph, _ = random_graph(8, sizes=(60, 5, 60), entities=40)
     model = small_hynt(graph)

@@ -11,7 +11,7 @@ import typer
 from hynt.cli.evaluate import print_evaluation
 from hynt.cli.output import console as standard_output
 from hynt.errors import UsageError
-from hynt.files import MANIFEST_NAME
+from hynt.files import MANIFEST_NAME, check_new_folder
 from hynt.progress import duration
 
 if TYPE_CHECKING:
@@ -30,14 +30,8 @@ def demo(
     """Ask the run that comes with hynt; then train HyNT on its graph `world`, ask it held-out questions too, and
     evaluate it beside trivial models.
     """
-    from hynt.front.run import Run
-
     console = standard_output()
-    if out is None or not out.exists():
-        console.print("The run that comes with hynt answers at once, as `hynt predict world` does:")
-        _ask(console, Run("world", "cpu"))
-        console.print("\nNow one of your own.")
-    run = _run(console, out, epochs)
+    run = _kept(console, out) or _trained(console, out, epochs)
     _ask(console, run)
     console.print("\nOn the validation split, which also chose the weights; the test split is left unread:")
     print_evaluation(console, run.evaluate("valid", progress=True).to_dict())
@@ -71,20 +65,32 @@ def _questions(run: Run) -> list[list[Any]]:
     return found
 
 
-def _run(console: Console, out: Path | None, epochs: int | None) -> Run:
-    """The run that is there, or a new one."""
+def _kept(console: Console, out: Path | None) -> Run | None:
+    """The run that is there."""
+    from hynt.front.run import Run
+
+    if out is None or not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return None
+    if not (out / MANIFEST_NAME).exists():
+        raise UsageError(f"{out} is there and is no run.", where="--out", advice="Choose another folder.")
+    run = Run(out, "cpu")
+    if "training" not in run.manifest:
+        raise UsageError(f"{out} holds an unfinished run.", where="--out", advice="Choose another folder.")
+    console.print(f"Using the run in {out}.")
+    return run
+
+
+def _trained(console: Console, out: Path | None, epochs: int | None) -> Run:
+    """A new run, once the place for it is sure and the run that comes with hynt has answered."""
     from hynt.front.run import Run
     from hynt.front.training import train
     from hynt.graph.storage import load_graph
 
-    if out is not None and out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        if not (out / MANIFEST_NAME).exists():
-            raise UsageError(f"{out} is there and is no run.", where="--out", advice="Choose another folder.")
-        run = Run(out, "cpu")
-        if "training" not in run.manifest:
-            raise UsageError(f"{out} holds an unfinished run.", where="--out", advice="Choose another folder.")
-        console.print(f"Using the run in {out}.")
-        return run
+    if out is not None:
+        check_new_folder(out, "--out")
+    console.print("The run that comes with hynt answers at once, as `hynt predict world` does:")
+    _ask(console, Run("world", "cpu"))
+    console.print("\nNow one of your own.")
     graph = load_graph("world")
     facts = ", ".join(f"{len(table):,} {name}" for name, table in graph.splits.items())
     console.print(f"world: {facts} facts about {graph.vocabulary.entity_count:,} entities. Training HyNT on them.")
