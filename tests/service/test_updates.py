@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shlex
@@ -9,13 +10,17 @@ import shutil
 import subprocess
 import time
 
+import httpx2
 import pytest
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
 
 import hynt
 from hynt.cli.application import run as invoke
 from hynt.runs.journal import Journal
 from tests.conftest import ROOT
 from tests.service.conftest import serving
+from tests.service.loop_apart import run_apart
 
 TOKEN = "a-token-for-tests-only"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -148,3 +153,27 @@ def test_the_curl_example_of_the_page(updating, place):
     version = Journal(place / "people").latest()
     done = subprocess.run(shlex.split(command.replace("\\\n", " ")), capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["version"] == version + 1
+
+
+def test_an_agent_with_the_token_writes_too(updating, place):
+    fact = {"head": "Edith", "relation": "knows", "tail": "person 1"}
+
+    async def work():
+        async with (
+            httpx2.AsyncClient(headers=BEARER) as web,
+            Client(streamable_http_client(f"{updating.url}/mcp", http_client=web)) as agent,
+        ):
+            listed = {tool.name: tool for tool in (await agent.list_tools()).tools}
+            calls = [("add_facts", "edith"), ("add_facts", "edith"), ("remove_facts", ""), ("remove_facts", "")]
+            return listed, [await agent.call_tool(name, {"facts": [fact], "key": key}) for name, key in calls]
+
+    listed, (added, again, removed, refused) = run_apart(asyncio.wait_for(work(), 60))
+    assert not added.is_error, added.content
+    assert not listed["add_facts"].annotations.read_only_hint
+    assert listed["facts_of"].annotations.read_only_hint
+    assert (added.structured_content["added"], added.structured_content["new_entities"]) == (1, 1)
+    assert again.structured_content["changed"] is False
+    assert removed.structured_content["removed"] == 1
+    assert refused.is_error
+    assert "Edith" in refused.content[0].text
+    assert [one.source for one in Journal(place / "people").versions()][-2:] == ["an agent"] * 2

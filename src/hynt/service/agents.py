@@ -1,7 +1,8 @@
 """The run for agents: the tools of the Model Context Protocol, by the protocol's own Python library.
 
-`hynt mcp RUN` speaks it over standard input and output, a served run at /mcp. Every tool reads and none writes. What
-they give is small: sentences instead of parts, few rows unless more are asked for.
+`hynt mcp RUN` speaks it over standard input and output, a served run at /mcp. Every tool reads; only a service that
+accepts updates, and so wants a token, has two that write. What they give is small: sentences instead of parts, few rows
+unless more are asked for.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from hynt import __version__
+from hynt.asking.graph_updates import GivenChange
 from hynt.service.front import Front
 from hynt.service.http.answer_schemas import (
     AnswersModel,
@@ -25,11 +27,12 @@ from hynt.service.http.answer_schemas import (
     ProposalsModel,
     RelationModel,
     RelationsModel,
+    UpdateModel,
 )
 from hynt.service.http.problems import HttpProblem
-from hynt.service.http.schemas import QualifierPart, TextField, ValueField
+from hynt.service.http.schemas import GivenFact, GivenFacts, QualifierPart, TextField, ValueField
 from hynt.service.pages.doubtful import KINDS, Doubtful, audit_path
-from hynt.service.settings import HEADS, PAGE, POINTS, QUALIFIERS, TEXT, ServiceSettings
+from hynt.service.settings import BATCH, HEADS, PAGE, POINTS, QUALIFIERS, TEXT, ServiceSettings
 
 _INSTRUCTIONS = """A knowledge graph, {name}, and a model trained on it. A fact is head, relation, tail, with
 qualifiers that say more about it; a tail or a qualifier's value may be a number or a date.
@@ -39,9 +42,15 @@ model with predict. `known` in an answer is what the graph holds, `probability` 
 `high` bound a number. What the graph does not hold is a guess: say so when you pass it on."""
 
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+_WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
+
+_SOURCE = "an agent"
+"""Where facts come from that an agent writes, in the log of updates."""
 
 Searched = Annotated[str, Field(max_length=TEXT)]
 Pairs = Annotated[list[QualifierPart], Field(max_length=QUALIFIERS, description="What else is said about the fact.")]
+Facts = Annotated[list[GivenFact], Field(min_length=1, max_length=BATCH)]
+Key = Annotated[str, Field(max_length=200, description="Asking again with the same one does nothing.")]
 Few = Annotated[int, Field(ge=1, le=PAGE)]
 Offset = Annotated[int, Field(ge=0)]
 Got = TypeVar("Got")
@@ -64,6 +73,10 @@ class AnswersFound(AnswersModel):
 
 
 class ProposedFacts(ProposalsModel):
+    model_config = _NO_EXAMPLES
+
+
+class Updated(UpdateModel):
     model_config = _NO_EXAMPLES
 
 
@@ -164,6 +177,9 @@ def agent_server(front: Front, settings: ServiceSettings) -> MCPServer[Any]:
         tools.doubtful_facts,
     ):
         server.add_tool(tool, annotations=_READS)
+    if settings.accept_updates:
+        for writer in (tools.add_facts, tools.remove_facts):
+            server.add_tool(writer, annotations=_WRITES)
     return server
 
 
@@ -248,6 +264,17 @@ class _Tools:
             self._doubtful = await asyncio.to_thread(Doubtful, path)
         page = await asyncio.to_thread(self._doubtful.page, kind, offset)
         return DoubtfulFacts.model_validate({"total": page.total, "offset": offset, "facts": page.rows})
+
+    async def add_facts(self, facts: Facts, key: Key = "", skip_known: bool = False) -> Updated:
+        """Write facts into the graph, all or none. They are listed at once, and the model counts them soon after."""
+        given = GivenFacts(facts=facts, key=key, skip_known=skip_known)
+        change = GivenChange(facts=given.tuples(), skip_known=skip_known, source=_SOURCE, key=key)
+        return Updated.model_validate(await self._asked(self._front.update(change)))
+
+    async def remove_facts(self, facts: Facts, key: Key = "") -> Updated:
+        """Take facts out of the graph, all or none, each written as the graph has it."""
+        change = GivenChange(remove=GivenFacts(facts=facts, key=key).tuples(), source=_SOURCE, key=key)
+        return Updated.model_validate(await self._asked(self._front.update(change)))
 
     async def _asked(self, asked: Awaitable[Got]) -> Got:
         """An agent asks as soon as it is connected, so the first question waits for the model."""
