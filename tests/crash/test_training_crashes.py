@@ -90,13 +90,13 @@ def check(tmp_path: Path, slow: str, seed: int, kills: int) -> int:
     return hit
 
 
-@pytest.mark.parametrize("slow", ["step", "save"])
+@pytest.mark.parametrize("slow", [pytest.param("step", marks=pytest.mark.slow), "save"])
 def test_killed_and_resumed_equals_uninterrupted(tmp_path, slow):
     assert check(tmp_path, slow, seed=1, kills=2) > 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slow", ["step", "save"])
+@pytest.mark.parametrize("slow", [pytest.param("step", marks=pytest.mark.slow), "save"])
 @pytest.mark.parametrize("seed", range(10))
 def test_killed_many_times(tmp_path, slow, seed):
     assert check(tmp_path, slow, seed, kills=12) > 0

@@ -91,6 +91,7 @@ def wikidata_parts(folder):
     return parts
 
 
+@pytest.mark.slow
 def test_the_same_graph_from_wikidata(tmp_path):
     one, other = both(
         "wikidata", wikidata_parts(tmp_path), tmp_path, everything=True, max_qualifiers=3, other_units="split"
