@@ -9,6 +9,7 @@ steps apart, by these two relations, some share are joined by a third one as wel
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -52,7 +53,7 @@ class TraitQuestion(EncodedQuestion):
     side: Tensor  # (rows,) int64 the relation where a tail is asked for, the relation after all others for a head
 
 
-class _Rules(nn.Module):
+class _Rules(nn.Module, ABC):
     """A statistic that answers heads and tails from the entity at the other end."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = ()
@@ -100,9 +101,9 @@ class _Rules(nn.Module):
             found.index_put_((row, entity - start), share, accumulate=True)
         return torch.log1p(found.div_(FAINT)) / math.log(1 / FAINT)
 
+    @abstractmethod
     def _applied(self, question: TraitQuestion, start: int, end: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Rules that say something of the entities from `start` to `end`: rows, entities and shares, (k,) each."""
-        raise NotImplementedError
 
 
 class SharedFacts(_Rules):
