@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
@@ -85,15 +85,10 @@ class _Rules(nn.Module, ABC):
         """(rows, candidates), 0 where no rule says anything."""
         if not isinstance(question, TraitQuestion):
             raise ValueError("this model answers questions it has read itself")
-        match candidates:
-            case Entities():
-                return self._scores(question, 0, self.sizes.entities)
-            case EntityRange(start, end):
-                return self._scores(question, start, end)
-            case EntityIds(ids):
-                chosen = ids.expand(len(question.known), -1)
-                return self._scores(question, 0, self.sizes.entities).gather(1, chosen)
-        raise ValueError(f"this model answers entities, not {type(candidates).__name__}")
+        found = scores_of(candidates, self.sizes.entities, lambda start, end: self._scores(question, start, end))
+        if found is None:
+            raise ValueError(f"this model answers entities, not {type(candidates).__name__}")
+        return found
 
     def _scores(self, question: TraitQuestion, start: int, end: int) -> Tensor:
         found = self.share.new_zeros(len(question.known), end - start)
@@ -247,3 +242,16 @@ def stretched(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
     lengths = high - low
     of = torch.repeat_interleave(torch.arange(len(low), device=low.device), lengths)
     return of, torch.arange(len(of), device=low.device) - (lengths.cumsum(0) - lengths)[of] + low[of]
+
+
+def scores_of(candidates: Candidates, entities: int, between: Callable[[int, int], Tensor]) -> Tensor | None:
+    """(rows, candidates) by what scores all entities from one id to another; None where they are no entities."""
+    match candidates:
+        case Entities():
+            return between(0, entities)
+        case EntityRange(start, end):
+            return between(start, end)
+        case EntityIds(ids):
+            every = between(0, entities)
+            return every.gather(1, ids.expand(len(every), -1))
+    return None

@@ -17,20 +17,9 @@ from torch import Tensor, nn
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.graph.fact_table import HEAD
-from hynt.models.contract import (
-    EVERYWHERE,
-    Candidates,
-    Capability,
-    EncodedQuestion,
-    Entities,
-    EntityIds,
-    EntityRange,
-    Part,
-    Relations,
-    ScaledNumber,
-)
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, Relations, ScaledNumber
 from hynt.models.number_regression import NumberRegression
-from hynt.models.shared_facts import SharedFacts, TwoSteps, listed
+from hynt.models.shared_facts import SharedFacts, TwoSteps, listed, scores_of
 from hynt.models.training_statistics import (
     HEAD_PLACE,
     PLACES,
@@ -219,16 +208,11 @@ class Frequency(_MadeAtOnce):
         """(rows, candidates) counts."""
         if not isinstance(question, PlaceQuestion):
             raise ValueError("this model answers questions it has read itself")
-        match candidates:
-            case Entities():
-                return self._counts(question, 0, self.sizes.entities)
-            case EntityRange(start, end):
-                return self._counts(question, start, end)
-            case EntityIds(ids):
-                chosen = ids.expand(len(question.place), -1)
-                return self._counts(question, 0, self.sizes.entities).gather(1, chosen)
-            case Relations():
-                return self.relations[question.in_qualifier.long()]
+        found = scores_of(candidates, self.sizes.entities, lambda start, end: self._counts(question, start, end))
+        if found is not None:
+            return found
+        if isinstance(candidates, Relations):
+            return self.relations[question.in_qualifier.long()]
         raise ValueError(f"this model answers entities and relations, not {type(candidates).__name__}")
 
     def _counts(self, question: PlaceQuestion, start: int, end: int) -> Tensor:
@@ -276,16 +260,11 @@ class CoOccurrence(_MadeAtOnce):
         """(rows, candidates)."""
         if not isinstance(question, CompanyQuestion):
             raise ValueError("this model answers questions it has read itself")
-        match candidates:
-            case Entities():
-                return self._sums(question, 0, self.sizes.entities)
-            case EntityRange(start, end):
-                return self._sums(question, start, end)
-            case EntityIds(ids):
-                chosen = ids.expand(len(question.seen), -1)
-                return self._sums(question, 0, self.sizes.entities).gather(1, chosen)
-            case Relations():
-                return self._sums(question, self.sizes.entities, self.sizes.entities + self.sizes.relations)
+        found = scores_of(candidates, self.sizes.entities, lambda start, end: self._sums(question, start, end))
+        if found is not None:
+            return found
+        if isinstance(candidates, Relations):
+            return self._sums(question, self.sizes.entities, self.sizes.entities + self.sizes.relations)
         raise ValueError(f"this model answers entities and relations, not {type(candidates).__name__}")
 
     def _sums(self, question: CompanyQuestion, start: int, end: int) -> Tensor:
