@@ -346,4 +346,5 @@ class ScoringModule(nn.Module):
             given.qualifier_number_hidden.reshape(-1),
             given.qualifier_present.reshape(-1),
             given.asked,
+            given.tail_number.new_zeros(count, dtype=torch.float64),  # statistics read it, which are not exported
         )

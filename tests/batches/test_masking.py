@@ -136,3 +136,15 @@ def test_a_fact_too_long_for_its_place_or_a_position_it_lacks_is_refused_by_the_
         check_fit(facts, zero + 1, zero + 3, layout_of([(1, 0)]))
     with pytest.raises(ValueError, match="the layout has 2 rows, but 1 facts and 1 positions were given"):
         check_fit(facts, zero, zero, layout_of([(2, 2)]))
+
+
+def test_beside_a_hidden_relation_stands_the_number_as_it_is_written():
+    facts = random_facts([0, 1, 2, 3] * 4)
+    for batch, _, fact, asked in every_question(facts):
+        for row, (of, position) in enumerate(zip(fact.tolist(), asked.tolist(), strict=True)):
+            expected = 0.0
+            if position == 1 and facts.tail_is_number[of]:
+                expected = float(facts.tail_value[of])
+            elif position > 2 and position % 2 == 1:
+                expected = float(facts.qualifier_value[int(facts.offsets[of]) + (position - 3) // 2])
+            assert float(batch.number_beside[row]) == expected

@@ -63,6 +63,7 @@ class MaskedBatch:
     qualifier_number_masked: Tensor  # (slots,) bool
     qualifier_present: Tensor  # (slots,) bool: false in padding, whose other fields mean nothing
     asked: Tensor  # (rows,) int64 position of the masked component
+    number_beside: Tensor  # (rows,) float64 the number beside an asked relation, in the graph's unit; 0 without one
 
     def __len__(self) -> int:
         return self.layout.rows
@@ -241,8 +242,15 @@ def mask(
         qualifier_number_masked=value_masked & slot_is_number,
         qualifier_present=present,
         asked=asked,
+        number_beside=_beside_relation(facts, rows, asked),
     )
     return batch, _answers(facts, rows, asked, tail_is_number)
+
+
+def _beside_relation(facts: FactTensors, rows: Tensor, asked: Tensor) -> Tensor:
+    """(rows,) float64: scaled by the relation that is asked for, the number would give it away."""
+    of_qualifier = facts.qualifier_value[facts.qualifier_at(rows, asked)]  # 0 for an entity
+    return torch.where(asked % 2 == 1, torch.where(asked > TAIL, of_qualifier, facts.tail_value[rows]), 0.0)
 
 
 def _answers(facts: FactTensors, rows: Tensor, asked: Tensor, tail_is_number: Tensor) -> MaskedAnswers:

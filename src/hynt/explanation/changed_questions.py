@@ -63,6 +63,7 @@ def also_mask(batch: MaskedBatch, hidden: Tensor) -> MaskedBatch:
     head, relation, tail = (hidden[:, place] for place in (HEAD, RELATION, TAIL))
     of_relation = hidden[at.slot_row, FIRST_QUALIFIER + 2 * at.slot_within]
     of_value = hidden[at.slot_row, FIRST_QUALIFIER + 1 + 2 * at.slot_within]
+    beside = (batch.asked + 1).clamp(max=hidden.shape[1] - 1)  # of a relation: its value
     return batch.with_tensors(
         head=torch.where(head, sizes.mask_entity, batch.head),
         relation=torch.where(relation, sizes.mask_relation, batch.relation),
@@ -73,6 +74,7 @@ def also_mask(batch: MaskedBatch, hidden: Tensor) -> MaskedBatch:
         qualifier_entity=torch.where(of_value, sizes.mask_entity, batch.qualifier_entity),
         qualifier_number=torch.where(of_value, 0.0, batch.qualifier_number),
         qualifier_number_masked=batch.qualifier_number_masked | (of_value & batch.qualifier_is_number),
+        number_beside=torch.where(hidden.gather(1, beside.unsqueeze(1)).squeeze(1), 0.0, batch.number_beside),
     )
 
 

@@ -82,14 +82,18 @@ def exchanged(facts: FactTensors, position: int) -> FactTensors:
         return replace(facts, relation=next_id(facts.relation, facts.sizes.relations))
     if position == TAIL:
         entity = next_id(next_literal(facts, facts.tail_entity), facts.sizes.entities)
-        return replace(facts, tail_entity=entity, tail_number=facts.tail_number + 0.5)
+        number, value = facts.tail_number + 0.5, facts.tail_value + 0.5
+        return replace(facts, tail_entity=entity, tail_number=number, tail_value=value)
     slot = qualifier_of(position)
     here = facts.offsets[:-1][facts.qualifier_counts() > slot] + slot
     if position % 2 == 1:
         return replace(facts, qualifier_relation=_at(facts.qualifier_relation, here, facts.sizes.relations))
-    number = facts.qualifier_number.index_add(0, here, torch.full((len(here),), 0.5, device=facts.device))
+    more = torch.full((len(here),), 0.5, device=facts.device)
     return replace(
-        facts, qualifier_number=number, qualifier_entity=_at(facts.qualifier_entity, here, facts.sizes.entities)
+        facts,
+        qualifier_number=facts.qualifier_number.index_add(0, here, more),
+        qualifier_value=facts.qualifier_value.index_add(0, here, more.double()),
+        qualifier_entity=_at(facts.qualifier_entity, here, facts.sizes.entities),
     )
 
 
@@ -322,6 +326,7 @@ def _check_looking(model: Any, facts: FactTensors, asked: _EveryQuestion, answer
         _require(differs(entity), "the model says it reads qualifiers, but no answer depends on their values")
     if Part.NUMBERS in model.reads:
         numbers = replace(facts, tail_number=facts.tail_number + 0.5, qualifier_number=facts.qualifier_number + 0.5)
+        numbers = replace(numbers, tail_value=facts.tail_value + 0.5, qualifier_value=facts.qualifier_value + 0.5)
         numbers = replace(numbers, tail_entity=next_literal(numbers, numbers.tail_entity))
         _require(differs(numbers), "the model says it reads numbers, but no answer depends on them")
 
