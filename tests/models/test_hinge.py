@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import Sizes
+from hynt.batches.masked_batch import fill, mask
 from hynt.kernels import swept_minimum, triplet_sweep
 from hynt.kernels.swept_minimum import SweptMinimum
 from hynt.models.contract import Entities, Relations
@@ -148,3 +150,33 @@ def test_one_kernel_makes_the_scores_that_pairs_written_out_make(position, monke
         question = model.read(asked_of(FACTS, plain, 0))
         expected, model.kernel = model.score(question, Entities()), AsWritten(model.output)
         torch.testing.assert_close(model.score(question, Entities()), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("segments", [[(2, 0), (1, 1), (2, 4)], [(3, 0)], [(2, 8)]])
+@pytest.mark.parametrize("filters", [5, 19])
+def test_the_kernel_gives_the_scores_gradients_and_statistics_of_the_plain_form(segments, filters):
+    pytest.importorskip("triton")
+    layout = layout_of(segments)
+    fits = {0: [0, 5], 1: [1], 4: [2, 3], 8: [3, 4]}
+    rows = torch.tensor(
+        [fits[capacity][row % len(fits[capacity])] for size, capacity in segments for row in range(size)]
+    )
+    batch, _ = mask(FACTS, rows, torch.zeros_like(rows), layout)
+    batch = fill(batch, FACTS.head[rows].long(), torch.zeros_like(rows))
+    real = torch.ones(len(rows), dtype=torch.bool)
+    real[1] = False
+    outer = torch.randn(len(rows), generator=torch.Generator().manual_seed(1))
+    found = []
+    for is_fused in (False, True):
+        model = model_for("hinge", FACTS, filters=filters).train()
+        scores = model.fused_scores(batch, real) if is_fused else model.score_facts(batch, real)
+        (scores * outer).sum().backward()
+        gradients = {name: one.grad for name, one in model.named_parameters() if one.grad is not None}
+        statistics = {name: one for name, one in model.named_buffers() if "running" in name}
+        found.append({"scores": scores.detach(), **statistics, **gradients})
+    plain, fused = found
+    for name in plain | fused:
+        # A bias before a normalisation changes nothing, and so does a layer for qualifiers where there are none: their
+        # gradients are 0, what rounding makes of it, or not there.
+        expected, value = plain.get(name, torch.tensor(0.0)), fused.get(name, torch.tensor(0.0))
+        torch.testing.assert_close(*torch.broadcast_tensors(value, expected), rtol=2e-4, atol=2e-5, msg=name)

@@ -101,12 +101,18 @@ class FactQuestion(EncodedQuestion):
     present: Tensor  # (rows, most) bool
 
 
-def score_whole(network: TripletNetwork, batch: MaskedBatch, real: Tensor) -> Tensor:
-    """(rows,) scores of whole facts; `real` (rows,) bool is false for filler."""
+def fact_vectors(network: TripletNetwork, batch: MaskedBatch) -> tuple[Tensor, Tensor]:
+    """(rows, 3, d) vectors of h, r, t of whole facts, and (slots, 2, d) of q, v."""
     rows = len(batch)
     entities = functional.embedding(torch.cat([batch.head, batch.tail_entity, batch.qualifier_entity]), network.entity)
     relations = _relations(network, torch.cat([batch.relation, batch.qualifier_relation]))
-    vectors = torch.stack([entities[:rows], relations[:rows], entities[rows : 2 * rows]], 1)
+    triplets = torch.stack([entities[:rows], relations[:rows], entities[rows : 2 * rows]], 1)
+    return triplets, torch.stack([relations[rows:], entities[2 * rows :]], 1)
+
+
+def score_whole(network: TripletNetwork, batch: MaskedBatch, real: Tensor) -> Tensor:
+    """(rows,) scores of whole facts; `real` (rows,) bool is false for filler."""
+    vectors, pairs = fact_vectors(network, batch)
     triplet = network.of_triplet.after(network.of_triplet.linear(vectors, 0), real)
     none = torch.zeros_like(real)
     if not batch.layout.slots:
@@ -114,7 +120,7 @@ def score_whole(network: TripletNetwork, batch: MaskedBatch, real: Tensor) -> Te
     slot_row, present = batch.places.slot_row, batch.qualifier_present
     # Rows without places for qualifiers come first: nothing need be made of them here.
     plain = sum(size for size, capacity in batch.layout.segments if capacity == 0)
-    layer, pairs = network.of_qualifier, torch.stack([relations[rows:], entities[2 * rows :]], 1)
+    layer = network.of_qualifier
     added = layer.linear(vectors[plain:], 0)[slot_row - plain] + layer.linear(pairs, _QUALIFIER)
     features = layer.after(added, present & real[slot_row])
     has_any = none.float().index_add(0, slot_row, present.float()) > 0

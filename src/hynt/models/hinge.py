@@ -20,16 +20,15 @@ from hynt.batches.corruption import LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Count, Range, Share
+from hynt.kernels.convolved_minimum import KERNEL, convolved_minimum, moments, windows_of
+from hynt.kernels.device import HAS_TRITON
 from hynt.kernels.swept_minimum import SweptMinimum
-from hynt.kernels.triplet_sweep import FactQuestion, read_fact, score_whole, sweep
+from hynt.kernels.triplet_sweep import FactQuestion, fact_vectors, read_fact, score_whole, sweep
 from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.relatedness import MaskedBatchNorm, uniform_table
 from hynt.models.layers.tokens import LiteralValues, NumberReading, score_candidates, token_count
 from hynt.objectives.negatives import NegativeFacts, negative_phases
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
-
-KERNEL = 3
-"""Columns that a filter sees at once."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,21 @@ class RowConvolution(nn.Module):
         """The same shape: bias, normalised by filter, ReLU."""
         image = self._image(added) + self.bias.unsqueeze(1)
         return self.rest(self.norm(image, counted).flatten(-2))
+
+    def normalised(self, windows: Tensor, counted: Tensor) -> tuple[Tensor, Tensor]:
+        """(filters, rows × KERNEL) filters and (filters,) what is added, normalised for windows (n, rows × KERNEL,
+        columns): `after` as one linear map, since all that it measures follows from the windows' moments.
+        """
+        weight = self.weight.flatten(1)
+        if self.training:
+            size, mean, covariance = moments(windows, counted)
+            middle = (weight * mean).sum(1)  # sums, not products, whose numbers a GPU may round to ten bits
+            variance = (weight.unsqueeze(2) * weight.unsqueeze(1) * covariance).sum((1, 2)).clamp(min=0)
+            self.norm.follow(middle + self.bias, variance, size)
+            scale = self.norm.weight * torch.rsqrt(variance + self.norm.epsilon)
+            return weight * scale.unsqueeze(1), self.norm.bias - middle * scale
+        scale, shift = self.norm.scale_and_shift()
+        return weight * scale.unsqueeze(1), scale * self.bias + shift
 
     def fold(self, added: Tensor, *, shifted: bool) -> Tensor:
         """The running statistics and, where `shifted`, the biases."""
@@ -137,7 +151,20 @@ class Hinge(nn.Module):
 
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) logits of whole facts."""
-        return score_whole(self, batch, real)
+        return self.fused_scores(batch, real) if HAS_TRITON and real.is_cuda else score_whole(self, batch, real)
+
+    def fused_scores(self, batch: MaskedBatch, real: Tensor) -> Tensor:
+        """The same by `hynt.kernels.convolved_minimum`, which keeps no features."""
+        images, pairs = fact_vectors(self, batch)
+        slot_row, present = batch.places.slot_row, batch.qualifier_present
+        windows = windows_of(images)
+        triplet = self.of_triplet.normalised(windows, real)
+        seen = torch.cat([windows[slot_row], windows_of(pairs)], 1)
+        both = self.of_qualifier.normalised(seen, present & real[slot_row])
+        layout = [number for segment in batch.layout.segments for number in segment]
+        weight = self.output.weight.view(len(self.of_triplet.bias), -1)
+        scores = convolved_minimum(images, pairs, present, slot_row, layout, triplet, both, weight)
+        return scores + self.output.bias
 
     def read(self, batch: MaskedBatch) -> FactQuestion:
         """The visible parts of each fact as ids; they are embedded when candidates are scored."""

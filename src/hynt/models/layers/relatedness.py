@@ -97,13 +97,17 @@ class MaskedBatchNorm(nn.Module):
         mean = (x * share).sum(over) / size.clamp(min=1)
         centred = x - mean.view(one_each)
         variance = (centred.square() * share).sum(over) / size.clamp(min=1)
-        with torch.no_grad():
-            # A batch without a row that counts, such as one of facts without qualifiers, leaves no trace.
-            step = torch.where(size > 1, self.momentum, 0.0)
-            self.running_mean += step * (mean - self.running_mean)
-            self.running_variance += step * (variance * size / (size - 1).clamp(min=1) - self.running_variance)
+        self.follow(mean, variance, size)
         scale = self.weight * torch.rsqrt(variance + self.epsilon)
         return centred * scale.view(one_each) + self.bias.view(one_each)
+
+    @torch.no_grad()
+    def follow(self, mean: Tensor, variance: Tensor, size: Tensor) -> None:
+        """Moves the running statistics towards (features,) those of a batch with () so many numbers of each feature."""
+        # A batch without a row that counts, such as one of facts without qualifiers, leaves no trace.
+        step = torch.where(size > 1, self.momentum, 0.0)
+        self.running_mean += step * (mean - self.running_mean)
+        self.running_variance += step * (variance * size / (size - 1).clamp(min=1) - self.running_variance)
 
     def fixed(self, x: Tensor, axis: int) -> Tensor:
         """Any shape with features at `axis`, by the running statistics: then every row is normalised by itself."""
