@@ -34,7 +34,7 @@ from hynt.graph.storage import load_graph
 from hynt.graph.vocabulary import Floats
 from hynt.interruption import Stopper
 from hynt.progress import SILENT, Progress
-from hynt.runs.progress import EpochRecord, TrainingProgress
+from hynt.runs.checkpoint import EpochRecord, TrainingProgress
 from hynt.training.resolve_settings import SettingsRequest
 from hynt.training.run import chosen_device, start, train
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import torch
 
 from hynt.config import to_mapping
+from hynt.evaluation.combining import combined
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.metrics import SCOPES, TASKS, TIES
 from hynt.evaluation.results import Evaluation, by_scope
@@ -21,10 +22,9 @@ from hynt.front.ensembling import ensemble as ensemble_of
 from hynt.front.run import Run
 from hynt.graph.storage import load_graph
 from hynt.models.combination import GroupWeights, Weights
-from hynt.runs.combining import combined
+from hynt.runs.checkpoint import Watcher
 from hynt.runs.ensemble import Ensemble, Member
 from hynt.runs.opening import load_run, new_model
-from hynt.runs.progress import Watcher
 from hynt.runs.run_folder import RunFolder, refuse_changes
 from hynt.runs.training_data import fit_scaling, training_data, training_splits
 from hynt.training.epochs import EpochSource

@@ -24,8 +24,7 @@ import torch
 from hynt.graph.changes import names_any
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import load_graph
-from hynt.runs.checkpoint import WEIGHTS
-from hynt.runs.progress import Watcher
+from hynt.runs.checkpoint import WEIGHTS, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings

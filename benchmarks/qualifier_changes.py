@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hynt.asking.candidate_masks import CandidateMasks
+from hynt.asking.candidates import CandidateMasks
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import Predictor
 from hynt.graph.fact_table import HEAD, TAIL, FactTable, concatenate

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hynt.runs.progress import Watcher
+from hynt.runs.checkpoint import Watcher
 
 
 class Teller(Watcher):

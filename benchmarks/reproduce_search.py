@@ -15,7 +15,7 @@ from hynt.training.resolve_settings import GRIDS
 
 if TYPE_CHECKING:
     from hynt.comparison.trial import Trial, TrialPlace
-    from hynt.runs.progress import Watcher
+    from hynt.runs.checkpoint import Watcher
 
 
 def grid_changes(model: str, count: int) -> list[tuple[str, ...]]:

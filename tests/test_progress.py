@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from hynt.progress import Progress, ShownProgress, duration
-from hynt.runs.progress import EpochRecord, TrainingProgress, ValidationRecord
+from hynt.runs.checkpoint import EpochRecord, TrainingProgress, ValidationRecord
 from hynt.sweeping.trial import SweepProgress, TrialNews, Waiting
 
 

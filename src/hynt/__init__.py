@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hynt.front.auditing import audit
     from hynt.front.comparing import compare
     from hynt.front.creating import create
-    from hynt.front.drawing import draw
     from hynt.front.ensembling import ensemble
     from hynt.front.graphs import (
         export_graph,
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
         list_published,
         read_graph,
     )
+    from hynt.front.publishing import draw, pull, push
     from hynt.front.run import Run, load
     from hynt.front.serving import serve
-    from hynt.front.sharing import pull, push
     from hynt.front.sweeping import sweep
     from hynt.front.training import estimate, train
     from hynt.graph.fact import Fact, Number, Qualifier, fact, number
@@ -96,7 +95,7 @@ _HOMES = {
     "check_model": "hynt.models.checking",
     "compare": "hynt.front.comparing",
     "create": "hynt.front.creating",
-    "draw": "hynt.front.drawing",
+    "draw": "hynt.front.publishing",
     "ensemble": "hynt.front.ensembling",
     "estimate": "hynt.front.training",
     "export_graph": "hynt.front.graphs",
@@ -111,8 +110,8 @@ _HOMES = {
     "load": "hynt.front.run",
     "load_graph": "hynt.graph.storage",
     "number": "hynt.graph.fact",
-    "pull": "hynt.front.sharing",
-    "push": "hynt.front.sharing",
+    "pull": "hynt.front.publishing",
+    "push": "hynt.front.publishing",
     "read_graph": "hynt.front.graphs",
     "serve": "hynt.front.serving",
     "sweep": "hynt.front.sweeping",

@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol, TypeGuard
 from hynt.config import to_mapping
 from hynt.errors import UsageError
 from hynt.names import advice_on
-from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord, Watcher
+from hynt.runs.checkpoint import EpochRecord, Interrupted, ValidationRecord, Watcher
 from hynt.runs.run_folder import CONFIG, RunFolder
 
 Ending = Literal["finished", "stopped", "failed"]

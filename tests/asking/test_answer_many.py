@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from hynt import number
 from hynt.asking import answering as best
-from hynt.asking.candidate_rules import CandidateMask, candidate_mask
+from hynt.asking.candidates import CandidateMask, candidate_mask
 from hynt.asking.predictor import load
 from hynt.asking.question import ask
 from hynt.errors import DataError, UsageError

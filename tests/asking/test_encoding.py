@@ -11,8 +11,8 @@ from hypothesis import strategies as some
 
 from hynt.asking.columns import AskedFacts
 from hynt.asking.encoding import QuestionEncoder
-from hynt.asking.number_relations import within_reach
 from hynt.asking.question import ask
+from hynt.asking.refusals import within_reach
 from hynt.asking.written import WrittenParts
 from hynt.completion.question_files import open_questions
 from hynt.errors import UsageError

@@ -205,7 +205,7 @@ def test_literal_models_read_numbers_as_the_graph_spells_them(tmp_path):
 
 def test_an_unfinished_run_answers_and_says_so(tmp_path):
     from hynt.interruption import Stopper
-    from hynt.runs.progress import Interrupted, Watcher
+    from hynt.runs.checkpoint import Interrupted, Watcher
 
     stopper = Stopper()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hynt.asking.candidate_rules import CandidateMask
+from hynt.asking.candidates import CandidateMask
 from hynt.asking.question import ask
 from hynt.evaluation.evaluator import evaluate
 from hynt.evaluation.metrics import KIND_OF_TASK

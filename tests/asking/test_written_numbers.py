@@ -7,7 +7,7 @@ import datetime
 import pytest
 
 from hynt import number
-from hynt.asking.written_numbers import is_written_number, number_for
+from hynt.asking.written import is_written_number, number_for
 from hynt.errors import UsageError
 from hynt.graph.units.dates import decimal_year
 from hynt.graph.vocabulary import Relation

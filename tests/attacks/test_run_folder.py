@@ -11,8 +11,8 @@ import torch
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.files import index_text
 from hynt.interruption import Stopper
+from hynt.runs.checkpoint import Interrupted, Watcher
 from hynt.runs.opening import load_run
-from hynt.runs.progress import Interrupted, Watcher
 from hynt.training.run import start, train
 from tests.training.small_graph import small_graph, tiny_settings
 

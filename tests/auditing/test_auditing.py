@@ -15,7 +15,7 @@ from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.storage import save_graph
 from hynt.interruption import Stopper
-from hynt.runs.progress import Interrupted
+from hynt.runs.checkpoint import Interrupted
 from hynt.training.run import start, train
 from tests.heard_progress import HeardProgress
 from tests.training.small_graph import tiny_settings

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from hynt.auditing.judges import joined_inverse_temperature
-from hynt.auditing.judging import Judge
-from hynt.auditing.relation_scores import relation_sorts
+from hynt.auditing.judging import Judge, relation_sorts
 from hynt.auditing.verdicts import evidence, of_facts
 from hynt.evaluation.evaluator import Evaluator
 from hynt.formats.from_python import graph_from_facts

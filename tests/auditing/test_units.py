@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from hynt import number
-from hynt.auditing import relation_scores as placed_candidates
+from hynt.auditing import judging
 from hynt.auditing.auditing import audit
-from hynt.auditing.judging import Judge
-from hynt.auditing.relation_scores import RelationScores, relation_sorts
+from hynt.auditing.judging import Judge, RelationScores, relation_sorts
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import RELATION, components, concatenate
@@ -125,7 +124,7 @@ def test_many_relations_of_a_unit_share_the_scale_of_the_stored_one(judge, monke
     alone, shared = {}, {}
     scores = RelationScores(judge.loaded, judge.places, judge.table, CPU)
     scores.each(asked, lambda which, found: alone.update(zip(which.tolist(), found.numpy().copy(), strict=True)))
-    monkeypatch.setattr(placed_candidates, "MOST_TRIED", 1)
+    monkeypatch.setattr(judging, "MOST_TRIED", 1)
     scores.each(asked, lambda which, found: shared.update(zip(which.tolist(), found.numpy().copy(), strict=True)))
     assert sorted(alone) == sorted(shared) == list(range(len(asked)))
     apart = 0

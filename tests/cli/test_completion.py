@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hynt.cli.completion import offering_values
+from hynt.cli.help import offering_values
 
 
 @pytest.fixture

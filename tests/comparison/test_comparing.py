@@ -12,7 +12,7 @@ from hynt.comparison.comparing import Comparison, trial_for
 from hynt.comparison.table import minutes_text
 from hynt.comparison.trial import Trial, TrialPlace, training_clock
 from hynt.interruption import Stopper
-from hynt.runs.progress import Interrupted
+from hynt.runs.checkpoint import Interrupted
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.step import CapturedStep
 from tests.heard_progress import HeardProgress

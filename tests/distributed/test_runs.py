@@ -16,9 +16,9 @@ from hynt.errors import DataError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.results import write_questions
 from hynt.interruption import Stopper
+from hynt.runs.checkpoint import Interrupted, TrainingState, Watcher
 from hynt.runs.graph_identity import fingerprints
 from hynt.runs.opening import load_run
-from hynt.runs.progress import Interrupted, TrainingState, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.training.process import Start, follow
 from hynt.training.resolve_settings import check_shareable

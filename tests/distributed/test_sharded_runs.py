@@ -9,8 +9,8 @@ import pytest
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.interruption import Stopper
+from hynt.runs.checkpoint import Interrupted, Watcher
 from hynt.runs.opening import load_run
-from hynt.runs.progress import Interrupted, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.training.process import follow
 from hynt.training.resolve_settings import check_tables

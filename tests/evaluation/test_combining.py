@@ -12,7 +12,7 @@ import torch
 
 from hynt.batches.masked_batch import Task
 from hynt.errors import DataError
-from hynt.evaluation.combining import fit_weights
+from hynt.evaluation.combining import combined, fit_weights, fitted
 from hynt.evaluation.evaluator import Evaluator, reference_rows
 from hynt.evaluation.metrics import TASKS
 from hynt.evaluation.tables import best_trivial
@@ -23,7 +23,6 @@ from hynt.models.combination import Combination, GroupWeights, Weights
 from hynt.models.contract import EVERYWHERE, Entities, Position, Relations, ScaledNumber
 from hynt.models.registry import build
 from hynt.models.trivial import STATISTICS, statistic
-from hynt.runs.combining import combined, fitted
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
 from tests.models.small_models import facts_of

@@ -137,7 +137,7 @@ def test_tables_agree(predictor):
 
 
 def test_nothing_hidden_gives_the_predictors_own_bits(predictor):
-    from hynt.asking.candidate_rules import CandidateMask
+    from hynt.asking.candidates import CandidateMask
 
     asked = ask(predictor.graph, "p2", "spouse", "?", WEDDING)
     (scores,) = changed_scores(predictor.loaded, CPU, [ChangedQuestion(asked)])

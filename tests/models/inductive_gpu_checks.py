@@ -23,7 +23,7 @@ from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
 from hynt.models.layers import message_passing
 from hynt.objectives.observed_and_targets import ObservedAndTargets
 from hynt.objectives.streams import PhaseSettings
-from hynt.runs.progress import Interrupted, Watcher
+from hynt.runs.checkpoint import Interrupted, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import Optimiser
 from hynt.training.muon import layer_matrices

@@ -21,8 +21,8 @@ from hynt.models.checking import check_model
 from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
 from hynt.models.hynt_inductive import KEPT_PARTS, HyntInductive, HyntInductiveSettings, _FactParts
 from hynt.objectives.streams import PhaseSettings
+from hynt.runs.checkpoint import Interrupted
 from hynt.runs.opening import load_run
-from hynt.runs.progress import Interrupted
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.scoring import read_tiles
 from hynt.training.run import start, train

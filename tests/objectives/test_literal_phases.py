@@ -12,8 +12,8 @@ from hynt.errors import UsageError
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
 from hynt.interruption import Stopper
+from hynt.runs.checkpoint import Interrupted, Watcher
 from hynt.runs.opening import load_run
-from hynt.runs.progress import Interrupted, Watcher
 from hynt.training.estimate import estimate
 from hynt.training.run import start, train
 from tests.training.small_graph import small_graph, tiny_settings

@@ -13,10 +13,10 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import Expectation
 from hynt.cli.application import run as invoke
 from hynt.errors import DataError, UsageError
+from hynt.evaluation.combining import combined
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.combination import Combination, GroupWeights, Weights
 from hynt.models.contract import Position, Task
-from hynt.runs.combining import combined
 from hynt.runs.elsewhere import FEWEST, on_graph
 from tests.training.small_graph import small_graph
 

@@ -11,7 +11,7 @@ import torch
 import hynt
 from hynt.asking.question import ask
 from hynt.auditing.auditing import audit
-from hynt.auditing.work import AuditFolder
+from hynt.auditing.judges import AuditFolder
 from hynt.calibration.calibration import held_out, number_questions
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator

@@ -19,9 +19,9 @@ from hynt.models.checking import check_model
 from hynt.models.combination import TaskWeights
 from hynt.models.contract import Entities, Relations, ScaledNumber
 from hynt.models.hynt_inductive import HyntInductive
+from hynt.runs.checkpoint import Interrupted
 from hynt.runs.elsewhere import on_graph
 from hynt.runs.opening import load_run
-from hynt.runs.progress import Interrupted
 from hynt.runs.run_folder import RunFolder
 from hynt.sharing.bundle import packed_names
 from hynt.training.run import start, train

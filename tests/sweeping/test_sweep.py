@@ -16,8 +16,8 @@ from hynt.config import from_mapping, read_toml, with_overrides
 from hynt.errors import UsageError
 from hynt.graph.storage import load_graph
 from hynt.interruption import Stopper
+from hynt.runs.checkpoint import Interrupted
 from hynt.runs.model_choice import settings_class_for
-from hynt.runs.progress import Interrupted
 from hynt.sweeping.space import load_space, space_from
 from hynt.sweeping.study import counting, opened, settled, standing
 from hynt.sweeping.sweep import blind_copy, prepare, report, sweep

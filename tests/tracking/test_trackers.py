@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from hynt.interruption import Stopper
-from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord, Watcher
+from hynt.runs.checkpoint import EpochRecord, Interrupted, ValidationRecord, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.tracking import Tracked, flat, trackers_named, tracking
 from hynt.training.run import start, train

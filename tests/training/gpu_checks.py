@@ -15,8 +15,8 @@ import torch
 from hynt.distributed.worker_group import join_job
 from hynt.evaluation.evaluator import evaluate
 from hynt.interruption import Stopper
+from hynt.runs.checkpoint import Interrupted, Watcher
 from hynt.runs.opening import load_run, new_model
-from hynt.runs.progress import Interrupted, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_data

@@ -8,8 +8,8 @@ from safetensors.torch import load_file
 
 from hynt.evaluation.evaluator import evaluate
 from hynt.interruption import Stopper
+from hynt.runs.checkpoint import Interrupted, Watcher
 from hynt.runs.opening import load_run
-from hynt.runs.progress import Interrupted, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.training.run import start, train
 from tests.models.fact_scorers import SMALL

@@ -13,8 +13,8 @@ from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.storage import save_graph
 from hynt.interruption import Stopper
+from hynt.runs.checkpoint import Interrupted, Watcher
 from hynt.runs.opening import last_good, load_run
-from hynt.runs.progress import Interrupted, Watcher
 from hynt.runs.run_folder import RunFolder, refuse_changes
 from hynt.training.run import start, train
 from tests.training.small_graph import TINY, contents, forty_facts, small_graph, tiny_settings

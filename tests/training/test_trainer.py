@@ -9,7 +9,7 @@ import torch
 
 from hynt.errors import UsageError
 from hynt.interruption import Stopper
-from hynt.runs.progress import Interrupted, NotFinite, TrainingState
+from hynt.runs.checkpoint import Interrupted, NotFinite, TrainingState
 from hynt.runs.settings import Optimiser, Saving, Schedule, TrainingSettings, Validation
 from hynt.training.trainer import chosen_metric
 from tests.training.toy import Line, Notebook, Points, settings, trainer

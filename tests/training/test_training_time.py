@@ -12,7 +12,7 @@ import hynt
 from hynt.auditing.plan import plan_audit
 from hynt.comparison.table import recommended
 from hynt.errors import UsageError
-from hynt.runs.progress import EpochRecord, TrainingProgress
+from hynt.runs.checkpoint import EpochRecord, TrainingProgress
 from hynt.runs.run_folder import RunFolder
 from hynt.training.estimate import estimate
 from hynt.training.resolve_settings import LONGEST_MINUTES, SettingsRequest, resolve_settings

@@ -9,7 +9,7 @@ from torch import nn
 
 from hynt.interruption import Stopper
 from hynt.objectives.streams import ItemStream, Loss, Phase, StepItems, trainable
-from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord
+from hynt.runs.checkpoint import EpochRecord, TrainingState, ValidationRecord
 from hynt.runs.settings import Optimiser, Saving, Schedule, TrainingSettings, Validation
 from hynt.training.optimisation import Optimisation
 from hynt.training.step import EagerStep

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hynt.asking.candidate_masks import CandidateMasks
+from hynt.asking.candidates import CandidateMasks
 from hynt.asking.columns import AskedFacts, NumberColumns, RankedColumns, RankedParts, Standing, splits_of
 from hynt.calibration.calibration import Calibration
 from hynt.calibration.reach import AskedNumbers

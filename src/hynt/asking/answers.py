@@ -1,4 +1,6 @@
-"""What a run answers: a table of candidates, or a number with its interval; as text, plain values or a data frame."""
+"""What a run answers: a table of candidates, a number with its interval, or entities that are alike; as text, plain
+values or a data frame. No torch here: a client has them too.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from hynt.graph.sentences import format_quantity
 from hynt.graph.units.conversion import display_of, with_display
 from hynt.notebook import box, quiet, table
-from hynt.tables import Table, arrow_table, pandas_or_refusal
+from hynt.tables import PlainValues, Table, arrow_table, pandas_or_refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
 
 NEW_FROM = 0.5
 """The probability from which on an answer that the graph does not hold is called new; below it is a guess."""
@@ -344,3 +345,17 @@ def _schema(kind: str) -> pa.Schema:
     ends = [("training_low", pa.float64()), ("training_high", pa.float64())]
     known = pa.list_(pa.struct([("value", pa.float64()), ("splits", splits)]))
     return pa.schema([*columns, *ends, ("known", known)])
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarEntity(PlainValues):
+    """An entity and how alike it is: the cosine of the angle between the two vectors."""
+
+    rank: int
+    id: str
+    name: str
+    type: str
+    similarity: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"rank": self.rank, "id": self.id, "name": self.name, "type": self.type, "similarity": self.similarity}

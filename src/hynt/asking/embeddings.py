@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
 
-from hynt.asking.similar import SimilarEntity
+from hynt.asking.answers import SimilarEntity
 from hynt.batches.masked_batch import Task
 from hynt.errors import UsageError
 from hynt.files import whole_file

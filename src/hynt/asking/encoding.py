@@ -14,9 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from hynt.asking.columns import AskedFacts
-from hynt.asking.number_relations import in_reach, out_of_reach
-from hynt.asking.written import WrittenParts, WrittenQuestions
-from hynt.asking.written_numbers import is_written_number, number_for
+from hynt.asking.refusals import in_reach, out_of_reach
+from hynt.asking.written import WrittenParts, WrittenQuestions, is_written_number, number_for
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import UsageError
 from hynt.graph.fact import Number

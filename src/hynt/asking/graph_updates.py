@@ -104,7 +104,7 @@ def _relation(graph: KnowledgeGraph, name: str) -> Relation | None:
 
 
 def _value(graph: KnowledgeGraph, name: str, relation: Relation | None, value: Value) -> Value:
-    from hynt.asking.written_numbers import number_for
+    from hynt.asking.written import number_for
 
     if isinstance(value, Number):
         if relation is None:

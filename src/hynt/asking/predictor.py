@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.asking.answers import Answers
-from hynt.asking.candidate_rules import CandidateMask, candidate_mask
+from hynt.asking.candidates import CandidateMask, candidate_mask
 from hynt.asking.columns import AskedFact, AskedFacts
 from hynt.asking.opened_run import OpenedRun
 from hynt.asking.question import ask, ask_each, asked_parts, parts_of, rules_of
@@ -25,8 +25,8 @@ from hynt.runs.place import SavedRun
 
 if TYPE_CHECKING:
     from hynt.asking.answering import QuestionBatch
+    from hynt.asking.answers import SimilarEntity
     from hynt.asking.present import AnswerBuilder
-    from hynt.asking.similar import SimilarEntity
 
 LEVEL = 0.9
 """The nominal coverage of intervals unless another is asked for."""
@@ -138,9 +138,9 @@ class Predictor(OpenedRun):
         if not asked:
             return []
         check_level(level)
-        from hynt.asking.candidate_masks import CandidateMasks
+        from hynt.asking.candidates import CandidateMasks
+        from hynt.asking.present import HeldAnswers
         from hynt.asking.refusals import NO_CANDIDATE
-        from hynt.asking.stored import HeldAnswers
 
         reached = [self._reached(one, number, len(asked)) for number, one in enumerate(asked, 1)]
         allowed = CandidateMasks.all_of(len(asked)) if candidates is None else CandidateMasks.of(candidates)
@@ -243,7 +243,7 @@ class Predictor(OpenedRun):
 
     def _reached(self, asked: AskedFact, number: int, total: int) -> AskedFact:
         """The question as it is scored; refused where the model cannot answer it."""
-        from hynt.asking.number_relations import within_reach
+        from hynt.asking.refusals import within_reach
 
         try:
             self._refuse_unanswerable(asked)

@@ -1,21 +1,53 @@
-"""Answers in columns, with names, texts and what a reader should know beside them."""
+"""Answers in columns, with names, texts and what a reader should know beside them.
+
+First in every answer comes what the graph holds for the question, judged by the model. One that reads observed facts
+would find a stored answer by reading it. It is asked again with the facts that hold the answer left out, with their
+folds, so its rank means what a held-out rank means.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from weakref import WeakKeyDictionary
 
-from hynt.asking.answers import NEW_FROM, Answer, Answers, KnownNumber, MissingQualifier, NumberAnswer, RankedAnswer
-from hynt.asking.columns import AskedFact, NumberColumns, RankedColumns
+import numpy as np
+
+from hynt.asking.answering import QuestionBatch
+from hynt.asking.answers import (
+    NEW_FROM,
+    Answer,
+    Answers,
+    KnownNumber,
+    MissingQualifier,
+    NumberAnswer,
+    RankedAnswer,
+    StoredAnswer,
+)
+from hynt.asking.candidates import CandidateMasks
+from hynt.asking.columns import AskedFact, NumberColumns, RankedColumns, Standing
 from hynt.calibration.calibration import Calibration
-from hynt.graph.fact_table import ENTITY_KIND, KIND_NAMES, RELATION_KIND, concatenate
-from hynt.graph.known_answers import KnownAnswers
+from hynt.graph.fact_table import (
+    ENTITY_KIND,
+    FIRST_QUALIFIER,
+    KIND_NAMES,
+    NUMBER_KIND,
+    RELATION_KIND,
+    FactTable,
+    concatenate,
+    qualifier_of,
+)
+from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.known_answers import KnownAnswers, StoredFact, StoredFacts
 from hynt.graph.number_summary import sorted_numbers
-from hynt.graph.sentences import format_quantity
+from hynt.graph.sentences import Sentences, format_quantity, pair_texts
+from hynt.graph.vocabulary import Ids
 from hynt.models.contract import Part
+from hynt.runs.journal import AddedFacts
+from hynt.runs.observing import folds_of, without_folds
 from hynt.runs.opening import LoadedRun
 
 
@@ -137,3 +169,142 @@ def _alike(answers: tuple[Answer, ...]) -> tuple[str, str] | None:
         if math.isclose(one.score, other.score, rel_tol=1e-6, abs_tol=1e-7):
             return one.name, other.name
     return None
+
+
+SHOWN = 5
+"""Stored answers that are judged and told; the rest is counted."""
+
+_FOLDS: WeakKeyDictionary[LoadedRun, dict[str, Ids]] = WeakKeyDictionary()
+"""(facts,) of each split, the folds they are judged in: made once for a run."""
+
+
+@dataclass(eq=False)
+class HeldAnswer:
+    """One answer that the graph holds for a question, the facts that say so, and what the model makes of it."""
+
+    question: int  # among those that were looked up
+    answer: float  # the entity's or relation's id, or the number
+    facts: list[StoredFact]  # the closest first
+    rank: int | None = None
+    probability: float | None = None
+    predicted: float | None = None
+    judged_without: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class HeldAnswers:
+    """What the graph holds for each of some questions."""
+
+    asked: Sequence[AskedFact]
+    held: tuple[tuple[HeldAnswer, ...], ...]  # of each question
+
+    @classmethod
+    def find(cls, stored: StoredFacts, asked: Sequence[AskedFact]) -> HeldAnswers:
+        """Looked up one by one: no question sees more facts than its own entity has."""
+        found = []
+        for number, one in enumerate(asked):
+            groups: dict[object, HeldAnswer] = {}
+            for fact in stored.answering(one.table, one.position, is_tried=one.tried is not None):
+                # The same number under another date is another answer.
+                key = fact[:2] if one.kind == NUMBER_KIND else fact.answer
+                groups.setdefault(key, HeldAnswer(number, fact.answer, [])).facts.append(fact)
+            found.append(tuple(groups.values()))
+        return cls(asked, tuple(found))
+
+    def ids(self, question: int) -> frozenset[int]:
+        """The entities or relations that answer a question, all of them."""
+        return frozenset(int(one.answer) for one in self.held[question])
+
+    def told(self, question: int, graph: KnowledgeGraph, added: AddedFacts) -> tuple[StoredAnswer, ...]:
+        """The stored answers to a question, the closest facts first; those of `added` facts say so."""
+        asked = self.asked[question]
+        return tuple(_told(one, asked, graph, added) for one in self.held[question][:SHOWN])
+
+    def named(self) -> Standing:
+        """Room for where those that are told stand among the candidates."""
+        ranked = list(self._shown(numbers=False))
+        question, answer = ([one.question for one in ranked], [int(one.answer) for one in ranked])
+        return Standing.of(np.array(question, dtype=np.int64), np.array(answer, dtype=np.int64))
+
+    def settle(self, named: Standing, value: Sequence[float]) -> None:
+        """Takes over what the model says: of ranked answers as `named`, of numbers (all questions,)."""
+        for at, one in enumerate(self._shown(numbers=False)):
+            _place(one, named, at)
+        for one in self._shown(numbers=True):
+            one.predicted = value[one.question]
+
+    def judge_without(self, batch: QuestionBatch, allowed: CandidateMasks, level: float) -> None:
+        """Judges again what the model has read in the observed facts, without the folds of those that hold it."""
+        graph = batch.loaded.graph
+        if batch.loaded not in _FOLDS:
+            _FOLDS[batch.loaded] = {name: folds_of(table, graph.vocabulary) for name, table in graph.splits.items()}
+        folds = _FOLDS[batch.loaded]
+        for one in (*self._shown(numbers=False), *self._shown(numbers=True)):
+            alone, zero = np.array([one.question]), np.zeros(1, dtype=np.int64)
+            loaded = without_folds(batch.loaded, {int(folds[fact.split][fact.row]) for fact in one.facts})
+            asking = replace(batch, loaded=loaded, asked=batch.asked.take(alone))
+            if self.asked[one.question].kind == NUMBER_KIND:
+                one.predicted = float(asking.numbers(zero, level).value[0])
+            else:
+                named = Standing.of(zero, np.array([int(one.answer)]))
+                asking.ranked(allowed.take(alone), 1, named)
+                _place(one, named, 0)
+            one.judged_without = True
+
+    def _shown(self, *, numbers: bool) -> Iterator[HeldAnswer]:
+        for asked, held in zip(self.asked, self.held, strict=True):
+            if (asked.kind == NUMBER_KIND) == numbers:
+                yield from held[:SHOWN]
+
+
+def _place(one: HeldAnswer, named: Standing, at: int) -> None:
+    if named.is_candidate[at]:
+        one.rank, one.probability = int(named.rank[at]), float(named.probability[at])
+
+
+def _told(one: HeldAnswer, asked: AskedFact, graph: KnowledgeGraph, added: AddedFacts) -> StoredAnswer:
+    identity, value = None, None
+    if asked.kind == NUMBER_KIND:
+        assert asked.relation is not None
+        value = one.answer
+        text = format_quantity(value, graph.relations[asked.relation].unit)
+    elif asked.kind == RELATION_KIND:
+        identity, text = graph.relations[int(one.answer)].name, graph.relation_labels[int(one.answer)]
+    else:
+        identity, text = graph.vocabulary.entities[int(one.answer)], graph.entity_labels[int(one.answer)]
+    return StoredAnswer(
+        text,
+        tuple(dict.fromkeys(fact.split for fact in one.facts)),
+        identity,
+        value,
+        _said_beyond(asked, one.facts[0], graph),
+        one.rank,
+        one.probability,
+        one.predicted,
+        one.judged_without,
+        added.source(next(_table(one.facts[0], graph).facts(graph.vocabulary))) if added.version else "",
+    )
+
+
+def _table(fact: StoredFact, graph: KnowledgeGraph) -> FactTable:
+    return graph.splits[fact.split].take(np.array([fact.row]))
+
+
+def _said_beyond(asked: AskedFact, fact: StoredFact, graph: KnowledgeGraph) -> str:
+    """The qualifiers of a stored fact that the question does not have, in words."""
+    if not fact.extra:
+        return ""
+    table, own = _table(fact, graph), asked.table
+    fits = np.zeros(table.qualifier_total, dtype=np.bool_)
+    for pair in range(int(own.offsets[1])):
+        blank = asked.position - FIRST_QUALIFIER if pair == qualifier_of(asked.position) else None
+        same_relation = table.qualifier_relation == own.qualifier_relation[pair]
+        same_value = (table.qualifier_entity == own.qualifier_entity[pair]) & (
+            table.qualifier_number == own.qualifier_number[pair]
+        )
+        if blank is None or asked.position < FIRST_QUALIFIER:
+            fits |= same_relation & same_value
+        else:
+            fits |= same_relation if blank % 2 else same_value
+    texts = pair_texts(Sentences(graph).words(next(table.facts(graph.vocabulary))))
+    return "; ".join(text for text, known in zip(texts, fits.tolist(), strict=True) if not known)

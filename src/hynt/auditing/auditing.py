@@ -21,11 +21,10 @@ import torch
 from numpy.typing import NDArray
 
 from hynt import __version__
-from hynt.auditing.judges import Judges
+from hynt.auditing.judges import AuditFolder, Judges
 from hynt.auditing.plan import ALL, AuditPart, AuditPlan, plan_audit
 from hynt.auditing.rows import SCHEMA, RowWriter, write_rows
 from hynt.auditing.verdicts import Verdicts, of_facts, verdicts
-from hynt.auditing.work import AuditFolder
 from hynt.graph.fact_table import component_starts
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import BUILT_IN, load_graph

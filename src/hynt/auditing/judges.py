@@ -1,34 +1,93 @@
 """Carrying out an audit's plan: train the model of each fold, see how sure each may be, and let each judge its facts.
 
-Each step is kept in the work folder when it is done, so an audit that was stopped repeats none of them.
+Each step is kept in the work folder when it is done, so an audit that was stopped repeats none of them:
+
+    WORK/plan.json                   what is audited and how; another audit is refused
+    WORK/fold-1/                     the run that learns from all but the first fold
+    WORK/sharpness-fold-1.json       how sure that run may be
+    WORK/judged-fold-1.link.parquet  what it says of the fold's facts, listed in judged-fold-1.json
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 
-from hynt.auditing.judging import RANKED, Judge
+from hynt.auditing.judging import RANKED, Judge, NumberJudgement, RankedJudgement, relation_sorts
 from hynt.auditing.plan import AuditPart, AuditPlan
-from hynt.auditing.relation_scores import relation_sorts
-from hynt.auditing.work import AuditFolder, Judged
 from hynt.batches.epoch_plan import derived_seed
 from hynt.evaluation.metrics import TaskName
-from hynt.files import MANIFEST_NAME
+from hynt.files import MANIFEST_NAME, WorkFolder, whole_file
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.seen_values import SeenValues
 from hynt.interruption import Stopper
 from hynt.progress import Progress
+from hynt.runs.checkpoint import Interrupted, TrainingProgress
 from hynt.runs.observing import observing
 from hynt.runs.opening import LoadedRun, load_run
 from hynt.runs.place import whole_run
-from hynt.runs.progress import Interrupted, TrainingProgress
 from hynt.runs.run_folder import RunFolder
 from hynt.training.run import start, train
+
+_NAMES = ("link", "relation", "number")
+
+J = TypeVar("J", RankedJudgement, NumberJudgement)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What one part's model says of its facts."""
+
+    link: RankedJudgement
+    relation: RankedJudgement
+    number: NumberJudgement
+
+
+class AuditFolder(WorkFolder):
+    """Where an audit keeps what it has done."""
+
+    def run(self, name: str) -> Path:
+        """Where the run of a fold is."""
+        return self.path / name
+
+    def inverse_temperature(self, name: str) -> dict[str, float] | None:
+        """What was fitted on a part; None where that is still to do."""
+        found = self.kept(f"sharpness-{name}")
+        return None if found is None else {task: float(value) for task, value in found["fitted"].items()}
+
+    def keep_inverse_temperature(self, name: str, found: Mapping[str, float]) -> None:
+        self.keep(f"sharpness-{name}", {"fitted": found})
+
+    def keep_judged(self, name: str, judged: Judged) -> None:
+        for task in _NAMES:
+            one = getattr(judged, task)
+            columns = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
+            with whole_file(self.file(f"judged-{name}", f"{task}.parquet")) as file:
+                pq.write_table(pa.table(columns), file, compression="zstd")
+        self.keep(f"judged-{name}", {}, [f"{task}.parquet" for task in _NAMES])
+
+    def judged(self, name: str) -> Judged | None:
+        """What the judge of a part says; None where that is still to do."""
+        part = f"judged-{name}"
+        if self.kept(part) is None:
+            return None
+        link, relation = (_read(self.file(part, f"{task}.parquet"), RankedJudgement) for task in ("link", "relation"))
+        return Judged(link, relation, _read(self.file(part, "number.parquet"), NumberJudgement))
+
+
+def _read(path: Path, kind: type[J]) -> J:
+    table = pq.read_table(path)
+    return kind(**{field.name: np.array(table[field.name].to_numpy()) for field in dataclasses.fields(kind)})
 
 
 @dataclass(eq=False)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hynt.auditing.judges import Judged
+from hynt.auditing.judging import relation_sorts
 from hynt.auditing.plan import AuditPart, AuditPlan
-from hynt.auditing.relation_scores import relation_sorts
-from hynt.auditing.work import Judged
 from hynt.batches.epoch_plan import derived_seed
 from hynt.batches.number_scaling import NumberScaling
 from hynt.calibration.intervals import LEVELS, cut_at_zero, fit_radii, never_negative, training_spread

@@ -18,8 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from hynt import __version__, _let_threads_sleep
-from hynt.cli.completion import offering_values
-from hynt.cli.help import plain_help
+from hynt.cli.help import offering_values, plain_help
 from hynt.cli.options import naming_options, offering_si
 from hynt.cli.output import wrapped
 from hynt.errors import DataError, HyntError, UsageError
@@ -52,7 +51,9 @@ VERBS = (
     "serve",
     "mcp",
 )
-"""In the order that `hynt --help` lists them. Each is a module of this room with a function or a group of its name."""
+"""In the order that `hynt --help` lists them. Each is a function or a group in a module of its name, but for these."""
+
+_SHARED_MODULES = {"similar": "embeddings", "push": "sharing", "pull": "sharing", "mcp": "serve"}
 
 _COMPLETION_OPTIONS = ("install_completion", "show_completion")
 
@@ -68,7 +69,7 @@ class Verbs(TyperGroup):
         """The verb's command; an unknown verb is refused with the nearest one."""
         if cmd_name not in VERBS:
             raise UsageError(f"no such command {cmd_name!r}.", where="hynt", advice=advice_on(cmd_name, VERBS))
-        verb = getattr(import_module(f"hynt.cli.{cmd_name}"), cmd_name)
+        verb = getattr(import_module(f"hynt.cli.{_SHARED_MODULES.get(cmd_name, cmd_name)}"), cmd_name)
         if not isinstance(verb, typer.Typer):
             function, verb = verb, typer.Typer()
             verb.command()(function)

@@ -12,7 +12,7 @@ from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_per
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hynt.front.calibrating import CalibrationReport
+    from hynt.front.evaluating import CalibrationReport
 
 
 def calibrate(

@@ -18,7 +18,7 @@ from hynt.progress import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hynt.front.proposing import ProposalReport
+    from hynt.front.completing import ProposalReport
     from hynt.graph.knowledge_graph import KnowledgeGraph
 
 _SHOWN = 10

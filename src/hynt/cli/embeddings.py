@@ -1,14 +1,56 @@
-"""`hynt embeddings`: the vectors of all entities as a Parquet file."""
+"""`hynt embeddings` and `hynt similar`: the vectors of all entities as a Parquet file, and the entities that a run has
+learned to see as most alike.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hynt.cli.options import RunArgument
-from hynt.cli.output import JsonFlag, deliver
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
+from hynt.progress import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def similar(
+    run: RunArgument,
+    entity: Annotated[str, typer.Argument(metavar="ENTITY", help="An entity's id or name.")],
+    top: Annotated[int, typer.Option("--top", min=1, help="How many to show.")] = 10,
+    as_json: JsonFlag = False,
+    save: SaveFile = None,
+) -> None:
+    """List the entities whose vectors point most nearly the same way as ENTITY's (cosine)."""
+    from hynt.front.run import Run
+
+    check_save(save)
+    opened = Run(run, "cpu")
+    found = [other.to_dict() for other in opened.similar(entity, top)]
+    identity = opened.names.entity(entity)
+    one = opened.graph.entities[identity]
+    named = {"id": one.name, "name": opened.graph.entity_labels[identity], "type": one.type}
+    result = {"run": str(run), "entity": named, "similar": found}
+    deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, result))
+
+
+def _print(console: Console, result: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    console.print(f"most like {visible(result['entity']['name'])}", style="bold")
+    table = Table("rank", "entity", "id", "type", "cosine")
+    for other in result["similar"]:
+        table.add_row(
+            str(other["rank"]),
+            visible(other["name"]),
+            visible(other["id"]),
+            visible(other["type"]) or "-",
+            f"{other['similarity']:.4f}",
+        )
+    console.print(table)
 
 
 def embeddings(

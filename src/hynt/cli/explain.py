@@ -41,7 +41,7 @@ def explain(
     save: SaveFile = None,
 ) -> None:
     """Ask RUN as predict does, and say which qualifiers and components the answer depends on."""
-    from hynt.front.drawing import check_drawing, draw
+    from hynt.front.publishing import check_drawing, draw
 
     check_save(save)
     pictures = [] if out is None else [out]

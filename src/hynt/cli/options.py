@@ -118,7 +118,7 @@ class QuestionOptions:
 
     def arguments(self, names: NameLookup) -> dict[str, Any]:
         """The same as `Run.predict` and `Run.explain` take it."""
-        from hynt.asking.candidate_rules import read_list
+        from hynt.asking.candidates import read_list
         from hynt.asking.question import pair_from_text
 
         rules = [rule if rule in ("type", "unknown") else read_list(Path(rule)) for rule in self.candidates or ()]

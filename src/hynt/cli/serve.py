@@ -1,4 +1,6 @@
-"""`hynt serve`: a run over HTTP, for programs and for browsers."""
+"""`hynt serve` and `hynt mcp`: a run over HTTP for programs and browsers, and one for an agent, by the Model Context
+Protocol.
+"""
 
 from __future__ import annotations
 
@@ -88,3 +90,16 @@ def _announce(url: str, run: str, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"url": url, "run": run, "pid": os.getpid()}), flush=True)
     print(f"Serving {run} at {url} (Ctrl-C to stop)", file=sys.stderr, flush=True)
+
+
+def mcp(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or world: the run that comes with hynt.")],
+    audit: Annotated[
+        Path | None, typer.Option("--audit", metavar="FILE", help="What `hynt audit` wrote: doubtful facts to show.")
+    ] = None,
+    device: ScoringDevice = Device.CPU,
+) -> None:
+    """Serve RUN to an agent over standard input and output. Over HTTP, `hynt serve RUN` offers the same at /mcp."""
+    from hynt.front.serving import serve_agent
+
+    serve_agent(run, audit=audit, device=device.value)

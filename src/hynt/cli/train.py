@@ -84,7 +84,7 @@ def train(
             raise typer.Exit(code)
         return
     from hynt.front import training
-    from hynt.runs.progress import Interrupted
+    from hynt.runs.checkpoint import Interrupted
 
     settings: dict[str, Any] = {
         "epochs": epochs,

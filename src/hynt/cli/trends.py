@@ -46,7 +46,7 @@ def trends(
 ) -> None:
     """Draw what RUN says of a number over time, beside what the graph knows."""
     from hynt.asking.question import pair_from_text
-    from hynt.front.drawing import check_drawing, draw
+    from hynt.front.publishing import check_drawing, draw
 
     check_drawing(out, with_table=True)
     opened = opened_run(run, device, graph, as_of)

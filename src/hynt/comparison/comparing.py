@@ -25,8 +25,8 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.models.registry import MODELS
 from hynt.progress import Progress, duration
+from hynt.runs.checkpoint import EpochRecord, Interrupted, TrainingProgress, ValidationRecord
 from hynt.runs.graph_identity import fingerprints, graph_differences
-from hynt.runs.progress import EpochRecord, Interrupted, TrainingProgress, ValidationRecord
 from hynt.training.resolve_settings import PRESETS
 
 FACTS_VALIDATED = 500

@@ -25,9 +25,9 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.models.contract import Model
 from hynt.models.registry import build
+from hynt.runs.checkpoint import Watcher
 from hynt.runs.opening import LoadedRun, load_run
 from hynt.runs.place import read_record
-from hynt.runs.progress import Watcher
 from hynt.runs.run_folder import RunFolder, refuse_changes
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_splits, training_table

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hynt.asking.candidate_masks import CandidateMasks
-from hynt.asking.candidate_rules import TYPE, UNKNOWN
+from hynt.asking.candidates import TYPE, UNKNOWN, CandidateMasks
 from hynt.asking.columns import AskedFacts, NumberColumns, RankedColumns
 from hynt.asking.encoding import QuestionEncoder
 from hynt.asking.predictor import Predictor

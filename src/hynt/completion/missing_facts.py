@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hynt.asking.candidate_masks import CandidateMasks
+from hynt.asking.candidates import CandidateMasks
 from hynt.asking.predictor import Predictor
 from hynt.asking.refusals import non_finite
 from hynt.calibration.calibration import SPLIT as VALID

@@ -1,4 +1,9 @@
-"""Fits the weights of a combination on validation questions: few of them, and drawn to the first member.
+"""Models, and statistics of the facts they were trained on, that answer as one: weights fitted on validation questions,
+few of them, and drawn to the first member.
+
+A model that was trained for minutes may know less than a count or a mean. Weighed on validation, the two together are
+no worse than either, and such a run keeps the weights in `combination.json`; the statistics are made again from its
+graph.
 
 Of each question the answer, what each member ranks highest and some candidates at random are kept; known answers are
 left out. Weights of links and relations are those of a softmax over these, of numbers those of least squares. A
@@ -10,14 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from hynt.batches.epoch_plan import derived_seed
+from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
+from hynt.errors import DataError
 from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
 from hynt.evaluation.evaluator import Evaluator, scoring_conditions
 from hynt.evaluation.metrics import KIND_OF_TASK, TaskName, of_task
@@ -36,6 +44,8 @@ from hynt.models.contract import (
     ScaledNumber,
     give_observed,
 )
+from hynt.models.training_statistics import number_ranges
+from hynt.models.trivial import STATISTICS, statistic
 
 QUESTIONS = 4_000
 """Asked at most for each capability; more change the weights in the third place."""
@@ -358,3 +368,37 @@ def _one_hot(count: int, at: int) -> Tensor:
 
 def _unit(count: int, at: int) -> tuple[float, ...]:
     return tuple(float(index == at) for index in range(count))
+
+
+def combined(models: Sequence[Model], facts: FactTensors, weights: Weights) -> Combination:
+    """Trained models, in the order of the weights' first members, and the statistics that the others name."""
+    strange = [name for name in weights.members[len(models) :] if name not in STATISTICS]
+    if strange or len(weights.members) < len(models):
+        said = f"{strange[0]!r} is no statistic" if strange else f"{len(models)} models, {len(weights.members)} members"
+        raise _unfit(said)
+    used = weights.only(weights.used(), len(models))
+    members = [*models, *(cast(Model, statistic(name, facts)) for name in used.members[len(models) :])]
+    for capability, group in used.groups.items():
+        for name, member, *counts in zip(
+            used.members, members, group.everywhere, *group.relations.values(), strict=True
+        ):
+            if any(counts) and capability not in member.answers:
+                raise _unfit(f"{name!r} answers no {capability[0].name.lower()} at a {capability[1]}")
+    answers = frozenset().union(*(model.answers for model in models))
+    made = Combination(facts.sizes, members, used, answers, len(models), number_ranges(facts))
+    return made.to(facts.device).eval()
+
+
+def _unfit(said: str) -> DataError:
+    return DataError(f"the weights do not fit the models they are of: {said}.", advice="Take the run again.")
+
+
+def fitted(
+    names: Sequence[str], models: Sequence[Model], facts: FactTensors, evaluator: Evaluator, seed: int = 0
+) -> Weights:
+    """The weights of trained models and of all statistics, fitted on the evaluator's split."""
+    others = [cast(Model, statistic(name, facts)) for name in STATISTICS]
+    answers = frozenset().union(*(model.answers for model in models))
+    for model in models:
+        cast(nn.Module, model).eval()
+    return fit_weights([*names, *STATISTICS], [*models, *others], evaluator, answers, seed, number_ranges(facts))

@@ -14,12 +14,11 @@ import torch
 
 from hynt.asking.answering import task_of
 from hynt.asking.answers import Answers, NumberAnswer
-from hynt.asking.candidate_rules import CandidateMask, candidate_mask
+from hynt.asking.candidates import CandidateMask, candidate_mask
 from hynt.asking.columns import AskedFact
-from hynt.asking.number_relations import within_reach
 from hynt.asking.predictor import LEVEL, Predictor
 from hynt.asking.question import answer_id, ask, parts_of, rules_of
-from hynt.asking.refusals import non_finite
+from hynt.asking.refusals import non_finite, within_reach
 from hynt.batches.buckets import bucket_capacity, layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch, mask

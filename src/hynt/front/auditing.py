@@ -8,8 +8,8 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
+from hynt.front.jobs import Watching, watched
 from hynt.front.training import AnyGraph
-from hynt.front.watching import Watching, watched
 
 if TYPE_CHECKING:
     from hynt.auditing.auditing import Audit

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from hynt.errors import UsageError, located
 from hynt.files import check_new_folder, write_whole
+from hynt.front.jobs import TemporaryFolder, Watching, watched
 from hynt.front.run import Run
-from hynt.front.temporary import TemporaryFolder
 from hynt.front.training import AnyGraph, opened_graph, say_hint
-from hynt.front.watching import Watching, watched
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.notebook import box, quiet, table
 from hynt.tables import PlainValues, Table, arrow_table
@@ -114,7 +113,7 @@ def compare(
     from hynt.comparison.trial import TrialPlace, training_clock
     from hynt.evaluation.metrics import checked_tasks
     from hynt.interruption import stopping_on_signals
-    from hynt.runs.progress import Interrupted
+    from hynt.runs.checkpoint import Interrupted
     from hynt.runs.run_folder import describe_environment
     from hynt.training.run import chosen_device
 

@@ -16,7 +16,7 @@ from hynt.notebook import box, pairs
 if TYPE_CHECKING:
     from hynt.creation.building import CreationResult
     from hynt.creation.options import CreationOptions
-    from hynt.front.watching import Watching
+    from hynt.front.jobs import Watching
     from hynt.graph.knowledge_graph import KnowledgeGraph
 
 AnyPath = str | os.PathLike[str]
@@ -90,7 +90,7 @@ def create(
     wanted = creation_options(**options)
 
     from hynt.creation.building import create_graph
-    from hynt.front.watching import watched
+    from hynt.front.jobs import watched
     from hynt.interruption import interruptible
 
     with interruptible(), watched(progress) as shown:

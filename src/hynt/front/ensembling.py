@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hynt.files import check_new_folder, writing
+from hynt.front.jobs import TemporaryFolder
 from hynt.front.run import Run
-from hynt.front.temporary import TemporaryFolder
 from hynt.leftovers import remove
 
 
@@ -31,7 +31,7 @@ def ensemble(
     >>> hynt.ensemble(runs, out="runs/both").described()["model"]
     'ensemble'
     """
-    from hynt.runs.combining import combined, fitted
+    from hynt.evaluation.combining import combined, fitted
     from hynt.runs.ensemble import Ensemble, Member, refuse_members
     from hynt.runs.place import whole_run
     from hynt.runs.run_folder import RunFolder, describe_environment

@@ -17,7 +17,7 @@ from hynt.names import advice_on
 
 if TYPE_CHECKING:
     from hynt.formats.importing import ImportOptions
-    from hynt.front.watching import Watching
+    from hynt.front.jobs import Watching
 
 AnyPath = str | os.PathLike[str]
 
@@ -63,7 +63,7 @@ def import_graph(
     """
     from hynt.formats.importing import import_graph as import_to
     from hynt.formats.importing import read_graph as read_source
-    from hynt.front.watching import watched
+    from hynt.front.jobs import watched
     from hynt.interruption import interruptible
 
     paths = [Path(source)] if isinstance(source, str | os.PathLike) else [Path(one) for one in source]

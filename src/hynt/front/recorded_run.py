@@ -11,7 +11,7 @@ from hynt.markup import shown
 from hynt.notebook import box, pairs
 
 if TYPE_CHECKING:
-    from hynt.front.temporary import TemporaryFolder
+    from hynt.front.jobs import TemporaryFolder
 
 Note: TypeAlias = Callable[[str], None]
 

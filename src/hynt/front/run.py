@@ -24,12 +24,10 @@ from hynt.graph.fact import Fact
 if TYPE_CHECKING:
     from hynt.auditing.auditing import Audit
     from hynt.explanation.explanations import Explanation
-    from hynt.front.calibrating import CalibrationReport
-    from hynt.front.completing import Completed
-    from hynt.front.evaluating import EvaluationReport
-    from hynt.front.proposing import ProposalReport
+    from hynt.front.completing import Completed, ProposalReport
+    from hynt.front.evaluating import CalibrationReport, EvaluationReport
+    from hynt.front.jobs import Watching
     from hynt.front.updating import Facts
-    from hynt.front.watching import Watching
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.reporting.report.page import Report
     from hynt.runs.journal import Version
@@ -94,7 +92,7 @@ class Run(RecordedRun):
         >>> sorted(one.part for one in found.influences)[:3]
         ['all qualifiers', 'head', 'qualifier 1']
         """
-        from hynt.asking.candidate_rules import candidate_mask
+        from hynt.asking.candidates import candidate_mask
         from hynt.asking.question import answer_id, ask
         from hynt.calibration.intervals import check_level
 
@@ -252,7 +250,7 @@ class Run(RecordedRun):
         >>> len(found) <= 3
         True
         """
-        from hynt.front.proposing import proposed
+        from hynt.front.completing import proposed
 
         limits = (budget, threshold, widest, per_relation, share, level, top)
         return proposed(self, relations, limits, tuple(without), heads, out, progress)
@@ -331,7 +329,7 @@ class Run(RecordedRun):
         True
         """
         trained = self._as_trained("calibrate")
-        from hynt.front.calibrating import calibrated
+        from hynt.front.evaluating import calibrated
 
         return calibrated(trained, split)
 
@@ -352,7 +350,7 @@ class Run(RecordedRun):
         ('metrics', True)
         """
         trained = self._as_trained("report")
-        from hynt.front.reporting import reported
+        from hynt.front.publishing import reported
 
         return reported(trained, out, split, entity, again=again, progress=progress)
 
@@ -382,7 +380,7 @@ class Run(RecordedRun):
         2
         """
         trained = self._as_trained("export")
-        from hynt.front.exporting import exported
+        from hynt.front.publishing import exported
 
         return exported(trained, out, format, qualifiers, overwrite=overwrite)
 

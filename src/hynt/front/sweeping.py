@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hynt.errors import DataError
 from hynt.files import check_new_folder
+from hynt.front.jobs import Watching, watched
 from hynt.front.run import Run
 from hynt.front.training import AnyGraph, train
-from hynt.front.watching import Watching, watched
 from hynt.notebook import box, pairs, quiet
 from hynt.tables import PlainValues
 
@@ -171,7 +171,7 @@ def _swept(
     plan: Plan, graph: AnyGraph, workers: int, resume: bool, moved: Mapping[str, tuple[int, ...]], progress: Watching
 ) -> dict[str, Any]:
     from hynt.interruption import stopping_on_signals
-    from hynt.runs.progress import Interrupted
+    from hynt.runs.checkpoint import Interrupted
     from hynt.sweeping.sweep import sweep as run_sweep
     from hynt.sweeping.trial import SweepProgress
 

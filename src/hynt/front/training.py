@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
+from hynt.front.jobs import TemporaryFolder, Watching, watched
 from hynt.front.run import Run
-from hynt.front.temporary import TemporaryFolder
-from hynt.front.watching import Watching, watched
 from hynt.graph.knowledge_graph import KnowledgeGraph
 
 if TYPE_CHECKING:
@@ -260,7 +259,7 @@ def _reopened(folder: Path, request: SettingsRequest, graph: KnowledgeGraph, *, 
 def _trained(
     run: RunFolder, device: torch.device, shown: Progress, trackers: dict[str, Any], track_to: Path, workers: Any
 ) -> None:
-    from hynt.runs.progress import TrainingProgress
+    from hynt.runs.checkpoint import TrainingProgress
     from hynt.tracking import Tracked, tracking
     from hynt.training.run import train as train_run
 
@@ -347,7 +346,7 @@ def _in_processes(
     changes: Sequence[str],
 ) -> Run:
     """The same by as many processes of the command, which need the graph as a folder."""
-    from hynt.front.processes import in_processes, options
+    from hynt.front.jobs import in_processes, options
 
     folder, kept = _folder(out, resume)
     with tempfile.TemporaryDirectory(prefix="hynt-graph-") as place:

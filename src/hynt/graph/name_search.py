@@ -43,7 +43,7 @@ class NameSearch:
         self._size = len(names)
         self._weight = np.zeros(len(names), dtype=np.int64) if weight is None else weight
         self._letters = _letters([folded(name) for name in names])
-        pieces, owner = _pieces(self._letters)
+        pieces, owner = _trigrams(self._letters)
         order = np.lexsort((owner, pieces))
         pieces, owner = pieces[order], owner[order]
         self._piece, self._start = np.unique(pieces, return_index=True)
@@ -68,7 +68,7 @@ class NameSearch:
 
     def _shared(self, wanted: str) -> NDArray[np.int32]:
         """(names,) how many different pieces each name has in common with the query."""
-        pieces, _ = _pieces(_letters([wanted]))
+        pieces, _ = _trigrams(_letters([wanted]))
         place = np.searchsorted(self._piece, pieces)
         inside = place < len(self._piece)
         place, pieces = place[inside], pieces[inside]
@@ -80,7 +80,7 @@ class NameSearch:
 
     def _kinds(self, wanted: str, shared: NDArray[np.int32]) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
         """(names,) an index into MATCHES, its length where a name does not meet the query; (names,) how alike."""
-        asked = max(1, len(_pieces(_letters([wanted]))[0]))
+        asked = max(1, len(_trigrams(_letters([wanted]))[0]))
         closeness = 2.0 * shared / (asked + self._count)
         kind = np.full(self._size, len(MATCHES), dtype=np.int8)
         kind[(closeness >= _ALIKE) & (shared > 0)] = 3
@@ -118,7 +118,7 @@ def _letters(names: Sequence[str]) -> _Letters:
     return _Letters(code, np.repeat(np.arange(len(names), dtype=np.int32), size), start)
 
 
-def _pieces(letters: _Letters) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+def _trigrams(letters: _Letters) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
     """The different pieces of three letters of each name: (pieces,) as one number each, and (pieces,) whose."""
     code, owner = letters.code.astype(np.uint64), letters.owner
     if len(code) < 3:

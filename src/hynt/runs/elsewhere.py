@@ -19,6 +19,7 @@ import torch
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.errors import UsageError
+from hynt.evaluation.combining import combined
 from hynt.graph.changes import refuse_other_kinds
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -27,7 +28,6 @@ from hynt.graph.vocabulary import Floats, Ids, Vocabulary
 from hynt.models.combination import Combination, TaskWeights, Weights
 from hynt.models.contract import Model
 from hynt.runs.checkpoint import weights_of
-from hynt.runs.combining import combined
 from hynt.runs.model_choice import build_model
 from hynt.runs.observing import ObservedFacts
 from hynt.runs.opening import LoadedRun

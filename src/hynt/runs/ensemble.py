@@ -21,14 +21,13 @@ from hynt.batches.masked_batch import Task
 from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.config import from_mapping, to_mapping
 from hynt.errors import DataError, UsageError
+from hynt.evaluation.combining import combined
 from hynt.files import index_text, read_index
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.combination import Combination, TaskWeights, Weights
 from hynt.models.contract import Model
 from hynt.runs.checkpoint import WEIGHTS, fill_tensors, save_tensors, weights_of
-from hynt.runs.combining import combined
-from hynt.runs.model_choice import ENSEMBLE, EnsembleSettings, package_of, settings_class_of_run
-from hynt.runs.proportion import no_larger_than
+from hynt.runs.model_choice import ENSEMBLE, EnsembleSettings, no_larger_than, package_of, settings_class_of_run
 from hynt.runs.run_folder import COMBINATION, MEANS, MEMBERS, SCALING, RunFolder, means_text
 from hynt.runs.settings import RunSettings, settings_class
 from hynt.runs.training_data import training_data, training_table

@@ -16,6 +16,7 @@ from hynt.batches.epoch_plan import derived_seed
 from hynt.batches.masked_batch import Task
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import DataError
+from hynt.evaluation.combining import combined
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import PossibleNumbers
@@ -24,6 +25,8 @@ from hynt.models.combination import Combination, TaskWeights, Weights
 from hynt.models.contract import Model, Part
 from hynt.runs.checkpoint import (
     WEIGHTS,
+    BestValidation,
+    TrainingState,
     checkpoint_name,
     checkpoints,
     fill_tensors,
@@ -31,12 +34,9 @@ from hynt.runs.checkpoint import (
     task_weights,
     weights_of,
 )
-from hynt.runs.combining import combined
-from hynt.runs.model_choice import ENSEMBLE, build_model
+from hynt.runs.model_choice import ENSEMBLE, build_model, no_larger_than
 from hynt.runs.observing import ObservedFacts
 from hynt.runs.place import SavedRun
-from hynt.runs.progress import BestValidation, TrainingState
-from hynt.runs.proportion import no_larger_than
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import TrainingData, training_data, training_splits

@@ -16,9 +16,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from hynt.asking.answers import Answers
+from hynt.asking.answers import Answers, SimilarEntity
 from hynt.asking.question import as_pairs, asked_parts, parts_of
-from hynt.asking.similar import SimilarEntity
 from hynt.errors import HyntError, UsageError
 
 if TYPE_CHECKING:

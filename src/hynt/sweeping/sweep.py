@@ -26,8 +26,8 @@ from hynt.files import MANIFEST_NAME, new_folder, write_whole, writing
 from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest, read_manifest
 from hynt.graph.storage import graph_folder, load_graph, save_graph
 from hynt.interruption import Stopper
+from hynt.runs.checkpoint import Interrupted
 from hynt.runs.model_choice import settings_class_for
-from hynt.runs.progress import Interrupted
 from hynt.runs.settings import RunSettings
 from hynt.sweeping.study import (
     BEST,

@@ -19,8 +19,8 @@ from hynt.files import write_whole
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.progress import Progress
+from hynt.runs.checkpoint import EpochRecord, Interrupted, ValidationRecord, Watcher
 from hynt.runs.model_choice import settings_class_for
-from hynt.runs.progress import EpochRecord, Interrupted, ValidationRecord, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.sweeping.study import PROBLEM, SURPLUS, TRIALS, Plan, history, is_surplus, load_optuna

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from hynt.objectives.streams import EpochItems, ItemStream, Phase
-from hynt.runs.progress import EpochRecord
+from hynt.runs.checkpoint import EpochRecord
 
 
 class _Closed(NamedTuple):

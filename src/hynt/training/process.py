@@ -34,11 +34,18 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.models.contract import Model
 from hynt.objectives.streams import Phase
-from hynt.runs.checkpoint import OPTIMISER, WEIGHTS, fill_tensors, weights_of
+from hynt.runs.checkpoint import (
+    OPTIMISER,
+    WEIGHTS,
+    EpochRecord,
+    TrainingState,
+    ValidationRecord,
+    fill_tensors,
+    weights_of,
+)
 from hynt.runs.graph_identity import fingerprints, graph_differences
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.opening import new_model
-from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord
 from hynt.runs.settings import Optimiser, RunSettings
 from hynt.runs.training_data import TrainingData, fit_scaling, training_data
 from hynt.training.muon import layer_matrices

@@ -22,15 +22,26 @@ from hynt.batches.masked_batch import Task
 from hynt.batches.number_scaling import NumberScaling
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import DataError, UsageError
+from hynt.evaluation.combining import combined, fitted
 from hynt.files import Unwritable, index_text, remove_partial, writing
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.leftovers import only_writer
 from hynt.models.registry import MODELS
-from hynt.runs.checkpoint import WEIGHTS, checkpoints, fill_tensors, prune, read_progress, save_checkpoint, weights_of
-from hynt.runs.combining import combined, fitted
+from hynt.runs.checkpoint import (
+    WEIGHTS,
+    EpochRecord,
+    TrainingState,
+    ValidationRecord,
+    Watcher,
+    checkpoints,
+    fill_tensors,
+    prune,
+    read_progress,
+    save_checkpoint,
+    weights_of,
+)
 from hynt.runs.opening import best_name, last_good, new_model, restored
-from hynt.runs.progress import EpochRecord, TrainingState, ValidationRecord, Watcher
 from hynt.runs.run_folder import COMBINATION, MEANS, START, RunFolder, describe_environment, means_text
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_data, training_table

@@ -21,7 +21,7 @@ from hynt.errors import UsageError
 from hynt.evaluation.metrics import LOWER_IS_BETTER
 from hynt.interruption import Stopper
 from hynt.objectives.streams import Phase
-from hynt.runs.progress import BestValidation, EpochRecord, Interrupted, NotFinite, TrainingState, ValidationRecord
+from hynt.runs.checkpoint import BestValidation, EpochRecord, Interrupted, NotFinite, TrainingState, ValidationRecord
 from hynt.runs.settings import TrainingSettings
 from hynt.training.epochs import EpochLedger, EpochSource
 from hynt.training.optimisation import MOVING, Optimisation, learning_rate

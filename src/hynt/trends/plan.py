@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hynt.asking.columns import AskedFact
 from hynt.asking.question import ask
-from hynt.asking.written_numbers import number_for
+from hynt.asking.written import number_for
 from hynt.errors import UsageError, located
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.asking.answers import NumberAnswer
-from hynt.asking.candidate_rules import CandidateMask
+from hynt.asking.candidates import CandidateMask
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import LEVEL, Predictor
 from hynt.asking.question import as_pairs

@@ -19,7 +19,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hynt import number
-from hynt.asking.written_numbers import number_for
+from hynt.asking.written import number_for
 from hynt.creation.building import create_graph
 from hynt.creation.options import CreationOptions
 from hynt.errors import DataError, UsageError

@@ -1,15 +1,12 @@
-"""`hynt data`: list, check, import, count, show, export and split graphs. One file per command."""
+"""`hynt data`: list, check, import, count, show, export and split graphs."""
 
 from __future__ import annotations
 
 import typer
 
-from hynt.cli.data.cleaning import clean
+from hynt.cli.data.folders import clean, split
 from hynt.cli.data.importing import check, export, import_source, merge
-from hynt.cli.data.listing import list_known
-from hynt.cli.data.showing import show
-from hynt.cli.data.splitting import split
-from hynt.cli.data.statistics import stats
+from hynt.cli.data.showing import list_known, show, stats
 
 data = typer.Typer(help="Check, import, count, show, export, split and clean up graphs.", no_args_is_help=True)
 data.command("list")(list_known)

@@ -1,4 +1,6 @@
-"""`hynt data show`: the facts of one entity, readable, and a picture of them."""
+"""`hynt data list`, `hynt data stats` and `hynt data show`: which graphs and formats there are, what a graph is made of
+in numbers, and the facts of one entity, readable and as a picture.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,175 @@ if TYPE_CHECKING:
 
     from hynt.graph.fact import Fact, Value
     from hynt.graph.knowledge_graph import KnowledgeGraph
+
+
+def list_known(json: JsonFlag = False, save: SaveFile = None) -> None:
+    """List the built-in graphs, the formats, and the published graphs that are known by name."""
+    from hynt.front.graphs import list_formats, list_graphs, list_published
+
+    check_save(save)
+    result = {"graphs": list_graphs(), "formats": list_formats(), "published": list_published()}
+    deliver(result, as_json=json, save=save, text=lambda out: _tell_known(result, out))
+
+
+def _tell_known(result: dict[str, Any], out: Console) -> None:
+    from rich import box
+    from rich.table import Table
+
+    graphs = Table(title="Built-in graphs", title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in ("name", "facts", "train", "valid", "test", "entities", "relations", "with numbers"):
+        graphs.add_column(heading, justify="left" if heading == "name" else "right")
+    for graph in result["graphs"]:
+        splits = [f"{graph['splits'].get(split, 0):,}" for split in ("train", "valid", "test")]
+        counts = [f"{graph[key]:,}" for key in ("entities", "relations", "number_relations")]
+        graphs.add_row(graph["name"], f"{graph['facts']:,}", *splits, *counts)
+    out.print(graphs)
+    formats = Table(title="Formats", title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in ("name", "files", "reads", "writes", "what it is"):
+        formats.add_column(heading, overflow="fold")
+    for known in result["formats"]:
+        extra = f" (needs hynt[{known['extra']}])" if known["extra"] else ""
+        writes = "yes" if known["writes"] else "no"
+        formats.add_row(known["name"], " ".join(known["suffixes"]), "yes", writes, known["summary"] + extra)
+    out.print(formats)
+    named = ", ".join(graph["name"] for graph in result["published"])
+    out.print(f"Published graphs, for hynt data import --published NAME --from FOLDER: {named}.")
+    out.print("Files may be compressed with gzip, bzip2 or zstd.")
+
+
+def stats(
+    graph: GraphArgument,
+    outliers: Annotated[bool, typer.Option("--outliers", help="Show the numbers that are probably wrong.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many of those.")] = 20,
+    json: JsonFlag = False,
+    save: SaveFile = None,
+) -> None:
+    """Count a graph: entities, relations, facts, qualifiers, and the numbers of each relation."""
+    from hynt.graph.statistics import graph_statistics
+    from hynt.graph.storage import load_graph
+
+    check_save(save)
+    loaded = load_graph(graph)
+    result: dict[str, Any] = {
+        "graph": graph,
+        "name": loaded.name,
+        "licence": loaded.manifest.licence,
+        **graph_statistics(loaded).to_mapping(loaded),
+        "outliers": _outliers(loaded, limit) if outliers else None,
+    }
+    deliver(result, as_json=json, save=save, text=lambda out: _tell_counts(result, out))
+
+
+def _outliers(graph: KnowledgeGraph, limit: int) -> dict[str, Any]:
+    from hynt.graph.number_summary import find_outliers
+
+    report = find_outliers(graph, limit=limit)
+    return {
+        "found": report.found,
+        "ranges": [found.to_mapping(graph.relations[found.relation]) for found in report.ranges],
+        "suspicious": [
+            {
+                "relation": graph.relations[found.relation].name,
+                "label": graph.relation_labels[found.relation],
+                "value": found.value,
+                "is_tail": found.is_tail,
+                "distance": found.distance,
+                "fact": fact_as_json(found.fact, graph),
+            }
+            for found in report.suspicious
+        ],
+    }
+
+
+def _tell_counts(result: dict[str, Any], out: Console) -> None:
+    from rich import box
+    from rich.table import Table
+
+    counts = result["counts"]
+    table = Table(title=visible(result["name"]), title_justify="left", box=box.SIMPLE, show_header=False)
+    table.add_column(justify="left")
+    table.add_column(justify="right")
+    for words, *names in _COUNTS:
+        table.add_row(words, " / ".join(f"{counts[name]:,}" for name in names))
+    out.print(table)
+    splits = Table(box=box.SIMPLE_HEAD)
+    splits.add_column("split")
+    for heading in ("facts", "with qualifiers", "with a number as tail", "qualifiers"):
+        splits.add_column(heading, justify="right")
+    for name, split in result["splits"].items():
+        splits.add_row(name, *(f"{split[key]:,}" for key in ("facts", "with_qualifiers", "number_tails", "qualifiers")))
+    out.print(splits)
+    histogram = ", ".join(f"{size}: {facts:,}" for size, facts in result["qualifiers_per_fact"].items())
+    out.print(f"Facts by how many qualifiers they have: {histogram}.")
+    across = {key.replace("_", " "): count for key, count in result["across_splits"].items() if count}
+    if across:
+        out.print("Facts in two splits: " + ", ".join(f"{key} {count:,}" for key, count in across.items()) + ".")
+    for split, seen in result["triplets_seen_in_train"].items():
+        if seen["facts"]:
+            told = f"{seen['facts']:,} facts of {visible(split)} ({seen['share']:.1%})"
+            out.print(f"Train has the triplet of {told}, with the same or other qualifiers.")
+    lacking = result["missing_from_train"]
+    if any(lacking.values()):
+        out.print(f"Train lacks {lacking['entities']:,} entities and {lacking['relations']:,} relations of the others.")
+    for leak in result["leakage"]:
+        kind = "an inverse" if leak["kind"] == "inverse" else "a near-duplicate"
+        out.print(
+            f"{visible(leak['rarer'])} is {kind} of {visible(leak['other'])}: {leak['shared']:,} shared pairs of "
+            f"{leak['rarer_pairs']:,} and {leak['other_pairs']:,}."
+        )
+    _tell_numbers(result, out)
+    _tell_outliers(result, out)
+
+
+_COUNTS = (
+    ("entities", "entities"),
+    ("numbers, as written", "number_literals"),
+    ("relations: all / of entities / of numbers", "relations", "entity_relations", "number_relations"),
+    ("facts: all / with / without qualifiers", "facts", "facts_with_qualifiers", "facts_without_qualifiers"),
+    ("distinct triplets: all / of entities / of numbers", "triplets", "entity_triplets", "number_triplets"),
+    ("distinct qualifiers: all / of entities / of numbers", "qualifiers", "entity_qualifiers", "number_qualifiers"),
+)
+
+
+def _tell_numbers(result: dict[str, Any], out: Console) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from hynt.graph.sentences import format_number, format_quantity
+    from hynt.graph.units.conversion import shown as value_shown
+    from hynt.graph.units.conversion import shown_difference
+
+    if not result["numbers"]:
+        return
+    table = Table(title="Numbers by relation", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("relation", overflow="fold")
+    table.add_column("unit", overflow="fold")
+    for heading in ("frequency", "minimum", "median", "maximum", "mean", "std. deviation"):
+        table.add_column(heading, justify="right")
+    for found in sorted(result["numbers"], key=lambda found: -found["frequency"]):
+        unit = found["unit"] if found["unit"] == "date" else ""
+        told = [found["minimum"], found["maximum"], found["mean"], found["quantiles"]["0.5"]]
+        *shown, median = (format_quantity(value_shown(value, found["unit"])[0], unit) for value in told)
+        deviation_shown, read_in = shown_difference(found["standard_deviation"], found["unit"])
+        label = visible(found["label"]) + (" (log)" if found["learned_on"] == "log" else "")
+        deviation = format_number(deviation_shown) + (" years" if unit else "")
+        table.add_row(
+            label, visible(read_in), f"{found['frequency']:,}", shown[0], median, shown[1], shown[2], deviation
+        )
+    out.print(table)
+
+
+def _tell_outliers(result: dict[str, Any], out: Console) -> None:
+    found = result["outliers"]
+    if found is None:
+        return
+    if found["found"] == 1:
+        told = "1 number lies outside the robust range of its relation"
+    else:
+        told = f"{found['found']:,} numbers lie outside the robust range of their relation"
+    out.print(f"{told}. The furthest out:" if found["suspicious"] else f"{told}.")
+    for item in found["suspicious"]:
+        out.print(f"  {item['distance']:>8,.1f} ×  {visible(item['fact']['text'])}", soft_wrap=True)
 
 
 _HEADINGS = {"head": "", "tail": "as the tail of", "value": "as the value of a qualifier of"}
@@ -45,7 +216,7 @@ def show(
     save: SaveFile = None,
 ) -> None:
     """Show the facts of an entity, with names, units and dates."""
-    from hynt.front.drawing import check_drawing, draw
+    from hynt.front.publishing import check_drawing, draw
     from hynt.graph.entity_facts import facts_of
     from hynt.graph.lookup import POSITIONS
     from hynt.graph.storage import load_graph

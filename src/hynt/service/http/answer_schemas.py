@@ -8,8 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from hynt.asking.answers import KnownNumber, MissingQualifier, RankedAnswer, StoredAnswer
-from hynt.asking.similar import SimilarEntity
+from hynt.asking.answers import KnownNumber, MissingQualifier, RankedAnswer, SimilarEntity, StoredAnswer
 from hynt.explanation.explanations import Explained, Influence
 from hynt.graph.lookup import EntityPosition
 from hynt.graph.name_search import Match

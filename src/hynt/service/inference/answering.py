@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from hynt.asking.candidate_rules import CandidateMask, candidate_mask
+from hynt.asking.candidates import CandidateMask, candidate_mask
 from hynt.errors import DataError, HyntError, UsageError, located
 from hynt.graph.lookup import NameLookup
 from hynt.graph.name_search import NameSearch

@@ -1,4 +1,6 @@
-"""`hynt data split`: entities kept out of training, to ask about them afterwards."""
+"""`hynt data split` keeps entities out of training, to ask about them afterwards; `hynt data clean` removes what killed
+processes left.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ import typer
 
 from hynt.cli.options import GraphArgument
 from hynt.cli.output import JsonFlag, deliver
+from hynt.errors import UsageError
 from hynt.files import check_new_folder
 from hynt.progress import visible
 
@@ -42,11 +45,33 @@ def split(
         for name, made in (("training", held.training), ("asked", held.asked))
     }
     result: dict[str, Any] = {"graph": graph, "out": str(out), "held_out": len(held.entities), "seed": seed, **sizes}
-    deliver(result, as_json=json, save=None, text=lambda console: _tell(console, result))
+    deliver(result, as_json=json, save=None, text=lambda console: _tell_split(console, result))
 
 
-def _tell(console: Console, result: dict[str, Any]) -> None:
+def _tell_split(console: Console, result: dict[str, Any]) -> None:
     console.print(f"{result['held_out']:,} entities held out.")
     for name in ("training", "asked"):
         sizes = ", ".join(f"{split} {count:,}" for split, count in result[name].items())
         console.print(f"{visible(result['out'])}/{name}: {sizes}", soft_wrap=True)
+
+
+def clean(
+    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where graphs, runs and results lie.")] = Path(),
+    as_json: JsonFlag = False,
+) -> None:
+    """Remove hidden files and folders that killed commands left half-written in FOLDER, here by default.
+
+    What another process is writing at the moment stays.
+    """
+    from hynt.leftovers import clean as removed
+
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {str(folder)!r}.", where="FOLDER", advice="Name one that is there.")
+    found: dict[str, Any] = {"folder": str(folder), "removed": [path.name for path in removed(folder)]}
+
+    def text(console: Console) -> None:
+        for name in found["removed"]:
+            console.print(f"removed {name}", markup=False, highlight=False)
+        console.print(f"{len(found['removed'])} left-overs removed from {folder}", markup=False, highlight=False)
+
+    deliver(found, as_json=as_json, save=None, text=text)

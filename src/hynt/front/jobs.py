@@ -1,16 +1,41 @@
-"""A verb in several processes of this machine, called from a program: each runs the command, and the first one's
-answer comes back.
-"""
+"""How a job that a program calls is run: watched, in several processes, in a folder that nobody asked to keep."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
-from contextlib import redirect_stdout
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 from hynt.errors import DataError, UsageError
+from hynt.progress import SILENT, Progress, ShownProgress, in_notebook
+
+Watching = bool | Progress | None
+"""Whether to show how a job goes: True, False, or None for where somebody looks; or who is to hear it."""
+
+
+@contextmanager
+def watched(progress: Watching, pause: float = 5.0) -> Iterator[Progress]:
+    """The progress that a job is to report to; `pause` is between plain lines."""
+    if progress is True or (progress is None and (in_notebook() or sys.stderr.isatty())):
+        with ShownProgress(pause=pause) as shown:
+            yield shown
+    else:
+        yield progress if isinstance(progress, Progress) else SILENT
+
+
+class TemporaryFolder:
+    """Removed when the last object that holds it is gone, or the program ends."""
+
+    def __init__(self, prefix: str) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=prefix))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 def options(**given: Any) -> list[str]:
