@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from hynt.tables import PlainValues, Table
+from hynt.results import PlainValues, Table
 
 
 class Counted(PlainValues, Table):

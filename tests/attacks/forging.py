@@ -11,7 +11,7 @@ from typing import Any
 
 from hynt.files import index_text
 from hynt.graph.knowledge_graph import FileRecord, Manifest
-from hynt.sharing.bundle import LIST
+from hynt.sharing.push_and_pull import LIST
 
 
 def sign_graph(folder: Path) -> None:

@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from hynt.auditing.auditing import audit
-from hynt.auditing.rows import SCHEMA
+from hynt.auditing.auditing import SCHEMA, audit
 from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.storage import save_graph

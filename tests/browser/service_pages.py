@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hynt.asking.predictor import load
-from hynt.auditing.rows import SCHEMA
+from hynt.auditing.auditing import SCHEMA
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.sentences import Sentences
 from hynt.reporting.report.page import make_report

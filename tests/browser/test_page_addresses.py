@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.run_folder import READS
-from hynt.service.pages import about as pages_about
+from hynt.service.pages import overview
 from hynt.service.pages.answers import field_of, rounded_texts
-from hynt.service.pages.examples import beginnings, written_number
-from hynt.service.pages.questions import BLANK, MOST_QUALIFIERS, TOPS, AskedForm, changed
+from hynt.service.pages.questions import BLANK, MOST_QUALIFIERS, TOPS, AskedForm, beginnings, changed, written_number
 from tests.browser.hostile_names import hostile_graph
 
 texts = st.text(min_size=0, max_size=20).map(str.strip)
@@ -142,4 +141,4 @@ def test_pages_need_no_torch_and_know_the_names_of_a_run():
     """The front stays small: the model lives in a process of its own."""
     loaded = "import sys, hynt.service.pages.routes; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
-    assert (pages_about._WEIGHTS, pages_about._READS) == (WEIGHTS, READS)
+    assert (overview._WEIGHTS, overview._READS) == (WEIGHTS, READS)

@@ -9,8 +9,7 @@ import torch
 from hynt.asking.predictor import load
 from hynt.asking.question import ask
 from hynt.errors import UsageError
-from hynt.explanation.changed_questions import ChangedQuestion, also_mask, changed_scores, without_qualifiers
-from hynt.explanation.explaining import explain
+from hynt.explanation.explaining import ChangedQuestion, also_mask, changed_scores, explain, without_qualifiers
 from hynt.explanation.explanations import COLUMNS
 from hynt.training.run import start, train
 from tests.models.small_models import facts_of

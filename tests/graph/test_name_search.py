@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.errors import UsageError
-from hynt.graph.lookup import NameLookup
-from hynt.graph.name_search import MATCHES, NameSearch, folded
+from hynt.graph.lookup import MATCHES, NameLookup, NameSearch, folded
 from tests.service.served_graph import served_graph
 
 

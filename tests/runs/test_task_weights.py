@@ -23,7 +23,7 @@ from hynt.runs.checkpoint import Interrupted
 from hynt.runs.elsewhere import on_graph
 from hynt.runs.opening import load_run
 from hynt.runs.run_folder import RunFolder
-from hynt.sharing.bundle import packed_names
+from hynt.sharing.push_and_pull import packed_names
 from hynt.training.run import start, train
 from tests.models.test_hynt_inductive import FACTS, SMALL, every_question, model_of
 from tests.training.small_graph import small_graph, tiny_settings

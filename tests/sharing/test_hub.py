@@ -10,10 +10,8 @@ import pytest
 from huggingface_hub import constants
 
 from hynt.errors import DataError, UsageError
-from hynt.sharing.bundle import CARD, LIST
-from hynt.sharing.croissant import CROISSANT
-from hynt.sharing.hub import Repository
-from hynt.sharing.push_and_pull import pull, push
+from hynt.sharing.cards import CROISSANT
+from hynt.sharing.push_and_pull import CARD, LIST, Repository, pull, push
 from tests.sharing.hub_server import TOKEN, hub_on_loopback
 from tests.training.small_graph import contents
 

@@ -18,10 +18,8 @@ from hynt.errors import DataError, UsageError
 from hynt.files import index_text
 from hynt.front.graphs import export_graph
 from hynt.runs.run_folder import RunFolder
-from hynt.sharing.bundle import CARD, LIST
-from hynt.sharing.croissant import CROISSANT
-from hynt.sharing.model_card import plain
-from hynt.sharing.push_and_pull import pull, push
+from hynt.sharing.cards import CROISSANT, plain
+from hynt.sharing.push_and_pull import CARD, LIST, pull, push
 from hynt.training.run import start, train
 from tests.training.small_graph import contents, small_graph, tiny_settings
 

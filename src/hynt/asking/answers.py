@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hynt.graph.sentences import format_quantity
 from hynt.graph.units.conversion import display_of, with_display
-from hynt.notebook import box, quiet, table
-from hynt.tables import PlainValues, Table, arrow_table, pandas_or_refusal
+from hynt.results import PlainValues, Table, arrow_table, box, pandas_or_refusal, quiet, table
 
 if TYPE_CHECKING:
     import pyarrow as pa

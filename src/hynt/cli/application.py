@@ -53,7 +53,12 @@ VERBS = (
 )
 """In the order that `hynt --help` lists them. Each is a function or a group in a module of its name, but for these."""
 
-_SHARED_MODULES = {"similar": "embeddings", "push": "sharing", "pull": "sharing", "mcp": "serve"}
+_SHARED_MODULES = {
+    "similar": "embeddings",
+    "mcp": "serve",
+    "calibrate": "evaluate",
+    **dict.fromkeys(("report", "export", "push", "pull"), "publishing"),
+}
 
 _COMPLETION_OPTIONS = ("install_completion", "show_completion")
 

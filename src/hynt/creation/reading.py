@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from hynt.errors import DataError, UsageError
-from hynt.formats.byte_streams import ByteStream, open_bytes, unreadable
 from hynt.formats.format import ReadOptions, ReadReport
+from hynt.formats.opening import ByteStream, open_bytes, unreadable
 
 BLOCK_BYTES = 4 << 20
 LONGEST_LINE = 256 << 20

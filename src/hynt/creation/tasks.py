@@ -22,7 +22,7 @@ from hynt.creation.reading import DumpStream, is_compressed
 from hynt.creation.sources.source import PART_TABLES, DumpSource
 from hynt.errors import DataError
 from hynt.files import WorkFolder, whole_file
-from hynt.formats.byte_streams import unreadable
+from hynt.formats.opening import unreadable
 from hynt.formats.parts import COMPRESSION_SUFFIXES, bare_name
 
 RANGE_BYTES = 1 << 30

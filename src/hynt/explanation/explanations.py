@@ -11,8 +11,7 @@ import numpy as np
 from hynt.asking.answers import Answers
 from hynt.graph.sentences import format_difference, format_quantity
 from hynt.graph.vocabulary import Floats
-from hynt.notebook import box, quiet, table
-from hynt.tables import PlainValues, Table, arrow_table, pandas_or_refusal
+from hynt.results import PlainValues, Table, arrow_table, box, pandas_or_refusal, quiet, table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from hynt.errors import DataError, RecordProblem
-from hynt.formats.byte_streams import open_bytes
 from hynt.formats.csv_columns import ColumnKind
 from hynt.formats.csv_edges import LABEL_COLUMNS, NODE_LABEL, read_value
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.opening import decoded_json, kind_of, read_object, shown, text_lines
+from hynt.formats.opening import decoded_json, kind_of, open_bytes, read_object, shown, text_lines
 from hynt.formats.values import check_name
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 

@@ -13,10 +13,10 @@ from collections.abc import Collection, Container, Iterator
 from pathlib import Path
 
 from hynt.errors import DataError, UsageError
-from hynt.formats.byte_streams import open_bytes
 from hynt.formats.csv_columns import ENDS, RELATIONS
 from hynt.formats.format import EVERYWHERE, FileBeside, Format, ReadOptions, ReadReport, changed_options
 from hynt.formats.hynt import read_back
+from hynt.formats.opening import open_bytes
 from hynt.formats.parts import SIDECAR_STEMS, bare_name, mode_of, split_of
 from hynt.formats.plain import is_time, split_cells
 from hynt.formats.registry import FORMATS

@@ -99,7 +99,7 @@ def _units_beside(path: Path) -> dict[str, str]:
 
 
 def _file_size(path: Path) -> int:
-    from hynt.formats.byte_streams import unreadable
+    from hynt.formats.opening import unreadable
 
     try:
         return path.stat().st_size

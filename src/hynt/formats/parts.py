@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hynt.errors import DataError, UsageError
-from hynt.formats.byte_streams import unreadable
 from hynt.formats.format import Format
+from hynt.formats.opening import unreadable
 
 COMPRESSION_SUFFIXES = (".gz", ".bz2", ".zst")
 SIDECAR_STEMS = frozenset({"entities", "relations", "entity2id", "relation2id"})

@@ -17,8 +17,7 @@ from hynt.front.jobs import TemporaryFolder, Watching, watched
 from hynt.front.run import Run
 from hynt.front.training import AnyGraph, opened_graph, say_hint
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.notebook import box, quiet, table
-from hynt.tables import PlainValues, Table, arrow_table
+from hynt.results import PlainValues, Table, arrow_table, box, quiet, table
 
 if TYPE_CHECKING:
     import pyarrow as pa

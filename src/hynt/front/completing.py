@@ -17,8 +17,7 @@ from hynt.asking.question import parts_of
 from hynt.errors import UsageError, located
 from hynt.files import check_parquet
 from hynt.graph.fact import DATE_UNIT, Number
-from hynt.notebook import SHOWN, box, more, pairs, table
-from hynt.tables import Table
+from hynt.results import SHOWN, Table, box, more, pairs, table
 
 if TYPE_CHECKING:
     import pyarrow as pa

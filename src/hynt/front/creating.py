@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
 from hynt.names import advice_on
-from hynt.notebook import box, pairs
+from hynt.results import box, pairs
 
 if TYPE_CHECKING:
     from hynt.creation.building import CreationResult

@@ -14,8 +14,7 @@ from hynt.errors import UsageError
 from hynt.evaluation.tables import evaluation_tables, headline, row_name
 from hynt.front.jobs import Watching, watched
 from hynt.names import advice_on
-from hynt.notebook import box, quiet, table
-from hynt.tables import PlainValues, Table, arrow_table
+from hynt.results import PlainValues, Table, arrow_table, box, quiet, table
 
 if TYPE_CHECKING:
     from hynt.asking.predictor import Predictor

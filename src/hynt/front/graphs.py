@@ -189,7 +189,7 @@ def export_graph(
         made = list(chosen.write(loaded, target))
         if chosen.name == "parquet":
             from hynt.files import write_whole
-            from hynt.sharing.croissant import CROISSANT, croissant_text
+            from hynt.sharing.cards import CROISSANT, croissant_text
 
             write_whole(target / CROISSANT, croissant_text(loaded.manifest, target))
             made.append(target / CROISSANT)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hynt.asking.predictor import Predictor
 from hynt.markup import shown
-from hynt.notebook import box, pairs
+from hynt.results import box, pairs
 
 if TYPE_CHECKING:
     from hynt.front.jobs import TemporaryFolder

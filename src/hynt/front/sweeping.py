@@ -16,8 +16,7 @@ from hynt.files import check_new_folder
 from hynt.front.jobs import Watching, watched
 from hynt.front.run import Run
 from hynt.front.training import AnyGraph, train
-from hynt.notebook import box, pairs, quiet
-from hynt.tables import PlainValues
+from hynt.results import PlainValues, box, pairs, quiet
 
 if TYPE_CHECKING:
     from hynt.sweeping.space import Space

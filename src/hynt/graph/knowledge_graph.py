@@ -21,7 +21,7 @@ from hynt.graph.seen_values import SeenValues
 from hynt.graph.splitting import SPLITS
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 from hynt.limits import LARGEST_INDEX
-from hynt.tables import Table
+from hynt.results import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa

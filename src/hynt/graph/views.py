@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.graph.entity_groups import MOST_SEARCHED, EntityGroups, FactGroup
+from hynt.graph.entity_facts import MOST_SEARCHED, EntityGroups, FactGroup
 from hynt.graph.fact import DATE_UNIT, Fact, Value
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import POSITIONS, EntityPosition, NameLookup
-from hynt.graph.name_search import NameSearch, folded
+from hynt.graph.lookup import POSITIONS, EntityPosition, NameLookup, NameSearch, folded
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_stored
 from hynt.graph.units.conversion import display_of

@@ -1,23 +1,220 @@
-"""From a run to a folder laid out as a repository of the Hugging Face hub, or to such a repository."""
+"""From a run to a folder laid out as a repository of the Hugging Face hub, or to such a repository, and back.
+
+The list of a given-away run's files and their hashes goes with them, as `hynt-run.json`. Only names that hynt itself
+gives to files of a run are ever packed or unpacked. A file beyond them, a script or a pickle say, is passed over and
+named; a list that asks for one is refused.
+
+The hub is spoken to by its own library, which is an extra. Its token is the library's business: HF_TOKEN or
+`hf auth login`; hynt never sees it.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
+import sys
 import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hynt.asking.examples import EXAMPLES
+from hynt.batches.masked_batch import Task
 from hynt.calibration.calibration import CALIBRATION
 from hynt.errors import DataError, HyntError, UsageError
-from hynt.files import new_folder, read_json, sha256_of, write_whole, writing
+from hynt.files import (
+    MANIFEST_NAME,
+    hashes,
+    index_text,
+    new_folder,
+    read_index,
+    read_json,
+    sha256_of,
+    write_whole,
+    writing,
+)
+from hynt.graph.splitting import SPLITS
 from hynt.models.contract import Part
-from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs.checkpoint import WEIGHTS, task_weights
 from hynt.runs.opening import load_run
-from hynt.runs.run_folder import ENVIRONMENT, GRAPH, RunFolder
-from hynt.sharing.bundle import AGAIN, CARD, LIST, list_text, packed_names, read_list, surplus
-from hynt.sharing.croissant import CROISSANT, croissant_text
-from hynt.sharing.hub import HUB, Repository, download, upload
-from hynt.sharing.model_card import CardFacts, card_facts, card_text
+from hynt.runs.run_folder import (
+    COMBINATION,
+    CONFIG,
+    ENVIRONMENT,
+    GRAPH,
+    MEANS,
+    MEMBERS,
+    METRICS,
+    READS,
+    SCALING,
+    RunFolder,
+)
+from hynt.sharing.cards import CROISSANT, CardFacts, card_facts, card_text, croissant_text
+
+LIST, CARD = "hynt-run.json", "README.md"
+NEEDED = (MANIFEST_NAME, CONFIG, SCALING, ENVIRONMENT, WEIGHTS)
+NAMES = (
+    *NEEDED,
+    METRICS,
+    READS,
+    CALIBRATION,
+    EXAMPLES,
+    *(task_weights(task.name.lower()) for task in Task),
+    COMBINATION,
+    MEMBERS,
+    MEANS,
+    *(f"{GRAPH}/{name}" for name in (MANIFEST_NAME, "entities.parquet", "relations.parquet")),
+    *(f"{GRAPH}/{split}.parquet" for split in SPLITS),
+)
+"""Every file that a run can have, by its path in the run."""
+
+AGAIN = "Get it again from where it came, or ask whoever made it."
+_HASH = re.compile(r"[0-9a-f]{64}\Z")
+
+
+def packed_names(run: Path) -> list[str]:
+    """The files of a run that go with it."""
+    return [name for name in NAMES if (run / name).is_file()]
+
+
+def surplus(folder: Path) -> list[str]:
+    """Files that are not a run's, by their path; what a repository itself needs is not counted."""
+    return sorted(name for name in _paths(folder) if name not in (*NAMES, LIST, CARD, CROISSANT))
+
+
+def _paths(folder: Path) -> Iterator[str]:
+    for path in folder.rglob("*"):
+        relative = path.relative_to(folder)
+        is_repository = any(part.startswith(".git") or part == ".cache" for part in relative.parts)
+        if not path.is_dir() and not is_repository:
+            yield relative.as_posix()
+
+
+def list_text(run: Path, names: list[str]) -> str:
+    """The list of files, which carries its own hash."""
+    return index_text({"kind": "hynt run", "files": hashes(run, names)})
+
+
+def read_list(folder: Path) -> dict[str, str]:
+    """The hash of each file of a given-away run; refused when it names anything that is not a run's."""
+    path = folder / LIST
+    if not path.exists():
+        raise DataError(
+            "this is not a run that was given away: it has no list of files.",
+            where=str(path),
+            advice="Make one with: hynt push RUN DEST.",
+        )
+    try:
+        content: Mapping[str, Any] = read_index(path)
+    except DataError as problem:
+        raise DataError(problem.what, where=problem.where, advice=AGAIN) from None
+    files = content.get("files")
+    if content.get("kind") != "hynt run" or not isinstance(files, dict):
+        raise DataError("the list of files is not one of hynt's.", where=str(path), advice=AGAIN)
+    for name, digest in files.items():
+        if name not in NAMES or not isinstance(digest, str) or not _HASH.match(digest):
+            raise DataError(f"the list holds {name!r}, which is no file of a run.", where=str(path), advice=AGAIN)
+    for name in NEEDED:
+        if name not in files:
+            raise DataError(f"the list lacks {name}, which every run has.", where=str(path), advice=AGAIN)
+    return dict(files)
+
+
+HUB = "hf:"
+_REPOSITORY = re.compile(r"hf:(?://)?(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?\Z", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Repository:
+    """`hf:owner/name`, or `hf:owner/name@revision`."""
+
+    name: str
+    revision: str | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Repository:
+        """Read as it is written on the command line."""
+        found = _REPOSITORY.match(text)
+        if found is None:
+            advice = f"Write {HUB}owner/name, or {HUB}owner/name@revision."
+            raise UsageError(f"{text!r} is no repository on the hub.", advice=advice)
+        return cls(found["name"], found["revision"])
+
+
+def upload(folder: Path, repository: Repository, names: list[str], *, private: bool) -> None:
+    """One commit with all files. What an earlier push left and this run lacks is removed; other files stay."""
+    hub = _library()
+    stale = [name for name in (*NAMES, CROISSANT) if name not in names]
+    try:
+        api = hub.HfApi()
+        api.create_repo(repository.name, private=private, repo_type="model", exist_ok=True)
+        with warnings.catch_warnings():
+            # A run has its graph with it, which is what the library wonders about.
+            warnings.filterwarnings("ignore", "It seems that you are about to commit a data file", UserWarning)
+            api.upload_folder(
+                repo_id=repository.name,
+                folder_path=folder,
+                repo_type="model",
+                revision=repository.revision,
+                commit_message="Push a run",
+                delete_patterns=stale,
+            )
+    except _failures(hub) as problem:
+        raise _refused(problem, repository) from None
+
+
+def download(repository: Repository, folder: Path) -> Path:
+    """The files of a run, and no others: a script or a pickle in the repository never reaches this machine."""
+    hub = _library()
+    try:
+        hub.HfApi().snapshot_download(
+            repository.name,
+            repo_type="model",
+            revision=repository.revision,
+            local_dir=folder,
+            allow_patterns=[LIST, CARD, CROISSANT, *NAMES],
+        )
+    except _failures(hub) as problem:
+        raise _refused(problem, repository) from None
+    return folder
+
+
+def _library() -> Any:
+    try:
+        import huggingface_hub
+        import huggingface_hub.errors
+        import huggingface_hub.utils
+    except ImportError:
+        raise UsageError(
+            "huggingface_hub is not installed.",
+            advice="Install it with: pip install 'hynt[hub]', or use a local folder.",
+        ) from None
+    library: Any = huggingface_hub
+    if not sys.stderr.isatty():
+        library.utils.disable_progress_bars()
+    return library
+
+
+def _failures(hub: Any) -> tuple[type[Exception], ...]:
+    """What the library raises when something outside goes wrong. What its HTTP client says of a broken connection it
+    passes on as it is; the client's name has changed over the years.
+    """
+    clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
+    of_connections = [client.HTTPError for client in clients]
+    own = (hub.errors.HfHubHTTPError, hub.errors.HFValidationError)
+    return (*own, *of_connections, OSError, ValueError, RuntimeError)
+
+
+def _refused(problem: Exception, repository: Repository) -> DataError:
+    causes = [problem, *([problem.__cause__] if problem.__cause__ is not None else [])]
+    words = " ".join((str(cause).strip() or type(cause).__name__).splitlines()[0] for cause in causes)
+    return DataError(
+        f"the hub did not do it: {words}",
+        where=f"{HUB}{repository.name}",
+        advice="Check the name, your access (hf auth login) and the network.",
+    )
 
 
 def push(

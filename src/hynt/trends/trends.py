@@ -24,8 +24,7 @@ from hynt.graph.fact_table import TAIL, FactTable, concatenate
 from hynt.graph.sentences import format_difference, format_quantity
 from hynt.graph.units.conversion import display_of, with_display
 from hynt.graph.vocabulary import Floats
-from hynt.notebook import box, quiet, table
-from hynt.tables import PlainValues, Table, arrow_table, pandas_or_refusal
+from hynt.results import PlainValues, Table, arrow_table, box, pandas_or_refusal, quiet, table
 from hynt.trends.plan import POINTS, PlannedSeries, TrendPlan, plan_trend
 
 if TYPE_CHECKING:

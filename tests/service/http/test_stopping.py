@@ -18,7 +18,7 @@ from functools import partial
 import pytest
 
 from hynt.service.http import server
-from hynt.service.http.connections import LingeringTransport
+from hynt.service.http.server import LingeringTransport
 from tests.service.asking_http import raw_post, wait_until
 from tests.service.conftest import in_thread, serving
 from tests.service.inference.fake_engine import FakeEngine

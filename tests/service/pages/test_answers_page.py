@@ -38,7 +38,7 @@ def test_a_question_that_lacks_what_all_facts_say_is_offered_it(service):
 
 def test_the_home_page_asks_what_the_run_answers_best(service, predictor):
     from hynt.asking.examples import held_out_examples
-    from hynt.service.pages.examples import beginnings
+    from hynt.service.pages.questions import beginnings
 
     best = [(one.row, one.position) for one in held_out_examples(predictor)]
     assert best

@@ -66,7 +66,7 @@ def test_other_pages_lead_there(site):
 
 
 def test_kept_figures_are_shown():
-    from hynt.service.pages.relations import quality_of
+    from hynt.service.pages.overview import quality_of
 
     rows = [{"group": "P1", "count": 2, "mrr": 0.5, "hits@1": 0.5, "hits@3": 1.0, "hits@10": 1.0, "mean_rank": 2.0}]
     measured = {"breakdowns": {"link": {"relation": rows}, "number": {"relation": []}}}

@@ -10,9 +10,8 @@ import re
 import shlex
 from urllib.parse import parse_qsl
 
-from hynt.service.pages.examples import written_number
-from hynt.service.pages.questions import AskedForm
-from hynt.service.pages.taking import csv_text, snippets
+from hynt.service.pages.programmers import csv_text, snippets
+from hynt.service.pages.questions import AskedForm, written_number
 
 WEDDING = "head=p2&relation=P26&tail=%3F&qualifier=date&value=1992&qualifier=place&value=town%2F2&top=25"
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hynt.errors import DataError, UsageError
-from hynt.formats.byte_streams import ByteStream, open_bytes
 from hynt.formats.format import ReadOptions, ReadReport
+from hynt.formats.opening import ByteStream, open_bytes
 from hynt.limits import DEEPEST_RDF, PARSER_MEMORY, SMALL_DOCUMENT, WATCHED_OUTPUT
 
 _READ_BYTES = 2**16

@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hynt.asking.answers import KnownNumber, MissingQualifier, RankedAnswer, SimilarEntity, StoredAnswer
 from hynt.explanation.explanations import Explained, Influence
-from hynt.graph.lookup import EntityPosition
-from hynt.graph.name_search import Match
+from hynt.graph.lookup import EntityPosition, Match
 from hynt.service.http import described_examples as examples
 from hynt.service.http.problems import Fault
 

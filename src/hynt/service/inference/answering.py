@@ -18,8 +18,7 @@ import numpy as np
 
 from hynt.asking.candidates import CandidateMask, candidate_mask
 from hynt.errors import DataError, HyntError, UsageError, located
-from hynt.graph.lookup import NameLookup
-from hynt.graph.name_search import NameSearch
+from hynt.graph.lookup import NameLookup, NameSearch
 from hynt.service.http.problems import Fault, code_place, fault_of
 
 if TYPE_CHECKING:

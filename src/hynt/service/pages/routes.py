@@ -16,17 +16,22 @@ from hynt.errors import HyntError
 from hynt.graph.lookup import EntityPosition
 from hynt.service.front import Front
 from hynt.service.http.problems import HttpProblem
-from hynt.service.pages.about import described, figures, measured_of, validated_of
 from hynt.service.pages.answers import answered, told
 from hynt.service.pages.doubtful import KINDS, PAGE, Doubtful, audit_path, why
-from hynt.service.pages.entities import sections_of
-from hynt.service.pages.examples import beginnings
-from hynt.service.pages.programmers import endpoints_of
-from hynt.service.pages.questions import TOPS, AskedForm, address, changed
-from hynt.service.pages.relations import quality_of, question_about, relation_chart
+from hynt.service.pages.overview import (
+    described,
+    figures,
+    measured_of,
+    quality_of,
+    question_about,
+    relation_chart,
+    sections_of,
+    validated_of,
+)
+from hynt.service.pages.programmers import endpoints_of, snippets
+from hynt.service.pages.programmers import router as taking_router
+from hynt.service.pages.questions import TOPS, AskedForm, address, beginnings, changed
 from hynt.service.pages.rendering import page, problem_page, stylesheet
-from hynt.service.pages.taking import router as taking_router
-from hynt.service.pages.taking import snippets
 from hynt.service.pages.trends import TrendForm, explained_fault, panels, together
 from hynt.service.settings import TEXT
 

@@ -1,0 +1,157 @@
+"""What others get to see: `hynt report` writes one page that says what a run is and how far it can be trusted,
+`hynt export` its scoring model for programs that have no torch, `hynt push` gives a run away, as a folder laid out like
+a hub repository or to the hub itself, and `hynt pull` takes one, checked to the byte.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hynt.cli.options import Device, RunArgument, ScoringDevice
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
+from hynt.progress import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def report(
+    run: RunArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write the page, as .html.")],
+    split: Annotated[str, typer.Option("--split", help="The held-out split to measure on: valid or test.")] = "test",
+    entity: Annotated[
+        str | None, typer.Option("--entity", help="Whose facts to draw; by default the head with the most relations.")
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure again, instead of using kept figures without reading the split.")
+    ] = False,
+    device: ScoringDevice = Device.AUTO,
+    as_json: JsonFlag = False,
+    save: SaveFile = None,
+) -> None:
+    """Write one self-contained page about RUN: metrics, breakdowns, calibration, coverage, surest answers, settings."""
+    from hynt.front.run import Run
+
+    check_save(save)
+    opened = Run(run, device.value, note_to_person)
+    made = opened.report(out, split, entity=entity, again=again, progress=True)
+    result: dict[str, Any] = {
+        "run": str(run),
+        "out": str(out),
+        "bytes": out.stat().st_size,
+        **opened.described(),
+        "split": split,
+        "reads_of_split": made.measurements["reads_now"],
+        "reused": made.reused,
+        "sections": list(made.sections),
+    }
+    deliver(result, as_json=as_json, save=save, text=lambda console: _print_report(console, result))
+
+
+def _print_report(console: Console, result: dict[str, Any]) -> None:
+    console.print(
+        f"{result['out']}: {result['bytes'] / 1e3:,.0f} kB, {len(result['sections'])} sections", soft_wrap=True
+    )
+    how = "measured before; the split was not read again" if result["reused"] else "measured now"
+    console.print(f"figures of the {result['split']} split: {how}; times it was read: {result['reads_of_split']}")
+
+
+class ExportFormat(StrEnum):
+    ONNX = "onnx"
+
+
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write, such as model.onnx.")],
+    format: Annotated[ExportFormat, typer.Option("--format", help="The format of the file.")] = ExportFormat.ONNX,
+    qualifiers: Annotated[
+        int | None,
+        typer.Option(
+            "--qualifiers", min=1, max=256, help="The most qualifiers a fact may have; by default as in the graph."
+        ),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Write the scoring model of RUN to FILE, after comparing its answers with torch's."""
+    from hynt.front.run import Run
+
+    result = Run(run, "cpu").export(out, format.value, qualifiers=qualifiers, overwrite=overwrite)
+    deliver(result, as_json=as_json, save=None, text=lambda console: _print_export(console, result))
+
+
+def _print_export(console: Console, result: dict[str, Any]) -> None:
+    console.print(
+        f"{visible(result['model'])} with up to {result['qualifiers']} qualifiers per fact, "
+        f"{result['bytes'] / 1e6:.1f} MB, in {result['file']}"
+    )
+    for name, far in result["largest_difference"].items():
+        console.print(f"  {name}: at most {far:.1e} from torch, over {result['questions_tried']} questions")
+
+
+def push(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
+    destination: Annotated[str, typer.Argument(metavar="DEST", help="A folder, or hf:owner/name on the hub.")],
+    evaluation: Annotated[
+        Path | None, typer.Option("--evaluation", metavar="FILE", help="What `hynt evaluate RUN --save FILE` wrote.")
+    ] = None,
+    licence: Annotated[
+        str, typer.Option("--licence", help="The model's, such as cc-by-4.0; by default the graph's.")
+    ] = "",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier push left in DEST.")] = False,
+    public: Annotated[bool, typer.Option("--public", help="Make a new repository on the hub public.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Give RUN away with a model card made from it. Weights are safetensors; nothing is a pickle."""
+    from hynt.front.publishing import push as give
+
+    result = give(run, destination, evaluation=evaluation, licence=licence, overwrite=overwrite, public=public)
+    deliver(result, as_json=as_json, save=None, text=lambda console: _print_pushed(console, result))
+
+
+def _repository(destination: str) -> str:
+    """What was given, where it can be a repository's name as well."""
+    return destination if re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", destination, re.ASCII) else "owner/name"
+
+
+def _print_pushed(console: Console, result: dict[str, Any]) -> None:
+    where = "the repository" if result["on_the_hub"] else "the folder"
+    console.print(f"{len(result['files'])} files of {result['run']} are in {where} {result['destination']}")
+    if not result["on_the_hub"]:
+        console.print(f"it is on this machine; to send it to the hub, say hf:{_repository(result['destination'])}")
+    if result["left_out"]:
+        console.print(f"left out, since no run has them: {visible(', '.join(result['left_out']))}")
+    if result["licence"] is None:
+        console.print("no licence is stated: see that you may give the graph away, and say --licence")
+    if not result["graph_included"]:
+        console.print("the graph is not part of the run: whoever pulls it needs the graph as well")
+    console.print(f"next: hynt pull {result['destination']} RUN")
+
+
+def pull(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder, or hf:owner/name on the hub.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The run folder to make.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Take the run in SOURCE. Each file is checked by its hash first; files that no run has are passed over."""
+    from hynt.front.publishing import pulled
+
+    result = pulled(source, out)
+    deliver(result, as_json=as_json, save=None, text=lambda console: _print_pulled(console, result))
+
+
+def _print_pulled(console: Console, result: dict[str, Any]) -> None:
+    console.print(
+        f"{visible(result['model'])} on {visible(result['graph'])}: {len(result['files'])} files, "
+        f"all as listed, in {result['run']}"
+    )
+    if result["passed_over"]:
+        console.print(f"passed over, since no run has them: {visible(', '.join(result['passed_over']))}")
+    if not result["graph_included"]:
+        console.print("the graph was not given away with the run: put it where the model card says")
+    console.print(f"next: hynt predict {result['run']} --help")
