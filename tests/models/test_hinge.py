@@ -10,8 +10,7 @@ import torch
 from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import Sizes
 from hynt.batches.masked_batch import fill, mask
-from hynt.kernels import swept_minimum, triplet_sweep
-from hynt.kernels.swept_minimum import SweptMinimum
+from hynt.kernels.swept_minimum import SweptMinimum, block
 from hynt.models.contract import Entities, Relations
 from hynt.models.hinge import Hinge, HingeSettings
 from tests.models.fact_scorers import FACTS, asked_of, corruption_of, model_for, scored, whole, with_qualifiers
@@ -115,41 +114,31 @@ def test_the_first_losses_are_as_expected():
     assert losses == pytest.approx(EXPECTED, rel=2e-4)
 
 
-class AsWritten(SweptMinimum):
-    """Runs blocks without compiling them: what is computed is the same."""
-
-    def made(self, written):
-        return written
-
-
-class NeverCompiled(SweptMinimum):
-    def made(self, written):
-        def refused(*tensors):
-            raise RuntimeError("no compiler here")
-
-        return refused
-
-
 @pytest.mark.parametrize("position", range(3 + 2 * 2))
 def test_one_kernel_makes_the_scores_that_pairs_written_out_make(position, monkeypatch):
+    pytest.importorskip("triton")
     model = model_for("hinge", FACTS)
     row = int(torch.nonzero(FACTS.qualifier_counts() >= 2)[0])
+    plain = int(torch.nonzero(FACTS.qualifier_counts() == 0)[0])
     candidates = Relations() if position % 2 else Entities()
-    monkeypatch.setattr(swept_minimum, "ROWS", 4)
-    monkeypatch.setattr(swept_minimum, "CANDIDATES", 8)  # so that there are several blocks, the last of them not full
+    asked = [(asked_of(FACTS, row, position, extra=1), candidates), (asked_of(FACTS, plain, 0), Entities())]
     with torch.no_grad():
-        question = model.read(asked_of(FACTS, row, position, extra=1))
-        expected = model.score(question, candidates)
-        monkeypatch.setattr(triplet_sweep, "is_worth_it", lambda ids: True)
-        model.kernel = AsWritten(model.output)
-        torch.testing.assert_close(model.score(question, candidates), expected, rtol=1e-4, atol=1e-5)
-        model.kernel = NeverCompiled(model.output)
-        torch.testing.assert_close(model.score(question, candidates), expected)
-        assert not model.kernel.is_usable
-        plain = int(torch.nonzero(FACTS.qualifier_counts() == 0)[0])
-        question = model.read(asked_of(FACTS, plain, 0))
-        expected, model.kernel = model.score(question, Entities()), AsWritten(model.output)
-        torch.testing.assert_close(model.score(question, Entities()), expected, rtol=1e-4, atol=1e-5)
+        questions = [(model.read(batch), candidates) for batch, candidates in asked]
+        expected = [model.score(question, candidates) for question, candidates in questions]
+        monkeypatch.setattr(SweptMinimum, "serves", lambda self, ids: True)
+        for (question, candidates), scores in zip(questions, expected, strict=True):
+            torch.testing.assert_close(model.score(question, candidates), scores, rtol=1e-4, atol=1e-5)
+
+
+def test_a_swept_score_does_not_depend_on_what_else_is_asked():
+    pytest.importorskip("triton")
+    from hynt.kernels.convolved_minimum_kernel import swept_scores
+
+    generator = torch.Generator().manual_seed(0)
+    weight, a, b, c, d = (torch.randn(*size, 70, generator=generator) for size in ((), (3,), (130,), (3,), (130,)))
+    whole = swept_scores(weight, a, b, c, d)
+    torch.testing.assert_close(whole, block(weight, a, b, c, d))
+    assert torch.equal(swept_scores(weight, a[1:2], b[120:], c[1:2], d[120:]), whole[1:2, 120:])
 
 
 @pytest.mark.parametrize("segments", [[(2, 0), (1, 1), (2, 4)], [(3, 0)], [(2, 8)]])

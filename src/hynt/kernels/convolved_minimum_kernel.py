@@ -1,4 +1,5 @@
-"""What `convolved_minimum` asks of a GPU: HINGE's scores, and their gradients, without features in memory.
+"""What `convolved_minimum` and `swept_minimum` ask of a GPU: HINGE's scores, and their gradients, without features in
+memory.
 
 A fact has filters × columns features, a hundred thousand of them, each a product of nine or fifteen numbers: to make
 them again is cheaper than to read them back. Import this module only where Triton is installed.
@@ -248,3 +249,49 @@ def weight_gradients(outer: Tensor, facts: Facts, weights: Weights, layout: Sequ
     return Weights(
         of_triplet[:, :9].contiguous(), of_triplet[:, -1].contiguous(), joined, of_both[:, -1].contiguous(), of_output
     )
+
+
+# All candidates of many questions: `swept_minimum`.
+
+QUESTIONS, CANDIDATES, SPLITS = 64, 128, 16
+"""Questions and candidates of a program, and among how many programs the features are split."""
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _sweep(  # type: ignore[no-untyped-def]
+    weight, a, b, c, d, out, questions, candidates, features, each: tl.constexpr,
+    tall: tl.constexpr, wide: tl.constexpr, paired: tl.constexpr,
+):
+    """Sums over `each` features for some questions and candidates, whose features lie in columns."""
+    q = tl.program_id(1) * tall + tl.arange(0, tall)
+    k = tl.program_id(0) * wide + tl.arange(0, wide)
+    total = tl.zeros((tall, wide), tl.float32)
+    for nth in range(each):
+        f = (tl.program_id(2) * each + nth).to(tl.int64)
+        is_feature = f < features
+        asks, offered = (q < questions) & is_feature, (k < candidates) & is_feature
+        found = tl.load(a + f * questions + q, asks, 0.0)[:, None]
+        found += tl.load(b + f * candidates + k, offered, 0.0)[None, :]
+        if paired:
+            other = tl.load(c + f * questions + q, asks, 0.0)[:, None]
+            found = tl.minimum(found, other + tl.load(d + f * candidates + k, offered, 0.0)[None, :])
+        total += tl.maximum(found, 0.0) * tl.load(weight + f, is_feature, 0.0)
+    place = (tl.program_id(2) * questions + q)[:, None] * candidates + k[None, :]
+    tl.store(out + place, total, (q < questions)[:, None] & (k < candidates)[None, :])
+
+
+def swept_scores(weight: Tensor, a: Tensor, b: Tensor, c: Tensor | None, d: Tensor | None) -> Tensor:
+    """(questions, candidates) `swept_minimum.block`; each is added up in the same order, whatever else is asked."""
+    questions, candidates, features = len(a), len(b), len(weight)
+    out = a.new_empty(SPLITS, questions, candidates)
+    each = triton.cdiv(features, SPLITS)
+    turned = [one if one is None else one.t().contiguous() for one in (a, b, c, d)]
+    one, two = turned[:2]
+    _sweep[(triton.cdiv(candidates, CANDIDATES), triton.cdiv(questions, QUESTIONS), SPLITS)](
+        weight, one, two, turned[2] if c is not None else one, turned[3] if d is not None else two, out,
+        questions, candidates, features, each, QUESTIONS, CANDIDATES, c is not None, num_warps=WARPS,
+    )
+    total = out[0]
+    for part in out[1:]:
+        total = total + part
+    return total

@@ -9,7 +9,6 @@ The plain form is `Hinge.fact_score`, which writes a fact down with its candidat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -21,12 +20,12 @@ from torch import Tensor, nn
 from hynt.batches.buckets import rows_by_key
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.questions import EncodedQuestion, position_of
-from hynt.kernels.swept_minimum import NOTHING, NotCompiledError, SweptMinimum, slot_minimum
+from hynt.kernels.swept_minimum import NOTHING, SweptMinimum, slot_minimum
 
 HELD_ON_GPU, HELD_ON_CPU = 1 << 26, 1 << 20
 """How many features of candidates are held at once."""
-HELD_BY_KERNEL, ROWS_OF_KERNEL, FEWEST_SWEPT = 1 << 28, 64, 512
-"""Where one kernel makes the pairs: features of candidates alone, questions at once, and fewest candidates worth it."""
+HELD_BY_KERNEL, ROWS_OF_KERNEL = 1 << 28, 64
+"""Where one kernel makes the pairs: features of candidates alone, and questions at once."""
 _HEAD, _RELATION, _TAIL, _QUALIFIER, _VALUE = range(5)
 """Parts of a qualified triplet, in the order of `Position`."""
 
@@ -147,22 +146,11 @@ def sweep(network: TripletNetwork, question: FactQuestion, ids: Tensor) -> Tenso
     """(rows, candidates) scores with each candidate in the masked place: tokens or relations, whichever is asked.
 
     `ids` (candidates,) or (rows, candidates).
+
+    Questions are taken one by one, or in a kernel's blocks, and candidates in chunks of one size: even where a score
+    stands in a product changes its last digit, so it must not depend on what else is asked.
     """
-    if network.kernel is not None and network.kernel.is_usable and is_worth_it(ids):
-        with suppress(NotCompiledError):
-            return _sweep(network, question, ids, network.kernel)
-    return _sweep(network, question, ids, None)
-
-
-def is_worth_it(ids: Tensor) -> bool:
-    """Whether one kernel should make the pairs of questions and these candidates."""
-    return ids.is_cuda and ids.dim() == 1 and len(ids) >= FEWEST_SWEPT and not torch.is_grad_enabled()
-
-
-def _sweep(network: TripletNetwork, question: FactQuestion, ids: Tensor, kernel: SweptMinimum | None) -> Tensor:
-    """Questions one by one, or in a kernel's blocks, and candidates in chunks of one size: even where a score stands
-    in a product changes its last digit, so it must not depend on what else is asked.
-    """
+    kernel = network.kernel if network.kernel is not None and network.kernel.serves(ids) else None
     result = torch.zeros(len(question.asked), ids.shape[-1], device=ids.device)
     size = max(1, _held(network) if kernel is None else HELD_BY_KERNEL // _width(network))
     for part, rows in rows_by_key(position_of(question.asked)):
