@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,22 @@ def test_it_runs_as_nobody_special_and_is_looked_after():
     users = [line.split()[1] for line in lines if line.startswith("USER")]
     assert users == ["10001"]
     assert any(line.startswith("HEALTHCHECK") for line in lines)
-    copied = {name for line in FILE.read_text().splitlines() if line.startswith("COPY") for name in line.split()[1:-1]}
-    assert all((ROOT / name).exists() for name in copied if not name.startswith(("--", "/")))
+
+
+def test_it_is_made_of_named_files_and_pinned_packages():
+    """Nothing else reaches the engine, a token beside the sources least of all; what builds hynt is pinned too."""
+    lines = FILE.read_text(encoding="utf-8").splitlines()
+    copied = {name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]}
+    copied = {name for name in copied if not name.startswith(("--", "/"))}
+    assert all((ROOT / name).exists() for name in copied)
+    let_in = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert "*" in let_in
+    assert {line[1:] for line in let_in if line.startswith("!")} == copied
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {*project["license-files"], project["readme"]} <= copied
+    installed = [line for line in lines if "pip install" in line]
+    assert all("-c constraints.txt" in line for line in installed)
+    assert "--no-build-isolation" in installed[-1]
 
 
 def test_its_command_is_one_that_hynt_knows(hynt_serve, tmp_path):
