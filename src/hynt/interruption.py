@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
 
 class Stopper:
-    """Whether someone has asked to stop."""
+    """Whether someone has asked to stop, and who tells them that they were heard."""
 
     asked = False
+    say: Callable[[str], None] = staticmethod(lambda text: None)
+    """Until a job puts whoever watches it here."""
 
 
 @contextmanager
@@ -31,6 +33,8 @@ def stopping_on_signals() -> Iterator[Stopper]:
         if stopper.asked:
             raise KeyboardInterrupt
         stopper.asked = True
+        with suppress(RuntimeError):  # a line was being written at that very moment
+            stopper.say("stopping: what is done is being saved. Once more stops at once, without saving.")
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hynt.interruption import interruptible
+from hynt.interruption import interruptible, stopping_on_signals
 from tests.cli.conftest import leftovers
 
 
@@ -19,6 +19,18 @@ def test_a_termination_is_an_interruption_within_the_block_only():
     with pytest.raises(KeyboardInterrupt), interruptible():
         os.kill(os.getpid(), signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_who_asks_to_stop_hears_at_once_that_it_was_heard():
+    """What is done may take long to be saved, and a second Ctrl-C in the silence would lose it."""
+    said: list[str] = []
+    with stopping_on_signals() as stopper:
+        stopper.say = said.append
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stopper.asked
+        assert said == ["stopping: what is done is being saved. Once more stops at once, without saving."]
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
 
 
 INTERRUPTED_WHILE_READING = """

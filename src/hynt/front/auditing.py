@@ -55,6 +55,7 @@ def audit(
         check_parquet(target, "--out")
     beside = None if target is None or work is not None else target.with_name(f"{target.name}.work")
     with watched(progress) as shown, stopping_on_signals() as stopper:
+        stopper.say = shown.say
         found = judged(
             source,
             splits=splits,

@@ -133,6 +133,7 @@ def compare(
     numbers = list(dict.fromkeys(seeds))
     trials = [trial_for(name, loaded, target, seed, 60 * minutes_per_model) for name in names for seed in numbers]
     with watched(progress, pause=10.0) as shown, stopping_on_signals() as stopper:
+        stopper.say = shown.say
         say_hint(loaded, note or shown.note)
         try:
             found = Comparison(folder, place, trials).run(shown, stopper)

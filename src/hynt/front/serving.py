@@ -125,7 +125,7 @@ def serve_agent(
 
     from hynt.runs.journal import Journal
     from hynt.runs.place import open_run
-    from hynt.service.agents import agent_server
+    from hynt.service.agents import agent_server, speak
     from hynt.service.front import Front
     from hynt.service.inference.process import InferenceProcess
 
@@ -137,7 +137,7 @@ def serve_agent(
         front = Front(graph, engine, settings)
         await front.start()
         try:
-            await agent_server(front, settings).run_stdio_async()
+            await speak(agent_server(front, settings))
         finally:
             await front.stop()
         if engine.failure is not None and not engine.state.described:

@@ -175,6 +175,7 @@ def _swept(
     from hynt.sweeping.trial import SweepProgress
 
     with watched(progress, pause=10.0) as shown, stopping_on_signals() as stopper:
+        stopper.say = shown.say
         first, last = plan.epochs()
         if moved:
             told = ", ".join(f"{path} is {' or '.join(map(str, values))}" for path, values in moved.items())

@@ -114,11 +114,11 @@ def train(
 
             follow(workers, loaded, target)
             return Run(folder, device, note or _nobody)
-        if not resume:
-            with watched(progress) as shown:
-                say_hint(loaded, note or shown.note)
-        run = _made(folder, request, loaded, source, target, start_from, resume=resume)
         with watched(progress) as shown:
+            stopper.say = shown.say
+            if not resume:
+                say_hint(loaded, note or shown.note)
+            run = _made(folder, request, loaded, source, target, start_from, resume=resume)
             if not resume and target.type == "cpu" and not run.is_finished:
                 _say_time(loaded, run, target, shown)
             if not resume:
