@@ -1,4 +1,4 @@
-"""Hostile folders, files, settings, graphs, runs and questions, each a function of a seed.
+"""Hostile folders, files, settings, graphs, runs, questions and messages, each a function of a seed.
 
 `case(seed, place, originals)` lays one out in `place` and gives the command that meets it. Whoever finds a seed that
 breaks something has the whole attack in one number.
@@ -354,3 +354,32 @@ def _question(chance: random.Random, place: Path, originals: Originals) -> list[
     qualifiers = [f"{one('year', 'in')}={one('2000', 'town 1')}" for _ in range(chance.randrange(3))]
     words = [part for name, value in given.items() if chance.random() < 0.95 for part in (name, value)]
     return ["predict", str(place / "asked"), "--json", *words, *(f"--qualifier={one}" for one in qualifiers)]
+
+
+TOOLS = ("search_entities", "facts_of", "numbers_of", "predict", "explain", "trends", "propose", "doubtful_facts", "no")
+ARGUMENTS = ("query", "entity", "relation", "head", "tail", "heads", "qualifiers", "limit", "offset", "points", "kind")
+
+
+def message(seed: int) -> bytes:
+    """One line for `hynt mcp`: a call with arguments of any kind, JSON that is no call, or no JSON at all."""
+    chance = random.Random(seed)
+    values = (*VALUES, "person 0", "knows", "height", [["person 0"]], [{"relation": "year", "value": "?"}])
+    arguments = {chance.choice(ARGUMENTS): chance.choice(values) for _ in range(chance.randint(0, 6))}
+    call = {
+        "jsonrpc": "2.0",
+        "id": seed,
+        "method": "tools/call",
+        "params": {"name": chance.choice(TOOLS), "arguments": arguments},
+    }
+    how = chance.randrange(6)
+    if how == 0:
+        call = _changed(chance, call)
+    elif how == 1:
+        arguments["query"] = "x" * chance.choice((1_000, 60_000, 70_000, 5_000_000))
+    text = json.dumps(call).encode("utf-8", "surrogatepass")
+    if how == 2:
+        depth = chance.choice((10, 200, 20_000))
+        text = text.replace(b'"arguments": {', b'"arguments": {"query": ' + b"[" * depth + b"]" * depth + b", ", 1)
+    elif how == 3:
+        text = _mutated(chance, text)
+    return text.replace(b"\n", b" ").replace(b"\r", b" ")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import json
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from hynt.graph.storage import save_graph
-from tests.attacks.adversary import Originals, case
+from tests.attacks.adversary import Originals, case, message
+from tests.conftest import ROOT
 from tests.training.small_graph import small_graph
 
 QUICK, SLOW, AT_ONCE = 200, 20_000, 500
@@ -52,3 +58,67 @@ def test_an_attack_is_a_function_of_its_seed(originals, tmp_path):
             files = sorted(path for path in place.rglob("*") if path.is_file() and not path.is_symlink())
             found.append((command, [(path.name, path.read_bytes()) for path in files]))
         assert found[0] == found[1], seed
+
+
+def test_a_message_without_end_is_not_kept():
+    from hynt.service.agents import BoundedLines
+
+    class Endless(io.RawIOBase):
+        """A message whose end never comes, until 64 megabytes of it were read."""
+
+        left = 2**26
+        begun = False
+
+        def readable(self):
+            return True
+
+        def readinto(self, into):
+            given = b'{"jsonrpc": "2.0", "id": 7, "method": "' if not self.begun else b"x" * min(len(into), self.left)
+            self.begun = True
+            self.left -= len(given)
+            into[: len(given)] = given
+            return len(given)
+
+    lines = io.BufferedReader(BoundedLines(io.BufferedReader(Endless(), 2**20)))
+    (told,) = [json.loads(line) for line in lines]
+    assert told == {"jsonrpc": "2.0", "id": 7, "method": "a message of more than 65,536 bytes"}
+    short = b'{"id": 1}\n' + b"y" * 65_535 + b"\n\n" + b"z" * 65_536 + b"\nlast"
+    assert [len(line) for line in io.BufferedReader(BoundedLines(io.BytesIO(short)))] == [10, 65_536, 1, 68, 4]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 6_000, 2_000))
+def test_an_agent_that_sends_anything(given_away, tmp_path, start):
+    """After each message the server still answers; what a well-formed question is told does not change."""
+    run = shutil.copytree(given_away, tmp_path / "run")
+    asked = {"head": "person 0", "relation": "knows", "tail": "?"}
+    question = {"method": "tools/call", "params": {"name": "predict", "arguments": asked}}
+    greeting = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    command = [sys.executable, "-m", "hynt", "mcp", str(run)]
+    with (
+        (tmp_path / "said").open("wb") as said,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, cwd=ROOT) as server,
+    ):
+        assert server.stdin is not None
+        assert server.stdout is not None
+
+        def answer(request, number):
+            told = json.dumps({"jsonrpc": "2.0", "id": number, **request}).encode() + b"\n"
+            server.stdin.write(told)
+            server.stdin.flush()
+            while (found := json.loads(server.stdout.readline())).get("id") != number:
+                pass
+            return found
+
+        answer({"method": "initialize", "params": greeting}, "first")
+        server.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        before = answer(question, "before")["result"]
+        for seed in range(start, start + 2_000):
+            server.stdin.write(message(seed) + b"\n")
+            answer({"method": "ping"}, f"after {seed}")
+        assert answer(question, "again")["result"] == before
+        peak = next(line for line in Path(f"/proc/{server.pid}/status").read_text().splitlines() if "VmHWM" in line)
+        assert int(peak.split()[1]) < 600_000  # kilobytes
+        server.stdin.close()
+        assert server.wait(60) == 0
+    assert "Traceback" not in (tmp_path / "said").read_text()

@@ -8,9 +8,14 @@ unless more are asked for.
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 import logging
+import os
+import re
+import sys
 from collections.abc import Awaitable
-from typing import Annotated, Any, Literal, TypeVar
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -32,7 +37,10 @@ from hynt.service.http.answer_schemas import (
 from hynt.service.http.problems import HttpProblem
 from hynt.service.http.schemas import GivenFact, GivenFacts, QualifierPart, TextField, ValueField
 from hynt.service.pages.doubtful import KINDS, Doubtful, audit_path
-from hynt.service.settings import BATCH, HEADS, PAGE, POINTS, QUALIFIERS, TEXT, ServiceSettings
+from hynt.service.settings import BATCH, BODY_BYTES, HEADS, PAGE, POINTS, QUALIFIERS, TEXT, ServiceSettings
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 _INSTRUCTIONS = """A knowledge graph, {name}, and a model trained on it. A fact is head, relation, tail, with
 qualifiers that say more about it; a tail or a qualifier's value may be a number or a date.
@@ -297,3 +305,43 @@ async def _told(asked: Awaitable[Got]) -> Got:
     except HttpProblem as problem:
         faults = [f"{fault.pointer or fault.parameter or ''} {fault.advice}".strip() for fault in problem.faults]
         raise ToolError(" ".join([problem.detail, *(fault for fault in faults if fault)])) from None
+
+
+async def speak(server: MCPServer[Any]) -> None:
+    """Serves the agent at the other end of standard input and output, until it hangs up."""
+    before = sys.stdin
+    lines = BoundedLines(os.fdopen(os.dup(before.fileno()), "rb"))
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(lines))
+    try:
+        await server.run_stdio_async()
+    finally:
+        sys.stdin = before
+
+
+class BoundedLines(io.RawIOBase):
+    """The lines of another stream. One that is too long is not kept: a request for what nobody offers comes in its
+    place, so that whoever sent it is told why.
+    """
+
+    def __init__(self, source: IO[bytes], longest: int = BODY_BYTES) -> None:
+        self._source, self._longest, self._pending = source, longest, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: WriteableBuffer) -> int:
+        room = memoryview(into)
+        self._pending = self._pending or self._line()
+        given, self._pending = self._pending[: len(room)], self._pending[len(room) :]
+        room[: len(given)] = given
+        return len(given)
+
+    def _line(self) -> bytes:
+        line = rest = self._source.readline(self._longest)
+        while len(rest) == self._longest and not rest.endswith(b"\n"):
+            rest = self._source.readline(self._longest)
+        if rest is line:
+            return line
+        told = re.search(rb'"id"\s*:\s*(\d{1,18}|"[\w-]{1,100}")', line)
+        request = {"jsonrpc": "2.0", "method": f"a message of more than {self._longest:,} bytes"}
+        return json.dumps(request | ({"id": json.loads(told[1])} if told else {})).encode() + b"\n"
