@@ -11,14 +11,14 @@ with the same `--out` only what is missing is run.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+
+from benchmarks.result_file import ResultFile, Row, read_results, this_command
 
 ROWS: dict[str, tuple[str, ...]] = {
     "without masking numbers, relations, qualifiers": (
@@ -56,36 +56,32 @@ def job(given: argparse.Namespace, name: str) -> str:
     )
 
 
-def run_row(given: argparse.Namespace, name: str) -> dict[str, Any]:
+def run_row(given: argparse.Namespace, name: str) -> Row:
     """Trains and asks one row in a process of its own."""
-    begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "row.json"
         command = [sys.executable, str(Path(__file__).with_name("device.py")), "--out", str(out)]
         command += ["--device", given.device, *(["--plain"] if given.plain else []), job(given, name)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode or not out.exists():
-            return {"failed": (done.stderr or done.stdout).splitlines()[-15:]}
-        found = json.loads(out.read_text(encoding="utf-8"))
-    (row,) = found["jobs"].values()
-    (run,) = row["train"]["seeds"].values()
-    kept = ("settings", "training", "split", given.split, "per_relation")
-    seconds = time.perf_counter() - begin
-    return {"environment": found["environment"], "seconds": seconds} | {key: run[key] for key in kept}
+            last = (done.stderr or done.stdout).splitlines()[-15:]
+            return Row(name, [this_command()], given.device, measured={"failed": last or ["no word"]})
+        (row,) = read_results(out).rows
+        return row
 
 
 def table(file: Path) -> str:
     """Markdown, in the paper's order."""
-    whole = json.loads(file.read_text(encoding="utf-8"))
+    whole = read_results(file)
     lines = [HEADER, "|---" * (1 + len(COLUMNS)) + "|"]
     for name in ROWS:
-        row = whole["rows"].get(name)
-        if row is None or "failed" in row:
+        row = whole.row(name)
+        if row is None or not row.runs:
             continue
         cells = []
         for column in COLUMNS:
-            task, scope, metric = column.split(".")
-            value = row[row["split"]]["realistic"].get(task, {}).get(scope, {}).get(metric)
+            found = row.figure(*column.split("."))
+            value = None if found is None else found.mean
             cells.append("–" if value is None else f"{value:.4f}".removeprefix("0") if value < 1 else f"{value:.3f}")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -114,23 +110,21 @@ def main() -> None:
     if given.graph is None or given.out is None:
         parser.error("--graph and --out are needed")
     names = list(ROWS) if given.rows is None else [list(ROWS)[int(number) - 1] for number in given.rows.split(",")]
-    whole: dict[str, Any] = {"rows": {}}
-    if given.out.exists():
-        whole = json.loads(given.out.read_text(encoding="utf-8"))
-    whole["command"] = " ".join(sys.argv[1:])
-    missing = [name for name in names if "failed" in whole["rows"].get(name, {"failed": True})]
+    whole = read_results(given.out) if given.out.exists() else ResultFile("The paper's ablations of HyNT.")
+    have = {row.name for row in whole.rows if row.runs}
+    missing = [name for name in names if name not in have]
     began = time.perf_counter()
 
-    def one(name: str) -> tuple[str, dict[str, Any]]:
+    def one(name: str) -> Row:
         if time.perf_counter() - began > given.limit_seconds:
-            return name, {"failed": ["the time limit was reached"]}
-        return name, run_row(given, name)
+            return Row(name, [this_command()], given.device, measured={"failed": ["the time limit was reached"]})
+        return run_row(given, name)
 
     with ThreadPoolExecutor(given.jobs) as pool:
-        for name, row in pool.map(one, missing):
-            whole["rows"][name] = row
-            given.out.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-            print(f"{name}: {'failed: ' + row['failed'][-1] if 'failed' in row else 'done'}", flush=True)
+        for row in pool.map(one, missing):
+            whole = whole.with_row(row)
+            whole.write(given.out)
+            print(f"{row.name}: {'done' if row.runs else 'failed: ' + row.measured['failed'][-1]}", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@ the one that results are reported from).
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.audit_quality import quality
 from benchmarks.corrupted_copy import SHARE, corrupted
+from benchmarks.result_file import write_measured
 from hynt.auditing.auditing import Audit, carried_out
 from hynt.auditing.plan import plan_audit
 from hynt.graph.fact_table import NUMBER_KIND, position_group
@@ -88,7 +88,7 @@ def main() -> None:
     audit = carried_out(plan, arguments.work / "audit", chosen_device("cpu"), SILENT, Stopper())
     marks = {name: quality(score, changes, SHARE) for name, score in ways(audit).items()}
     settings = {name: value for name, value in vars(arguments).items() if name not in ("work", "out")}
-    arguments.out.write_text(json.dumps({**settings, "ways": marks}, indent=1) + "\n", encoding="utf-8")
+    write_measured(arguments.out, {**settings, "ways": marks}, str(__doc__))
     for name, found in marks.items():
         entity = found["kinds"]["entity"]["roc_auc"]
         told = f"{found['precision_at_share']:.3f} | {found['roc_auc']:.3f} | {found['average_precision']:.3f}"

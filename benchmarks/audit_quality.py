@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -24,6 +23,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.corrupted_copy import KINDS, SHARE, Change, corrupted
+from benchmarks.result_file import write_measured
 from benchmarks.trivial_detectors import trivial_scores
 from hynt import __version__
 from hynt.auditing.auditing import Audit, carried_out
@@ -205,7 +205,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         result = measured(arguments, arguments.work or Path(folder))
-    arguments.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_measured(arguments.out, result, str(__doc__))
     for name, found in result["quality"].items():
         kinds = "  ".join(
             f"{kind} {one['roc_auc']:.3f}/{one['average_precision']:.3f}/{one['found_at_share']:.2f}"

@@ -6,9 +6,10 @@ python -m benchmarks.audit_table docs/results/raw/audit-world.json
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
+
+from benchmarks.result_file import read_measured
 
 NAMES = {
     "audit": "**audit**",
@@ -46,7 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, nargs="+")
     for path in parser.parse_args().results:
-        print(tables(json.loads(path.read_text(encoding="utf-8"))), end="\n\n")
+        print(tables(read_measured(path, "quality")), end="\n\n")
 
 
 if __name__ == "__main__":

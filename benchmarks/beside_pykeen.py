@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.result_file import read_measured, write_measured
+
 SPLITS = ("train", "valid", "test")
 METRICS = ("mrr", "hits@1", "hits@10")
 
@@ -107,10 +109,10 @@ def main() -> None:
         row = with_pykeen(given.triples, given.model or "ComplEx", given.seconds, chosen=given.chosen)
     else:
         row = with_hynt(given.triples, given.model or "hynt", given.seconds, given.work)
-    rows = json.loads(given.out.read_text(encoding="utf-8"))["rows"] if given.out.exists() else []
+    rows = read_measured(given.out, "rows")["rows"] if given.out.exists() else []
     rows = [one for one in rows if one["name"] != row["name"]] + [row]
-    text = json.dumps({"graph": "world, links between entities", "seconds": given.seconds, "rows": rows}, indent=2)
-    given.out.write_text(text + "\n", encoding="utf-8")
+    found = {"graph": "world, links between entities", "seconds": given.seconds, "rows": rows}
+    write_measured(given.out, found, str(__doc__))
     print(json.dumps(row))
 
 

@@ -28,6 +28,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait must no
 import torch
 
 from benchmarks.completion_questions import KINDS, drawn, write_jsonl, write_parquet
+from benchmarks.result_file import write_measured
 from hynt.asking.predictor import Predictor, load
 from hynt.completion.batches import BatchAnswers, CompletionOptions
 from hynt.completion.completing import complete
@@ -57,7 +58,7 @@ def main() -> None:
             result["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
             if predictor.device.type == "cuda":
                 result["peak_device_memory_bytes"] = torch.cuda.max_memory_allocated()
-            Path(given.out).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            write_measured(Path(given.out), result, str(__doc__))
 
 
 def measures(predictor: Predictor, given: argparse.Namespace, place: Path) -> dict[str, Callable[[], dict[str, Any]]]:

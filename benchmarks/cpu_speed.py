@@ -32,6 +32,7 @@ import torch
 
 from benchmarks.generated_graph import write
 from benchmarks.naive_reference import NaiveHynt, facts_as_lists, naive_steps, naive_update
+from benchmarks.result_file import write_measured
 from benchmarks.training_problems import Problem, like_hn_yg, like_wd50k, settings
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Masking
@@ -236,7 +237,7 @@ def main() -> None:
     for name in given.measure.split(","):
         figures[name] = kinds[name]()
         if given.save:
-            given.save.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+            write_measured(given.save, figures, str(__doc__))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.creation_generated import write
+from benchmarks.result_file import write_measured
 
 FULL_BYTES = 1.7e12
 """Wikidata's whole dump as JSON, roughly: what the projection assumes. Give another size with --full-bytes."""
@@ -197,7 +198,7 @@ def main() -> None:
     for cores in (2, 64):
         note(f"projected_hours_{cores}_cores", projection(figures, arguments.full_bytes, cores))
     if arguments.save:
-        arguments.save.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        write_measured(arguments.save, figures, str(__doc__))
 
 
 if __name__ == "__main__":

@@ -9,15 +9,15 @@ runs must have had the card to themselves.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
+
+from benchmarks.result_file import read_results
 
 
 def points(file: Path) -> list[tuple[float, float]]:
-    """Time and validation metric of the first seed of the first job."""
-    (job, *_) = json.loads(file.read_text(encoding="utf-8"))["jobs"].values()
-    (run, *_) = job["train"]["seeds"].values()
-    return [(point["trained_seconds"], point["value"]) for point in run["curve"]]
+    """Time and validation metric of the first seed of the first row."""
+    run = read_results(file).rows[0].runs[0]
+    return [(seconds, value) for _, seconds, value in run.curve]
 
 
 def main() -> None:

@@ -74,7 +74,7 @@ class Job:
         self.equal_weights = last.get("weights", "fitted") == "equal"
         self.breakdown = [one for one in last.get("breakdown", "").split(",") if one]
         self.asked, self.ablation = last.get("asked"), last.get("ablation")
-        self.name = last.get("name", text)
+        self.name, self.text = last.get("name", text), text
         unknown = set(self.measures) - set(MEASURES)
         if unknown:
             sys.exit(f"unknown measure {', '.join(unknown)} in the job {text!r}; there are {', '.join(MEASURES)}")
@@ -111,16 +111,17 @@ def main() -> None:
         os.environ["TRITON_CACHE_DIR"] = str(cache / "triton")
 
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-    from benchmarks.device_measures import Bench, say
+    from benchmarks.device_measures import Bench, rows_of, say
+    from benchmarks.result_file import ResultFile, device_words
     from hynt.runs.run_folder import describe_environment
     from hynt.training.run import chosen_device
 
     device = chosen_device(given.device)
-    result: dict[str, Any] = {"environment": describe_environment(device), "jobs": {}}
+    where, found_of = device_words(describe_environment(device)), dict[str, dict[str, Any]]()
 
     def write() -> None:
-        result["seconds"] = time.perf_counter() - began
-        given.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        rows = [row for job in jobs for row in rows_of(job, found_of.get(job.name, {}), where, given.plain)]
+        ResultFile("What benchmarks/device.py measured.", rows).write(given.out)
 
     for job in jobs:
         say(f"{job.name}")
@@ -128,7 +129,7 @@ def main() -> None:
             from benchmarks.inductive_ablations import ABLATIONS
 
             ABLATIONS[job.ablation]()
-        found = result["jobs"].setdefault(job.name, {})
+        found = found_of.setdefault(job.name, {})
         bench = None if job.graph_folder is None else Bench(job, device, not given.plain)
         for measure in job.measures:
             if time.perf_counter() - began > given.limit_seconds:

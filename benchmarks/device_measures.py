@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from statistics import fmean, median, pstdev, stdev
+from statistics import median
 from typing import Any, Protocol
 
 import torch
 
+from benchmarks.result_file import (
+    Metrics,
+    Row,
+    Run,
+    graph_fingerprint,
+    kept_breakdowns,
+    kept_metrics,
+    kept_relations,
+    this_commit,
+)
+from hynt.comparison.trial import described
 from hynt.config import to_mapping
 from hynt.evaluation.combining import combined
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.metrics import SCOPES, TASKS, TIES
 from hynt.evaluation.results import Evaluation, by_scope
 from hynt.front.ensembling import ensemble as ensemble_of
-from hynt.front.run import Run
+from hynt.front.run import Run as OpenedRun
 from hynt.graph.storage import load_graph
 from hynt.models.combination import GroupWeights, Weights
 from hynt.runs.checkpoint import Watcher
@@ -52,6 +64,8 @@ class Job(Protocol):
     asked: str | None
     seeds: list[int]
     changes: list[str]
+    name: str
+    text: str
 
 
 class Bench:
@@ -228,12 +242,83 @@ class Curve(Watcher):
         say(f"    {text}")
 
 
+def rows_of(job: Job, found: Mapping[str, Any], device: str, plain: bool) -> list[Row]:
+    """What a job came to, as raw files hold it: a row of its training, one of its ensemble, one of the rest."""
+    words = f"python benchmarks/device.py {'--plain ' if plain else ''}--out FILE {shlex.quote(job.text)}"
+    commands, commit, rows = [words], this_commit(), []
+    trained, together = found.get("train", {}), found.get("ensemble", {})
+    rest = {name: one for name, one in found.items() if (one and name not in ("train", "ensemble")) or "skipped" in one}
+    if runs := trained.get("seeds"):
+        first = next(iter(runs.values()))
+        rows.append(
+            Row(
+                job.name,
+                commands,
+                device,
+                commit,
+                job.model,
+                first["protocol"]["graph"],
+                first["fingerprint"],
+                job.split,
+                job.preset,
+                job.changes,
+                first["settings"],
+                first["answers"],
+                runs=[run_of(int(seed), one, job.split) for seed, one in runs.items()],
+            )
+        )
+    if job.split in together:
+        name = f"{job.name}, as one" if rows else job.name
+        told = {"members": together["members"], "weights": together["weights"]}
+        run, graph = run_of(None, together, job.split), together["protocol"]["graph"]
+        fingerprint = together["fingerprint"]
+        rows.append(
+            Row(name, commands, device, commit, "ensemble", graph, fingerprint, job.split, runs=[run], measured=told)
+        )
+    if rest:
+        name = f"{job.name}, measured" if rows else job.name
+        rows.append(Row(name, commands, device, commit, job.model, job.graph_folder, measured=rest))
+    return rows
+
+
+def run_of(seed: int | None, told: Mapping[str, Any], split: str) -> Run:
+    """One seed; the published tie rule only where it differs in the fourth digit."""
+    realistic, published = (kept_metrics(told[split].get(ties, {})) for ties in ("realistic", "hynt"))
+    training = told.get("training", {})
+    cost = {name: training[name] for name in ("weights_of_epoch",) if name in training}
+    cost |= {"epochs": told["settings"]["schedule"]["epochs"]} if "settings" in told else {}
+    cost |= {"memory_bytes": told["peak_memory_bytes"]} if told.get("peak_memory_bytes") else {}
+    if "best_of_tasks" in training:
+        cost["epochs_of_tasks"] = {task: one["epoch"] for task, one in training["best_of_tasks"].items()}
+    seconds = {"train": training.get("seconds"), "test": told.get("test_seconds"), "whole": told.get("wall_seconds")}
+    return Run(
+        seed,
+        {split: realistic} | ({f"{split}, published ties": published} if differ(realistic, published) else {}),
+        {name: value for name, value in seconds.items() if value is not None},
+        cost,
+        [[one["epoch"], one["trained_seconds"], one["value"]] for one in told.get("curve", [])],
+        kept_relations(told.get("per_relation")),
+        kept_breakdowns(told.get("breakdowns", {})),
+    )
+
+
+def differ(one: Metrics, other: Metrics) -> bool:
+    """Whether a figure would be printed otherwise."""
+    pairs = [
+        (value, other[task][scope][name])
+        for task, scopes in one.items()
+        for scope, metrics in scopes.items()
+        for name, value in metrics.items()
+        if other
+    ]
+    return any(abs(mine - theirs) >= 5e-5 for mine, theirs in pairs)
+
+
 def train(bench: Bench, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     """Whole schedules, one per seed, and what they reach on the job's split under both tie rules."""
     result: dict[str, Any] = {"seeds": {}}
     for seed in bench.job.seeds:
         result["seeds"][str(seed)] = _one_seed(bench, seed)
-        result["summary"] = _summary(result["seeds"].values())
         keep(result)
     return result
 
@@ -255,8 +340,11 @@ def _one_seed(bench: Bench, seed: int) -> dict[str, Any]:
         begin = bench.waited()
         found = _of_run(bench, run.path)
         evaluating = bench.waited() - begin
+        answers = described(load_run(run.path, bench.device).trained)["answers"]
     return {
         "settings": to_mapping(settings),
+        "fingerprint": graph_fingerprint(bench.graph),
+        "answers": answers,
         "wall_seconds": wall,
         "training": run.manifest["training"],
         "test_seconds": evaluating,
@@ -270,7 +358,7 @@ def _of_run(bench: Bench, folder: Path) -> dict[str, Any]:
     """What a finished run answers on the job's split, or on that of the graph it is asked of."""
     job = bench.job
     if job.asked is not None:
-        said = Run(folder, bench.device.type).evaluate(
+        said = OpenedRun(folder, bench.device.type).evaluate(
             job.split, asked=job.asked, breakdown=job.breakdown, references=job.split != "test"
         )
         found = said.to_dict()
@@ -287,7 +375,7 @@ def _of_run(bench: Bench, folder: Path) -> dict[str, Any]:
     }
     if job.breakdown:
         told["breakdowns"] = (
-            Run(folder, bench.device.type)
+            OpenedRun(folder, bench.device.type)
             .evaluate(job.split, breakdown=job.breakdown, references=False)
             .to_dict()["breakdowns"]
         )
@@ -307,7 +395,9 @@ def ensemble(bench: Bench) -> dict[str, Any]:
         loaded = ensemble_of(folders, device=bench.device.type).loaded
         model = loaded.model
     found = _asked(bench, loaded, model)
-    told = {"members": list(map(str, folders)), "weights": model.weights.to_mapping(loaded.graph.vocabulary)}
+    told: dict[str, Any] = {"members": ["/".join(one.parts[-2:]) for one in folders]}
+    told |= {"weights": model.weights.to_mapping(loaded.graph.vocabulary)}
+    told["fingerprint"] = graph_fingerprint(bench.graph)
     return {"split": job.split, job.split: _by_ties(found), "protocol": dict(found.protocol), **told}
 
 
@@ -337,22 +427,6 @@ def _asked(bench: Bench, loaded: Any, model: Any) -> Evaluation:
 def _by_ties(found: Evaluation) -> dict[str, Any]:
     """By tie rule, task and scope."""
     return {ties: {task: by_scope(questions, ties) for task, questions in found.per_question.items()} for ties in TIES}
-
-
-def _summary(runs: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Mean and deviation over seeds of each metric of the split that was asked."""
-    values: dict[str, list[float]] = defaultdict(list)
-    for run in runs:
-        for ties, tasks in run[run["split"]].items():
-            for task, scopes in tasks.items():
-                for scope, metrics in scopes.items():
-                    for metric, value in metrics.items():
-                        if value is not None:
-                            values[f"{ties}.{task}.{scope}.{metric}"].append(value)
-    return {
-        path: {"mean": fmean(found), "deviation": stdev(found) if len(found) > 1 else pstdev(found), "runs": len(found)}
-        for path, found in values.items()
-    }
 
 
 def checks() -> dict[str, Any]:

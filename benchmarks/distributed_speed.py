@@ -24,6 +24,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.result_file import write_measured
+
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
@@ -123,12 +125,7 @@ def main() -> None:
     if given.epochs < (2 if given.device == "cpu" else 4):
         parser.error("--epochs: at least 2 on a CPU, and 4 on a GPU")
     began = time.perf_counter()
-    result: dict[str, Any] = {
-        "command": " ".join(["python3 -m benchmarks.distributed_speed", *sys.argv[1:]]),
-        "device": given.device,
-        "compiled": given.compile and given.device == "cuda",
-        "runs": {},
-    }
+    result: dict[str, Any] = {"device": given.device, "compiled": given.compile and given.device == "cuda", "runs": {}}
     with tempfile.TemporaryDirectory() as place:
         for turn in range(given.rounds):
             for processes in (int(text) for text in given.processes.split(",")):
@@ -144,7 +141,7 @@ def main() -> None:
                     for name, run in result["runs"].items()
                     if plain and "epoch_seconds" in run
                 }
-                given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+                write_measured(given.out, result, str(__doc__))
 
 
 if __name__ == "__main__":

@@ -11,9 +11,10 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import sys
 from pathlib import Path
 from typing import Any
+
+from benchmarks.result_file import write_measured
 
 ENTITIES, BATCH_SIZE, PROCESSES = 200_000, 2048, 4
 
@@ -68,11 +69,10 @@ def main() -> None:
     parser.add_argument("--facts", type=int, default=4_000_000)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    command = " ".join(["python3 -m benchmarks.facts_memory", *sys.argv[1:]])
-    text = json.dumps({"command": command, **measured(given.facts)}, indent=1) + "\n"
-    sys.stdout.write(text)
+    found = measured(given.facts)
+    print(json.dumps(found, indent=1))
     if given.out is not None:
-        given.out.write_text(text, encoding="utf-8")
+        write_measured(given.out, found, str(__doc__))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.result_file import write_measured
 from hynt.graph.changes import names_any
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import load_graph
@@ -111,7 +112,7 @@ def main() -> None:
     request = SettingsRequest("hynt-inductive", epochs=given.epochs, changes=(*every, *given.set))
     settings = resolve_settings(request, graph, on_gpu=device.type == "cuda")
     found = compared(graph, settings, given.share, device)
-    given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_measured(given.out, found, str(__doc__))
     print(f"\nvalidation: {', '.join(FIGURES)}\n\n{table(found)}")
 
 

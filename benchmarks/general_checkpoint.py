@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.result_file import read_result
+from benchmarks.result_file import read_measured, write_measured
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import Evaluator
@@ -126,11 +126,11 @@ def main() -> None:
     given = parser.parse_args()
     found: dict[str, Any] = {}
     if not given.graph:
-        found = read_result(given.out, advice="name graphs to make one.")
+        found = read_measured(given.out, advice="name graphs to make one.")
     graphs = {name: load_graph(folder) for name, _, folder in (one.partition("=") for one in given.graph)}
     for name in given.leave_out or list(graphs):
         found[name] = left_out(name, graphs, given.epochs, given.tuning, given.set, given.device)
-        given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        write_measured(given.out, found, str(__doc__))
         print(f"{name}: {json.dumps(found[name])}", flush=True)
     print(table(found))
 

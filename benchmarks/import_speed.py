@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.generated_graph import write
+from benchmarks.result_file import write_measured
 
 GOALS = {"HN-YG": "import under 3 s", "WD50K": "import under 5 s, load under 0.5 s", "generated": "under 1,500 MB"}
 
@@ -72,7 +73,7 @@ def main() -> None:
             figures[name] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
             print(f"{name}: {figures[name]} (goal: {GOALS[name]})", flush=True)
     if arguments.save:
-        arguments.save.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        write_measured(arguments.save, figures, str(__doc__))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from benchmarks.result_file import write_measured
 from hynt import __version__
 from hynt.asking.predictor import Predictor, load
 from hynt.calibration.calibration import SPLIT, read_numbers
@@ -154,7 +155,7 @@ def main() -> int:
                 outside += not low <= scopes(told)["all"]["levels"][f"{LEVEL:g}"]["coverage"] <= high
         result["runs"].append(told)
         if given.out is not None:  # after each run: what is measured is not lost with what follows
-            given.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            write_measured(given.out, result, str(__doc__))
     if given.out is None:
         print(json.dumps(result, indent=1, ensure_ascii=False))
     return 1 if outside else 0

@@ -14,7 +14,6 @@ its figures on test.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,13 +22,24 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.own_graph import cut, described
-from benchmarks.result_file import read_result
+from benchmarks.result_file import (
+    ResultFile,
+    Row,
+    graph_fingerprint,
+    read_results,
+    row_of_trial,
+    this_commit,
+    this_device,
+    trial_of_row,
+)
 from hynt.comparison.comparing import model_names, trial_for
 from hynt.comparison.table import MARKS, recommended
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import load_graph
 
-KEPT = ("model", "preset", "seed", "epochs", "train_seconds", "facts_per_second", "parameters", "budget_limited")
+WHAT = "Which model suits which graph and which budget of time."
+PLAN = "plan"
+"""The row of what was to be run, and of the parts' sizes."""
 
 
 def part_of(source: str, facts: int) -> KnowledgeGraph:
@@ -39,7 +49,7 @@ def part_of(source: str, facts: int) -> KnowledgeGraph:
 
 
 def row_of(graph: KnowledgeGraph, model: str, minutes: float, device: str) -> dict[str, Any]:
-    """One model within the time: what `hynt compare` keeps of it, without settings and curves."""
+    """One model within the time: what `hynt compare` tells of it."""
     import torch
 
     from hynt.comparison.trial import TrialPlace, run_trial
@@ -48,64 +58,75 @@ def row_of(graph: KnowledgeGraph, model: str, minutes: float, device: str) -> di
     clock = time.process_time if device == "cpu" else time.monotonic
     trial = trial_for(model, graph, target, 0, 60 * minutes)
     with tempfile.TemporaryDirectory(prefix="study-") as folder:
-        row = run_trial(TrialPlace(graph, target, clock=clock, compiled=minutes >= 4), trial, Path(folder) / "run")
-    return {
-        **{name: row[name] for name in KEPT},
-        "valid": row["valid"],
-        "test": {"realistic": row["test"]["realistic"]},
-    }
+        return run_trial(TrialPlace(graph, target, clock=clock, compiled=minutes >= 4), trial, Path(folder) / "run")
 
 
 def study(
     graphs: Mapping[str, str], sizes: Sequence[int], budgets: Sequence[float], models: str, device: str, out: Path
 ) -> Iterator[str]:
     """Runs what is missing, smallest first, and writes after each row; a line for each."""
-    found = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {"graphs": {}, "rows": [], "planned": []}
-    done = {row["key"] for row in found["rows"]}
+    found = read_results(out) if out.exists() else ResultFile(WHAT)
+    done = {row.name for row in found.rows}
+    where = this_device(device)
     for size, minutes, (name, source) in product(sizes, budgets, graphs.items()):
         wanted = {f"{name} {size} {minutes:g} {device} {model}": model for model in model_names(models)}
-        found["planned"] = sorted({*found["planned"], *wanted})
+        plan = found.row(PLAN) or Row(PLAN, [], where, measured={"planned": [], "graphs": {}})
+        plan.measured["planned"] = sorted({*plan.measured["planned"], *wanted})
         if wanted.keys() <= done:
             continue
         graph = part_of(source, size)
-        found["graphs"][f"{name} {size}"] = described(graph)
+        plan.measured["graphs"][f"{name} {size}"] = described(graph)
+        found, fingerprint = found.with_row(plan), graph_fingerprint(graph)
         for key, model in wanted.items():
             if key in done:
                 continue
+            options = f"--graph {name}={name} --facts {size} --minutes {minutes:g} --models {model} --device {device}"
+            commands = [f"python -m benchmarks.laptop_study run {options} --out {out.name}"]
+            measured: dict[str, Any] = {"minutes": minutes, "on": device}
             try:
-                row = row_of(graph, model, minutes, device)
+                row = row_of_trial(
+                    row_of(graph, model, minutes, device),
+                    key,
+                    f"{name} {size}",
+                    where,
+                    commands=commands,
+                    commit=this_commit(),
+                    fingerprint=fingerprint,
+                    measured=measured,
+                )
             except (RuntimeError, ValueError, MemoryError, AssertionError) as problem:
-                row = {"model": model, "failed": str(problem)}
-            where = {"key": key, "graph": f"{name} {size}", "minutes": minutes, "device": device}
-            found["rows"].append({**where, **row})
-            out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+                measured["failed"] = str(problem)
+                row = Row(key, commands, where, this_commit(), model, f"{name} {size}", fingerprint, measured=measured)
+            found = found.with_row(row)
+            found.write(out)
             yield f"{key}: {told(row)}"
 
 
-def told(row: Mapping[str, Any], split: str = "valid") -> str:
+def told(row: Row, split: str = "valid") -> str:
     """`link MRR 0.3, relation MRR 0.9`."""
-    if "failed" in row:
-        return f"failed: {row['failed']}"
-    table = row["valid"] if split == "valid" else row["test"]["realistic"]
-    cells = [(words, table.get(task, {}).get("triplet", {}).get(metric)) for task, (metric, words, _) in MARKS.items()]
+    if "failed" in row.measured:
+        return f"failed: {row.measured['failed']}"
+    cells = [(words, row.runs[0].metric(split, task, "triplet", metric)) for task, (metric, words, _) in MARKS.items()]
     return ", ".join(f"{words} {value:.3f}" for words, value in cells if value is not None)
 
 
-def table(found: Mapping[str, Any]) -> str:
+def table(found: ResultFile) -> str:
     """A row per part and budget: what to train there, what it reaches, and who was tried; then what was not run."""
     lines = ["| graph, facts | minutes | device | model | on test, triplets | tried |", "|---|---|---|---|---|---|"]
-    groups: dict[tuple[str, float, str], list[Mapping[str, Any]]] = {}
-    for row in found["rows"]:
-        groups.setdefault((row["graph"], row["minutes"], row["device"]), []).append(row)
+    groups: dict[tuple[str, float, str], list[Row]] = {}
+    for row in found.rows:
+        if row.runs:
+            groups.setdefault((str(row.graph), row.measured["minutes"], row.measured["on"]), []).append(row)
     for (graph, minutes, device), rows in groups.items():
-        fine = [row for row in rows if "failed" not in row]
-        best = recommended({"rows": fine, "minutes_per_model": minutes}, graph)
+        trials = [trial_of_row(row, row.runs[0]) for row in rows]
+        best = recommended({"rows": trials, "minutes_per_model": minutes}, graph)
         if best is None:
             continue
-        chosen = next(row for row in fine if row["model"] == best["model"])
-        tried = ", ".join(row["model"] for row in fine)
+        chosen = next(row for row in rows if row.model == best["model"])
+        tried = ", ".join(str(row.model) for row in rows)
         lines.append(f"| {graph} | {minutes:g} | {device} | {best['model']} | {told(chosen, 'test')} | {tried} |")
-    missing = sorted({*found["planned"]} - {row["key"] for row in found["rows"]})
+    plan = found.row(PLAN)
+    missing = sorted({*(plan.measured["planned"] if plan else [])} - {row.name for row in found.rows})
     return "\n".join([*lines, "", f"not run: {', '.join(missing) or 'nothing'}"])
 
 
@@ -125,7 +146,7 @@ def main() -> None:
         sizes, budgets = [int(one) for one in given.facts.split(",")], [float(one) for one in given.minutes.split(",")]
         for line in study(graphs, sizes, budgets, given.models, given.device, given.out):
             print(line, flush=True)
-    print(table(read_result(given.out, "rows", "planned", advice="run it first: laptop_study run")))
+    print(table(read_results(given.out, "run it first: laptop_study run")))
 
 
 if __name__ == "__main__":

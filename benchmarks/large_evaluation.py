@@ -22,6 +22,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.result_file import write_measured
+
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 TOP = 10
@@ -130,12 +132,7 @@ def main() -> None:
         print(json.dumps(measured(given)))
         return
     began = time.perf_counter()
-    result: dict[str, Any] = {
-        "command": " ".join(["python3 -m benchmarks.large_evaluation", *sys.argv[1:]]),
-        "device": given.device,
-        "dimension": given.dimension,
-        "points": [],
-    }
+    result: dict[str, Any] = {"device": given.device, "dimension": given.dimension, "points": []}
     if given.device == "cuda":
         import torch
 
@@ -165,7 +162,7 @@ def main() -> None:
         result["points"].append(point)
         result["seconds"] = time.perf_counter() - began
         if given.out is not None:
-            given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            write_measured(given.out, result, str(__doc__))
 
 
 if __name__ == "__main__":

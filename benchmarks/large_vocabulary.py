@@ -26,6 +26,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from benchmarks.result_file import write_measured
+
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 FACTS = 200_000
@@ -185,7 +187,6 @@ def main() -> None:
         return
     began = time.perf_counter()
     result: dict[str, Any] = {
-        "command": " ".join(["python3 -m benchmarks.large_vocabulary", *sys.argv[1:]]),
         "device": given.device,
         "dimension": given.dimension,
         "batch_size": given.batch_size,
@@ -212,7 +213,7 @@ def main() -> None:
             result["slopes"][softmax] = {key: slopes(points, key) for key in SLOPES}
             result["seconds"] = time.perf_counter() - began
             if given.out is not None:
-                given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+                write_measured(given.out, result, str(__doc__))
 
 
 def _point(given: argparse.Namespace, entities: int, softmax: str, left: float) -> dict[str, Any]:

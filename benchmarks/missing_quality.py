@@ -10,12 +10,12 @@ question, such as another year, cannot be compared and are left out.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.result_file import write_measured
 from hynt.asking.predictor import Predictor, load
 from hynt.completion.missing_facts import ProposalOptions, Proposals, propose
 
@@ -86,7 +86,7 @@ def main() -> None:
     print(table(found["precision"]))
     print(f"with nothing hidden: {found['nothing_hidden']}")
     if given.out is not None:
-        given.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_measured(given.out, found, str(__doc__))
 
 
 if __name__ == "__main__":

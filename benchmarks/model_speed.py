@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.result_file import read_result
+from benchmarks.result_file import read_measured, write_measured
 
 WARM_UP_STEPS = 5
 WARM_UP_FACTS = 50
@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument("--meeting", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.markdown is not None:
-        result = read_result(given.markdown, "models", advice="give a file that `benchmarks.model_speed` wrote")
+        result = read_measured(given.markdown, "models", advice="give a file that `benchmarks.model_speed` wrote")
         print(table(result, by_processor=given.by_processor))
         return
     if given.out is None:
@@ -214,7 +214,6 @@ def _run_all(given: argparse.Namespace, place: Path) -> None:
         "preset": given.preset,
         "threads": given.threads,
         "models": {},
-        "command": [Path(part).name if part.startswith("/") else part for part in sys.argv[1:]],
     }
     environment = {**os.environ, "OMP_NUM_THREADS": str(given.threads)}
     options = ["--graph", given.graph, "--preset", given.preset, "--device", given.device]
@@ -231,7 +230,7 @@ def _run_all(given: argparse.Namespace, place: Path) -> None:
     for model, problem in (_side_by_side if given.together else _in_turn)(commands, environment, limit, place):
         row = json.loads(own[model].read_text(encoding="utf-8")) if own[model].exists() else {"problem": problem}
         result["models"][model] = row
-        given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_measured(given.out, result, str(__doc__))
         shown = {key: row[key] for key in row if key in ("problem", "facts_per_second", "test_seconds")}
         print(f"{model}: {shown}", flush=True)
 

@@ -21,6 +21,17 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.result_file import (
+    ResultFile,
+    Row,
+    Run,
+    graph_fingerprint,
+    kept_metrics,
+    read_results,
+    this_command,
+    this_commit,
+    this_device,
+)
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact import Fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -129,20 +140,54 @@ def described(graph: KnowledgeGraph) -> dict[str, Any]:
 
 def tried(plan: list[dict[str, Any]], out: Path, parts: Path) -> Iterator[str]:
     """Runs what is missing, and writes after each row."""
-    found = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {"graphs": {}, "rows": []}
-    done = {json.dumps(row["wanted"], sort_keys=True) for row in found["rows"]}
+    found = read_results(out) if out.exists() else ResultFile("Which settings suit small graphs, on validation.")
+    done = {json.dumps(row.measured.get("wanted"), sort_keys=True) for row in found.rows}
     graphs: dict[str, KnowledgeGraph] = {}
+    device = this_device("cpu")
     for wanted in plan:
         if json.dumps(wanted, sort_keys=True) in done:
             continue
         name = wanted["graph"]
         if name not in graphs:
             graphs[name] = load_graph(str(parts / name) if (parts / name).is_dir() else name)
-            found["graphs"][name] = described(graphs[name])
+            sizes = {"graph": described(graphs[name])}
+            fingerprint = graph_fingerprint(graphs[name])
+            found = found.with_row(
+                Row(f"graph {name}", [this_command()], device, graph=name, fingerprint=fingerprint, measured=sizes)
+            )
         row = {"wanted": wanted, **try_one(graphs[name], wanted)}
-        found["rows"].append(row)
-        out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        found = found.with_row(kept(row, device))
+        found.write(out)
         yield line_of(row)
+
+
+def kept(row: Mapping[str, Any], device: str) -> Row:
+    """A trial as raw files hold it."""
+    wanted = row["wanted"]
+    named = {key: value for key, value in wanted.items() if key not in ("graph", "set")}
+    changes = [f"{key}={value}" for key, value in wanted.get("set", {}).items()]
+    words = [wanted["graph"], *(f"{key} {value}" for key, value in named.items()), *changes]
+    run = Run(
+        wanted.get("seed", 0),
+        {"valid": kept_metrics(row["valid"])},
+        {"train": row["train_seconds"], "whole": row["all_seconds"]},
+        {"epochs": row["epochs"], "weights_of_epoch": row["epoch"]},
+        row["curve"],
+    )
+    return Row(
+        ", ".join(words),
+        [this_command()],
+        device,
+        this_commit(),
+        wanted.get("model", "hynt"),
+        wanted["graph"],
+        split="valid",
+        preset=wanted.get("preset"),
+        changes=changes,
+        settings=row["settings"],
+        runs=[run],
+        measured={"wanted": wanted},
+    )
 
 
 def line_of(row: Mapping[str, Any]) -> str:

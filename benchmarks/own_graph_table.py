@@ -5,11 +5,12 @@ python -m benchmarks.own_graph_table docs/results/raw/own-graph.json
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from benchmarks.result_file import ResultFile, Run, read_results
 
 OURS = ("preset world", "before", "now")
 """HyNT as `hynt compare` trained it, by the settings for a size as they were, and as they are."""
@@ -23,32 +24,35 @@ FAR_OFF = 1.0
 """A mean error that is larger than the range of the training numbers comes from a few that lie far outside it."""
 
 
-def markdown(found: Mapping[str, Any]) -> str:
+def markdown(found: ResultFile) -> str:
     """Some lines for each graph that has a row of today's settings."""
+    graphs = {str(row.graph): row.measured["graph"] for row in found.rows if "graph" in row.measured}
     titles = ("graph", "facts, entities", "", "trivial", "TransEA", *OURS)
     lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
-    for name, graph in sorted(found["graphs"].items(), key=lambda item: item[1]["splits"]["train"]):
-        rows = {row["wanted"].get("label"): row for row in found["rows"] if row["wanted"]["graph"] == name}
+    for name, graph in sorted(graphs.items(), key=lambda item: item[1]["splits"]["train"]):
+        rows = {
+            row.measured["wanted"].get("label"): row.runs[0] for row in found.rows if row.graph == name and row.runs
+        }
         if "now" in rows:
             sizes = f"{graph['splits']['train']:,}, {graph['entities']:,}"
             lines += [f"| {' | '.join(cells)} |" for cells in _lines(name, sizes, rows)]
     return "\n".join(lines) + "\n"
 
 
-def _lines(name: str, sizes: str, rows: Mapping[Any, Mapping[str, Any]]) -> list[list[str]]:
+def _lines(name: str, sizes: str, rows: Mapping[Any, Run]) -> list[list[str]]:
     found = []
     for title, (task, scope, metric, trivial) in TASKS.items():
         values = [
-            rows.get(label, {}).get("valid", {}).get(task, {}).get(scope, {}).get(metric)
+            rows[label].metric("valid", task, scope, metric) if label in rows else None
             for label in (trivial, "transea", *OURS)
         ]
         if values[0] is not None and not (metric == "mae" and values[0] > FAR_OFF):
             found.append([title, *("–" if value is None else f"{value:.3f}" for value in values)])
-    seconds = [f"{rows[label]['train_seconds']:.0f}" if label in rows else "–" for label in ("transea", *OURS)]
+    seconds = [f"{rows[label].seconds['train']:.0f}" if label in rows else "–" for label in ("transea", *OURS)]
     found.append(["seconds", "–", *seconds])
     heads = [[name, sizes]] + [["", ""]] * (len(found) - 1)
     return [head + cells for head, cells in zip(heads, found, strict=True)]
 
 
 if __name__ == "__main__":
-    print(markdown(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))), end="")
+    print(markdown(read_results(Path(sys.argv[1]))), end="")

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.qualifier_changes import ask_all, gains, pairs, told
+from benchmarks.result_file import write_measured
 from hynt.asking.predictor import Predictor, load
 from hynt.errors import HyntError
 from hynt.explanation.explaining import explain
@@ -155,8 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for row in (changed or gained)[:1]:
             _draw_explained(predictor, row, given.out / "explained.png")
     result["seconds"] = time.monotonic() - began
-    text = json.dumps(result, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    (given.out / "paper_figures.json").write_text(text, encoding="utf-8")
+    write_measured(given.out / "paper_figures.json", result, str(__doc__))
     print(json.dumps({"out": str(given.out), "figures": list(result["figures"]), "left_out": result["left_out"]}))
 
 

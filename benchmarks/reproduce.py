@@ -9,8 +9,9 @@ the same `--out`, it does only what is missing. Shortly before `--limit-seconds`
 and rows are made of what there is. Validation on a sample of facts chooses the weights; test is read once.
 
 `--graph` may be said several times, and so may `--job "graph=FOLDER models=a,b seconds=50 tasks=link"`, which overrides
-the options of the same names. `--models` takes names, `MODEL:PRESET`, and `all`. `--set MODEL:key=value` changes a
-setting of one model, `--set key=value` of all.
+the options of the same names; `set=key=value;key=value` and `name=…` are for that job alone. `seconds=whole` runs the
+schedule out. `--evidence` adds to each row what papers leave out. `--models` takes names, `MODEL:PRESET`, and `all`.
+`--set MODEL:key=value` changes a setting of one model, `--set key=value` of all.
 
 `--search N` tries N settings of the model's grid in the paper first, on validation and in as much time as the row then
 takes, or in `--search-share` of it; what they reached stands in the row. `--try "MODEL:key=value;key=value"`, said once
@@ -36,10 +37,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.result_file import read_result
+from benchmarks.result_file import ResultFile, Row, device_words, read_results, row_of_trial, this_commit
 
 LAST_LINES = 25
-OF_A_JOB = ("graph", "models", "seconds", "tasks", "test_facts", "search", "fill")
+OF_A_JOB = ("graph", "models", "seconds", "tasks", "test_facts", "search", "fill", "set", "name")
 GRACE_SECONDS = 240.0
 """A process may take its training time three times and this on top, for starting, validating and testing."""
 
@@ -55,7 +56,7 @@ class Work:
     graph: str
     model: str
     preset: str | None
-    seconds: float
+    seconds: float | None  # None: the whole schedule
     tasks: str
     changes: list[str]
     validation_facts: int
@@ -69,20 +70,42 @@ class Work:
     candidates: list[list[str]] = field(default_factory=list)  # or these changes
     fills_time: bool = False  # the schedule lasts just these seconds
     search_share: float = 1.0  # how long trying takes, in times of the row's own seconds
+    evidence: bool = False  # whether calibration, breakdowns and outcomes stand in the row
+    title: str | None = None  # of the row; None: graph, model and preset
     ends_in: float | None = None  # seconds from its beginning: what was trained till then is tested
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     began: float = 0.0
 
     @property
     def name(self) -> str:
-        seed = f" seed {self.seed}" if self.seed else ""
-        return f"{Path(self.graph).name} {self.model}" + (f":{self.preset}" if self.preset else "") + seed
+        return self.title or f"{Path(self.graph).name} {self.model}" + (f":{self.preset}" if self.preset else "")
 
     @property
     def longest_seconds(self) -> float:
         """After which something must be wrong."""
+        if self.seconds is None:
+            return float("inf")
         is_searched = self.search > 1 or bool(self.candidates)
         return (3 + is_searched * self.search_share) * self.seconds + GRACE_SECONDS
+
+    @property
+    def command(self) -> str:
+        """What makes just this row."""
+        model = f"{self.model}:{self.preset}" if self.preset else self.model
+        seconds = "whole" if self.seconds is None else f"{self.seconds:g}"
+        words = ["--graph", Path(self.graph).name, "--models", model, "--seconds-per-model", seconds]
+        words += ["--tasks", self.tasks]
+        words += ["--seeds", str(self.seed), "--device", self.device, "--validation-facts", str(self.validation_facts)]
+        words += ["--validations", str(self.validations), *(["--compiled"] if self.compiled else [])]
+        words += [] if self.batch_scale is None else ["--batch-scale", f"{self.batch_scale:g}"]
+        words += [] if self.test_facts is None else ["--test-facts", str(self.test_facts)]
+        words += ["--search", str(self.search)] if self.search else []
+        words += ["--search-share", f"{self.search_share:g}"] if self.search or self.candidates else []
+        words += [part for one in self.candidates for part in ("--try", f"{self.model}:{';'.join(one)}")]
+        words += [part for change in self.changes for part in ("--set", change)]
+        words += ["--fill-time"] * self.fills_time + ["--evidence"] * self.evidence
+        words += [] if self.title is None else ["--title", self.title]
+        return shlex.join(["python", "-m", "benchmarks.reproduce", *words, "--out", "FILE"])
 
     def mapping(self) -> dict[str, Any]:
         """Plain JSON, for the process that does it."""
@@ -122,12 +145,14 @@ def work_list(given: argparse.Namespace) -> list[Work]:
         for model, preset in chosen_models(job.get("models", given.models)):
             own = [change.split(":", 1)[1] for change in given.set if change.startswith(f"{model}:")]
             changes = [change for change in given.set if ":" not in change.partition("=")[0]] + own
+            changes += [change for change in job.get("set", "").split(";") if change]
+            seconds = job.get("seconds", given.seconds_per_model)
             found += [
                 Work(
                     job["graph"],
                     model,
                     preset,
-                    float(job.get("seconds", given.seconds_per_model)),
+                    None if seconds == "whole" else float(seconds),
                     job.get("tasks", given.tasks),
                     changes,
                     given.validation_facts,
@@ -141,6 +166,8 @@ def work_list(given: argparse.Namespace) -> list[Work]:
                     candidates_of(model, given.candidates),
                     job["fill"] == "yes" if "fill" in job else given.fill_time,
                     given.search_share,
+                    given.evidence,
+                    job.get("name", given.title),
                 )
                 for seed in given.seeds
             ]
@@ -172,7 +199,7 @@ def main() -> None:
     parser.add_argument("--job", action="append", default=[], help="a graph with options of its own")
     parser.add_argument("--models", default="all")
     parser.add_argument("--tasks", default="link,relation,number")
-    parser.add_argument("--seconds-per-model", type=float, default=100.0, help="of training alone")
+    parser.add_argument("--seconds-per-model", default="100", help="of training alone, or `whole` for all epochs")
     parser.add_argument("--seeds", type=lambda text: [int(one) for one in text.split(",")], default=[0])
     parser.add_argument("--jobs", type=int, default=1, help="models trained at once")
     parser.add_argument("--device", default="auto")
@@ -193,6 +220,8 @@ def main() -> None:
     )
     parser.add_argument("--search-share", type=float, default=1.0, help="time to choose settings, in times of a row's")
     parser.add_argument("--fill-time", action="store_true", help="cut or stretch each schedule to the time there is")
+    parser.add_argument("--evidence", action="store_true", help="also calibration, breakdowns, and outcomes to compare")
+    parser.add_argument("--title", help="what to call the row, for one model on one graph")
     parser.add_argument("--compiled", action="store_true", help="compile steps: faster, but half a minute before that")
     parser.add_argument("--limit-seconds", type=float, default=float("inf"), help="end everything after this")
     parser.add_argument("--seconds-for-test", type=float, default=40.0, help="before that, when all training ends")
@@ -217,14 +246,11 @@ class Reproduction:
         self.given, self.began = given, time.monotonic()
         self.waiting = work_list(given)
         self.running: list[Work] = []
-        command = [Path(part).name if part.startswith("/") else part for part in sys.argv[1:]]
-        self.result: dict[str, Any] = {"command": command, "rows": {}, "trivial": {}, "failed": {}}
+        self.result = ResultFile("Models on saved graphs, each within a budget of time, on test.")
         if given.out.exists():
-            advice = "move it away, or name another --out"
-            before = read_result(given.out, "command", "rows", "trivial", advice=advice)
-            self.result["rows"], self.result["trivial"] = before["rows"], before["trivial"]
-            self.result["earlier_commands"] = [*before.get("earlier_commands", []), before["command"]]
-        self.waiting = [work for work in self.waiting if work.name not in self.result["rows"]]
+            self.result = read_results(given.out, "move it away, or name another --out")
+        done = {(row.name, run.seed) for row in self.result.rows for run in row.runs}
+        self.waiting = [work for work in self.waiting if (work.name, work.seed) not in done]
         # More threads than cores that wait for one another by spinning are slower by far than one thread each.
         threads = str(max(1, (os.cpu_count() or 1) // max(given.jobs, 1)))
         self.environment = {**os.environ, "OMP_NUM_THREADS": threads, "OMP_WAIT_POLICY": "PASSIVE"}
@@ -254,7 +280,7 @@ class Reproduction:
                     work.process.wait()
                     self._fail(work, "the time of the whole call was up")
                 for work in self.waiting:
-                    self.result["failed"][work.name] = {"reason": "not begun: the time of the whole call was up"}
+                    self._note(work, {"failed": "not begun: the time of the whole call was up"})
                 self._write()
                 if "CUDA_MPS_PIPE_DIRECTORY" in self.environment and self.given.share_gpu:
                     subprocess.run(["nvidia-cuda-mps-control"], input=b"quit\n", env=self.environment, check=False)
@@ -263,7 +289,7 @@ class Reproduction:
         """Trivial rows of each graph, in processes of their own."""
         of_data = [change for change in self.given.set if change.startswith(("scale_on=", "train_on="))]
         for graph in {work.graph: None for work in self.waiting}:
-            if Path(graph).name not in self.result["trivial"]:
+            if self.result.row(f"{Path(graph).name} frequency") is None:
                 self.waiting.insert(
                     0, Work(graph, "trivial", None, 0, self.given.tasks, of_data, 0, 1, self.given.device, False, 0)
                 )
@@ -298,33 +324,41 @@ class Reproduction:
             self._write()
 
     def _keep(self, work: Work, row: dict[str, Any]) -> None:
+        graph, device = Path(work.graph).name, device_words(row.pop("environment"))
+        more: dict[str, Any] = {"fingerprint": row.pop("fingerprint"), "commit": this_commit()}
+        trials = row if work.model == "trivial" else {work.model: row}
+        for model, trial in trials.items():
+            name = f"{graph} {model}" if work.model == "trivial" else work.name
+            made = row_of_trial(trial, name, graph, device, commands=[work.command], **more)
+            self.result = self.result.with_row(made)
         if work.model == "trivial":
-            self.result["environment"] = row.pop("environment")
-            self.result["trivial"][Path(work.graph).name] = row
             return
-        row["log"] = self._lines(work)
-        self.result["rows"][work.name] = row
         test = row["test"]["realistic"]
         words = [f"{task} {next(iter(scope['all'].values()))}" for task, scope in test.items()]
         said(f"{self._elapsed()} {work.name}: {row['epochs']}/{row['schedule_epochs']} epochs, {', '.join(words)}")
 
     def _fail(self, work: Work, reason: str) -> None:
         lines = self._lines(work)
-        self.result["failed"][work.name] = {"reason": reason, "last_lines": lines}
+        self._note(work, {"failed": reason, "last_lines": lines})
         said(f"{self._elapsed()} {work.name}: {reason}; {lines[-1] if lines else 'no word'}")
+
+    def _note(self, work: Work, measured: dict[str, Any]) -> None:
+        """A row without runs says why; one that has runs keeps them."""
+        before = self.result.row(work.name)
+        if before is None or not before.runs:
+            graph = Path(work.graph).name
+            row = Row(work.name, [work.command], work.device, this_commit(), work.model, graph, measured=measured)
+            self.result = self.result.with_row(row)
 
     def _lines(self, work: Work) -> list[str]:
         text = self._path(work, "log").read_text(encoding="utf-8", errors="replace")
         return text.splitlines()[-LAST_LINES:]
 
     def _path(self, work: Work, ending: str) -> Path:
-        return self.place / f"{work.name.replace(' ', '_').replace(':', '-')}.{ending}"
+        return self.place / f"{work.name.replace(' ', '_').replace(':', '-').replace('/', '-')}-{work.seed}.{ending}"
 
     def _write(self) -> None:
-        self.result["seconds"] = time.monotonic() - self.began
-        partial = self.given.out.with_suffix(".partial")
-        partial.write_text(json.dumps(self.result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        partial.replace(self.given.out)
+        self.result.write(self.given.out)
 
     def _time_is_up(self) -> bool:
         return bool(time.monotonic() - self.began > self.given.limit_seconds)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.result_file import graph_fingerprint
 from hynt.runs.checkpoint import Watcher
 
 
@@ -97,12 +98,13 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     if device.type == "cuda":
         torch.set_float32_matmul_precision("high")  # while training; evaluation takes full float32 products
     graph = load_graph(work["graph"])
+    of_place = {"environment": describe_environment(device), "fingerprint": graph_fingerprint(graph)}
     end = float("inf") if work["ends_in"] is None else time.monotonic() + work["ends_in"]
     clock = EndingClock(end, training_clock)
     place = TrialPlace(graph, device, Path(work["graph"]), work["tasks"].split(","), work["compiled"], clock)
     if work["model"] == "trivial":
         rows = trivial_rows(place, Trial("frequency", changes=tuple(work["changes"])).settings(graph, device))
-        write(out, {"environment": describe_environment(device), **rows})
+        write(out, rows | of_place)
         return
     plain = Trial(work["model"], work["preset"], work["seed"])
     budget = BUDGET.get(work["model"], Budget())
@@ -127,7 +129,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
         place = replace(place, clock=clock)
     with tempfile.TemporaryDirectory(prefix="reproduce-run-") as folder:
         row = without_ahead(run_trial(place, trial, Path(folder) / "run", Teller()))
-    write(out, row | ({"searched": found} if found else {}))
+    write(out, row | of_place | ({"searched": found} if found else {}))
 
 
 def write(path: Path, row: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.paper_baselines import ATTRIBUTES, BENCHMARK_LINK, LINK, NUMBER, ORDER, PER_ATTRIBUTE, RELATION
-from benchmarks.result_file import read_result
+from benchmarks.result_file import Row, read_results, trial_of_row
 
 CLOSE = 0.010
 PAPERS_NAME = {"HN-WK-resplit": "HN-WK"}
@@ -71,9 +71,9 @@ def _at(found: Sequence[float | None] | None, index: int) -> float | None:
     return None if found is None or index >= len(found) else found[index]
 
 
-def by_model(result: Mapping[str, Any], graph: str) -> dict[str, Mapping[str, Any]]:
+def by_model(rows: Sequence[Row], graph: str) -> dict[str, Mapping[str, Any]]:
     """Rows of a graph in the paper's order."""
-    found = {row["model"]: row for name, row in result["rows"].items() if name.split(" ")[0] == graph}
+    found = {str(row.model): trial(row) for row in rows if row.graph == graph and row.settings and row.runs}
     return dict(sorted(found.items(), key=lambda one: ORDER.index(one[0]) if one[0] in ORDER else len(ORDER)))
 
 
@@ -185,29 +185,39 @@ def reached(rows: Mapping[str, Any], graph: str) -> str:
 
 def hynt_row(file: Path) -> dict[str, Any]:
     """HyNT's row, by the first seed of the first job of a file."""
-    jobs = read_result(file, "jobs", advice="--hynt takes GRAPH=FILE with a file of `benchmarks.device`")["jobs"]
-    job = next(iter(jobs.values()))
-    run = next(iter(job["train"]["seeds"].values()))
-    answers = [f"{task}, qualifier" for task in run["test"]["realistic"]]
-    return {"model": "hynt", "answers": answers, "test": run["test"], "per_relation": run["per_relation"] or []}
+    row = read_results(file).rows[0]
+    found = trial(row)
+    found["answers"] = [f"{task}, qualifier" for task in found["test"]["realistic"]]
+    return {name: found[name] for name in ("model", "answers", "test", "per_relation")}
+
+
+def trial(row: Row) -> dict[str, Any]:
+    """The first seed of a row, as `hynt compare` tells of it."""
+    run = row.runs[0]
+    found = trial_of_row(row, run)
+    curve = [{"value": value} for _, _, value in run.curve]
+    relations = [{"relation": name, **errors} for name, errors in run.per_relation.items()]
+    facts = {"test_facts": run.cost.get("test_facts", "all")}
+    found |= {"curve": curve, "per_relation": relations, "protocol": facts, "commit": row.commit}
+    found |= {"settings": row.settings, "changes": row.changes}
+    return found | ({"searched": row.measured["searched"]} if "searched" in row.measured else {})
 
 
 def page(files: Sequence[Path], hynt: Mapping[str, Path]) -> Iterator[str]:
     """The whole page, graph by graph."""
     yield OPENING
     for file in files:
-        result = read_result(
-            file, "command", "rows", "trivial", "failed", advice="give files that `benchmarks.reproduce` wrote"
-        )
-        for graph in sorted({name.split(" ")[0] for name in result["rows"]}):
-            rows, beside = by_model(result, graph), dict(result["trivial"].get(graph, {}))
+        result = read_results(file, "give files that `benchmarks.reproduce` wrote").rows
+        for graph in sorted({str(row.graph) for row in result}):
+            rows, beside = by_model(result, graph), dict[str, Any]()
+            for one in result:
+                if one.graph == graph and one.runs and not one.settings:
+                    beside[str(one.model)] = trial(one)
+                    del beside[str(one.model)]["budget_limited"]
             if graph in hynt:
                 beside = {"`hynt`": hynt_row(hynt[graph])} | beside
             papers = PAPERS_NAME.get(graph, graph)
-            commands = [*result.get("earlier_commands", []), result["command"]]
-            told = "\n".join(f"python -m benchmarks.reproduce {_command(one)}" for one in commands)
-            made = f", made {result['commit']}" if "commit" in result else ""  # written into the file by hand
-            yield f"## {graph}\n\nRaw: `raw/{file.name}`{made}."
+            yield f"## {graph}\n\nRaw, with the commands: `raw/{file.name}`."
             if papers != graph:
                 yield f"The paper's figures are of {papers}, whose split differs: they are here for orientation."
             else:
@@ -217,19 +227,10 @@ def page(files: Sequence[Path], hynt: Mapping[str, Path]) -> Iterator[str]:
             yield pair_table(rows, beside, "number", "rmse", NUMBER.get(papers, {}))
             yield attribute_table(rows, beside, graph)
             yield cost_table(rows)
-            failed = {name: one for name, one in result["failed"].items() if name.split(" ")[0] == graph}
+            failed = [one for one in result if one.graph == graph and not one.runs]
             if failed:
-                named = "; ".join(f"`{name.split(' ', 1)[1]}` ({one['reason']})" for name, one in failed.items())
+                named = "; ".join(f"`{one.model}` ({one.measured['failed']})" for one in failed)
                 yield f"Without a row: {named}."
-            yield f"Commands, the earliest first:\n\n```sh\n{told}\n```"
-
-
-def _command(parts: Sequence[str]) -> str:
-    quoted = (set(" ;") & set(part) for part in parts)  # by the shell's rules
-    return " ".join(
-        f'"{part}"' if is_quoted else Path(part).name if "/" in part else part
-        for part, is_quoted in zip(parts, quoted, strict=True)
-    )
 
 
 def main() -> None:

@@ -1,17 +1,17 @@
-"""Tables for `docs/results` from the JSON that `benchmarks/device.py` wrote.
+"""The rows of any raw files of `docs/results`, as tables.
 
     python -m benchmarks.results_table docs/results/raw/hn-yg-link.json [FILE …]
 
-One row a job: mean ± standard deviation over its seeds, or its ensemble, on the split asked, with realistic ties.
+Mean ± standard deviation over the seeds of a row, on its split, with realistic ties.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+from benchmarks.result_file import Figure, read_results
 
 COLUMNS = {
     "link": ("triplet.mrr", "triplet.hits@1", "triplet.hits@3", "triplet.hits@10", "all.mrr"),
@@ -20,25 +20,19 @@ COLUMNS = {
 }
 
 
-def rows(files: list[Path], task: str, ties: str = "realistic") -> Iterator[list[str]]:
-    """Cells of the table of one task; jobs that did not answer it have no row."""
+def rows(files: list[Path], task: str) -> Iterator[list[str]]:
+    """Cells of the table of one task; rows that did not answer it are left out."""
     for file in files:
-        for name, job in json.loads(file.read_text(encoding="utf-8"))["jobs"].items():
-            summary: dict[str, Any] = job.get("train", {}).get("summary", {})
-            found = [summary.get(f"{ties}.{task}.{column}") for column in COLUMNS[task]]
-            together = job.get("ensemble", {})
-            scopes = together.get(together.get("split", ""), {}).get(ties, {}).get(task)
-            if scopes is not None:
-                values = [scopes[scope][metric] for scope, metric in (column.split(".") for column in COLUMNS[task])]
-                found = [{"mean": value, "runs": 1} for value in values]
-            if all(found):
-                cells = [_cell(one) for one in found if one]
-                yield [f"{file.stem}: {name}", str(found[0]["runs"]) if found[0] else "", *cells]
+        for row in read_results(file).rows:
+            found = [row.figure(task, *column.split(".")) for column in COLUMNS[task]]
+            if found[0] is not None:
+                yield [f"{file.stem}: {row.name}", str(found[0].seeds), *map(_cell, found)]
 
 
-def _cell(found: dict[str, Any]) -> str:
-    spread = f" ± {found['deviation']:.4f}" if found["runs"] > 1 else ""
-    return f"{found['mean']:.4f}{spread}"
+def _cell(found: Figure | None) -> str:
+    if found is None:
+        return "–"
+    return f"{found.mean:.4f}" + ("" if found.deviation is None else f" ± {found.deviation:.4f}")
 
 
 def main() -> None:

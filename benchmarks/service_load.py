@@ -27,6 +27,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.result_file import write_measured
+
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the inference process has it
 
 QUESTIONS = 2_000
@@ -330,10 +332,9 @@ def main() -> None:
         for name, pause in (("as_told", 0.0), ("at_once", 0.05)):
             result["refused"][name] = served(run, asked, clients[-1:], True, given.seconds, pause)
     result["load_after"] = os.getloadavg()
-    text = json.dumps(result, indent=2)
-    print(text)
+    print(json.dumps(result, indent=2))
     if given.save is not None:
-        given.save.write_text(text + "\n", encoding="utf-8")
+        write_measured(given.save, result, str(__doc__))
 
 
 if __name__ == "__main__":

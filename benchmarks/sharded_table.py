@@ -22,6 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.result_file import write_measured
+
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 ENGINES = ("dtensor", "dtensor-dense", "torchrec", "whole")
@@ -178,13 +180,13 @@ def main() -> None:
     if given.engine:
         print(json.dumps(measured(given)))
         return
-    result: dict[str, Any] = {"command": " ".join(["python3 -m benchmarks.sharded_table", *sys.argv[1:]])}
-    result |= {name: getattr(given, name) for name in ("rows", "width", "asked", "steps")} | {"engines": {}}
+    result: dict[str, Any] = {name: getattr(given, name) for name in ("rows", "width", "asked", "steps")}
+    result["engines"] = {}
     for engine in given.engines.split(","):
         result["engines"][engine] = found = _engine(given, engine)
         print(engine, json.dumps(found), file=sys.stderr)
         if given.out is not None:
-            given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            write_measured(given.out, result, str(__doc__))
 
 
 def _engine(given: argparse.Namespace, engine: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
+from benchmarks.result_file import write_measured
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.results import by_scope
 from hynt.files import MANIFEST_NAME, index_text, sha256_of
@@ -153,7 +154,7 @@ def finish(archive: Path, package: Path, figures: Path) -> None:
         assert size <= LARGEST, f"the run has {size:,} bytes"
         shutil.rmtree(package, ignore_errors=True)
         shutil.copytree(folder, package)
-    figures.write_text(json.dumps({"bytes": size, **told}, indent=1) + "\n", encoding="utf-8")
+    write_measured(figures, {"bytes": size, **told}, "The run that comes with hynt.")
     print(f"{package}: {size:,} bytes; test {json.dumps(told['test'])}")
 
 

@@ -5,7 +5,6 @@ python tools/results_pages.py            # after a raw file, or the way a table 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from benchmarks.audit_table import tables as audit_tables
 from benchmarks.missing_quality import table as proposal_table
 from benchmarks.model_speed import table as speed_table
 from benchmarks.own_graph_table import markdown as small_graph_table
+from benchmarks.result_file import read_measured, read_results, trial_of_row
 from hynt.comparison.table import cost_table, markdown, quality_table
 from tools.world.relations import RELATIONS
 
@@ -116,17 +116,17 @@ def baselines() -> str:
 def measured() -> str:
     """The page of measured tables."""
     audits = [
-        f"### {path.stem.removeprefix('audit-')}\n\n{audit_tables(json.loads(path.read_text(encoding='utf-8')))}\n"
+        f"### {path.stem.removeprefix('audit-')}\n\n{audit_tables(raw(path.stem))}\n"
         for path in sorted(RAW.glob("audit-*.json"), reverse=True)
     ]
-    compared = raw("world-comparison")
+    compared = comparison("world-comparison")
     parts = [
         START,
         INTERVALS + "\n".join(interval_rows()) + "\n",
         f"{PROPOSALS}\n{proposal_table(raw('missing-world')['precision'])}\n",
         AUDITS,
         *audits,
-        f"{SMALL}\n{small_graph_table(raw('own-graph'))}",
+        f"{SMALL}\n{small_graph_table(read_results(RAW / 'own-graph.json'))}",
         SPEED,
         *(
             f"### {said}\n\nRaw: `raw/{name}.json`.\n\n{speed_table(raw(name), by_processor=name == 'long-facts')}\n"
@@ -154,9 +154,15 @@ def interval_rows() -> list[str]:
 
 
 def raw(name: str) -> dict[str, Any]:
-    """The content of a raw file."""
-    content: dict[str, Any] = json.loads((RAW / f"{name}.json").read_text(encoding="utf-8"))
-    return content
+    """What the one row of a raw file measured."""
+    return read_measured(RAW / f"{name}.json")
+
+
+def comparison(name: str) -> dict[str, Any]:
+    """A raw file as `hynt compare` would tell of it."""
+    rows = read_results(RAW / f"{name}.json").rows
+    trials = [trial_of_row(row, run) for row in rows if row.settings for run in row.runs]
+    return {"rows": trials, "trivial": {row.name: trial_of_row(row, row.runs[0]) for row in rows if not row.settings}}
 
 
 def _short(number: float, digits: int) -> str:

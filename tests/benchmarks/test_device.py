@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import torch
 import hynt.models.layers.message_passing as passing
 from benchmarks import results_table
 from benchmarks.inductive_ablations import ABLATIONS
+from benchmarks.result_file import ResultFile, Row, Run, read_results
 from hynt.batches.message_plan import MessagePlan
 from hynt.graph.storage import save_graph
 from hynt.objectives.drawn_beside import DrawnBeside
@@ -51,18 +51,19 @@ def test_runs_are_asked_elsewhere_and_as_one(tmp_path):
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "o").read_text())["jobs"]
-    first = found["two"]["train"]["seeds"]["0"]
-    assert first["breakdowns"]["link"]["relation"]
-    for name in ("two", "equal"):
-        assert 0 < found[name]["ensemble"]["valid"]["realistic"]["link"]["all"]["mrr"] <= 1
-    assert set(found["equal"]["ensemble"]["weights"]["groups"]["link at head"]["everywhere"]) == {0.5}
-    elsewhere = found["elsewhere"]["train"]["seeds"]["0"]
-    there, here = (one["valid"]["realistic"]["link"]["all"] for one in (elsewhere, first))
+    found = {row.name: row for row in read_results(tmp_path / "o").rows}
+    first = found["two"].runs[0]
+    assert [run.seed for run in found["two"].runs] == [0, 1]
+    assert first.breakdowns["link"]["relation"]
+    for name in ("two, as one", "equal"):
+        assert 0 < found[name].figure("link", "all", "mrr").mean <= 1
+    assert set(found["equal"].measured["weights"]["groups"]["link at head"]["everywhere"]) == {0.5}
+    elsewhere = found["elsewhere"].runs[0]
+    there, here = (one.metrics["valid"]["link"]["all"] for one in (elsewhere, first))
     assert there == pytest.approx(here)
-    assert elsewhere["breakdowns"]["link"]["seen"]
-    changed = found["changed"]["train"]["seeds"]["0"]
-    assert changed["valid"]["realistic"]["number"] != first["valid"]["realistic"]["number"]
+    assert elsewhere.breakdowns["link"]["seen"]
+    changed = found["changed"].runs[0]
+    assert changed.metrics["valid"]["number"] != first.metrics["valid"]["number"]
 
 
 @pytest.fixture
@@ -119,14 +120,14 @@ def test_a_message_with_its_receiver_changes_states_but_no_question_sees_its_ans
 
 
 def test_a_table_has_a_row_for_seeds_and_one_for_an_ensemble(tmp_path):
-    metrics = dict.fromkeys(("mrr", "hits@1", "hits@3", "hits@10"), 0.25)
-    scopes = {"link": {"triplet": metrics, "all": metrics}}
-    paths = [f"realistic.link.{column}" for column in results_table.COLUMNS["link"]]
-    jobs = {
-        "seeds": {"train": {"summary": {path: {"mean": 0.2, "deviation": 0.01, "runs": 3} for path in paths}}},
-        "one": {"ensemble": {"split": "test", "test": {"realistic": scopes}}},
-    }
-    (tmp_path / "raw.json").write_text(json.dumps({"jobs": jobs}))
+
+    def run(seed, value):
+        metrics = dict.fromkeys(("mrr", "hits@1", "hits@3", "hits@10"), value)
+        return Run(seed, {"test": {"link": {"triplet": metrics, "all": metrics}}})
+
+    seeds = Row("seeds", [], "cpu", split="test", runs=[run(0, 0.19), run(1, 0.20), run(2, 0.21)])
+    one = Row("one", [], "cpu", split="test", runs=[run(None, 0.25)])
+    ResultFile("Two rows.", [seeds, one]).write(tmp_path / "raw.json")
     rows = list(results_table.rows([tmp_path / "raw.json"], "link"))
     assert rows == [["raw: seeds", "3", *["0.2000 ± 0.0100"] * 5], ["raw: one", "1", *["0.2500"] * 5]]
     assert not list(results_table.rows([tmp_path / "raw.json"], "number"))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from benchmarks.laptop_study import study, table
+from benchmarks.result_file import read_results
 from hynt.graph.storage import save_graph
 from tests.training.small_graph import small_graph
 
@@ -15,8 +14,10 @@ def test_a_study_runs_what_is_missing_and_tells_what_is_left(tmp_path):
     first = list(study(graphs, [500], [0.005], "transea", "cpu", out))
     assert len(first) == 1
     assert list(study(graphs, [500], [0.005], "transea", "cpu", out)) == []
-    found = json.loads(out.read_text(encoding="utf-8"))
-    assert found["graphs"]["small 500"]["splits"]["train"] > 50
-    text = table({**found, "planned": [*found["planned"], "small 500 3 cpu hynt"]})
+    found = read_results(out)
+    plan = found.row("plan").measured
+    assert plan["graphs"]["small 500"]["splits"]["train"] > 50
+    plan["planned"].append("small 500 3 cpu hynt")
+    text = table(found)
     assert "| small 500 | 0.005 | cpu | transea | link MRR" in text
     assert "not run: small 500 3 cpu hynt" in text

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 
 import pytest
 
+from benchmarks.result_file import read_measured
 from hynt.graph.storage import save_graph
 from tests.conftest import ROOT
 from tests.training.small_graph import small_graph
@@ -23,7 +23,7 @@ def test_models_that_prepare_at_once_are_timed_in_turn_and_one_that_fails_delays
     command = [sys.executable, "-m", "benchmarks.model_speed", "--graph", str(tmp_path / "small"), "--out", str(out)]
     environment = {**os.environ, "PYTHONPATH": "src"}
     subprocess.run([*command, *options], cwd=ROOT, env=environment, check=True, timeout=300)
-    rows = json.loads(out.read_text(encoding="utf-8"))["models"]
+    rows = read_measured(out)["models"]
     assert set(rows) == {"transea", "ram", "nalp"}
     assert "model.filters" in rows["ram"]["problem"]
     assert rows["nalp"]["facts_per_second"] > 0

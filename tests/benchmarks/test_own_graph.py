@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from benchmarks.own_graph import cut, tried
 from benchmarks.own_graph_table import markdown
+from benchmarks.result_file import read_results
 from hynt.graph.storage import load_graph, save_graph
 from tests.conftest import ROOT
 from tests.training.small_graph import small_graph
@@ -39,11 +38,13 @@ def test_trials_are_made_once_and_do_not_read_the_test_split(tmp_path):
     assert len(lines) == 3
     assert "people | hynt" in lines[2]
     assert list(tried(plan, out, tmp_path)) == []
-    found = json.loads(out.read_text(encoding="utf-8"))
-    assert [row["epochs"] for row in found["rows"]] == [0, 2, 2]
-    assert found["rows"][2]["settings"]["model"]["tied_output"] is True
-    asked = found["rows"][0]["valid"]["link"]["all"]["count"]
-    assert asked == found["rows"][2]["valid"]["link"]["all"]["count"] > 0
+    found = read_results(out)
+    rows = [row for row in found.rows if row.runs]
+    assert [row.runs[0].cost["epochs"] for row in rows] == [0, 2, 2]
+    assert rows[2].settings["model"]["tied_output"] is True
+    assert all(set(row.runs[0].metrics) == {"valid"} for row in rows)
+    asked = [row.runs[0].metrics["valid"]["link"]["all"]["count"] for row in rows]
+    assert asked[0] == asked[2] > 0
     table = markdown(found).splitlines()
     graph = small_graph(people=30)
     assert table[2].startswith(f"| people | {len(graph.split('train'))}, {graph.vocabulary.entity_count} | link MRR |")

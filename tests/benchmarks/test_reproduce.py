@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from benchmarks.paper_baselines import ORDER
 from benchmarks.reproduce import candidates_of
 from benchmarks.reproduce_one import AHEAD, EndingClock, without_ahead
 from benchmarks.reproduce_search import GRIDS, grid_changes, together
+from benchmarks.result_file import read_results
 from hynt.graph.storage import save_graph
 from tests.conftest import ROOT
 from tests.training.small_graph import small_graph
@@ -34,7 +34,7 @@ def reproduced(out, *options, graphs=()):
     environment = {**os.environ, "PYTHONPATH": "src", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    return json.loads(out.read_text(encoding="utf-8")), done.stdout
+    return read_results(out), done.stdout
 
 
 @pytest.mark.slow
@@ -42,42 +42,47 @@ def test_rows_are_whole_and_a_crash_ends_nothing_else(saved, tmp_path):
     out = tmp_path / "result.json"
     options = ["--seconds-per-model", "20", "--jobs", "2", "--validation-facts", "5", *SMALL]
     found, said = reproduced(out, "--models", "transea,ram", *options, "--set", "ram:model.basis=0", graphs=[saved])
-    row = found["rows"]["small transea"]
-    assert set(row["test"]["realistic"]) == {"link", "number"}
-    assert {"mrr", "hits@1", "hits@3", "hits@10"} <= set(row["test"]["realistic"]["link"]["all"])
-    assert row["epochs"] == row["schedule_epochs"] == 3
-    assert row["budget_limited"] is False
-    assert row["curve"][-1]["epoch"] == 3
-    assert row["facts_per_second"] > 0
-    assert row["peak_memory_bytes"] > 0
-    assert row["changes"][0] == "batch_size=1024"
-    assert {one["relation"] for one in row["per_relation"]} == {"height"}
-    assert set(found["trivial"]["small"]) == {"frequency", "relation-mean", "relation-median", "neighbour-mean"}
-    failed = found["failed"]["small ram"]
-    assert "basis" in "\n".join(failed["last_lines"])
+    row = found.row("small transea")
+    run = row.runs[0]
+    assert set(run.metrics["test"]) == {"link", "number"}
+    assert {"mrr", "hits@1", "hits@3", "hits@10"} <= set(run.metrics["test"]["link"]["all"])
+    assert run.cost["epochs"] == run.cost["planned_epochs"] == 3
+    assert row.is_cut_short is False
+    assert run.curve[-1][0] == 3
+    assert run.cost["facts_per_second"] > 0
+    assert run.cost["memory_bytes"] > 0
+    assert row.changes[0] == "batch_size=1024"
+    assert set(run.per_relation) == {"height"}
+    assert len(row.fingerprint) == 16
+    assert "--models transea" in row.commands[0]
+    trivial = {one.name for one in found.rows} - {"small transea", "small ram"}
+    assert trivial == {f"small {name}" for name in ("frequency", "relation-mean", "relation-median", "neighbour-mean")}
+    failed = found.row("small ram")
+    assert "basis" in "\n".join(failed.measured["last_lines"])
     assert "small ram: ended with" in said
 
     again, said = reproduced(out, "--models", "transea,ram", *options, graphs=[saved])
-    assert again["rows"]["small transea"] == row
+    assert again.row("small transea") == row
     assert "small transea" not in said  # what is done is not done again
-    assert "small ram" in again["rows"]
-    assert again["failed"] == {}
+    assert again.row("small ram").runs
+    assert "failed" not in again.row("small ram").measured
 
 
 @pytest.mark.slow
 def test_a_budget_that_is_used_up_is_said_and_so_is_a_call_without_time(saved, tmp_path):
     job = f"graph={saved} models=transea seconds=0.01 tasks=link test_facts=2"
     found, _ = reproduced(tmp_path / "result.json", "--job", job, "--as-published")
-    row = found["rows"]["small transea"]
-    assert row["budget_limited"] is True
-    assert row["epochs"] < row["schedule_epochs"] == 500
-    assert row["changes"] == []
-    assert set(row["test"]["realistic"]) == {"link"}
-    assert row["test"]["realistic"]["link"]["all"]["count"] <= 4
-    assert row["protocol"]["test_facts"] == 2
+    row = found.row("small transea")
+    run = row.runs[0]
+    assert row.is_cut_short
+    assert run.cost["epochs"] < run.cost["planned_epochs"] == 500
+    assert row.changes == []
+    assert set(run.metrics["test"]) == {"link"}
+    assert run.metrics["test"]["link"]["all"]["count"] <= 4
+    assert run.cost["test_facts"] == 2
     found, _ = reproduced(tmp_path / "none.json", "--limit-seconds", "0", graphs=[saved])
-    assert found["rows"] == {}
-    assert all("time" in one["reason"] for one in found["failed"].values())
+    assert not any(row.runs for row in found.rows)
+    assert all("time" in row.measured["failed"] for row in found.rows)
 
 
 @pytest.mark.slow
@@ -95,14 +100,14 @@ def test_a_grid_is_searched_on_validation_before_the_row_is_made(saved, tmp_path
         *SMALL,
         graphs=[saved],
     )
-    row = found["rows"]["small transea"]
-    assert [len(one["changes"]) > 0 for one in row["searched"]] == [False, True, True]
-    best = max(row["searched"], key=lambda one: one["value"])
-    assert row["changes"] == ["batch_size=1024", "schedule.epochs=3", "model.dimension=8", *best["changes"]]
-    assert row["best"]["value"] == pytest.approx(best["value"])  # the same training, once more
+    row = found.row("small transea")
+    assert [len(one["changes"]) > 0 for one in row.measured["searched"]] == [False, True, True]
+    best = max(row.measured["searched"], key=lambda one: one["value"])
+    assert row.changes == ["batch_size=1024", "schedule.epochs=3", "model.dimension=8", *best["changes"]]
+    assert row.runs[0].cost["best"]["value"] == pytest.approx(best["value"])  # the same training, once more
     for change in best["changes"]:
         path, _, value = change.partition("=")
-        node = row["settings"]
+        node = row.settings
         for part in path.split("."):
             node = node[part]
         assert str(node) == value
@@ -130,11 +135,11 @@ def test_named_values_are_tried_on_validation_and_the_best_is_kept(saved, tmp_pa
         *SMALL,
         graphs=[saved],
     )
-    row = found["rows"]["small transea"]
-    assert [one["changes"] for one in row["searched"]] == [[rate] for rate in rates]
-    best = max(row["searched"], key=lambda one: one["value"])
+    row = found.row("small transea")
+    assert [one["changes"] for one in row.measured["searched"]] == [[rate] for rate in rates]
+    best = max(row.measured["searched"], key=lambda one: one["value"])
     # The rate that all were to have is not told beside the one that was chosen instead.
-    assert [change for change in row["changes"] if "learning_rate" in change] == best["changes"]
+    assert [change for change in row.changes if "learning_rate" in change] == best["changes"]
 
 
 @pytest.mark.parametrize(
@@ -186,11 +191,11 @@ def test_a_schedule_can_be_cut_to_the_time_there_is(saved, tmp_path):
     found, _ = reproduced(
         tmp_path / "result.json", *small, "--job", f"graph={saved} models=gran seconds=1 tasks=link fill=yes"
     )
-    row = found["rows"]["small gran"]
-    assert row["settings"]["schedule"]["seconds"] == 1
-    assert row["settings"]["schedule"]["epochs"] > 10_000  # time alone ends it, and the rate falls by time
-    assert row["schedule_epochs"] == 200  # but the authors' schedule is what the row is measured by
-    assert row["budget_limited"] is (row["epochs"] < 200)
+    row = found.row("small gran")
+    assert row.settings["schedule"]["seconds"] == 1
+    assert row.settings["schedule"]["epochs"] > 10_000  # time alone ends it, and the rate falls by time
+    assert row.runs[0].cost["planned_epochs"] == 200  # but the authors' schedule is what the row is measured by
+    assert row.is_cut_short is (row.runs[0].cost["epochs"] < 200)
 
 
 @pytest.mark.slow
@@ -212,11 +217,11 @@ def test_training_ends_before_the_call_does_and_leaves_a_row(saved, tmp_path):
         "30",
         graphs=[saved],
     )
-    assert found["failed"] == {}
-    row = found["rows"]["small transea"]
-    assert row["budget_limited"] is True
-    assert 0 < row["train_seconds"] < 45  # as long as it was, not as the clock was made to say
-    assert row["test"]["realistic"]["link"]["all"]["count"] > 0
+    assert not any("failed" in one.measured for one in found.rows)
+    row = found.row("small transea")
+    assert row.is_cut_short
+    assert 0 < row.runs[0].seconds["train"] < 45  # as long as it was, not as the clock was made to say
+    assert row.runs[0].metrics["test"]["link"]["all"]["count"] > 0
 
 
 def test_every_model_of_the_paper_has_a_grid_that_differs_from_its_first():

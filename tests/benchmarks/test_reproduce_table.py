@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from benchmarks.paper_baselines import LINK, NUMBER, ORDER, PER_ATTRIBUTE
 from benchmarks.reproduce_table import page, reached
+from benchmarks.result_file import ResultFile, Row, Run, row_of_trial
 from hynt.models.registry import MODELS
 
 
@@ -25,8 +24,8 @@ def row(model, limited, answers, **tasks):
         "peak_memory_bytes": 2.5e9,
         "changes": ["batch_size=1024"],
         "settings": {"model": {"pool": "seen"} if limited else {}},
-        "curve": [{"value": 0.1}, {"value": 0.15}],
-        "per_relation": [{"relation": "P1352", "rmse": 20.25}],
+        "curve": [{"epoch": epoch, "trained_seconds": 1.0, "value": value} for epoch, value in ((1, 0.1), (2, 0.15))],
+        "per_relation": [{"relation": "P1352", "rmse": 20.25, "mae": 10.0, "count": 3}],
         "test": {"realistic": tasks},
     }
 
@@ -35,28 +34,22 @@ def test_the_page_has_ours_and_the_papers(tmp_path):
     link = {"triplet": ranked(0.1876), "all": ranked(0.2)}
     number = {"triplet": {"rmse": 0.09}, "all": {"rmse": 0.1}}
     everywhere = ["link, qualifier value", "number, qualifier value"]
-    result = {
-        "commit": "at `abc`",
-        "earlier_commands": [["--first"]],
-        "command": ["--graph", "graphs/HN-YG", "--job", "graph=a models=b"],
-        "rows": {
-            "HN-YG gran": row("gran", False, everywhere, link=link, number=number),
-            "HN-YG stare": row("stare", True, ["link, head"], link=link),
-        },
-        "trivial": {"HN-YG": {"frequency": {"answers": [], "test": {"realistic": {"link": link}}}}},
-        "failed": {"HN-YG ram": {"reason": "ended with 1"}},
-    }
-    file = tmp_path / "baselines-hn-yg.json"
-    file.write_text(json.dumps(result), encoding="utf-8")
-    of_hynt = {"test": {"realistic": {"link": {"triplet": ranked(0.2036), "all": ranked(0.21)}}}, "per_relation": None}
-    ours = tmp_path / "hn-yg-link.json"
-    ours.write_text(json.dumps({"jobs": {"link": {"train": {"seeds": {"0": of_hynt}}}}}), encoding="utf-8")
+    trials = [
+        row("gran", False, everywhere, link=link, number=number),
+        row("stare", True, ["link, head"], link=link),
+        {"model": "frequency", "answers": ["link, head"], "test": {"realistic": {"link": link}}},
+    ]
+    rows = [row_of_trial(one, f"HN-YG {one['model']}", "HN-YG", "cpu") for one in trials]
+    failed = Row("HN-YG ram", [], "cpu", model="ram", graph="HN-YG", measured={"failed": "ended with 1"})
+    file, ours = tmp_path / "baselines-hn-yg.json", tmp_path / "hn-yg-link.json"
+    ResultFile("Baselines.", [*rows, failed]).write(file)
+    of_hynt = Run(0, {"test": {"link": {"triplet": ranked(0.2036), "all": ranked(0.21)}}})
+    ResultFile("HyNT.", [Row("link", [], "cpu", model="hynt", runs=[of_hynt])]).write(ours)
     text = "\n".join(page([file], {"HN-YG": ours}))
-    assert "Raw: `raw/baselines-hn-yg.json`, made at `abc`.\n" in text
+    assert "Raw, with the commands: `raw/baselines-hn-yg.json`." in text
     # .1876 is less than .010 under GRAN's .1951 and above StarE's .1826; .09 is better than GRAN's .1180.
     assert "MRR of links `stare`, `gran` (2 of 2); RMSE of numbers `gran` (1 of 1)." in text
     assert "| `hynt` | .2036 | .1018 | .2036 | .4072 | .2100 |" in text
-    assert "```sh\npython -m benchmarks.reproduce --first\npython -m benchmarks.reproduce --graph" in text
     assert "| `stare` \\* | .1876 (.1826) | .0938 (.1262) | .1876 (.2042) | .3752 (.2907) | – |" in text
     assert "| `gran` | .1876 (.1951) |" in text
     assert text.index("| `stare`") < text.index("| `gran`")
@@ -65,7 +58,6 @@ def test_the_page_has_ours_and_the_papers(tmp_path):
     assert "| `gran` | 5 of 100 | 60 | 12,346 | 2.5 | .100 .150 | `batch_size=1024` |" in text
     assert "| .100 .150 | `batch_size=1024`, `model.pool=seen` |" in text
     assert "Without a row: `ram` (ended with 1)." in text
-    assert '--graph HN-YG --job "graph=a models=b"' in text
     assert "| `gran` | 20.2 | – | – | – |" in text
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from benchmarks import interval_coverage
+from benchmarks.result_file import read_measured
 from hynt.asking.predictor import load
 from hynt.calibration.calibration import read_numbers
 from hynt.calibration.measuring import coverage, measure
@@ -175,7 +176,7 @@ def test_the_coverage_of_several_runs_is_one_file(run, tmp_path, monkeypatch, ca
 
     assert command(run, tmp_path / "nothing", "--out", out) == 1  # one of them is no run
     assert "run (towns, test): all " in capsys.readouterr().err
-    told = json.loads(out.read_text())
+    told = read_measured(out)
     assert told["level"] == 0.9
     first, second = told["runs"]
     assert (first["graph"], first["split"], first["reads_of_split"]) == ("towns", "test", 1)
@@ -193,5 +194,5 @@ def test_the_coverage_of_several_runs_is_one_file(run, tmp_path, monkeypatch, ca
 @pytest.mark.parametrize("name", ["world", "small", "h200"])
 def test_measured_intervals_hold_what_they_promise(name):
     path = ROOT / "docs" / "results" / "raw" / f"interval-coverage-{name}.json"
-    for told in json.loads(path.read_text(encoding="utf-8"))["runs"]:
+    for told in read_measured(path)["runs"]:
         assert 0.88 <= told["measured"]["number"]["levels"]["0.9"]["coverage"] <= 0.92

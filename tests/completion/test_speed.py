@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 from benchmarks import completion_speed
 from benchmarks.completion_questions import KINDS, drawn, write_jsonl, write_parquet
+from benchmarks.result_file import read_measured
 from hynt.completion.batches import BatchAnswers, CompletionOptions
 from hynt.completion.question_files import open_questions
 
@@ -33,11 +33,11 @@ def test_the_script_measures_everything(predictor, tmp_path, monkeypatch, capsys
     arguments = ["--run", str(predictor.loaded.run.path), "--questions", "64", "--device", "cpu", "--out", str(out)]
     monkeypatch.setattr(sys, "argv", ["completion_speed", *arguments])
     completion_speed.main()
-    found = json.loads(out.read_text())
+    found = read_measured(out)
     assert found["graph"] == "towns"
     assert len(found["measures"]) == 11
     assert all(one["questions_per_second"] > 0 for one in found["measures"].values())
     assert "one by one" in capsys.readouterr().out
     monkeypatch.setattr(sys, "argv", ["completion_speed", *arguments, "--limit-seconds", "0"])
     completion_speed.main()
-    assert "measures" in json.loads(out.read_text())
+    assert "measures" in read_measured(out)
