@@ -10,6 +10,7 @@ What cannot be trained is refused here too, before a folder is made and not afte
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -250,27 +251,29 @@ def _timed(request: SettingsRequest, settings: RunSettings, graph: KnowledgeGrap
         sample = validation.facts or (VALIDATED if len(graph.splits.get("valid", ())) > VALIDATED else None)
         validation = replace(validation, seconds=seconds / CHECKS, every=schedule.epochs, facts=sample, patience=None)
         return replace(settings, schedule=schedule, validation=validation)
-    if not request.until_done or not own or request.epochs is not None or not validates(settings, graph):
+    if not request.until_done or not own or request.epochs is not None:
         return settings
     if any(change.partition("=")[0].strip().startswith(("schedule.", "validation.")) for change in request.changes):
         return settings
-    if request.model_name == "hynt" and not (on_gpu and len(graph.split("train")) > SMALL_GRAPH):
+    is_hynt, minutes = request.model_name == "hynt", LONGEST_ON_GPU if on_gpu else LONGEST_MINUTES
+    if is_hynt and not (on_gpu and len(graph.split("train")) > SMALL_GRAPH) and validates(settings, graph):
         first = max(1, schedule.period if schedule.period < schedule.epochs else schedule.epochs // 3)
         epochs = first * (schedule.growth**CYCLES - 1) // max(1, schedule.growth - 1)
-        schedule = replace(schedule, period=first, epochs=epochs)
-        return replace(settings, schedule=schedule, validation=replace(validation, patience=1))
-    if request.model_name != "hynt" and not on_gpu and schedule.seconds is None:
-        # The schedules of papers were made for GPUs and days. What is left of one after this time is cut.
-        return replace(settings, schedule=replace(schedule, seconds=60 * LONGEST_MINUTES))
-    return settings
+        schedule, validation = replace(schedule, period=first, epochs=epochs), replace(validation, patience=1)
+    elif not is_hynt and not on_gpu:
+        minutes = LONGEST_OF_PAPERS
+    limit = min(60.0 * minutes, schedule.seconds or math.inf)
+    return replace(settings, schedule=replace(schedule, seconds=limit), validation=validation)
 
 
 VALIDATED, CHECKS = 500, 3
 """Where minutes are counted: facts that a validation asks about, and how often it is done."""
 CYCLES = 6
 """Where validation ends it: falls of the rate, each twice as long as the one before, before it ends anyway."""
-LONGEST_MINUTES = 10
-"""On a CPU: how long a model with its paper's schedule trains where nobody says how long."""
+LONGEST_MINUTES, LONGEST_ON_GPU = 30, 60
+"""Where nobody says how long: what is left of a schedule after this time is cut."""
+LONGEST_OF_PAPERS = 10
+"""The same of a model with its paper's schedule on a CPU: it was made for GPUs and days."""
 
 
 def _finds_scales(request: SettingsRequest) -> bool:

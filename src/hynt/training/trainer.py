@@ -141,9 +141,11 @@ class _PhaseLoop:
         self._report(wait=False)
 
     def _scheduled_rate(self, epoch: int) -> float:
-        """The rate at an epoch's start. Where seconds are counted, a rate that falls to an end reaches it with them."""
+        """The rate at an epoch's start. Where seconds are counted, a rate that falls to an end reaches it with them;
+        where validation ends it, they only cut it off: its checks stand at the ends of falls.
+        """
         schedule, by_time = self.settings.schedule, self._share_by_time()
-        if schedule.shape == "cosine":
+        if schedule.shape == "cosine" and self.settings.validation.patience is None:
             epoch = min(max(epoch, int(by_time)), max(epoch, self.phase.epochs - 1))
         ahead = max(0.0, by_time - epoch) if schedule.shape in MOVING else 0.0
         return learning_rate(schedule, self.settings.optimiser.learning_rate, epoch, ahead)
