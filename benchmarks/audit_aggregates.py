@@ -21,9 +21,9 @@ from hynt.graph.fact_table import NUMBER_KIND, position_group
 from hynt.graph.storage import load_graph
 from hynt.graph.vocabulary import Floats, Ids
 from hynt.interruption import Stopper
+from hynt.kernels.device import chosen_device
 from hynt.progress import SILENT
 from hynt.training.resolve_settings import SettingsRequest
-from hynt.training.run import chosen_device
 
 
 def ways(audit: Audit) -> dict[str, Floats]:

@@ -33,10 +33,11 @@ from hynt.files import MANIFEST_NAME
 from hynt.graph.storage import load_graph
 from hynt.graph.vocabulary import Floats
 from hynt.interruption import Stopper
+from hynt.kernels.device import chosen_device
 from hynt.progress import SILENT, Progress
 from hynt.runs.checkpoint import EpochRecord, TrainingProgress
 from hynt.training.resolve_settings import SettingsRequest
-from hynt.training.run import chosen_device, start, train
+from hynt.training.run import start, train
 
 _TIMED_EPOCHS = 6
 _FOR_TRAINING = 0.8

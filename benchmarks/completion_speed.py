@@ -152,8 +152,9 @@ def timed(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def trained(graph: str, preset: str | None, epochs: int, device: str, out: Path) -> Path:
     """A run of a few epochs with a preset, or with the settings that the graph's size suggests."""
     from hynt.graph.storage import load_graph
+    from hynt.kernels.device import chosen_device
     from hynt.training.resolve_settings import SettingsRequest, resolve_settings
-    from hynt.training.run import chosen_device, start, train
+    from hynt.training.run import start, train
 
     found, target = load_graph(graph), chosen_device(device)
     named = preset or ("world" if graph == "world" else None)

@@ -113,8 +113,8 @@ def main() -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     from benchmarks.device_measures import Bench, rows_of, say
     from benchmarks.result_file import ResultFile, device_words
+    from hynt.kernels.device import chosen_device
     from hynt.runs.run_folder import describe_environment
-    from hynt.training.run import chosen_device
 
     device = chosen_device(given.device)
     where, found_of = device_words(describe_environment(device)), dict[str, dict[str, Any]]()

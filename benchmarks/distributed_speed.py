@@ -72,9 +72,10 @@ def train_once(given: argparse.Namespace) -> None:
     """What `hynt train` does, in this process."""
     from hynt.distributed.worker_group import current_workers
     from hynt.graph.storage import load_graph
+    from hynt.kernels.device import chosen_device
     from hynt.runs.checkpoint import Watcher
     from hynt.training.resolve_settings import SettingsRequest, resolve_settings
-    from hynt.training.run import chosen_device, start, train
+    from hynt.training.run import start, train
 
     class Heard(Watcher):
         def note(self, text: str) -> None:

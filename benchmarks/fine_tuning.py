@@ -25,11 +25,12 @@ from benchmarks.result_file import write_measured
 from hynt.graph.changes import names_any
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import load_graph
+from hynt.kernels.device import chosen_device
 from hynt.runs.checkpoint import WEIGHTS, Watcher
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
-from hynt.training.run import chosen_device, start, train
+from hynt.training.run import start, train
 
 FIGURES = ("link.all.mrr", "relation.all.mrr", "number.all.rmse")
 

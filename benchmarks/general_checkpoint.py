@@ -31,13 +31,14 @@ from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import load_graph
 from hynt.graph.vocabulary import Entity, Vocabulary
+from hynt.kernels.device import chosen_device
 from hynt.models.trivial import statistic
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.elsewhere import on_graph
 from hynt.runs.opening import LoadedRun, load_run
 from hynt.runs.run_folder import RunFolder
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
-from hynt.training.run import chosen_device, start, train
+from hynt.training.run import start, train
 
 FIGURES = ("link.all.mrr", "relation.all.mrr", "number.all.rmse")
 TRIVIAL = ("frequency", "relation-median", "neighbour-mean")

@@ -40,12 +40,12 @@ def measured(model: str, given: argparse.Namespace) -> dict[str, Any]:
     from hynt.comparison.trial import Trial, peak_memory
     from hynt.evaluation.evaluator import Evaluator
     from hynt.graph.storage import load_graph
+    from hynt.kernels.device import chosen_device
     from hynt.models.contract import Model
     from hynt.runs.opening import new_model
     from hynt.runs.training_data import fit_scaling, training_data
     from hynt.training.optimisation import Optimisation
     from hynt.training.process import phases_for, runner_for
-    from hynt.training.run import chosen_device
     from hynt.training.validating import SampledEvaluator
 
     device = chosen_device(given.device)
@@ -204,8 +204,8 @@ def main() -> None:
 
 def _run_all(given: argparse.Namespace, place: Path) -> None:
     from hynt.comparison.comparing import model_names
+    from hynt.kernels.device import chosen_device
     from hynt.runs.run_folder import describe_environment
-    from hynt.training.run import chosen_device
 
     name = "generated" if given.generated is not None else Path(given.graph).name
     result: dict[str, Any] = {

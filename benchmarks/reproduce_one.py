@@ -90,9 +90,9 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     from benchmarks.reproduce_search import grid_changes, searched
     from hynt.comparison.trial import Trial, TrialPlace, run_trial, training_clock, trivial_rows
     from hynt.graph.storage import load_graph
+    from hynt.kernels.device import chosen_device
     from hynt.runs.run_folder import describe_environment
     from hynt.training.resolve_settings import GRIDS
-    from hynt.training.run import chosen_device
 
     device = chosen_device(work["device"])
     if device.type == "cuda":

@@ -379,8 +379,8 @@ def device_words(environment: Mapping[str, Any]) -> str:
 
 def this_device(name: str = "auto") -> str:
     """In words, of a device that is named as on the command line."""
+    from hynt.kernels.device import chosen_device
     from hynt.runs.run_folder import describe_environment
-    from hynt.training.run import chosen_device
 
     return device_words(describe_environment(chosen_device(name)))
 

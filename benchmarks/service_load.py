@@ -40,11 +40,12 @@ def make_run(graph_folder: Path, preset: str, out: Path) -> None:
     to calibrate on, which would take longer than the measurement.
     """
     from hynt.graph.storage import load_graph
+    from hynt.kernels.device import chosen_device
     from hynt.runs.checkpoint import save_tensors, weights_of
     from hynt.runs.opening import new_model
     from hynt.runs.training_data import training_data
     from hynt.training.resolve_settings import SettingsRequest, resolve_settings
-    from hynt.training.run import chosen_device, start
+    from hynt.training.run import start
 
     device, graph = chosen_device("cpu"), load_graph(graph_folder)
     settings = resolve_settings(SettingsRequest("hynt", preset, train_on="train+valid"), graph, on_gpu=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,17 @@ if not Path("/dev/nvidia0").exists():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# What runs keep between processes is kept for these tests alone, and for all their workers.
+_OWN_CACHE = "HYNT_CACHE" not in os.environ
+if _OWN_CACHE:
+    os.environ["HYNT_CACHE"] = tempfile.mkdtemp(prefix="hynt-tests-")
+
+
+def pytest_unconfigure() -> None:
+    if _OWN_CACHE:
+        shutil.rmtree(os.environ["HYNT_CACHE"], ignore_errors=True)
+
 
 # Machines differ in speed: a property test fails for a wrong answer, never for a slow one.
 # Examples are the same on every run, so a red test stays red until it is mended.

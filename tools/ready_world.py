@@ -27,12 +27,13 @@ from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.results import by_scope
 from hynt.files import MANIFEST_NAME, index_text, sha256_of
 from hynt.graph.storage import graph_folder, load_graph
+from hynt.kernels.device import chosen_device
 from hynt.runs.checkpoint import WEIGHTS, save_tensors
 from hynt.runs.opening import load_run
 from hynt.runs.run_folder import GRAPH, RunFolder
 from hynt.runs.training_data import training_splits
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
-from hynt.training.run import chosen_device, start, train
+from hynt.training.run import start, train
 
 WORLD, ARCHIVE, FIGURES = "world", "world.tar", "figures.json"
 PACKAGED = Path(__file__).resolve().parent.parent / "src" / "hynt" / "world" / "run"

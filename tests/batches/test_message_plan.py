@@ -91,3 +91,17 @@ def test_training_plans_refuse_nothing_when_there_are_no_numbers_or_qualifiers()
     plan, questions = plan_training(plain, NumberRows.of(plain), (rows[:-2], rows[:0]), rows[-2:], 0, 0)
     assert len(plan.message_slot) == 2 * (len(rows) - 2) + 3 * 2
     assert questions.targets.there.all()
+
+
+def test_a_number_that_many_facts_give_is_kept_once():
+    facts, twice = mixed_facts(120), torch.tensor([0.25, 0.5])
+    for column in (facts.tail_number, facts.qualifier_number):  # few different ones
+        column.copy_(twice[(column > 0.5).long()])
+    numbers = NumberRows.of(facts)
+    once = numbers.distinct()
+    assert len(once.value) == len({(a, b) for a, b in zip(once.relation.tolist(), once.value.tolist(), strict=True)})
+    assert len(once.value) < len(numbers.value) / 2
+    for column, is_number in (("of_tail", facts.tail_is_number), ("of_qualifier", facts.qualifier_is_number)):
+        before, after = (getattr(one, column)[is_number].long() for one in (numbers, once))
+        assert torch.equal(numbers.value[before], once.value[after])
+        assert torch.equal(numbers.relation[before], once.relation[after])

@@ -19,7 +19,8 @@ from hynt.formats.from_python import graph_from_facts
 from hynt.interruption import Stopper
 from hynt.models.checking import check_model
 from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
-from hynt.models.hynt_inductive import KEPT_PARTS, HyntInductive, HyntInductiveSettings, _FactParts
+from hynt.models.hynt_inductive import KEPT_PARTS, HyntInductive, HyntInductiveSettings
+from hynt.models.layers.message_passing import FactParts
 from hynt.objectives.streams import PhaseSettings
 from hynt.runs.checkpoint import Interrupted
 from hynt.runs.opening import load_run
@@ -168,7 +169,7 @@ def test_facts_in_parts_give_the_same_states():
 def test_what_is_ready_at_once_is_bounded_whatever_the_graphs_size(monkeypatch):
     """Of twice as many facts no more parts are ready at a time, and none is larger."""
     alive, most, longest = WeakSet(), [0], [0]
-    made = _FactParts._made
+    made = FactParts._made
 
     def counted(self, rows):
         plan, numbers = made(self, rows)
@@ -177,7 +178,7 @@ def test_what_is_ready_at_once_is_bounded_whatever_the_graphs_size(monkeypatch):
         longest[0] = max(longest[0], len(plan.message_slot), 2 * len(numbers.encoded))
         return plan, numbers
 
-    monkeypatch.setattr(_FactParts, "_made", counted)
+    monkeypatch.setattr(FactParts, "_made", counted)
     found = []
     for facts in (mixed_facts(300), mixed_facts(600)):
         most[0] = longest[0] = 0

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
+from hynt.kernels.device import keep_freed_memory
 from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation
-from hynt.training.step import keep_freed_memory
 
 CPU = torch.device("cpu")
 

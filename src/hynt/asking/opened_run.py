@@ -74,7 +74,7 @@ class OpenedRun:
     @cached_property
     def device(self) -> torch.device:
         """The device on which questions are scored."""
-        from hynt.training.run import chosen_device
+        from hynt.kernels.device import chosen_device
 
         return chosen_device(self._device)
 

@@ -37,6 +37,7 @@ from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.storage import BUILT_IN, load_graph
 from hynt.graph.vocabulary import Ids
 from hynt.interruption import Stopper
+from hynt.kernels.device import chosen_device
 from hynt.markup import shown
 from hynt.progress import SILENT, Progress
 from hynt.results import Table, arrow_table, box, more, pandas_or_refusal, table
@@ -44,7 +45,6 @@ from hynt.runs.opening import load_run
 from hynt.runs.place import whole_run
 from hynt.runs.run_folder import CONFIG, SCALING, RunFolder
 from hynt.training.resolve_settings import SettingsRequest
-from hynt.training.run import chosen_device
 
 SCHEMA = pa.schema(
     [

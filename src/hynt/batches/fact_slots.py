@@ -101,6 +101,15 @@ class NumberRows(NamedTuple):
         of_tail, of_qualifier = (place[column.long()] for column in (self.of_tail, self.of_qualifier))
         return NumberRows(self.relation[chosen], self.value[chosen], of_tail, of_qualifier), chosen
 
+    def distinct(self) -> NumberRows:
+        """The same numbers, each only once: facts that give the same date share its row."""
+        bits = self.value.view(torch.int32).long() & 0xFFFFFFFF
+        key, place = torch.unique(self.relation << 32 | bits, return_inverse=True)
+        place, first = functional.pad(place.to(torch.int32), (0, 1)), torch.zeros_like(key)
+        first[place[:-1].long()] = torch.arange(len(self.value), device=key.device)
+        of_tail, of_qualifier = (place[column.long()] for column in (self.of_tail, self.of_qualifier))
+        return NumberRows(self.relation[first], self.value[first], of_tail, of_qualifier)
+
 
 def slots_of(facts: FactTensors, rows: Tensor, numbers: NumberRows, capacity: int) -> Slots:
     """Slots of the facts `rows` (k,) int64, with places for `capacity` qualifiers in all.

@@ -96,7 +96,7 @@ def train(
         "changes": changes or (),
     }
     if estimate:
-        from hynt.training.run import chosen_device
+        from hynt.kernels.device import chosen_device
 
         found = training.estimate(graph, model, preset, **settings)
         _print_estimate(found, chosen_device(device.value).type, as_json)

@@ -112,9 +112,9 @@ def compare(
     from hynt.comparison.trial import TrialPlace, training_clock
     from hynt.evaluation.metrics import checked_tasks
     from hynt.interruption import stopping_on_signals
+    from hynt.kernels.device import chosen_device
     from hynt.runs.checkpoint import Interrupted
     from hynt.runs.run_folder import describe_environment
-    from hynt.training.run import chosen_device
 
     with located("models"):
         names = model_names(models if isinstance(models, str) else ",".join(models))

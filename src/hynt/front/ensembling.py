@@ -32,10 +32,10 @@ def ensemble(
     'ensemble'
     """
     from hynt.evaluation.combining import combined, fitted
+    from hynt.kernels.device import chosen_device
     from hynt.runs.ensemble import Ensemble, Member, refuse_members
     from hynt.runs.place import whole_run
     from hynt.runs.run_folder import RunFolder, describe_environment
-    from hynt.training.run import chosen_device
     from hynt.training.validating import evaluator_of, fitted_means
 
     paths = [run.path if isinstance(run, Run) else Path(run) for run in runs]

@@ -94,11 +94,11 @@ def sweep(
     (1, 'sweep/best.toml')
     """
     from hynt.config.overrides import overrides_of
+    from hynt.kernels.device import chosen_device
     from hynt.sweeping.space import load_space
     from hynt.sweeping.study import GRAPH, Plan, StudyStorage, load_optuna, settled
     from hynt.sweeping.sweep import blind_copy, database, prepare
     from hynt.training.resolve_settings import SettingsRequest, resolve_settings
-    from hynt.training.run import chosen_device
 
     folder = Path(out)
     load_optuna()

@@ -100,7 +100,7 @@ def train(
             processes,
             said,
         )
-    from hynt.training.run import chosen_device
+    from hynt.kernels.device import chosen_device
 
     target = chosen_device(device)
     loaded, source = opened_graph(graph)
@@ -149,9 +149,9 @@ def estimate(
     >>> found.epochs, found.parameters > 0, found.seconds > 0
     (10, True, True)
     """
+    from hynt.kernels.device import chosen_device
     from hynt.training.estimate import estimate as measured
     from hynt.training.resolve_settings import SettingsRequest, resolve_settings
-    from hynt.training.run import chosen_device
 
     target = chosen_device(device)
     loaded, _ = opened_graph(graph)

@@ -10,7 +10,7 @@ are asked of what was kept. Numbers are read as features of value, logarithm and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
@@ -23,10 +23,11 @@ from torch.func import functional_call
 from hynt.batches.fact_slots import Links, NumberRows
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.batches.message_plan import MessagePlan, plan_observed, plan_questions
+from hynt.batches.message_plan import plan_questions
 from hynt.batches.neighbour_values import FEATURES as NEARBY_FEATURES
 from hynt.batches.neighbour_values import Degrees, NeighbourLists, SeenValues, degrees_of
 from hynt.config.declarations import Range
+from hynt.kernels.device import keep_freed_memory
 from hynt.kernels.dropout import Dropout
 from hynt.kernels.entity_softmax import LAST
 from hynt.kernels.linear_maps import apply, lowered
@@ -46,6 +47,7 @@ from hynt.models.contract import (
 from hynt.models.layers.message_passing import (
     FEATURES,
     Drop,
+    FactParts,
     MessageLayer,
     Nodes,
     NumberFeatures,
@@ -64,6 +66,11 @@ DEGREE_SCALE = 0.3
 
 FACTS_AT_ONCE, FACTS_AT_ONCE_ON_GPU = 2**17, 2**20
 """How many facts are observed at once when a graph is encoded: this bounds memory, whatever the graph's size."""
+
+FACTS_IN_CACHE, MOST_PARTS = 2**12, 64
+"""A processor observes fewer: so many that their messages hardly leave its cache. What entities heard is added up once
+for each part, so there are no more parts than this, and none has fewer facts than there are entities.
+"""
 
 KEPT_PARTS = 4
 """So many times as many facts are kept ready for all layers; beyond, what a layer reads of them is made anew."""
@@ -137,6 +144,8 @@ class HyntInductive(nn.Module):
         self.head_relation = linear(d, 2 * d, 0.5, bias=False) if settings.head_reads_relation else None
         self.nearby = nn.Parameter(torch.zeros(d, NEARBY_FEATURES)) if settings.nearby_values else None
         self._facts = facts
+        self.make_states: Callable[[HyntInductive, FactTensors], ObservedStates] = HyntInductive.encode
+        """What `states` are made by where they are not at hand; a run may look for them on disk first."""
         self._kept: WeakKeyDictionary[FactTensors, tuple[list[int], ObservedStates]] = WeakKeyDictionary()
 
     @classmethod
@@ -167,10 +176,15 @@ class HyntInductive(nn.Module):
 
     def states(self) -> ObservedStates:
         """The observed facts, encoded once for as long as no weight changes."""
+        return self.prepare(self._facts)
+
+    def prepare(self, facts: FactTensors) -> ObservedStates:
+        """What questions of these facts will need. A thread may do this while another one asks."""
         state = [tensor._version for tensor in self.parameters()] + [self.entity_start.data_ptr()]
-        kept = self._kept.get(self._facts)
+        kept = self._kept.get(facts)
         if self.training or kept is None or kept[0] != state:
-            kept = self._kept[self._facts] = (state, self.encode(self._facts))
+            made = self.encode(facts) if self.training else self.make_states(self, facts)
+            kept = self._kept[facts] = (state, made)
         return kept[1]
 
     def entity_states(self) -> Tensor:
@@ -191,14 +205,23 @@ class HyntInductive(nn.Module):
         """
         at_once = at_once or (FACTS_AT_ONCE_ON_GPU if facts.device.type == "cuda" else FACTS_AT_ONCE)
         rows = torch.arange(len(facts), device=facts.device) if rows is None else rows
-        parts, degrees = _FactParts(self, facts, torch.split(rows, at_once)), degrees_of(facts, rows)
+        part = at_once
+        if facts.device.type == "cpu":
+            keep_freed_memory()
+            part = min(at_once, max(FACTS_IN_CACHE, facts.sizes.entities, len(rows) // MOST_PARTS))
+        parts = FactParts(self.read_numbers, facts, torch.split(rows, part), KEPT_PARTS * at_once // part)
+        degrees = degrees_of(facts, rows)
         nodes, drop = Nodes(*self._starts(degrees, 1.0)), self._drop(facts.device)
         layers, normed = [nodes], nodes.normed(self._precision(facts.device))
         for layer in self.rounds:
             nodes, normed = layer(nodes, normed, facts.sizes.entities, parts, drop)
             layers.append(nodes)
-        observed = torch.zeros(len(facts), dtype=torch.bool, device=facts.device).index_fill_(0, rows, True)
-        return ObservedStates(tuple(layers), degrees.seen, NeighbourLists.of(facts).seen(observed))
+        return _with_lists(tuple(layers), facts, rows, degrees)
+
+    def states_from(self, facts: FactTensors, layers: tuple[Nodes, ...]) -> ObservedStates:
+        """The states whose layers were made of these facts before."""
+        rows = torch.arange(len(facts), device=facts.device)
+        return _with_lists(layers, facts, rows, degrees_of(facts, rows))
 
     def _starts(self, degrees: Degrees, share: float) -> tuple[Tensor, Tensor]:
         """E⁰ (entities, d) and R⁰ (relations, d); `share` is how much of the graph is observed."""
@@ -356,27 +379,9 @@ class HyntInductive(nn.Module):
         return torch.addmm(added, normed(question) / math.sqrt(self.settings.dimension), normed(states).t())
 
 
-class _FactParts:
-    """The facts at some rows in parts, ready for a layer, each with its own numbers."""
-
-    def __init__(self, model: HyntInductive, facts: FactTensors, rows: Sequence[Tensor]) -> None:
-        """`rows` (k,) int64 of each part."""
-        self._model, self._facts, self._rows, self._numbers = model, facts, rows, NumberRows.of(facts)
-        self._kept = [self._made(one) for one in rows[:KEPT_PARTS]]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __iter__(self) -> Iterator[tuple[MessagePlan, Numbers]]:
-        yield from self._kept
-        for rows in self._rows[KEPT_PARTS:]:
-            yield self._made(rows)
-
-    def _made(self, rows: Tensor) -> tuple[MessagePlan, Numbers]:
-        numbers, _ = self._numbers.of_facts(self._facts, rows)
-        nodes = Links.of(numbers.relation, self._facts.sizes.relations)
-        read = self._model.read_numbers(numbers.relation, numbers.value, nodes)
-        return plan_observed(self._facts, numbers, rows), read
+def _with_lists(layers: tuple[Nodes, ...], facts: FactTensors, rows: Tensor, degrees: Degrees) -> ObservedStates:
+    observed = torch.zeros(len(facts), dtype=torch.bool, device=facts.device).index_fill_(0, rows, True)
+    return ObservedStates(layers, degrees.seen, NeighbourLists.of(facts).seen(observed))
 
 
 def _vector(dimension: int) -> nn.Parameter:

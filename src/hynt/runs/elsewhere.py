@@ -28,6 +28,7 @@ from hynt.graph.vocabulary import Floats, Ids, Vocabulary
 from hynt.models.combination import Combination, TaskWeights, Weights
 from hynt.models.contract import Model
 from hynt.runs.checkpoint import weights_of
+from hynt.runs.kept_states import keep_states
 from hynt.runs.model_choice import build_model
 from hynt.runs.observing import ObservedFacts
 from hynt.runs.opening import LoadedRun
@@ -69,6 +70,7 @@ def on_graph(loaded: LoadedRun, graph: KnowledgeGraph, splits: Sequence[str] | N
         counted = [graph.split(name) for name in chosen if name in training_splits(home.settings)] or [table]
         facts = FactTensors.from_table(concatenate(counted), graph.vocabulary, scaling, device)
         made = combined([made], facts, _weights_on(home.model.weights, home.graph.vocabulary, graph.vocabulary))
+    made = keep_states(made)
     return replace(home, graph=graph, scaling=scaling, model=made, observed=observed, home=home, asked_of=chosen)
 
 

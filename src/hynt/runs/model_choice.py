@@ -120,6 +120,11 @@ def no_larger_than(weights: Path) -> Iterator[None]:
 class _Allocations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Looks at the size of each tensor before it is made."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing is compiled here, and PyTorch would load its compiler, a second's work, only to leave it out."""
+        return False
+
     def __init__(self, weights: Path, most: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._weights, self._most = weights, most

@@ -34,6 +34,7 @@ from hynt.runs.checkpoint import (
     task_weights,
     weights_of,
 )
+from hynt.runs.kept_states import keep_states
 from hynt.runs.model_choice import ENSEMBLE, build_model, no_larger_than
 from hynt.runs.observing import ObservedFacts
 from hynt.runs.place import SavedRun
@@ -148,7 +149,7 @@ def load_run(
     if together is not None:
         made = combined([made], data.facts, together)
     observed = _observed(made, graph, scaling, device)
-    return LoadedRun(run, settings, graph, scaling, made, data.literals, epoch, run.is_finished, observed)
+    return LoadedRun(run, settings, graph, scaling, keep_states(made), data.literals, epoch, run.is_finished, observed)
 
 
 def restored(
@@ -190,7 +191,7 @@ def _loaded_ensemble(
 
     model, literals = opened_ensemble(run, graph, device, weights)
     observed = _observed(model, graph, scaling, device)
-    return LoadedRun(run, settings, graph, scaling, model, literals, 0, True, observed)
+    return LoadedRun(run, settings, graph, scaling, keep_states(model), literals, 0, True, observed)
 
 
 def new_model(settings: RunSettings, data: TrainingData, device: torch.device) -> nn.Module:

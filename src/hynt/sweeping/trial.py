@@ -18,13 +18,14 @@ from hynt.errors import DataError, HyntError, UsageError
 from hynt.files import write_whole
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
+from hynt.kernels.device import chosen_device
 from hynt.progress import Progress
 from hynt.runs.checkpoint import EpochRecord, Interrupted, ValidationRecord, Watcher
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.sweeping.study import PROBLEM, SURPLUS, TRIALS, Plan, history, is_surplus, load_optuna
-from hynt.training.run import chosen_device, start, train
+from hynt.training.run import start, train
 
 if TYPE_CHECKING:
     from optuna import Trial

@@ -51,17 +51,6 @@ from hynt.training.resolve_settings import check_schedule, check_softmax, check_
 from hynt.training.validating import check_metric, evaluator_of, fitted_means, validates
 
 
-def chosen_device(name: str) -> torch.device:
-    """`auto` takes a GPU where there is one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise UsageError("there is no CUDA device here.", where="--device", advice="Say --device cpu or auto.")
-    if name not in ("cpu", "cuda"):
-        raise UsageError(f"unknown device {name!r}.", where="--device", advice="Choose cpu, cuda or auto.")
-    return torch.device(name)
-
-
 def start(
     graph: KnowledgeGraph,
     settings: RunSettings,

@@ -9,19 +9,16 @@ the device's generator at each replay, and the generator is seeded before each.
 
 from __future__ import annotations
 
-import ctypes
-import os
-import sys
 import time
 import warnings
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
-from functools import cache
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 
+from hynt.kernels.device import keep_freed_memory
 from hynt.objectives.streams import ItemStream, LossFunction, StepItems, no_loss
 from hynt.training.optimisation import Optimisation
 
@@ -65,23 +62,6 @@ class EagerStep:
     def has_failed(self) -> bool:
         """On CPU this is known at once; on a GPU asking would make it wait, so the trainer asks at the epoch's end."""
         return self.device.type == "cpu" and bool(self.optimisation.failed)
-
-
-@cache
-def keep_freed_memory() -> bool:
-    """Makes this process keep large tensors' memory for the next ones, and says whether it does; once.
-
-    glibc gives every block of a few megabytes back to the system, which clears each page anew in the next step: up to
-    half the time of a step on a CPU. Whoever has set glibc's own environment variables knows better.
-    """
-    said = {"GLIBC_TUNABLES", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"} & set(os.environ)
-    if said or not sys.platform.startswith("linux"):
-        return False
-    change = getattr(ctypes.CDLL(None), "mallopt", None)  # other C libraries have none
-    return change is not None and bool(change(_MMAP_THRESHOLD, 2**30)) and bool(change(_TRIM_THRESHOLD, 2**31 - 1))
-
-
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 
 
 def learn(

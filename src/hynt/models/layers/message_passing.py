@@ -8,15 +8,16 @@ Numbers are read as the value, its logarithm, its rank in its relation, and code
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.batches.fact_slots import ROLES, Links
-from hynt.batches.message_plan import Heard, MessagePlan
+from hynt.batches.fact_slots import ROLES, Links, NumberRows
+from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.message_plan import Heard, MessagePlan, plan_observed
 from hynt.kernels.device import Beside, kernels_serve
 from hynt.kernels.dropout import Dropout
 from hynt.kernels.linear_maps import added_and_normed, apply, apply_all
@@ -115,6 +116,30 @@ class Parts(Protocol):
     def __len__(self) -> int: ...
 
     def __iter__(self) -> Iterator[tuple[MessagePlan, Numbers]]: ...
+
+
+class FactParts:
+    """The facts at some rows in parts, ready for a layer, each with its own numbers."""
+
+    def __init__(
+        self, read: Callable[[Tensor, Tensor, Links], Numbers], facts: FactTensors, rows: Sequence[Tensor], kept: int
+    ) -> None:
+        """`rows` (k,) int64 of each part, of which the first `kept` are made once; `read` makes the numbers."""
+        self._read, self._facts, self._rows, self._numbers = read, facts, rows, NumberRows.of(facts)
+        self._kept = [self._made(one) for one in rows[:kept]]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[tuple[MessagePlan, Numbers]]:
+        yield from self._kept
+        for rows in self._rows[len(self._kept) :]:
+            yield self._made(rows)
+
+    def _made(self, rows: Tensor) -> tuple[MessagePlan, Numbers]:
+        numbers = self._numbers.of_facts(self._facts, rows)[0].distinct()
+        nodes = Links.of(numbers.relation, self._facts.sizes.relations)
+        return plan_observed(self._facts, numbers, rows), self._read(numbers.relation, numbers.value, nodes)
 
 
 class Drop(NamedTuple):
