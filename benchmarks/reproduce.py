@@ -71,6 +71,7 @@ class Work:
     fills_time: bool = False  # the schedule lasts just these seconds
     search_share: float = 1.0  # how long trying takes, in times of the row's own seconds
     evidence: bool = False  # whether calibration, breakdowns and outcomes stand in the row
+    processor_time: bool = False  # whether seconds are those of the processor, for a machine that is busy
     title: str | None = None  # of the row; None: graph, model and preset
     ends_in: float | None = None  # seconds from its beginning: what was trained till then is tested
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
@@ -104,6 +105,7 @@ class Work:
         words += [part for one in self.candidates for part in ("--try", f"{self.model}:{';'.join(one)}")]
         words += [part for change in self.changes for part in ("--set", change)]
         words += ["--fill-time"] * self.fills_time + ["--evidence"] * self.evidence
+        words += ["--processor-time"] * self.processor_time
         words += [] if self.title is None else ["--title", self.title]
         return shlex.join(["python", "-m", "benchmarks.reproduce", *words, "--out", "FILE"])
 
@@ -167,6 +169,7 @@ def work_list(given: argparse.Namespace) -> list[Work]:
                     job["fill"] == "yes" if "fill" in job else given.fill_time,
                     given.search_share,
                     given.evidence,
+                    given.processor_time,
                     job.get("name", given.title),
                 )
                 for seed in given.seeds
@@ -221,6 +224,7 @@ def main() -> None:
     parser.add_argument("--search-share", type=float, default=1.0, help="time to choose settings, in times of a row's")
     parser.add_argument("--fill-time", action="store_true", help="cut or stretch each schedule to the time there is")
     parser.add_argument("--evidence", action="store_true", help="also calibration, breakdowns, and outcomes to compare")
+    parser.add_argument("--processor-time", action="store_true", help="count seconds of the processor, not the clock")
     parser.add_argument("--title", help="what to call the row, for one model on one graph")
     parser.add_argument("--compiled", action="store_true", help="compile steps: faster, but half a minute before that")
     parser.add_argument("--limit-seconds", type=float, default=float("inf"), help="end everything after this")
@@ -278,7 +282,7 @@ class Reproduction:
                     assert work.process is not None
                     work.process.kill()
                     work.process.wait()
-                    self._fail(work, "the time of the whole call was up")
+                    self._keep_or_fail(work, "the time of the whole call was up")
                 for work in self.waiting:
                     self._note(work, {"failed": "not begun: the time of the whole call was up"})
                 self._write()
@@ -315,13 +319,18 @@ class Reproduction:
                     continue
                 work.process.kill()
                 work.process.wait()
-                self._fail(work, "took too long and was ended")
-            elif code == 0 and self._path(work, "json").exists():
-                self._keep(work, json.loads(self._path(work, "json").read_text(encoding="utf-8")))
+                self._keep_or_fail(work, "took too long and was ended")
             else:
-                self._fail(work, f"ended with {code}")
+                self._keep_or_fail(work, f"ended with {code}")
             self.running.remove(work)
             self._write()
+
+    def _keep_or_fail(self, work: Work, reason: str) -> None:
+        """A row that was written counts, even if its evidence was not."""
+        if self._path(work, "json").exists():
+            self._keep(work, json.loads(self._path(work, "json").read_text(encoding="utf-8")))
+        else:
+            self._fail(work, reason)
 
     def _keep(self, work: Work, row: dict[str, Any]) -> None:
         graph, device = Path(work.graph).name, device_words(row.pop("environment"))

@@ -86,6 +86,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     """Trains and judges, and writes the row."""
     import torch
 
+    from benchmarks.evidence import from_answers, from_asking
     from benchmarks.reproduce_budget import BUDGET, Budget
     from benchmarks.reproduce_search import grid_changes, searched
     from hynt.comparison.trial import Trial, TrialPlace, run_trial, training_clock, trivial_rows
@@ -100,7 +101,8 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     graph = load_graph(work["graph"])
     of_place = {"environment": describe_environment(device), "fingerprint": graph_fingerprint(graph)}
     end = float("inf") if work["ends_in"] is None else time.monotonic() + work["ends_in"]
-    clock = EndingClock(end, training_clock)
+    told = time.process_time if work["processor_time"] else training_clock
+    clock = EndingClock(end, told)
     place = TrialPlace(graph, device, Path(work["graph"]), work["tasks"].split(","), work["compiled"], clock)
     if work["model"] == "trivial":
         rows = trivial_rows(place, Trial("frequency", changes=tuple(work["changes"])).settings(graph, device))
@@ -125,11 +127,15 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
         candidates = grid_changes(work["model"], work["search"])
     if candidates:
         trial, found = searched(place, trial, candidates, work["search_share"], Teller())
-        clock = EndingClock(end, training_clock)
+        clock = EndingClock(end, told)
         place = replace(place, clock=clock)
     with tempfile.TemporaryDirectory(prefix="reproduce-run-") as folder:
-        row = without_ahead(run_trial(place, trial, Path(folder) / "run", Teller()))
-    write(out, row | of_place | ({"searched": found} if found else {}))
+        run, further = Path(folder) / "run", {"further": from_answers} if work["evidence"] else {}
+        row = without_ahead(run_trial(place, trial, run, Teller(), **further))
+        row |= of_place | ({"searched": found} if found else {})
+        write(out, row)
+        if work["evidence"]:
+            write(out, row | from_asking(run, device))
 
 
 def write(path: Path, row: Mapping[str, Any]) -> None:

@@ -104,8 +104,11 @@ def run_trial(
     watcher: Watcher | None = None,
     stopper: Stopper | None = None,
     asked: Asked | None = None,
+    further: Callable[[LoadedRun, Evaluation], Mapping[str, Any]] = lambda loaded, found: {},
 ) -> dict[str, Any]:
-    """Trains in `folder`, or goes on there with what was begun, and judges. The row is plain JSON."""
+    """Trains in `folder`, or goes on there with what was begun, and judges. The row is plain JSON; `further` adds to it
+    what else the answers on the test split tell.
+    """
     settings = trial.settings(place.graph, place.device)
     if place.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
@@ -130,6 +133,7 @@ def run_trial(
         **judged(found),
         "valid": {task: by_scope(questions, "realistic") for task, questions in valid.per_question.items()},
         "test_seconds": time.perf_counter() - began,
+        **further(loaded, found),
         "peak_memory_bytes": peak_memory(place.device),
         "settings": to_mapping(settings),
     }

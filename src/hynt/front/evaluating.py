@@ -186,7 +186,7 @@ def evaluated(
     if intervals:
         result["intervals"] = _intervals(found)
     if breakdown:
-        result["breakdowns"] = _breakdowns(found, loaded, breakdown)
+        result["breakdowns"] = breakdowns_of(found, loaded, breakdown)
     return EvaluationReport(result)
 
 
@@ -308,7 +308,8 @@ def _intervals(found: Evaluation) -> dict[str, Any]:
     }
 
 
-def _breakdowns(found: Evaluation, loaded: LoadedRun, groupings: Sequence[str]) -> dict[str, Any]:
+def breakdowns_of(found: Evaluation, loaded: LoadedRun, groupings: Sequence[str]) -> dict[str, Any]:
+    """By task and grouping, a list of groups with their metrics."""
     from hynt.evaluation import results as breakdowns
     from hynt.graph.changes import seen_triplets
     from hynt.graph.fact_table import concatenate
