@@ -15,9 +15,9 @@ import torch
 
 from benchmarks.result_file import Outcomes
 from hynt.errors import HyntError
-from hynt.evaluation.metrics import FIRST_QUALIFIER
 from hynt.evaluation.results import Evaluation, RankedQuestions
 from hynt.front.evaluating import breakdowns_of
+from hynt.graph.fact_table import FIRST_QUALIFIER
 from hynt.runs.opening import LoadedRun
 
 GROUPINGS = ("qualifiers", "leakage", "position")

@@ -130,8 +130,8 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
         clock = EndingClock(end, told)
         place = replace(place, clock=clock)
     with tempfile.TemporaryDirectory(prefix="reproduce-run-") as folder:
-        run, further = Path(folder) / "run", {"further": from_answers} if work["evidence"] else {}
-        row = without_ahead(run_trial(place, trial, run, Teller(), **further))
+        run, further = Path(folder) / "run", from_answers if work["evidence"] else None
+        row = without_ahead(run_trial(place, trial, run, Teller(), further=further))
         row |= of_place | ({"searched": found} if found else {})
         write(out, row)
         if work["evidence"]:

@@ -104,7 +104,7 @@ def run_trial(
     watcher: Watcher | None = None,
     stopper: Stopper | None = None,
     asked: Asked | None = None,
-    further: Callable[[LoadedRun, Evaluation], Mapping[str, Any]] = lambda loaded, found: {},
+    further: Callable[[LoadedRun, Evaluation], Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Trains in `folder`, or goes on there with what was begun, and judges. The row is plain JSON; `further` adds to it
     what else the answers on the test split tell.
@@ -133,7 +133,7 @@ def run_trial(
         **judged(found),
         "valid": {task: by_scope(questions, "realistic") for task, questions in valid.per_question.items()},
         "test_seconds": time.perf_counter() - began,
-        **further(loaded, found),
+        **({} if further is None else further(loaded, found)),
         "peak_memory_bytes": peak_memory(place.device),
         "settings": to_mapping(settings),
     }
