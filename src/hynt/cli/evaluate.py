@@ -14,7 +14,7 @@ import typer
 
 from hynt.cli.options import Device, RunArgument, ScoringDevice
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
-from hynt.front.evaluating import GROUPINGS
+from hynt.evaluation.tables import GROUPINGS
 from hynt.progress import visible
 
 if TYPE_CHECKING:

@@ -217,6 +217,9 @@ def _number(value: float | None, digits: int = 4, limits: Any = None) -> str:
 COMPARED = {"link": ("mrr",), "relation": ("mrr",), "number": ("rmse", "mae", "vs_median")}
 SHORT_WORDS = {"mrr": "MRR", "rmse": "RMSE", "mae": "MAE", "vs_median": "error against the median"}
 NAMES = {"link": "links", "relation": "relations", "number": "numbers"}
+GROUPINGS = ("relation", "position", "qualifiers", "frequency", "seen", "leakage")
+"""What questions can be told apart by."""
+
 SPAN = {"all": "over all components", "triplet": "over components of the triplet"}
 
 NAMED = 5

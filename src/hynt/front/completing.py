@@ -13,18 +13,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from hynt.asking.predictor import LEVEL, Predictor
 from hynt.asking.question import parts_of
 from hynt.errors import UsageError, located
-from hynt.files import check_parquet
+from hynt.files import check_parquet, whole_file
+from hynt.front.jobs import Watching, in_processes, watched
+from hynt.front.jobs import options as as_options
+from hynt.front.recorded_run import RecordedRun
 from hynt.graph.fact import DATE_UNIT, Number
 from hynt.results import SHOWN, Table, box, more, pairs, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hynt.asking.predictor import Predictor
     from hynt.completion.missing_facts import Proposals
-    from hynt.front.jobs import Watching
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,38 +66,6 @@ class Completed(Table):
         return "in memory" if self.out is None else f"in {self.out}"
 
 
-def completed(
-    run: Predictor,
-    questions: str | os.PathLike[str] | Iterable[Any],
-    out: str | os.PathLike[str] | None,
-    top: int,
-    level: float,
-    candidates: tuple[str, ...],
-    on_error: Literal["stop", "record"],
-    resume: bool,
-    processes: int,
-    progress: Watching,
-) -> Completed:
-    """See `Run.complete`."""
-    from hynt.calibration.intervals import check_level
-
-    if out is None and resume:
-        raise UsageError("answers in memory cannot be gone on with.", where="resume", advice="Give a file as out.")
-    with tempfile.TemporaryDirectory(prefix="hynt-complete-") as place:
-        target = Path(place) / "answers.parquet" if out is None else Path(out)
-        if out is not None:
-            check_parquet(target, "out")
-        check_level(level)
-        file = _file(questions, Path(place))
-        options = (top, level, tuple(dict.fromkeys(candidates)))
-        done = _answered(run, file, target, options, on_error, resume, processes, progress)
-        if out is not None:
-            return Completed(**done, out=target, held=None)
-        import pyarrow.parquet as parquet
-
-        return Completed(**done, out=None, held=parquet.read_table(target))
-
-
 def _answered(
     run: Predictor,
     file: Path,
@@ -116,7 +86,6 @@ def _answered(
     from hynt.completion.batches import CompletionOptions, assist
     from hynt.completion.completing import BATCH, complete
     from hynt.distributed.worker_group import current_workers
-    from hynt.front.jobs import watched
     from hynt.interruption import interruptible
 
     wanted = CompletionOptions(*options)
@@ -141,9 +110,6 @@ def _in_processes(
     resume: bool,
     processes: int,
 ) -> dict[str, Any]:
-    from hynt.front.jobs import in_processes
-    from hynt.front.jobs import options as as_options
-
     top, level, candidates = options
     said = as_options(
         out=out,
@@ -189,9 +155,6 @@ def _written(value: Any) -> Any:
             return {"date": value.literal}
         return {"number": value.value, "unit": value.unit} if value.unit else value.value
     return {"date": value.isoformat()[:10]} if isinstance(value, datetime.date) else value
-
-
-Limits = tuple[int, float, float, int | None, float, float, int]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,46 +204,102 @@ class ProposalReport(Table):
         ]
 
 
-def proposed(
-    run: Predictor,
-    relations: Sequence[str],
-    limits: Limits,
-    without: tuple[str, ...],
-    heads: Sequence[str],
-    out: str | os.PathLike[str] | None,
-    progress: Watching,
-) -> ProposalReport:
-    """See `Run.propose`."""
-    from hynt.files import check_parquet, whole_file
+class Completable(RecordedRun):
+    """A run that answers many questions, and proposes facts that its graph lacks."""
 
-    for name, given in (("relations", relations), ("heads", heads)):
-        if isinstance(given, str):
-            raise UsageError(f"{name} are a list of names.", where=name, advice="Give a list.")
-    if out is not None:
-        check_parquet(Path(out), "out")
-    graph = run.graph
-    with located("relations"):
-        for name in relations:
-            graph.names.relation(name)
-    with located("heads"):
-        for name in heads:
-            graph.names.entity(name)
-    with located("without"):
-        for name in without:
-            graph.split(name)
-    from hynt.completion.missing_facts import ProposalOptions, propose
-    from hynt.front.jobs import watched
-    from hynt.interruption import interruptible
+    def complete(
+        self,
+        questions: str | os.PathLike[str] | Iterable[Any],
+        out: str | os.PathLike[str] | None = None,
+        *,
+        top: int = 10,
+        level: float = LEVEL,
+        candidates: Sequence[Literal["type", "unknown"]] = (),
+        on_error: Literal["stop", "record"] = "stop",
+        resume: bool = False,
+        processes: int = 1,
+        progress: Watching = None,
+    ) -> Completed:
+        """Answers to a whole file of questions (.jsonl or .parquet), or to questions in memory, however many.
 
-    wanted = ProposalOptions(tuple(relations), *limits, without, tuple(heads))
-    wanted.check()
-    _ = run.loaded
-    with interruptible(), watched(progress) as shown:
-        found = propose(run, wanted, shown)
-    made: Any = found.rows(run.graph)
-    if out is not None:
-        import pyarrow.parquet as parquet
+        With `out` the answers become a Parquet file, written part by part and resumable; without it they are held in
+        memory. With `on_error="record"` a question that cannot be asked becomes a row that says why.
 
-        with whole_file(Path(out)) as file:
-            parquet.write_table(made, file, compression="zstd")
-    return ProposalReport(found, made)
+        >>> found = run.complete([("Japan", "capital", "?"), ("Japan", "population", "?")], top=2)
+        >>> found.questions, found.to_arrow().column_names[:3]
+        (2, ['question', 'kind', 'rank'])
+        """
+        from hynt.calibration.intervals import check_level
+
+        if out is None and resume:
+            raise UsageError("answers in memory cannot be gone on with.", where="resume", advice="Give a file as out.")
+        with tempfile.TemporaryDirectory(prefix="hynt-complete-") as place:
+            target = Path(place) / "answers.parquet" if out is None else Path(out)
+            if out is not None:
+                check_parquet(target, "out")
+            check_level(level)
+            file = _file(questions, Path(place))
+            options = (top, level, tuple(dict.fromkeys(candidates)))
+            done = _answered(self, file, target, options, on_error, resume, processes, progress)
+            if out is not None:
+                return Completed(**done, out=target, held=None)
+            import pyarrow.parquet as parquet
+
+            return Completed(**done, out=None, held=parquet.read_table(target))
+
+    def propose(
+        self,
+        relations: Sequence[str] = (),
+        *,
+        out: str | os.PathLike[str] | None = None,
+        budget: int = 1000,
+        threshold: float = 0.5,
+        widest: float = 0.5,
+        per_relation: int | None = None,
+        share: float = 0.75,
+        level: float = LEVEL,
+        top: int = 1,
+        without: Sequence[str] = (),
+        heads: Sequence[str] = (),
+        progress: Watching = None,
+    ) -> ProposalReport:
+        """Facts that the graph lacks, for entities without a relation that a `share` of their peers has; most
+        probable first. `heads` asks about these entities alone. `without` takes splits for unknown, to see which
+        proposals they confirm.
+
+        >>> found = run.propose(["capital"], threshold=0.0, share=0.5, without=["test"], budget=3)
+        >>> len(found) <= 3
+        True
+        """
+        for name, given in (("relations", relations), ("heads", heads)):
+            if isinstance(given, str):
+                raise UsageError(f"{name} are a list of names.", where=name, advice="Give a list.")
+        if out is not None:
+            check_parquet(Path(out), "out")
+        graph = self.graph
+        with located("relations"):
+            for name in relations:
+                graph.names.relation(name)
+        with located("heads"):
+            for name in heads:
+                graph.names.entity(name)
+        with located("without"):
+            for name in without:
+                graph.split(name)
+        from hynt.completion.missing_facts import ProposalOptions, propose
+        from hynt.interruption import interruptible
+
+        wanted = ProposalOptions(
+            tuple(relations), budget, threshold, widest, per_relation, share, level, top, tuple(without), tuple(heads)
+        )
+        wanted.check()
+        _ = self.loaded
+        with interruptible(), watched(progress) as shown:
+            found = propose(self, wanted, shown)
+        made: Any = found.rows(self.graph)
+        if out is not None:
+            import pyarrow.parquet as parquet
+
+            with whole_file(Path(out)) as file:
+                parquet.write_table(made, file, compression="zstd")
+        return ProposalReport(found, made)

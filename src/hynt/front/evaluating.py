@@ -8,30 +8,28 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from hynt.asking.predictor import Predictor
 from hynt.errors import UsageError
-from hynt.evaluation.tables import evaluation_tables, headline, row_name
-from hynt.front.jobs import Watching, watched
+from hynt.evaluation.tables import GROUPINGS, evaluation_tables, headline, row_name
+from hynt.front.jobs import Watching, in_processes, options, watched
+from hynt.front.recorded_run import RecordedRun
 from hynt.names import advice_on
 from hynt.results import PlainValues, Table, arrow_table, box, quiet, table
 
 if TYPE_CHECKING:
-    from hynt.asking.predictor import Predictor
-
-if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hynt.asking.predictor import Predictor
     from hynt.evaluation.evaluator import Evaluator
     from hynt.evaluation.metrics import Ties
     from hynt.evaluation.results import Evaluation
+    from hynt.front.run import Run
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.runs.opening import LoadedRun
 
     GivenGraph: TypeAlias = KnowledgeGraph | str | os.PathLike[str]
 
-GROUPINGS = ("relation", "position", "qualifiers", "frequency", "seen", "leakage")
 METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "rmse", "mae", "vs_median", "count")
 
 
@@ -85,109 +83,6 @@ class EvaluationReport(PlainValues, Table):
             parts += [quiet(one.title)] if one.title else []
             parts.append(table(one.columns, one.rows, numbers=range(len(one.columns) - one.numbers, len(one.columns))))
         return box(headline(self.found), *parts, quiet(*self.found.get("notes", ())))
-
-
-def evaluated(
-    run: Predictor,
-    split: str,
-    tasks: str | Iterable[str],
-    ties: Ties,
-    *,
-    type_constrained: bool,
-    references: bool,
-    intervals: bool,
-    breakdown: Sequence[str],
-    compare: Predictor | str | os.PathLike[str] | None,
-    questions: str | os.PathLike[str] | None,
-    observed: GivenGraph | None,
-    asked: GivenGraph | None,
-    without_duplicates: bool,
-    shuffle_literals: bool,
-    processes: int,
-    progress: Watching,
-) -> EvaluationReport:
-    """See `Run.evaluate`."""
-    from hynt.distributed.launch import is_launched
-    from hynt.evaluation.metrics import checked_tasks
-    from hynt.files import check_parquet
-
-    if questions is not None:
-        check_parquet(Path(questions), "questions")
-    for name in breakdown:
-        if name not in GROUPINGS:
-            what = f"results cannot be broken down by {name!r}."
-            raise UsageError(what, where="breakdown", advice=advice_on(name, GROUPINGS))
-    listed = [name.strip() for name in tasks.split(",") if name.strip()] if isinstance(tasks, str) else list(tasks)
-    wanted = checked_tasks(listed)
-    if observed is not None or asked is not None or ("loaded" in run.__dict__ and run.loaded.home is not None):
-        if compare is not None or processes > 1:
-            what = "a run that is asked of another graph is evaluated by itself, in one process."
-            raise UsageError(what, where="compare" if compare is not None else "processes", advice="Leave it out.")
-        run = _elsewhere(run, observed, asked)
-        breakdown = tuple(dict.fromkeys(["seen", "position", *breakdown]))
-    if processes > 1 and not is_launched():
-        from hynt.front.jobs import in_processes, options
-
-        said = options(
-            split=split,
-            task=",".join(wanted),
-            ties=ties,
-            type_constrained=type_constrained,
-            device=run.device.type,
-            no_references=not references,
-            intervals=intervals,
-            breakdown=",".join(breakdown) or None,
-            compare=None if compare is None else getattr(compare, "path", compare),
-            questions=questions,
-            without_duplicates=without_duplicates,
-            shuffle_literals=shuffle_literals,
-            processes=processes,
-        )
-        return EvaluationReport(
-            in_processes(["evaluate", str(run.path), *said], processes, "the evaluation stopped.", "Ask again.")
-        )
-    from hynt.asking.predictor import Predictor
-    from hynt.distributed.worker_group import current_workers
-
-    with current_workers(run.device) as workers:
-        loaded = _opened(run, split)
-        if shuffle_literals:
-            loaded = _shuffled(loaded, run)
-            wanted = tuple(task for task in wanted if task != "number")  # their answers would be those of others
-        rival = None
-        if compare is not None:  # refused before a split is read
-            other = compare if isinstance(compare, Predictor) else Predictor(compare, run.device.type)
-            rival = _opened(other, split)
-            _refuse_another_graph(loaded, rival)
-        evaluator = _evaluator(loaded, split, wanted, ties, run, type_constrained, without_duplicates, workers)
-        evaluator = replace(evaluator, shuffle_literals=shuffle_literals)
-        with watched(False if workers.rank else progress) as shown:
-            found = evaluator.evaluate(loaded.model, shown.counting("evaluating"))
-        result = found.to_mapping()
-        if references:
-            from hynt.evaluation.tables import worse_than_trivial
-
-            result |= _alone(evaluator, loaded)
-            result["references"] = references_of(evaluator, loaded)
-            result["notes"] = worse_than_trivial(result, result["references"])
-        if rival is not None:
-            from hynt.evaluation.bootstrap import compare as compared
-
-            second = _evaluator(rival, split, wanted, ties, run, type_constrained, without_duplicates, workers)
-            with watched(False if workers.rank else progress) as shown:
-                asking = shown.counting("evaluating the other run")
-                result["comparison"] = compared(found, second.evaluate(rival.model, asking))
-        if workers.rank:
-            return EvaluationReport(result)  # the first process has all answers, and tells
-    if questions is not None:
-        from hynt.evaluation.results import write_questions
-
-        write_questions(found, Path(questions))
-    if intervals:
-        result["intervals"] = _intervals(found)
-    if breakdown:
-        result["breakdowns"] = breakdowns_of(found, loaded, breakdown)
-    return EvaluationReport(result)
 
 
 def _elsewhere(run: Predictor, observed: GivenGraph | None, asked: GivenGraph | None) -> Predictor:
@@ -376,12 +271,6 @@ class CalibrationReport(PlainValues):
         return box("calibration", table(columns, self.rows(), numbers=range(2, 6)))
 
 
-def calibrated(run: Predictor, split: str | None) -> CalibrationReport:
-    """See `Run.calibrate`."""
-    found: dict[str, Any] = {**run.described(), "calibration": run.calibration.to_mapping(run.graph.vocabulary)}
-    return CalibrationReport(found if split is None else found | {"measured": _measured(run, split)})
-
-
 def _measured(run: Predictor, split: str) -> dict[str, Any]:
     from hynt.calibration.measuring import measure
     from hynt.runs.place import whole_run
@@ -396,3 +285,129 @@ def _measured(run: Predictor, split: str) -> dict[str, Any]:
         reads = run.loaded.run.count_read(split)
     found = measure(run.loaded, run.calibration, split, run.device)
     return {"split": split, "reads_of_split": reads, **found}
+
+
+class Evaluable(RecordedRun):
+    """A run that says how good it is."""
+
+    def evaluate(
+        self,
+        split: str = "test",
+        *,
+        tasks: str | Iterable[str] = ("link", "relation", "number"),
+        ties: Literal["realistic", "hynt"] = "realistic",
+        type_constrained: bool = False,
+        references: bool = True,
+        intervals: bool = False,
+        breakdown: Sequence[str] = (),
+        compare: Run | str | os.PathLike[str] | None = None,
+        questions: str | os.PathLike[str] | None = None,
+        observed: KnowledgeGraph | str | os.PathLike[str] | None = None,
+        asked: KnowledgeGraph | str | os.PathLike[str] | None = None,
+        without_duplicates: bool = False,
+        shuffle_literals: bool = False,
+        processes: int = 1,
+        progress: Watching = None,
+    ) -> EvaluationReport:
+        """Asks every question of a held-out split and says how well the run answers, beside trivial models. Readings
+        of a split are counted in the run.
+
+        `intervals` adds 95 % bootstrap intervals, `breakdown` tells questions apart, `compare` asks another run on the
+        same graph; `questions` is a Parquet file. A model that reads observed facts is given the training split, of
+        which `without_duplicates` leaves out asked facts, or that of the graph `observed`; the split is then that of
+        `asked`. `shuffle_literals`: links and relations where numbers are those of other facts: do they help?
+
+        >>> found = run.evaluate("valid", tasks="link", references=False)
+        >>> 0 < found.metric("link.all.mrr") < 1
+        True
+        """
+        from hynt.distributed.launch import is_launched
+        from hynt.evaluation.metrics import checked_tasks
+        from hynt.files import check_parquet
+
+        run: Predictor = self._as_trained("evaluate") if self.version and self.loaded.changed else self
+        if questions is not None:
+            check_parquet(Path(questions), "questions")
+        for name in breakdown:
+            if name not in GROUPINGS:
+                what = f"results cannot be broken down by {name!r}."
+                raise UsageError(what, where="breakdown", advice=advice_on(name, GROUPINGS))
+        listed = [name.strip() for name in tasks.split(",") if name.strip()] if isinstance(tasks, str) else list(tasks)
+        wanted = checked_tasks(listed)
+        if observed is not None or asked is not None or ("loaded" in run.__dict__ and run.loaded.home is not None):
+            if compare is not None or processes > 1:
+                what = "a run that is asked of another graph is evaluated by itself, in one process."
+                raise UsageError(what, where="compare" if compare is not None else "processes", advice="Leave it out.")
+            run = _elsewhere(run, observed, asked)
+            breakdown = tuple(dict.fromkeys(["seen", "position", *breakdown]))
+        if processes > 1 and not is_launched():
+            said = options(
+                split=split,
+                task=",".join(wanted),
+                ties=ties,
+                type_constrained=type_constrained,
+                device=run.device.type,
+                no_references=not references,
+                intervals=intervals,
+                breakdown=",".join(breakdown) or None,
+                compare=None if compare is None else getattr(compare, "path", compare),
+                questions=questions,
+                without_duplicates=without_duplicates,
+                shuffle_literals=shuffle_literals,
+                processes=processes,
+            )
+            return EvaluationReport(
+                in_processes(["evaluate", str(run.path), *said], processes, "the evaluation stopped.", "Ask again.")
+            )
+        from hynt.distributed.worker_group import current_workers
+
+        with current_workers(run.device) as workers:
+            loaded = _opened(run, split)
+            if shuffle_literals:
+                loaded = _shuffled(loaded, run)
+                wanted = tuple(task for task in wanted if task != "number")  # their answers would be those of others
+            rival = None
+            if compare is not None:  # refused before a split is read
+                other = compare if isinstance(compare, Predictor) else Predictor(compare, run.device.type)
+                rival = _opened(other, split)
+                _refuse_another_graph(loaded, rival)
+            evaluator = _evaluator(loaded, split, wanted, ties, run, type_constrained, without_duplicates, workers)
+            evaluator = replace(evaluator, shuffle_literals=shuffle_literals)
+            with watched(False if workers.rank else progress) as shown:
+                found = evaluator.evaluate(loaded.model, shown.counting("evaluating"))
+            result = found.to_mapping()
+            if references:
+                from hynt.evaluation.tables import worse_than_trivial
+
+                result |= _alone(evaluator, loaded)
+                result["references"] = references_of(evaluator, loaded)
+                result["notes"] = worse_than_trivial(result, result["references"])
+            if rival is not None:
+                from hynt.evaluation.bootstrap import compare as compared
+
+                second = _evaluator(rival, split, wanted, ties, run, type_constrained, without_duplicates, workers)
+                with watched(False if workers.rank else progress) as shown:
+                    asking = shown.counting("evaluating the other run")
+                    result["comparison"] = compared(found, second.evaluate(rival.model, asking))
+            if workers.rank:
+                return EvaluationReport(result)  # the first process has all answers, and tells
+        if questions is not None:
+            from hynt.evaluation.results import write_questions
+
+            write_questions(found, Path(questions))
+        if intervals:
+            result["intervals"] = _intervals(found)
+        if breakdown:
+            result["breakdowns"] = breakdowns_of(found, loaded, breakdown)
+        return EvaluationReport(result)
+
+    def calibrate(self, split: str | None = None) -> CalibrationReport:
+        """Fits probabilities and intervals on the validation split, once, and says how well they fit; with `split`,
+        measured there as well, and the reading is counted.
+
+        >>> run.calibrate().calibrated
+        True
+        """
+        run = self._as_trained("calibrate")
+        found: dict[str, Any] = {**run.described(), "calibration": run.calibration.to_mapping(run.graph.vocabulary)}
+        return CalibrationReport(found if split is None else found | {"measured": _measured(run, split)})

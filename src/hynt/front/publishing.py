@@ -7,20 +7,21 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from hynt.asking.predictor import Predictor
 from hynt.errors import UsageError, located
-from hynt.explanation.explanations import Explanation
 from hynt.files import check_new_folder, check_place, write_whole
-from hynt.graph.entity_facts import EntityFacts
+from hynt.front.jobs import Watching, watched
+from hynt.front.recorded_run import RecordedRun
 from hynt.names import advice_on
-from hynt.trends.trends import Trend
 
 if TYPE_CHECKING:
-    from hynt.asking.predictor import Predictor
-    from hynt.front.jobs import Watching
+    from hynt.explanation.explanations import Explanation
     from hynt.front.run import Run
+    from hynt.graph.entity_facts import EntityFacts
     from hynt.reporting.report.page import Report
+    from hynt.trends.trends import Trend
 
 TABLE = ".csv"
 
@@ -33,6 +34,9 @@ def draw(found: Trend | Explanation | EntityFacts, *out: str | os.PathLike[str])
     >>> hynt.draw(run.explain("Japan", "capital", "?"), "why.png")
     >>> hynt.draw(graph["Japan"], "japan.svg")
     """
+    from hynt.graph.entity_facts import EntityFacts
+    from hynt.trends.trends import Trend
+
     paths = [Path(one) for one in out]
     check_drawing(paths, with_table=isinstance(found, Trend), of_facts=isinstance(found, EntityFacts))
     if isinstance(found, EntityFacts):
@@ -68,6 +72,7 @@ def _draw_facts(found: EntityFacts, paths: Sequence[Path]) -> None:
 
 
 def _content(found: Trend | Explanation, suffix: str) -> bytes:
+    from hynt.explanation.explanations import Explanation
     from hynt.reporting.scales import picture
 
     if isinstance(found, Explanation):
@@ -86,64 +91,7 @@ def _content(found: Trend | Explanation, suffix: str) -> bytes:
 REPORTED_SPLITS = ("valid", "test")
 
 
-def reported(
-    run: Predictor,
-    out: str | os.PathLike[str] | None,
-    split: str,
-    entity: str | None,
-    *,
-    again: bool,
-    progress: Watching,
-) -> Report:
-    """See `Run.report`. What cannot be written or measured is refused before any work."""
-    if split not in REPORTED_SPLITS:
-        raise UsageError(
-            f"no report is made of {split!r}.", where="split", advice=f"Choose {' or '.join(REPORTED_SPLITS)}."
-        )
-    if out is not None and Path(out).suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{Path(out).name} is no page.", where="out", advice="Give a file that ends in .html.")
-    if out is not None:
-        check_place(Path(out), "out")
-    run.graph.split(split)
-    with located("entity"):
-        drawn = None if entity is None else run.names.entity(entity)
-
-    from hynt.front.jobs import watched
-    from hynt.reporting.report.page import make_report
-    from hynt.runs.place import whole_run
-
-    _ = run.loaded
-    with whole_run(), watched(progress) as shown:
-        asking = shown.counting("evaluating")
-        made = make_report(run, split, entity=drawn, again=again, asking=asking, note=run.note)
-    if out is not None:
-        write_whole(Path(out), made.page.encode("utf-8", "backslashreplace"))
-    return made
-
-
 EXPORT_FORMATS = ("onnx",)
-
-
-def exported(
-    run: Predictor, out: str | os.PathLike[str], form: str, qualifiers: int | None, *, overwrite: bool
-) -> dict[str, Any]:
-    """See `Run.export`."""
-    path = Path(out)
-    if form not in EXPORT_FORMATS:
-        raise UsageError(
-            f"a run cannot be exported as {form!r}.", where="format", advice=advice_on(form, EXPORT_FORMATS)
-        )
-    check_place(path, "out")
-    if path.exists() and not overwrite:
-        raise UsageError(f"{path} exists already.", where="out", advice="Say --overwrite to replace it.")
-    from hynt.asking.predictor import Predictor
-    from hynt.exporting import export_onnx
-
-    loaded = run.loaded if run.device.type == "cpu" else Predictor(run.saved, "cpu").loaded
-    if not loaded.run.is_finished:
-        advice = f"Go on: hynt train GRAPH --out {run.path} --resume."
-        raise UsageError("the run is not finished.", where=str(run.path), advice=advice)
-    return {"run": str(run.path), **export_onnx(loaded, path, qualifiers)}
 
 
 def push(
@@ -195,3 +143,77 @@ def pulled(source: str | os.PathLike[str], out: str | os.PathLike[str]) -> dict[
 
     check_new_folder(Path(out), "OUT")
     return take(os.fspath(source), Path(out))
+
+
+class Publishable(RecordedRun):
+    """A run that is shown and handed on."""
+
+    def report(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        split: str = "test",
+        *,
+        entity: str | None = None,
+        again: bool = False,
+        progress: Watching = None,
+    ) -> Report:
+        """One self-contained page that says what the run is and how far it can be trusted, written to `out`. Figures
+        that were measured before are used again unless `again`. `entity` is the one whose facts are drawn.
+
+        >>> made = run.report("report.html", "valid")
+        >>> made.sections[0], made.page.startswith("<!doctype html>")
+        ('metrics', True)
+        """
+        trained = self._as_trained("report")
+        if split not in REPORTED_SPLITS:
+            raise UsageError(
+                f"no report is made of {split!r}.", where="split", advice=f"Choose {' or '.join(REPORTED_SPLITS)}."
+            )
+        if out is not None and Path(out).suffix.lower() not in (".html", ".htm"):
+            raise UsageError(f"{Path(out).name} is no page.", where="out", advice="Give a file that ends in .html.")
+        if out is not None:
+            check_place(Path(out), "out")
+        trained.graph.split(split)
+        with located("entity"):
+            drawn = None if entity is None else trained.names.entity(entity)
+
+        from hynt.reporting.report.page import make_report
+        from hynt.runs.place import whole_run
+
+        _ = trained.loaded
+        with whole_run(), watched(progress) as shown:
+            asking = shown.counting("evaluating")
+            made = make_report(trained, split, entity=drawn, again=again, asking=asking, note=trained.note)
+        if out is not None:
+            write_whole(Path(out), made.page.encode("utf-8", "backslashreplace"))
+        return made
+
+    def export(
+        self,
+        out: str | os.PathLike[str],
+        format: Literal["onnx"] = "onnx",  # noqa: A002 - the word users know it by
+        *,
+        qualifiers: int | None = None,
+        overwrite: bool = False,
+    ) -> dict[str, Any]:
+        """Writes the scoring model for programs without torch, after comparing its answers with torch's. `qualifiers`
+        is the most that a fact may have; else as the graph has them.
+
+        >>> run.export("model.onnx", qualifiers=2)["qualifiers"]
+        2
+        """
+        trained, path = self._as_trained("export"), Path(out)
+        if format not in EXPORT_FORMATS:
+            raise UsageError(
+                f"a run cannot be exported as {format!r}.", where="format", advice=advice_on(format, EXPORT_FORMATS)
+            )
+        check_place(path, "out")
+        if path.exists() and not overwrite:
+            raise UsageError(f"{path} exists already.", where="out", advice="Say --overwrite to replace it.")
+        from hynt.exporting import export_onnx
+
+        loaded = trained.loaded if trained.device.type == "cpu" else Predictor(trained.saved, "cpu").loaded
+        if not loaded.run.is_finished:
+            advice = f"Go on: hynt train GRAPH --out {trained.path} --resume."
+            raise UsageError("the run is not finished.", where=str(trained.path), advice=advice)
+        return {"run": str(trained.path), **export_onnx(loaded, path, qualifiers)}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from hynt.asking.predictor import Predictor
+from hynt.errors import UsageError
 from hynt.markup import shown
 from hynt.results import box, pairs
 
@@ -50,6 +51,18 @@ class RecordedRun(Predictor):
         from hynt.runs.run_folder import METRICS
 
         return read_record(self.path / METRICS)
+
+    def _as_trained(self, verb: str) -> Self:
+        """The run over the graph that it was trained on: this one, or the same before any update."""
+        if ("loaded" not in self.__dict__ and not self.version) or self.loaded.home is None:
+            return self
+        if not self.loaded.changed:
+            raise UsageError(
+                f"{verb} works on the graph that a run was trained on, and this run is asked of another.",
+                where=verb,
+                advice="Take the run itself, from hynt.load.",
+            )
+        return type(self)(self.path, self._device, self.note, version=0)
 
     def __repr__(self) -> str:
         return shown(f"<run of {self._told['model']} on {self._told['graph']}: {self._trained}, {self._place}>")

@@ -8,67 +8,101 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from hynt.errors import DataError, UsageError
+from hynt.front.recorded_run import RecordedRun
 
 if TYPE_CHECKING:
-    from hynt.front.run import Run
+    from hynt.runs.journal import Version
 
 Facts: TypeAlias = str | os.PathLike[str] | Iterable[Any]
 """A file of facts, or facts as tuples."""
 
 
-def updated(
-    run: Run,
-    facts: Facts | None,
-    remove: Facts | None,
-    remove_entities: Sequence[str],
-    merge: Sequence[tuple[str, str]],
-    corrections: str | os.PathLike[str] | None,
-    skip_known: bool,
-    format_name: str,
-    source: str,
-    key: str,
-) -> Run:
-    """See `Run.update`."""
-    from hynt.asking.graph_updates import GivenChange
-    from hynt.formats.corrections import read_corrections
-    from hynt.models.contract import Part
-    from hynt.models.registry import MODELS
-    from hynt.runs.journal import Journal
+class Updatable(RecordedRun):
+    """A run whose graph is kept up to date, without training."""
 
-    name = run.saved.manifest["model_name"]
-    if Part.OBSERVED_FACTS not in MODELS.get(name).reads:
-        raise UsageError(
-            f"a run of {name!r} cannot follow its graph: it knows what it was trained on and nothing else.",
-            where=str(run.path),
-            advice="Train again, or train a model that reads observed facts: --model hynt-inductive.",
+    def with_facts(self, facts: Iterable[Any]) -> Self:
+        """What if these were facts too? The same run, asked of its graph and of them; nothing is written. Facts are
+        tuples `(head, relation, tail, qualifiers)`, and may name entities and relations that are new. It needs a model
+        that reads observed facts, such as hynt-inductive.
+
+        >>> more = inductive.with_facts([("Zoe", "knows", "person 1")])
+        >>> "Zoe" in more.graph, "Zoe" in inductive.graph
+        (True, False)
+        """
+        from hynt.asking.graph_updates import fitted_facts
+        from hynt.graph.changes import with_facts
+
+        return self.on(with_facts(self.graph, fitted_facts(self.graph, facts)))
+
+    def update(
+        self,
+        facts: Facts | None = None,
+        *,
+        remove: Facts | None = None,
+        remove_entities: Sequence[str] = (),
+        merge: Sequence[tuple[str, str]] = (),
+        corrections: str | os.PathLike[str] | None = None,
+        skip_known: bool = False,
+        format: str = "",  # noqa: A002 - the word users know it by
+        source: str = "",
+        key: str = "",
+    ) -> Self:
+        """Changes the graph of the run for good, without training: adds facts, takes some away, takes entities away
+        with all their facts, makes the first of two entities the second. Facts are tuples, or a file of any format that
+        can be imported; `corrections` is a file of decisions from the page of doubtful facts. All of it becomes one
+        version, or nothing does; the run at that version comes back.
+
+        `source` says for the log where it comes from; asking again with the same `key` changes nothing.
+
+        >>> later = inductive.update([("Zoe", "knows", "person 1")], source="the registry")
+        >>> later.version, "Zoe" in later.graph, later.versions()[-1].added
+        (1, True, 1)
+        """
+        from hynt.asking.graph_updates import GivenChange
+        from hynt.formats.corrections import read_corrections
+        from hynt.models.contract import Part
+        from hynt.models.registry import MODELS
+        from hynt.runs.journal import Journal
+
+        name = self.saved.manifest["model_name"]
+        if Part.OBSERVED_FACTS not in MODELS.get(name).reads:
+            raise UsageError(
+                f"a run of {name!r} cannot follow its graph: it knows what it was trained on and nothing else.",
+                where=str(self.path),
+                advice="Train again, or train a model that reads observed facts: --model hynt-inductive.",
+            )
+        files = [Path(one).name for one in (facts, remove, corrections) if isinstance(one, (str, os.PathLike))]
+        decided = None if corrections is None else read_corrections(Path(corrections))
+        change = GivenChange(
+            chain(_read(facts, format), () if decided is None else decided.added()),
+            chain(_read(remove, format), () if decided is None else decided.removed()),
+            remove_entities,
+            merge,
+            skip_known,
+            source or ", ".join(files),
+            key,
         )
-    files = [Path(one).name for one in (facts, remove, corrections) if isinstance(one, (str, os.PathLike))]
-    decided = None if corrections is None else read_corrections(Path(corrections))
-    change = GivenChange(
-        chain(_read(facts, format_name), () if decided is None else decided.added()),
-        chain(_read(remove, format_name), () if decided is None else decided.removed()),
-        remove_entities,
-        merge,
-        skip_known,
-        source or ", ".join(files),
-        key,
-    )
-    written, _ = change.written(run.path, lambda journal, version: journal.graph(run.saved.graph(), version))
-    return _opened(run, Journal(run.path).latest() if written is None else written.version)
+        written, _ = change.written(self.path, lambda journal, version: journal.graph(self.saved.graph(), version))
+        return self._at(Journal(self.path).latest() if written is None else written.version)
 
+    def _at(self, version: int) -> Self:
+        """The run at a version; weights that are loaded already are not read again."""
+        made = type(self)(self.path, self._device, self.note, self._kept, version)
+        made.__dict__["saved"] = self.saved
+        if "loaded" in self.__dict__:
+            made.__dict__["trained"] = self.loaded.home or self.loaded
+        return made
 
-def _opened(run: Run, version: int) -> Run:
-    """The run at a version; weights that are loaded already are not read again."""
-    from hynt.front.run import Run
+    def versions(self) -> list[Version]:
+        """What has changed in its graph since training: a record per update, with its number, time and source.
 
-    made = Run(run.path, run._device, run.note, run._kept, version)
-    made.__dict__["saved"] = run.saved
-    if "loaded" in run.__dict__:
-        made.__dict__["trained"] = run.loaded.home or run.loaded
-    return made
+        >>> run.versions()
+        []
+        """
+        return self._journal(self.version)
 
 
 def _read(given: Facts | None, format_name: str) -> Iterator[Any]:
