@@ -97,6 +97,26 @@ def test_regression_reads_the_heads_other_numbers_and_never_the_one_asked_for():
     assert RelationMean.build(train.sizes, train, TrivialSettings()).value[2] == pytest.approx(0.5, abs=0.05)
 
 
+def test_regression_reads_the_facts_own_numbers_and_counts_on_no_other_facts_for_them():
+    """An office ends four years after it begins, whatever the holder's other offices do."""
+    people, relations = 300, (Relation("office", "entity"), Relation("since", "number"), Relation("until", "number"))
+    vocabulary = Vocabulary(tuple(map(str, range(people))), relations)
+    begins = [1900 + (37 * person) % 101 for person in range(people)]
+    facts = [(one, 0, (one + 1) % people, [(1, float(year)), (2, float(year + 4))]) for one, year in enumerate(begins)]
+    table = table_of(facts)
+    scaling = NumberScaling.fit([table], vocabulary)
+    train = FactTensors.from_table(table, vocabulary, scaling)
+    model = NumberRegression.build(train.sizes, train, TrivialSettings())
+    questions = [(5, 0, 9, [(1, 1910.0), (2, 0.0)]), (6, 0, 9, [(1, 1990.0), (2, 0.0)]), (5, 0, 9, [(2, 0.0)])]
+    found = FactTensors.from_table(table_of(questions), vocabulary, scaling)
+    both = asked(found, [0, 1], [6, 6], capacity=2)
+    said = model.score(model.read(both), ScaledNumber()).tolist()
+    assert said == pytest.approx([0.1, 0.9], abs=0.05)
+    # Without the beginning nothing is known: that of the holder's other office stood in a fact that held its end too.
+    alone = model.score(model.read(asked(found, [2], [4], capacity=1)), ScaledNumber()).tolist()
+    assert alone == pytest.approx([0.5], abs=0.05)
+
+
 def by_hand(facts, entities, known, side):
     """What `SharedFacts` says to a question, trait by trait; a trait is (relation, direction, other end or none)."""
     traits: dict[int, set] = {}

@@ -1,9 +1,10 @@
 """A number by least squares from other numbers of the training facts: a statistic, made at once.
 
 Each relation has its own few weights. They weigh the means of its numbers beside the same relation, head, tail or
-qualifier, the mean of the head's neighbours, and what other numbers the head has: of a country's area, say, its
-population and its exports. Means leave out the number that is asked for, so that what is fitted on the training facts
-holds for others.
+qualifier, the mean of the head's neighbours, what other numbers the fact itself holds, of an office's end, say, its
+beginning, and what other numbers the head has in other facts: of a country's area its population and its exports. Means
+leave out the number that is asked for and those of its fact, so that what is fitted on the training facts holds for
+others.
 """
 
 from __future__ import annotations
@@ -49,6 +50,14 @@ class NumberQuestion(EncodedQuestion):
     """A question for a number, and where it stands."""
 
     context: Tensor  # (rows, 6) int64 the columns of `_Context`
+    beside: Tensor  # (rows, 2, others) float64 sums and counts, as `_Beside` has them
+
+
+class _Beside(NamedTuple):
+    """What other numbers stand in the same facts: by relation, as far as `_others` names it."""
+
+    total: Tensor  # (n, others) float64 of what they differ from their relation's mean, in units of its spread
+    numbers: Tensor  # (n, others) float64 how many
 
 
 class _Means(NamedTuple):
@@ -64,13 +73,13 @@ class _Means(NamedTuple):
         total = torch.zeros(len(keys), dtype=torch.float64).index_add_(0, place, value)
         return cls(keys, torch.bincount(place, minlength=len(keys)).double(), total)
 
-    def at(self, key: Tensor, own: Tensor | None = None) -> Tensor:
-        """(n,) the means at (n,) keys, drawn to 0 as by one number more; without their `own` values, which count."""
+    def at(self, key: Tensor, own: Tensor | None = None, count: Tensor | float = 1.0) -> Tensor:
+        """(n,) the means at (n,) keys, drawn to 0 as by one number more; without `own`, (n,) sums of so many."""
         if not len(self.key):
             return torch.zeros(len(key), dtype=torch.float64)
         place = torch.searchsorted(self.key, key).clamp(max=len(self.key) - 1)
         met = self.key[place] == key
-        left, less = (0.0, 0.0) if own is None else (1.0, own)
+        left, less = (0.0, 0.0) if own is None else (count, own)
         return torch.where(met, (self.total[place] - less) / (self.numbers[place] - left + 1), 0.0)
 
 
@@ -85,18 +94,20 @@ class NumberRegression(nn.Module):
         super().__init__()
         facts = facts.to("cpu")
         self.sizes, self._mean = facts.sizes, relation_means(facts)
-        context, value = _of_facts(facts)
+        context, value, fact = _of_facts(facts)
         apart = value - self._mean[context.relation]
         groups = facts.sizes.relations + 1
         counts = torch.bincount(context.relation, minlength=groups)
         square = torch.bincount(context.relation, apart.square(), minlength=groups)
         self._spread = (square / counts.clamp(min=1)).sqrt() + SMALLEST
         self._others = counts.argsort(descending=True, stable=True)[: min(OTHERS, int((counts > 0).sum()))]
+        self._column = torch.full((groups,), len(self._others))  # of what is not among them
+        self._column[self._others] = torch.arange(len(self._others))
         self._qualifiers = torch.unique(context.qualifier)
         self._with_qualifier = torch.unique(self._qualified(context))
         self._means = [_Means.of(key, apart) for key in self._keys(context)]
         self._near, self._own = (self._centred(sums) for sums in (neighbour_sums(facts), head_sums(facts)))
-        self._fit(context, apart)
+        self._fit(context, apart, fact)
 
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: object) -> NumberRegression:  # noqa: ARG003
@@ -119,7 +130,16 @@ class NumberRegression(nn.Module):
             qualifier = qualifier.scatter_reduce(0, batch.places.slot_row, key, "amin")
         relation = batch.asked_relation()
         context = _Context(relation, batch.relation, batch.head, tail, qualifier, batch.asks_qualifier.long())
-        return NumberQuestion(batch.tail_number.new_zeros(rows, 0), relation, torch.stack(context, 1))
+        seen = batch.tail_is_number & ~batch.tail_number_masked
+        of_slot = batch.qualifier_present & batch.qualifier_is_number & ~batch.qualifier_number_masked
+        beside = self._of_rows(
+            rows,
+            torch.cat([torch.nonzero(seen).squeeze(1), batch.places.slot_row[of_slot]]).cpu(),
+            torch.cat([batch.relation[seen], batch.qualifier_relation[of_slot]]).cpu(),
+            torch.cat([batch.tail_number[seen], batch.qualifier_number[of_slot]]).cpu().double(),
+        )
+        beside_here = torch.stack(beside, 1).to(batch.tail_number.device)
+        return NumberQuestion(batch.tail_number.new_zeros(rows, 0), relation, torch.stack(context, 1), beside_here)
 
     def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """(rows,) scaled numbers."""
@@ -127,12 +147,13 @@ class NumberRegression(nn.Module):
             raise ValueError(f"this model answers numbers it has read itself, not {type(candidates).__name__}")
         device, context = question.relation.device, _Context(*question.context.cpu().t().contiguous())
         weights = self._weights[2 * context.relation + context.in_qualifier]
-        apart = (self._features(context) * weights).sum(1) * self._spread[context.relation]
+        beside = _Beside(*question.beside.cpu().unbind(1))
+        apart = (self._features(context, beside) * weights).sum(1) * self._spread[context.relation]
         apart = apart.clamp(self._least[context.relation], self._most[context.relation])
         return (self._mean[context.relation] + apart).float().to(device)
 
-    def _fit(self, context: _Context, apart: Tensor) -> None:
-        groups, width = len(self._mean), len(self._means) + 2 + len(self._others)
+    def _fit(self, context: _Context, apart: Tensor, fact: Tensor) -> None:
+        groups, width = len(self._mean), len(self._means) + 2 + 2 * len(self._others)
         self._weights = torch.zeros(2 * groups, width, dtype=torch.float64)
         self._least, self._most = (torch.zeros(groups, dtype=torch.float64) for _ in range(2))
         self._least.scatter_reduce_(0, context.relation, apart, "amin")
@@ -144,22 +165,48 @@ class NumberRegression(nn.Module):
                 continue
             rows = rows[:: -(-len(rows) // FITTED_ON)]
             some, own = _Context(*(one[rows] for one in context)), apart[rows]
-            features = self._features(some, own)
+            features = self._features(some, self._in_same_facts(context, apart, fact, rows), own)
             pull = STRENGTH * torch.eye(width, dtype=torch.float64)
             target = features.t() @ (own / self._spread[some.relation])
             self._weights[group[rows[0]]] = torch.linalg.solve(features.t() @ features + pull, target)
 
-    def _features(self, context: _Context, own: Tensor | None = None) -> Tensor:
-        """(n, features) float64, in units of the spread; without the numbers' `own` share in them."""
+    def _in_same_facts(self, context: _Context, apart: Tensor, fact: Tensor, rows: Tensor) -> _Beside:
+        """Of the training numbers `rows`: the others of their facts."""
+        place = torch.full((int(fact.max()) + 1,), -1)
+        facts = torch.unique(fact[rows])
+        place[facts] = torch.arange(len(facts))
+        there = torch.nonzero(place[fact] >= 0).squeeze(1)
+        relation = context.relation[there]
+        every = self._of_rows(len(facts), place[fact[there]], relation, apart[there] + self._mean[relation])
+        at, own, column = place[fact[rows]], torch.arange(len(rows)), self._column[context.relation[rows]]
+        known = column < len(self._others)
+        own, column, value = own[known], column[known], (apart / self._spread[context.relation])[rows][known]
+        less = [torch.zeros(len(rows), len(self._others), dtype=torch.float64) for _ in range(2)]
+        less[0][own, column], less[1][own, column] = value, 1.0
+        return _Beside(every.total[at] - less[0], every.numbers[at] - less[1])
+
+    def _of_rows(self, rows: int, row: Tensor, relation: Tensor, value: Tensor) -> _Beside:
+        """Scaled numbers `value` (k,) of relations (k,) that stand in the rows `row` (k,), added up."""
+        found = torch.zeros(2, rows, len(self._others) + 1, dtype=torch.float64)
+        where = (row, self._column[relation])
+        found[0].index_put_(where, (value - self._mean[relation]) / self._spread[relation], accumulate=True)
+        found[1].index_put_(where, torch.ones_like(value), accumulate=True)
+        return _Beside(found[0, :, :-1], found[1, :, :-1])
+
+    def _features(self, context: _Context, beside: _Beside, own: Tensor | None = None) -> Tensor:
+        """(n, features) float64, in units of the spread; without the numbers' `own` share in them, and their facts'."""
         spread = self._spread[context.relation]
         found = [means.at(key, own) / spread for means, key in zip(self._means, self._keys(context), strict=True)]
         known = context.head < self.sizes.entities  # a masked head would be taken for another relation's first entity
         near = self._near.at(context.relation * self.sizes.entities + context.head)
         found.append(torch.where(known, near / spread, 0.0))
         key = self._others * self.sizes.entities + context.head.unsqueeze(1)
-        others = self._own.at(key.flatten()).view(key.shape) / self._spread[self._others]
+        scale, shape = self._spread[self._others], key.shape
+        less = (None, 1.0) if own is None else ((beside.total * scale).flatten(), beside.numbers.flatten())
+        others = self._own.at(key.flatten(), *less).view(shape) / scale
         others = torch.where(known.unsqueeze(1) & (self._others != context.relation.unsqueeze(1)), others, 0.0)
-        return torch.cat([torch.stack([*found, torch.ones_like(spread)], 1), others], 1)
+        same = beside.total / beside.numbers.clamp(min=1)
+        return torch.cat([torch.stack([*found, torch.ones_like(spread)], 1), others, same], 1)
 
     def _centred(self, sums: NeighbourSums) -> _Means:
         mean = self._mean[sums.key // self.sizes.entities]
@@ -191,8 +238,8 @@ class NumberRegression(nn.Module):
         ]
 
 
-def _of_facts(facts: FactTensors) -> tuple[_Context, Tensor]:
-    """Where the numbers of facts stand, in the order of `numbers_of`, and (n,) float64 the numbers."""
+def _of_facts(facts: FactTensors) -> tuple[_Context, Tensor, Tensor]:
+    """Where the numbers of facts stand, in the order of `numbers_of`, (n,) float64 the numbers, (n,) their facts."""
     owner = torch.repeat_interleave(torch.arange(len(facts)), facts.qualifier_counts())
     tails, values = facts.tail_is_number, facts.qualifier_is_number[:-1]
     key = facts.qualifier_relation[:-1].long() * (facts.sizes.entities + 1) + facts.qualifier_entity[:-1].long()
@@ -203,4 +250,5 @@ def _of_facts(facts: FactTensors) -> tuple[_Context, Tensor]:
     numbers = numbers_of(facts)
     in_qualifier = (torch.arange(len(fact)) >= int(tails.sum())).long()
     primary = facts.relation.long()[fact]
-    return _Context(numbers.relation, primary, numbers.head, tail[fact], qualifier[fact], in_qualifier), numbers.value
+    context = _Context(numbers.relation, primary, numbers.head, tail[fact], qualifier[fact], in_qualifier)
+    return context, numbers.value, fact
