@@ -17,6 +17,7 @@ from hynt.runs.checkpoint import EpochRecord, TrainingProgress
 from hynt.runs.run_folder import RunFolder
 from hynt.training.estimate import estimate
 from hynt.training.optimisation import learning_rate
+from hynt.training.process import threads_for
 from hynt.training.resolve_settings import (
     LONGEST_MINUTES,
     LONGEST_OF_PAPERS,
@@ -119,6 +120,23 @@ def test_an_epoch_is_counted_to_the_next_check_where_that_may_end_it():
     assert (update.done, update.total) == (2, 7)
     assert update.share == pytest.approx(2 / 7)
     assert "on while validation improves" in update.note
+
+
+def test_a_step_gets_no_more_threads_than_it_has_work_for(monkeypatch):
+    given = []
+    monkeypatch.setattr(torch, "set_num_threads", given.append)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
+    hynt_like = replace(tiny_settings(), batch_size=512, model=replace(tiny_settings().model, dimension=128))
+    for settings, entities, device in (
+        (hynt_like, 500, CPU),
+        (hynt_like, 12_439, CPU),
+        (hynt_like, 10**6, CPU),
+        (hynt_like, 500, torch.device("cuda")),
+        (tiny_settings("transea"), 500, CPU),
+    ):
+        with threads_for(settings, entities, device):
+            pass
+    assert given == [1, 8, 4, 8, 8, 8, 8, 8]
 
 
 def test_an_estimate_tells_of_the_whole_process_and_of_the_first_check():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import asdict, dataclass, fields
+from statistics import median
 from typing import Any
 
 import torch
@@ -21,10 +22,11 @@ from hynt.runs.opening import new_model
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.optimisation import Optimisation
-from hynt.training.process import phases_for, uses_bf16
+from hynt.training.process import phases_for, threads_for, uses_bf16
 from hynt.training.step import CapturedStep, EagerStep, StepRunner
 
-TIMED_STEPS = 3
+TIMED_STEPS, TIMED_SECONDS = 3, 0.5
+"""Timed at least, and for how long further ones are: a step of milliseconds is told by many."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,11 @@ def estimate(graph: KnowledgeGraph, settings: RunSettings, device: torch.device)
         optimisation = Optimisation(phase.parameters, settings.optimiser, device, phase.second, matrices=phase.matrices)
         bf16 = uses_bf16(settings, device)
         kept = max(kept, _kept(EagerStep(model, phase.stream, optimisation, device, bf16=bf16), phase, settings.seed))
-        per_step = _seconds(
-            CapturedStep(model, phase.stream, optimisation, device, bf16=bf16, compiled=False)
-            if device.type == "cuda"
-            else EagerStep(model, phase.stream, optimisation, device, bf16=bf16),
-            phase,
-            settings.seed,
-            device,
-        )
+        runner: StepRunner = EagerStep(model, phase.stream, optimisation, device, bf16=bf16)
+        if device.type == "cuda":
+            runner = CapturedStep(model, phase.stream, optimisation, device, bf16=bf16, compiled=False)
+        with threads_for(settings, data.facts.sizes.entities, device):
+            per_step = _seconds(runner, phase, settings.seed, device)
         steps = len(phase.stream.epoch(settings.seed, 0))
         epochs += phase.epochs
         total += per_step * steps * phase.epochs
@@ -133,16 +132,15 @@ def _kept(runner: StepRunner, phase: Phase, seed: int) -> int:
 
 
 def _seconds(runner: StepRunner, phase: Phase, seed: int, device: torch.device) -> float:
-    """The median time of a few steps, after one that warms up."""
-    items = phase.stream.epoch(seed, 0)
-    times = []
-    for index in range(min(TIMED_STEPS, len(items)) + 1):
+    """The median time of some steps, after two that warm up."""
+    items, times = phase.stream.epoch(seed, 0), list[float]()
+    while len(times) < TIMED_STEPS + 2 or sum(times[2:]) < TIMED_SECONDS:
         started = time.perf_counter()
-        runner.run(items.items(len(items) - 1 - index % len(items)), seed)
+        runner.run(items.items(len(items) - 1 - len(times) % len(items)), seed)
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         times.append(time.perf_counter() - started)
-    return sorted(times[1:])[len(times[1:]) // 2]
+    return median(times[2:])
 
 
 def _size(facts: FactTensors) -> int:

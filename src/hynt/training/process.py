@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ from hynt.errors import DataError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.models.contract import Model
+from hynt.models.hynt import HyntSettings
 from hynt.objectives.streams import Phase
 from hynt.runs.checkpoint import (
     OPTIMISER,
@@ -297,7 +299,25 @@ def trained(
         prepare=tables.prepare,
     )
     model.train()
-    return model, trainer.train(start.progress, partial(tables.fill_state, state) if start.resumed else None)
+    with threads_for(settings, data.facts.sizes.entities, device):
+        return model, trainer.train(start.progress, partial(tables.fill_state, state) if start.resumed else None)
+
+
+WORK_OF_A_THREAD = 200_000_000
+"""Products in a step of hynt that scores all entities: so many keep a thread busy (docs/results/laptop.md)."""
+
+
+@contextmanager
+def threads_for(settings: RunSettings, entities: int, device: torch.device) -> Iterator[None]:
+    """On a CPU no more threads than a step of hynt has work for: they wait for one another longer than they help."""
+    before = torch.get_num_threads()
+    if device.type == "cpu" and isinstance(settings.model, HyntSettings):
+        work = settings.batch_size * entities * settings.model.dimension
+        torch.set_num_threads(min(before, max(1, work // WORK_OF_A_THREAD)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass
