@@ -6,7 +6,8 @@
 
 The graphs are laid side by side as one, with names of their own, and hynt-inductive is trained on it. Of the one that
 was left out the validation split is asked three times: as the run stands, after `--tuning` epochs from its weights,
-and after the same epochs from scratch; the trivial rows stand beside. An experiment: no weights are kept.
+and after the same epochs from scratch; the trivial rows stand beside. Nothing is chosen by these figures: all
+are of the last weights. An experiment: no weights are kept.
 """
 
 from __future__ import annotations
@@ -14,19 +15,15 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
+from benchmarks.fine_tuning import FIGURES, Trainings, asked, part_of
 from benchmarks.result_file import read_measured, write_measured
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.number_scaling import NumberScaling
-from hynt.evaluation.evaluator import Evaluator
-from hynt.evaluation.results import by_scope
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import load_graph
@@ -35,20 +32,24 @@ from hynt.kernels.device import chosen_device
 from hynt.models.trivial import statistic
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.elsewhere import on_graph
-from hynt.runs.opening import LoadedRun, load_run
 from hynt.runs.run_folder import RunFolder
-from hynt.training.resolve_settings import SettingsRequest, resolve_settings
-from hynt.training.run import start, train
 
-FIGURES = ("link.all.mrr", "relation.all.mrr", "number.all.rmse")
 TRIVIAL = ("frequency", "relation-median", "neighbour-mean")
-SPLIT = "valid"
+
+
+class Lengths(NamedTuple):
+    """How long trainings are."""
+
+    epochs: int  # on the other graphs
+    tuning: int  # on the one that was left out
+    rate: float = 0.3  # of tuning, as a share of the usual one
+    most_facts: int | None = None  # of each of the other graphs
 
 
 def side_by_side(graphs: Mapping[str, KnowledgeGraph]) -> KnowledgeGraph:
-    """One graph of several, which share neither entities nor relations."""
+    """One graph of the training facts of several, which share neither entities nor relations."""
     entities, relations = list[Entity](), list[Any]()
-    tables: dict[str, list[FactTable]] = {"train": [], "valid": []}
+    tables: list[FactTable] = []
     places = []
     for name, graph in graphs.items():
         places.append((graph, len(entities), len(relations)))
@@ -58,51 +59,34 @@ def side_by_side(graphs: Mapping[str, KnowledgeGraph]) -> KnowledgeGraph:
     for graph, first, second in places:
         entity = np.arange(first, first + graph.vocabulary.entity_count, dtype=np.int32)
         relation = np.arange(second, second + graph.vocabulary.relation_count, dtype=np.int32)
-        for split, found in tables.items():
-            if split in graph.splits:
-                found.append(graph.split(split).renumbered(entity, relation, vocabulary.relation_is_number))
-    splits = {split: concatenate(found) for split, found in tables.items() if found}
-    return KnowledgeGraph(vocabulary, splits, tuple(entities))
-
-
-def asked(graph: KnowledgeGraph, scaling: NumberScaling, model: Any, device: torch.device) -> dict[str, float]:
-    """The figures of the validation split, with the training facts observed."""
-    found = Evaluator(graph, scaling, SPLIT, device=device, observed=("train",)).evaluate(model)
-    told: dict[str, Any] = {}
-    for task, questions in found.per_question.items():
-        metrics = by_scope(questions, "realistic")["all"]
-        told |= {f"{task}.all.{name}": metrics[name] for name in ("mrr", "rmse") if metrics.get(name) is not None}
-    return {name: round(float(value), 4) for name, value in told.items()}
+        tables.append(graph.split("train").renumbered(entity, relation, vocabulary.relation_is_number))
+    return KnowledgeGraph(vocabulary, {"train": concatenate(tables)}, tuple(entities))
 
 
 def left_out(
-    name: str, graphs: Mapping[str, KnowledgeGraph], epochs: int, tuning: int, changes: Sequence[str], device: str
-) -> dict[str, Any]:
-    """All rows of one graph, trained without it."""
-    target, graph = chosen_device(device), graphs[name]
-    together = side_by_side({other: one for other, one in graphs.items() if other != name})
-    everywhere = ("validation.each_task=false", *changes)
+    name: str, graphs: Mapping[str, KnowledgeGraph], given: Lengths, trainings: Trainings
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of one graph, one after another; the run was trained without it."""
+    device, graph = trainings.device, graphs[name]
+    parts = {other: capped(one, given.most_facts) for other, one in graphs.items() if other != name}
+    general, seconds = trainings.run(side_by_side(parts), given.epochs)
+    moved = on_graph(general, graph, ["train"])
+    facts = len(general.graph.split("train"))
+    said = {"seconds": seconds, "facts": facts}
+    yield "zero-shot", asked(graph, moved.scaling, moved.model, device) | said
+    weights = RunFolder.open(general.run.path).checked(WEIGHTS)
+    for row, begin, rate in (("tuned", weights, given.rate), ("from scratch", None, 1.0)):
+        run, seconds = trainings.run(graph, given.tuning, begin, rate)
+        yield row, asked(graph, run.scaling, run.model, device) | {"seconds": seconds}
+    known = FactTensors.from_table(graph.split("train"), graph.vocabulary, run.scaling, device)
+    for kind in TRIVIAL:
+        yield kind, asked(graph, run.scaling, statistic(kind, known), device)
 
-    def trained(on: KnowledgeGraph, length: int, folder: Path, weights: Path | None = None) -> tuple[LoadedRun, float]:
-        request = SettingsRequest("hynt-inductive", epochs=length, changes=(*everywhere, "with_statistics=false"))
-        began = time.perf_counter()
-        settings = resolve_settings(request, on, on_gpu=target.type == "cuda")
-        train(start(on, settings, folder, target, None, weights), target)
-        return load_run(folder, target), time.perf_counter() - began
 
-    rows: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as place:
-        general, seconds = trained(together, epochs, Path(place) / "general")
-        moved = on_graph(general, graph, ["train"])
-        rows["zero-shot"] = asked(graph, moved.scaling, moved.model, target) | {"seconds": round(seconds, 1)}
-        weights = RunFolder.open(general.run.path).checked(WEIGHTS)
-        for row, begin in (("tuned", weights), ("from scratch", None)):
-            run, seconds = trained(graph, tuning, Path(place) / row, begin)
-            rows[row] = asked(graph, run.scaling, run.model, target) | {"seconds": round(seconds, 1)}
-        facts = FactTensors.from_table(graph.split("train"), graph.vocabulary, run.scaling, target)
-        for kind in TRIVIAL:
-            rows[kind] = asked(graph, run.scaling, statistic(kind, facts), target)
-    return rows
+def capped(graph: KnowledgeGraph, most: int | None) -> KnowledgeGraph:
+    """The graph with about so many training facts, those of some entities; as it is where it has fewer."""
+    size = len(graph.split("train"))
+    return graph if most is None or size <= most else part_of(graph, most / size, 0)
 
 
 def table(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
@@ -121,6 +105,8 @@ def main() -> None:
     parser.add_argument("--leave-out", action="append", help="only these, by name")
     parser.add_argument("--epochs", type=int, default=20, help="of training on the others")
     parser.add_argument("--tuning", type=int, default=4, help="epochs on the one that was left out")
+    parser.add_argument("--rate", type=float, default=0.3, help="of tuning, as a share of the usual learning rate")
+    parser.add_argument("--most-facts", type=int, help="of each training graph, those of some of its entities")
     parser.add_argument("--set", action="append", default=[], help="a change of a setting, key=value")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, required=True)
@@ -129,10 +115,14 @@ def main() -> None:
     if not given.graph:
         found = read_measured(given.out, advice="name graphs to make one.")
     graphs = {name: load_graph(folder) for name, _, folder in (one.partition("=") for one in given.graph)}
+    lengths = Lengths(given.epochs, given.tuning, given.rate, given.most_facts)
     for name in given.leave_out or list(graphs):
-        found[name] = left_out(name, graphs, given.epochs, given.tuning, given.set, given.device)
-        write_measured(given.out, found, str(__doc__))
-        print(f"{name}: {json.dumps(found[name])}", flush=True)
+        with tempfile.TemporaryDirectory() as place:
+            trainings = Trainings(Path(place), chosen_device(given.device), given.set)
+            for row, figures in left_out(name, graphs, lengths, trainings):
+                found.setdefault(name, {})[row] = figures
+                write_measured(given.out, found, str(__doc__))
+                print(f"{name}, {row}: {json.dumps(figures)}", flush=True)
     print(table(found))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from benchmarks.fine_tuning import FIGURES, compared, part_of, table
-from tests.training.small_graph import small_graph, tiny_settings
+from benchmarks.fine_tuning import FIGURES, RATES, SCRATCH, STANDS, Trainings, compared, part_of, table, tuned
+from tests.training.small_graph import small_graph
 
 MODEL = {"dimension": 16, "layers": 1, "heads": 2, "feedforward": 16, "bins": 11}
 
@@ -21,15 +21,14 @@ def test_a_part_lacks_whole_entities_and_keeps_the_other_splits():
     assert heads  # somebody is new to a run of the part
 
 
-def test_both_ways_are_validated_alike(capsys):
-    settings = tiny_settings(
-        "hynt-inductive", model=MODEL, batch_size=16, schedule={"epochs": 2}, validation={"every": 1}
-    )
-    found = compared(small_graph(), settings, 0.6, torch.device("cpu"))
-    assert [len(found[name]) for name in ("part", "from part", "from scratch")] == [2, 2, 2]
-    one, other = found["from part"][0], found["from scratch"][0]
-    assert {name: one[name] for name in FIGURES} != {name: other[name] for name in FIGURES}
-    lines = table(found).splitlines()
-    assert lines[0].count("|") == 4
-    assert len(lines) == 4
-    assert "from scratch" in capsys.readouterr().out
+def test_all_ways_are_asked_alike(tmp_path):
+    changes = [f"model.{name}={value}" for name, value in MODEL.items()]
+    trainings = Trainings(tmp_path, torch.device("cpu"), [*changes, "batch_size=16", "schedule.epoch_steps=2"])
+    rows = list(compared(small_graph(), 0.6, [1], trainings, of_part=1))
+    assert [row["way"] for row in rows] == [STANDS, SCRATCH, *map(tuned, RATES)]
+    figures = {tuple(row[name] for name in FIGURES) for row in rows}
+    assert len(figures) == 4
+    assert rows[0]["part"]["facts"] < rows[0]["part"]["of"]
+    lines = table(rows).splitlines()
+    assert [line.count("|") for line in lines] == [5, 5, 5, 5]
+    assert "– |" in lines[2]  # nothing stands before it was trained from scratch

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.general_checkpoint import FIGURES, left_out, side_by_side, table
+import torch
+
+from benchmarks.general_checkpoint import FIGURES, Lengths, Trainings, left_out, side_by_side, table
 from benchmarks.generated_graph import long_graph
 from tests.town_graph import town_graph
 from tests.training.small_graph import small_graph
@@ -29,9 +31,10 @@ def test_graphs_lie_side_by_side_without_touching():
     assert (facts[-1].head, facts[-1].relation) == (f"towns: {last.head}", f"towns: {last.relation}")
 
 
-def test_a_graph_that_was_left_out_is_asked_every_way():
+def test_a_graph_that_was_left_out_is_asked_every_way(tmp_path):
     graphs = {"people": small_graph(), "towns": town_graph(), "made": long_graph(60, 3)}
-    rows = left_out("towns", graphs, 1, 1, TINY, "cpu")
+    rows = dict(left_out("towns", graphs, Lengths(1, 1, 0.3, 40), Trainings(tmp_path, torch.device("cpu"), TINY)))
+    assert rows["zero-shot"]["facts"] < sum(len(graphs[name].split("train")) for name in ("people", "made"))
     assert list(rows) == ["zero-shot", "tuned", "from scratch", "frequency", "relation-median", "neighbour-mean"]
     assert set(FIGURES) <= set(rows["zero-shot"]) & set(rows["tuned"])
     assert rows["tuned"] != rows["from scratch"]
