@@ -39,12 +39,12 @@ from hynt.runs.ensemble import Ensemble, Member
 from hynt.runs.opening import load_run, new_model
 from hynt.runs.run_folder import RunFolder, refuse_changes
 from hynt.runs.training_data import fit_scaling, training_data, training_splits
-from hynt.training.epochs import EpochSource
 from hynt.training.optimisation import Optimisation
 from hynt.training.process import phases_for, runner_for
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import start
 from hynt.training.run import train as train_run
+from hynt.training.trainer import EpochSource
 
 TIMED_EPOCHS = 20
 

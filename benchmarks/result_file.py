@@ -416,9 +416,9 @@ def graph_fingerprint(graph: Any) -> str:
     """Sixteen digits that change with anything in a graph."""
     import hashlib
 
-    from hynt.runs.graph_identity import fingerprints
+    from hynt.graph.content_hash import graph_fingerprints
 
-    return hashlib.sha256(json.dumps(fingerprints(graph), sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(graph_fingerprints(graph), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def write_measured(path: Path, measured: Mapping[str, Any], what: str, device: str | None = None, **more: Any) -> None:

@@ -8,7 +8,7 @@ import shutil
 import pytest
 import torch
 
-from hynt.cli.explain import _signed
+from hynt.cli.asking import _signed
 from hynt.graph.storage import save_graph
 from hynt.training.run import start, train
 from tests.cli.conftest import leftovers

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from hynt.graph import storage
-from hynt.runs import graph_identity
+from hynt.runs import place
 from hynt.training.run import start, train
 from tests.training.small_graph import tiny_settings
 from tests.trends.seasons_graph import seasons_graph
@@ -50,12 +50,12 @@ def test_a_command_reads_the_graph_once(hynt, town_run, seasons_run, tmp_path, m
         read.append(folder)
         return storage.load_graph(folder)
 
-    def fingerprints(graph, known=graph_identity.fingerprints):
+    def graph_fingerprints(graph, known=place.graph_fingerprints):
         compared.append(graph.name)
         return known(graph)
 
-    monkeypatch.setattr(graph_identity, "load_graph", load)
-    monkeypatch.setattr(graph_identity, "fingerprints", fingerprints)
+    monkeypatch.setattr(place, "load_graph", load)
+    monkeypatch.setattr(place, "graph_fingerprints", graph_fingerprints)
     verb, *flags = command.split()
     done = hynt(verb, run, *flags, *COMMANDS[command])
     assert done.code == 0, done.err

@@ -15,9 +15,9 @@ from hynt.distributed.worker_group import JobEnded, SingleProcess
 from hynt.errors import DataError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.results import write_questions
+from hynt.graph.content_hash import graph_fingerprints
 from hynt.interruption import Stopper
 from hynt.runs.checkpoint import Interrupted, TrainingState, Watcher
-from hynt.runs.graph_identity import fingerprints
 from hynt.runs.opening import load_run
 from hynt.runs.run_folder import RunFolder
 from hynt.training.process import Start, follow
@@ -206,7 +206,7 @@ def test_what_failed_is_let_go_of_before_the_processes_part(tmp_path, capfd):
 
 def hears_of_another_graph(workers) -> None:
     if workers.rank == 0:
-        Start(settings(), TrainingState(), resumed=False).tell(workers, fingerprints(GRAPH))
+        Start(settings(), TrainingState(), resumed=False).tell(workers, graph_fingerprints(GRAPH))
         return
     with pytest.raises(DataError, match="the graph of process 2 is not that of the first one"):
         Start.heard(workers, small_graph(people=39))

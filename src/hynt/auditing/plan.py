@@ -13,6 +13,7 @@ from hynt.auditing.folds import Folds, deal, fold_parts
 from hynt.batches.number_scaling import NumberScaling
 from hynt.config import to_mapping, with_overrides
 from hynt.errors import UsageError
+from hynt.graph.content_hash import graph_fingerprints
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers, suited_to_logarithms
@@ -20,7 +21,6 @@ from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary
 from hynt.models.contract import Part
 from hynt.models.registry import MODELS
 from hynt.names import advice_on
-from hynt.runs.graph_identity import fingerprints
 from hynt.runs.model_choice import ENSEMBLE
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
@@ -169,7 +169,7 @@ def plan_audit(
         )
     described = {
         "graph": graph.name,
-        "fingerprints": fingerprints(graph) if run is None else run.manifest["graph"]["fingerprints"],
+        "fingerprints": graph_fingerprints(graph) if run is None else run.manifest["graph"]["fingerprints"],
         "splits": list(chosen),
         "folds": folds,
         "fold_by": fold_by,

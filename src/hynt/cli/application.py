@@ -54,6 +54,8 @@ VERBS = (
 """In the order that `hynt --help` lists them. Each is a function or a group in a module of its name, but for these."""
 
 _SHARED_MODULES = {
+    "predict": "asking",
+    "explain": "asking",
     "similar": "embeddings",
     "mcp": "serve",
     "calibrate": "evaluate",

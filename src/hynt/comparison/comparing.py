@@ -21,12 +21,12 @@ from hynt.comparison.trial import Trial, TrialPlace, run_trial, trivial_rows
 from hynt.config import to_mapping
 from hynt.errors import HyntError, UsageError
 from hynt.files import changes, index_text, read_index, write_whole
+from hynt.graph.content_hash import graph_differences, graph_fingerprints
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.models.registry import MODELS
 from hynt.progress import Progress, duration
 from hynt.runs.checkpoint import EpochRecord, Interrupted, TrainingProgress, ValidationRecord
-from hynt.runs.graph_identity import fingerprints, graph_differences
 from hynt.training.resolve_settings import PRESETS
 
 FACTS_VALIDATED = 500
@@ -145,7 +145,7 @@ class Comparison:
         return read_index(file)
 
     def _refuse_another_graph(self) -> None:
-        file, mine = self.folder / "graph.json", fingerprints(self.place.graph)
+        file, mine = self.folder / "graph.json", graph_fingerprints(self.place.graph)
         if not file.exists():
             write_whole(file, index_text(mine))
             return

@@ -37,9 +37,9 @@ from hynt.completion.question_files import QuestionFile, open_questions
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
 from hynt.files import WorkFolder, flush, sha256_of, whole_file, writing
+from hynt.graph.content_hash import graph_fingerprints
 from hynt.progress import SILENT, Progress
 from hynt.runs.checkpoint import WEIGHTS
-from hynt.runs.graph_identity import fingerprints
 
 _FILE = "parquet"
 _GO_ON = "Make room or choose another place; with --resume the job goes on where it stopped."
@@ -312,7 +312,7 @@ def job_of(
     weights = loaded.run.manifest["files"].get(WEIGHTS)
     return {
         "run": weights or f"unfinished, epoch {loaded.epoch}",
-        **({} if loaded.home is None else {"graph": fingerprints(loaded.graph)}),
+        **({} if loaded.home is None else {"graph": graph_fingerprints(loaded.graph)}),
         "calibration": predictor.calibration.to_mapping(loaded.graph.vocabulary),
         "questions": sha256_of(questions),
         "top": options.top,

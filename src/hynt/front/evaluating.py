@@ -121,7 +121,7 @@ def _shuffled(loaded: LoadedRun, run: Predictor) -> LoadedRun:
 
 
 def _refuse_another_graph(loaded: LoadedRun, rival: LoadedRun) -> None:
-    from hynt.runs.graph_identity import graph_differences
+    from hynt.graph.content_hash import graph_differences
 
     differ = graph_differences(*(one.run.manifest["graph"]["fingerprints"] for one in (loaded, rival)))
     if differ:

@@ -1,19 +1,35 @@
-"""A fact's fingerprint: 128 bits of its content, the same whatever the order of its qualifiers and whatever ids it got.
+"""Facts and graphs by their content. A fact's fingerprint is 128 bits, the same whatever the order of its qualifiers
+and whatever ids it got.
 
 Names are hashed once each (BLAKE2b); the rest is integer mixing over whole columns. Two uses: duplicates are found by
 fingerprint, and splits are drawn by it, so a fact keeps its split when other facts come or go. The mixing is part of
 that promise: never change it without a new schema version.
+
+Two graphs are the same by content as well: not by their files, whose bytes depend on who wrote them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.graph.fact_table import HEAD, RELATION, TAIL, FactTable, component_starts, qualifier_components
+from hynt.graph.fact_table import (
+    HEAD,
+    NUMERIC_COLUMNS,
+    RELATION,
+    TAIL,
+    FactTable,
+    component_starts,
+    qualifier_components,
+)
+
+if TYPE_CHECKING:
+    from hynt.graph.knowledge_graph import KnowledgeGraph
 
 Hashes = NDArray[np.uint64]
 """(n, 2): two independent 64-bit lanes a row."""
@@ -160,3 +176,46 @@ def _triplet(head: Hashes, relation: Hashes, tail: Hashes) -> Hashes:
 
 def _pair(relation: Hashes, value: Hashes) -> Hashes:
     return mixed(mixed(~relation) ^ value)  # ~: a pair is never mistaken for the start of a triplet
+
+
+def graph_fingerprints(graph: KnowledgeGraph) -> dict[str, str]:
+    """A hash for each part of a graph: its entities, its relations, and the facts of each split."""
+    vocabulary = graph.vocabulary
+    parts = {
+        "entities": _texts(vocabulary.entities),
+        "relations": _texts(text for r in vocabulary.relations for text in (r.name, r.kind, r.unit)),
+    }
+    return parts | {split: _facts(table) for split, table in graph.splits.items()}
+
+
+def graph_differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """One line per part that differs; empty when the graphs are the same."""
+    lines = []
+    for part in [*old, *(name for name in new if name not in old)]:
+        if part not in new:
+            lines.append(f"{part}: no longer there")
+        elif part not in old:
+            lines.append(f"{part}: was not there")
+        elif old[part] != new[part]:
+            lines.append(f"{part}: changed")
+    return lines
+
+
+def _texts(texts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for text in texts:
+        content = text.encode("utf-8", "surrogatepass")
+        digest.update(len(content).to_bytes(8, "little"))
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _facts(table: FactTable) -> str:
+    digest = hashlib.sha256()
+    for name in NUMERIC_COLUMNS:
+        column = np.ascontiguousarray(getattr(table, name))
+        digest.update(f"{name} {column.dtype} {len(column)} ".encode())
+        digest.update(column.data)
+    for literals in (table.tail_literal, table.qualifier_literal):
+        digest.update(_texts(text or "" for text in literals.to_pylist()).encode())
+    return digest.hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,9 +14,9 @@ from typing import Any, Self
 
 from hynt.errors import DataError, UsageError
 from hynt.files import MANIFEST_NAME, RESTORE, Unwritable, check_regular, index_text, new_folder, read_index
+from hynt.graph.content_hash import graph_differences, graph_fingerprints
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.storage import BUILT_IN, graph_folder, is_graph
-from hynt.runs.graph_identity import graph_of_run
+from hynt.graph.storage import BUILT_IN, graph_folder, is_graph, load_graph
 
 
 def run_place(run: str | os.PathLike[str]) -> Path:
@@ -183,3 +183,21 @@ def read_record(path: Path) -> list[dict[str, Any]]:
 
 def _damaged(where: str, why: str) -> DataError:
     return DataError(f"the training record is damaged: {why}.", where=where, advice="Restore it from a copy.")
+
+
+def graph_of_run(run: Path, entry: Mapping[str, Any]) -> KnowledgeGraph:
+    """The graph that a run's manifest names in `entry`, refused when it is not there or is another one."""
+    folder = Path(os.path.normpath(run / entry["path"]))
+    if not folder.is_dir():
+        raise DataError(
+            f"the graph of this run is not at {entry['path']!r}, seen from the run.",
+            where=str(run),
+            advice="It was too large to keep in the run: move the two together.",
+        )
+    graph = load_graph(folder.resolve())
+    changed = graph_differences(entry["fingerprints"], graph_fingerprints(graph))
+    if changed:
+        raise DataError(
+            f"the graph is not the one this run was made with: {'; '.join(changed)}.", where=str(folder), advice=RESTORE
+        )
+    return graph

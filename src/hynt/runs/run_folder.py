@@ -47,11 +47,11 @@ from hynt.files import (
     whole_file,
     write_whole,
 )
+from hynt.graph.content_hash import graph_differences, graph_fingerprints
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import save_graph
 from hynt.models.combination import Weights
 from hynt.runs.checkpoint import WEIGHTS, task_weights
-from hynt.runs.graph_identity import fingerprints, graph_differences
 from hynt.runs.model_choice import package_of, settings_class_of_run
 from hynt.runs.place import SCHEMA_VERSION, SavedRun
 from hynt.runs.settings import RunSettings, differences
@@ -102,7 +102,7 @@ class RunFolder(SavedRun):
                 "schema_version": SCHEMA_VERSION,
                 "hynt": __version__,
                 "model_name": settings.model_name,
-                "graph": {"name": graph.name, "path": where, "fingerprints": fingerprints(graph)},
+                "graph": {"name": graph.name, "path": where, "fingerprints": graph_fingerprints(graph)},
                 "files": hashes(staging, [CONFIG, SCALING, ENVIRONMENT, *([] if weights is None else [START])]),
             }
             package = package_of(settings.model_name)
@@ -253,7 +253,7 @@ def refuse_changes(run: RunFolder, wanted: RunSettings | None, graph: KnowledgeG
             where=str(run.path),
             advice="Resume without them, or start a new run with another --out.",
         )
-    parts = [] if graph is None else graph_differences(run.manifest["graph"]["fingerprints"], fingerprints(graph))
+    parts = [] if graph is None else graph_differences(run.manifest["graph"]["fingerprints"], graph_fingerprints(graph))
     if parts:
         raise UsageError(
             f"the run was made with another graph: {'; '.join(parts)}.",

@@ -31,6 +31,7 @@ from hynt.config import from_mapping, to_mapping
 from hynt.distributed.sharded_table import SHARDED, ShardedHynt, ShardedTable, TableUpdates
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import DataError
+from hynt.graph.content_hash import graph_differences, graph_fingerprints
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.models.contract import Model
@@ -45,7 +46,6 @@ from hynt.runs.checkpoint import (
     fill_tensors,
     weights_of,
 )
-from hynt.runs.graph_identity import fingerprints, graph_differences
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.opening import new_model
 from hynt.runs.settings import Optimiser, RunSettings
@@ -245,7 +245,7 @@ class Start:
         said: dict[str, Any] = json.loads(workers.broadcast_text())
         if said["finished"]:
             return None
-        changed = graph_differences(said["graph"], fingerprints(graph))
+        changed = graph_differences(said["graph"], graph_fingerprints(graph))
         if changed:
             raise DataError(
                 f"the graph of process {workers.rank + 1} is not that of the first one: {'; '.join(changed)}.",
