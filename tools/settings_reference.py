@@ -83,6 +83,112 @@ WHY = {
     "losses.negative_source": "neither source alone was best on validation",
 }
 
+_WIDTH = "the width that the HyNT paper gave all models but RAM"
+_SCRIPT = "the released script's value"
+_FREQUENT = "the most frequent value of the authors' table; presets say others"
+_FORM = "the paper's form"
+_RELEASED = "the released code's form"
+_BY_LITERAL = "the HyNT paper's reading: the best-ranked literal is the answer"
+_ONE_EACH = "the authors draw one"
+_HN_YG = "that of the runs on HN-YG"
+
+WHY_OF_MODELS = {
+    "hynt": {
+        "dimension": "the paper's width on every graph",
+        **dict.fromkeys(("context_layers", "prediction_layers", "context_heads", "prediction_heads"), _FREQUENT),
+        **dict.fromkeys(("context_feedforward", "prediction_feedforward", "dropout"), _FREQUENT),
+        "tied_output": "the authors tied them on one graph only",
+        **dict.fromkeys(("encoding", "prediction", "numbers", "number_bias", "encoding_bias"), _FORM),
+        "context_position": _FORM,
+        "number_of_hidden_relation": "the paper's form, for its presets; `hynt train` says `hidden` elsewhere",
+        "equal_start": "nothing in the paper asks for it; presets for links say `true`, where validation was better",
+        "position_scale": _RELEASED,
+        "context_scale": "the released code's; presets say less where validation was better",
+    },
+    "hynt-inductive": {
+        **dict.fromkeys(("dimension", "layers", "heads", "feedforward"), _HN_YG),
+        **dict.fromkeys(("dropout", "message_dropout"), f"{_HN_YG}; presets say others by graph"),
+        "bins": "a bin is 1 % of a relation's range",
+        "bin_margin": "scaled training numbers lie within the range",
+        "observed_share": "0.85 was worse for links on validation",
+        **dict.fromkeys(("nearby_values", "head_reads_relation"), "numbers were better with it on validation"),
+    },
+    "transea": {
+        "dimension": _WIDTH,
+        **dict.fromkeys(("margin", "attribute_weight"), "the middle of the grid that the HyNT paper searched"),
+        "distance": "the paper's margins from 2.5 to 10 fit no other",
+    },
+    "mt-kgnn": {
+        "dimension": _WIDTH,
+        **dict.fromkeys(("hidden", "dropout", "attribute_steps"), _SCRIPT),
+        "average_networks": _RELEASED,
+    },
+    "kbln": {
+        "dimension": _WIDTH,
+        "dropout": _SCRIPT,
+        **dict.fromkeys(("directions", "mask_missing", "per_relation_stats", "numeric_init", "cell_reduce"), _RELEASED),
+        **dict.fromkeys(("head_rate", "head_epochs"), "within the HyNT paper's grid: 0.0005 and 0.01, 100 and 500"),
+    },
+    "literale": {
+        "dimension": _WIDTH,
+        "base": "the smallest; `literale-paper` says `conve`",
+        "gate": "the authors' main form",
+        **dict.fromkeys(("dropout", "feature_map_dropout", "projection_dropout"), _SCRIPT),
+        **dict.fromkeys(("directions", "missing", "cell_reduce"), _RELEASED),
+        "head_input": "the paper does not say, and `gated` could copy the answer",
+        **dict.fromkeys(("head_rate", "head_epochs"), "within the HyNT paper's grid: 0.0005 and 0.01, 100 and 500"),
+    },
+    "stare": {
+        "dimension": _WIDTH,
+        **dict.fromkeys(("graph_layers", "layers", "graph_dropout", "dropout"), _SCRIPT),
+        **dict.fromkeys(("heads", "feedforward", "message_dropout", "composition", "qualifier_weight"), _SCRIPT),
+        **dict.fromkeys(("degrees", "decoder_qualifiers", "positions"), _RELEASED),
+        "numbers": _BY_LITERAL,
+    },
+    "hy-transformer": {
+        "dimension": _WIDTH,
+        **dict.fromkeys(("layers", "heads", "feedforward", "dropout", "table_dropout"), _SCRIPT),
+        "normalise": _FORM,
+        "qualifier_values": "the authors' default; the HyNT paper searched 0, 0.5 and 1",
+        "numbers": _BY_LITERAL,
+    },
+    "gran": {
+        "dimension": "the authors' own, and the HyNT paper's",
+        **dict.fromkeys(("layers", "heads", "feedforward"), "the authors' own"),
+        "dropout": "the authors' own on WikiPeople, and the first point of the HyNT paper's grid",
+        "edges": "the form that the authors recommend",
+        "instances": "bounds the memory that one long fact takes; short ones are asked about whole",
+        "numbers": _BY_LITERAL,
+    },
+    "neighbour-mean": {"shrinkage": "a number among the neighbours counts as much as the relation's mean"},
+    "ram": {
+        **dict.fromkeys(("dimension", "parts"), "the HyNT paper's on HN-YG; it says 32 twice on larger graphs"),
+        "basis": "the authors' own; the HyNT paper does not say",
+        **dict.fromkeys(("role_dropout", "entity_dropout"), "the authors' own on WikiPeople"),
+        "instances": "bounds the memory that one long fact takes; short ones are asked about whole",
+        "numbers": _BY_LITERAL,
+    },
+}
+_WITH_NEGATIVES = {
+    "dimension": _WIDTH,
+    "relation_share": "the authors draw relations and values from one pot",
+    "pool": "the authors' way; `-paper` and `-small` presets say `answers`, which ranks far better",
+    "negatives": _ONE_EACH,
+    "loss": "the authors' way; `-small` presets say `softmax`, which ranks far better",
+    "numbers": _BY_LITERAL,
+}
+_NALP = {**_WITH_NEGATIVES, **dict.fromkeys(("filters", "hidden"), "the authors' own on JF17K")}
+WHY_OF_MODELS |= {
+    "nalp": _NALP,
+    "tnalp": {**_NALP, **dict.fromkeys(("type_dimension", "type_hidden"), _SCRIPT)},
+    "hinge": {**_WITH_NEGATIVES, "filters": "the authors' own", "relation_share": "the authors toss a fair coin"},
+    "neuinfer": {
+        **_WITH_NEGATIVES,
+        **dict.fromkeys(("hidden", "validity_layers"), "the authors' own on WikiPeople"),
+        **dict.fromkeys(("compatibility_layers", "validity_weight"), "the authors' own on WikiPeople"),
+    },
+}
+
 
 def page() -> str:
     """The whole page."""
@@ -102,11 +208,16 @@ def page() -> str:
         ]
     parts.append("## model\n\nWhat each model takes for itself, under `model.`: `--set model.dropout=0.3`.\n")
     for name, entry in MODELS.items():
-        own = [f"{row}" for _, row in _rows(entry.settings, "model.")]
+        own = {path.removeprefix("model."): row for path, row in _rows(entry.settings, "model.")}
+        why = WHY_OF_MODELS.get(name, {})
+        wrong = sorted(set(own) ^ set(why))
+        if wrong:
+            raise SystemExit(f"say why of {name} in WHY_OF_MODELS, or remove what is gone: {', '.join(wrong)}")
         if own:
+            lines = [f"{row} {why[setting]} |" for setting, row in own.items()]
             parts += [
                 f"### {name}\n\n{_sentence(entry.settings)}\n",
-                _table(own, "| setting | values | default | meaning |"),
+                _table(lines, "| setting | values | default | meaning | why |"),
             ]
     return "\n".join(parts)
 
