@@ -26,6 +26,11 @@ def advice_on(name: str, known: Iterable[str], prefix: str = "") -> str:
     return listed if match is None else f"Did you mean {prefix}{match}? {listed}"
 
 
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """So many of something, such as 1 fact or 2 facts."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
 # Named things in one visible place: formats, models, presets.
 
 T = TypeVar("T")

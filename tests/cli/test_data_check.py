@@ -73,10 +73,10 @@ def test_facts_in_two_splits_and_names_that_train_lacks_are_told(hynt, tmp_path)
     done = hynt("data", "check", tmp_path, "--format", "jsonl")
     assert done.code == 0
     assert "Facts in two splits: train and valid 1, train and test 1, valid and test 0." in done.out
-    assert "Train lacks 1 entities and 0 relations of the others." in done.out
+    assert "Train lacks 1 entity and 0 relations of the others." in done.out
     refused = hynt("data", "check", tmp_path, "--format", "jsonl", "--across-splits", "error")
     assert refused.code == 1
-    assert "2 facts stand in two splits" in refused.err
+    assert "in two splits at once: 2 facts " in refused.err
 
 
 def test_leakage_is_told(hynt, tmp_path):

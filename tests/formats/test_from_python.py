@@ -169,9 +169,25 @@ def test_columns_are_named_and_text_can_be_declared():
     ]
 
 
+def test_numbers_that_are_declared_dates_are_years():
+    columns = {"head": ["a", "b"], "relation": ["r", "r"], "tail": ["x", "y"], "since": [1922, None], "n": [1.5, 2.0]}
+    graph = graph_from_table(pa.table(columns), dates=["since"])
+    assert [fact.qualifiers for fact in graph.facts()] == [
+        (Qualifier("since", Number(1922.0, "1922", "date")), Qualifier("n", Number(1.5, "1.5"))),
+        (Qualifier("n", Number(2.0, "2.0")),),
+    ]
+    tails = pa.table({"head": ["a", "b"], "relation": ["born", "size"], "tail": [1922.0, 3.0]})
+    assert [fact.tail for fact in graph_from_table(tails, dates=["born"]).facts()] == [
+        Number(1922.0, "1922", "date"),
+        Number(3.0, "3.0"),
+    ]
+
+
 @pytest.mark.parametrize(
     "columns, options, error, message",
     [
+        ({"tail": [19.5]}, {"dates": ["tail"]}, DataError, "train table, row 1: 19.5 is not a year."),
+        ({"tail": [float("nan")]}, {"dates": ["r"]}, DataError, "train table, row 1: nan is not a year."),
         ({"head": ["a"]}, {}, DataError, "the train table has no column 'relation'. Known here: head."),
         ({"tail": ["b"]}, {"qualifiers": ["when"]}, DataError, "the train table has no column 'when'."),
         ({"head": [1], "tail": ["b"]}, {}, UsageError, "the column 'head' holds int64, but names are text."),

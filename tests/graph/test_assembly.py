@@ -51,7 +51,7 @@ def test_facts_in_two_splits_can_be_dropped_from_the_later_one():
 
 def test_facts_in_two_splits_can_be_refused():
     shared = fact("a", "r", "b")
-    with pytest.raises(DataError, match="1 facts stand in two splits"):
+    with pytest.raises(DataError, match="in two splits at once: 1 fact "):
         assembled({"train": [shared], "valid": [shared]}, AssemblyPolicy(across_splits="error"))
 
 

@@ -96,3 +96,10 @@ def test_a_series_is_told_in_time_whatever_splits_it_is_in(unit):
         if one.fact.relation == "height"
     ]
     assert told == [0, 1, 3, 4, 5, 6, 7, 9]
+
+
+def test_one_fact_is_called_one():
+    graph = assembled([fact("Ann", "knows", "Bob"), fact("Cid", "knows", "Bob")])
+    assert repr(facts_of(graph, graph.vocabulary.entity_ids["Ann"])).startswith("<1 fact of Ann>\n")
+    assert repr(facts_of(graph, graph.vocabulary.entity_ids["Bob"])).startswith("<2 facts of Bob>\n")
+    assert repr(graph).endswith("2 facts (train 2), 3 entities, 1 relation, 0 of them with numbers>")

@@ -298,7 +298,7 @@ def test_changes_survive_being_written():
 def test_the_command_line(folder, tmp_path, capsys):
     (tmp_path / "more.jsonl").write_text('{"head": "Zoe", "relation": "knows", "tail": "person 1"}\n')
     assert invoke(["update", str(folder), str(tmp_path / "more.jsonl")]) == 0
-    assert "Version 1: 1 facts added, 0 removed; 1 entities are new" in capsys.readouterr().out
+    assert "Version 1: 1 fact added, 0 removed; 1 new entity" in capsys.readouterr().out
     assert invoke(["update", str(folder), "--merge", "Zoe", "person 2", "--source", "by hand"]) == 0
     capsys.readouterr()
     assert invoke(["update", str(folder), "--log", "--json"]) == 0

@@ -81,7 +81,7 @@ def test_what_is_installed_is_not_changed_but_a_copy_is(tmp_path, capsys, world)
     assert "there is no run at 'world'" in capsys.readouterr().err
     assert files() == before
     assert invoke(["update", "world", str(more), "--out", str(tmp_path / "mine")]) == 0
-    assert "1 facts added" in capsys.readouterr().out
+    assert "1 fact added" in capsys.readouterr().out
     copy = RunFolder.open(tmp_path / "mine")
     assert copy.manifest["graph"]["path"] == "graph"
     assert copy.count_read("test") == RunFolder.open(tmp_path / "mine").reads("test")

@@ -140,7 +140,7 @@ class AnswerBuilder:
         if fitted and self.loaded.changed:
             notes.append(
                 f"{self.loaded.changed:.1%} of the facts have changed since probabilities were fitted; "
-                "`hynt train GRAPH --from RUN` fits them anew"
+                "training on from this run fits them anew"
             )
         alike = _alike(answers) if Part.OBSERVED_FACTS in self.loaded.model.reads else None
         if alike is not None:

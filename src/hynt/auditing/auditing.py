@@ -39,6 +39,7 @@ from hynt.graph.vocabulary import Ids
 from hynt.interruption import Stopper
 from hynt.kernels.device import chosen_device
 from hynt.markup import shown
+from hynt.names import plural
 from hynt.progress import SILENT, Progress
 from hynt.results import Table, arrow_table, box, more, pandas_or_refusal, table
 from hynt.runs.opening import load_run
@@ -294,7 +295,7 @@ class Audit(Table):
         return pandas_or_refusal().DataFrame(list(self.rows(components=components)), columns=SCHEMA.names)
 
     def __repr__(self) -> str:
-        lines = [f"<audit of {self.plan.graph.name or 'a graph'}: {len(self):,} facts judged>"]
+        lines = [f"<audit of {self.plan.graph.name or 'a graph'}: {plural(len(self), 'fact')} judged>"]
         return shown("\n".join([*lines, *(f"{row['score']:.2f}  {row['fact']}" for row in self.top(_SHOWN))]))
 
     def _repr_html_(self) -> str:

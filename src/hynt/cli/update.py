@@ -11,6 +11,7 @@ from hynt.cli.options import RunArgument
 from hynt.cli.output import JsonFlag, deliver
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
+from hynt.names import plural
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -100,8 +101,9 @@ def _print(console: Console, result: dict[str, Any]) -> None:
         console.print(f"Nothing changed: version {result['version']}.")
         return
     console.print(
-        f"Version {result['version']}: {result['added']:,} facts added, {result['removed']:,} removed; "
-        f"{result['new_entities']:,} entities are new, {result['gone_entities']:,} gone; {result['facts']:,} facts now."
+        f"Version {result['version']}: {plural(result['added'], 'fact')} added, {result['removed']:,} removed; "
+        f"{plural(result['new_entities'], 'new entity', 'new entities')}, {result['gone_entities']:,} gone; "
+        f"{plural(result['facts'], 'fact')} now."
     )
 
 

@@ -98,7 +98,7 @@ def graph_from_table(
 
     Columns other than head, relation and tail are qualifiers where they are not null (`qualifiers` names some of them).
     Columns of numbers hold numbers, of dates dates, of durations seconds, of text entities; `numeric` and `dates` name
-    columns of text, or relations whose tails are text, that hold numbers or dates all the same.
+    columns, or relations whose tails, hold numbers or dates all the same: as text, or years as numbers.
 
     >>> import pandas
     >>> table = pandas.DataFrame({"who": ["Ann"], "what": ["height"], "value": [1.7], "year": [2020]})
@@ -255,7 +255,7 @@ def facts_of_table(table: Any, columns: TableColumns, part: str) -> Iterator[Fac
                 advice="Turn it into strings first.",
             )
     readers = {name: _reader(types[name], _asked(name, columns)) for name in (*main[2:], *wanted)}
-    by_relation = types[columns.tail] == "text" and _asked(columns.tail, columns) is None
+    by_relation = types[columns.tail] in ("text", "number") and _asked(columns.tail, columns) is None
     row = 0
     for batch in arrow.select([*main, *wanted]).to_batches(BATCH_ROWS):
         lists = [column.to_pylist() for column in batch.columns]
@@ -300,10 +300,11 @@ def _fact_of_row(
     if tail is None:
         raise RecordProblem("no-value", "the tail is null.", "Give it a value, or remove the row.")
     asked = _asked(relation, columns) if by_relation else None
+    read = readers[columns.tail] if asked is None else _reader("text" if isinstance(tail, str) else "number", asked)
     return Fact(
         head,
         relation,
-        read_value(tail, asked) if asked else readers[columns.tail](tail),
+        read(tail),
         tuple(
             Qualifier(name, readers[name](value))
             for name, value in zip(wanted, values[3:], strict=True)
@@ -338,7 +339,7 @@ def _column_type(name: str, kind: pa.DataType) -> ColumnType:
 
 def _reader(kind: ColumnType, asked: Literal["number", "date"] | None) -> Callable[[Any], Value]:
     if kind == "number":
-        return _number
+        return _year if asked == "date" else _number
     if kind == "date":
         return lambda value: read_date(value.isoformat())
     if kind == "duration":
@@ -350,6 +351,13 @@ def _reader(kind: ColumnType, asked: Literal["number", "date"] | None) -> Callab
 
 def _number(value: Any) -> Number:
     return Number(check_finite(float(value), repr(value)), str(value))
+
+
+def _year(value: Any) -> Number:
+    """A number that was declared a date is a year; beside nulls it comes as 1922.0."""
+    if value != value // 1:
+        raise RecordProblem("bad-date", f"{value} is not a year.", "Give whole years, dates, or dates as text.")
+    return read_date(str(int(value)))
 
 
 def _duration(value: Any) -> Number:

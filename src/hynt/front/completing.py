@@ -21,6 +21,7 @@ from hynt.front.jobs import Watching, in_processes, watched
 from hynt.front.jobs import options as as_options
 from hynt.front.recorded_run import RecordedRun
 from hynt.graph.fact import DATE_UNIT, Number
+from hynt.names import plural
 from hynt.results import SHOWN, Table, box, more, pairs, table
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Completed(Table):
         return self.held if self.held is not None else parquet.read_table(self.out)
 
     def __repr__(self) -> str:
-        return f"<answers to {self.questions:,} questions: {self.rows:,} rows {self._place}>"
+        return f"<answers to {plural(self.questions, 'question')}: {plural(self.rows, 'row')} {self._place}>"
 
     def _repr_html_(self) -> str:
         told = [("questions", f"{self.questions:,}"), ("rows", f"{self.rows:,}"), ("kept", self._place)]
@@ -190,7 +191,7 @@ class ProposalReport(Table):
         }
 
     def __repr__(self) -> str:
-        lines = [f"<{len(self):,} proposed facts>"]
+        lines = [f"<{plural(len(self), 'proposed fact')}>"]
         return "\n".join([*lines, *(f"{row[2]}  {row[1]}" for row in self._rows(10))])
 
     def _repr_html_(self) -> str:

@@ -25,6 +25,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest
 from hynt.graph.outlier_rules import OutlierFilter, OutlierRules
 from hynt.graph.splitting import ADDED, SPLITS, AcrossSplits, SplitRule, bring_into_train, draw, find_leakage
 from hynt.graph.vocabulary import Entity, Flags, Relation, Vocabulary
+from hynt.names import plural
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ class Assembler:
             later_twin[rows[twin]] = True
         if self.policy.across_splits == "error" and later_twin.any():
             raise DataError(
-                f"{int(later_twin.sum())} facts stand in two splits: {counts}.",
+                f"in two splits at once: {plural(int(later_twin.sum()), 'fact')} ({counts}).",
                 advice="Keep them with --across-splits keep, or drop the later ones with --across-splits drop.",
             )
         if self.policy.across_splits == "drop":

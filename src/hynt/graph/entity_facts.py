@@ -21,6 +21,7 @@ from hynt.graph.lookup import POSITIONS, EntityPosition, folded
 from hynt.graph.sentences import Sentences
 from hynt.graph.vocabulary import Flags, Ids, Vocabulary, spread
 from hynt.markup import Markup, shown
+from hynt.names import plural
 from hynt.results import SHOWN, Table, box, more, pairs, quiet, table
 
 _LINES = 10
@@ -74,7 +75,8 @@ class EntityFacts(Table):
 
     def __repr__(self) -> str:
         """What it is, and its first facts in words."""
-        lines = [f"<{self.total:,} facts of {self.graph.entity_labels[self.entity]}>", *self.texts()[:_LINES]]
+        title = f"<{plural(self.total, 'fact')} of {self.graph.entity_labels[self.entity]}>"
+        lines = [title, *self.texts()[:_LINES]]
         lines += [f"… and {self.total - _LINES:,} more"] if self.total > _LINES else []
         return shown("\n".join(lines))
 

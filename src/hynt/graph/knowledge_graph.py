@@ -21,6 +21,7 @@ from hynt.graph.seen_values import SeenValues
 from hynt.graph.splitting import SPLITS
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 from hynt.limits import LARGEST_INDEX
+from hynt.names import plural
 from hynt.results import Table
 
 if TYPE_CHECKING:
@@ -167,8 +168,9 @@ class KnowledgeGraph(Table):
         splits = ", ".join(f"{name} {len(table):,}" for name, table in self.splits.items())
         numeric = int(self.vocabulary.relation_is_number.sum())
         return (
-            f"<graph {self.name or 'without a name'}: {len(self):,} facts ({splits}), {len(self.entities):,} entities, "
-            f"{len(self.relations):,} relations, {numeric:,} of them with numbers>"
+            f"<graph {self.name or 'without a name'}: {plural(len(self), 'fact')} ({splits}), "
+            f"{plural(len(self.entities), 'entity', 'entities')}, {plural(len(self.relations), 'relation')}, "
+            f"{numeric:,} of them with numbers>"
         )
 
     def _repr_html_(self) -> str:

@@ -133,7 +133,7 @@ class Front:
         and until then answers from the version before.
         """
         if not self.settings.accept_updates:
-            detail = "this service does not change its graph. It would if it were started with --accept-updates."
+            detail = "this service only reads its graph. Whoever runs it can start it so that it takes facts too."
             raise HttpProblem(403, detail)
         if not self.engine.state.follows:
             detail = f"the model {self.engine.state.described.get('model')!r} cannot follow its graph."

@@ -43,3 +43,18 @@ def test_a_bug_is_a_page_too(site, monkeypatch):
     assert found.status == 500
     assert b"Something went wrong here" in found.body
     assert b"ZeroDivision" not in found.body
+
+
+def test_no_message_of_the_pages_names_an_option_of_the_command_line():
+    """Whoever looks at a page did not start the service. Commands to copy stand in boxes of their own."""
+    import re
+
+    from tests.conftest import ROOT
+
+    source = ROOT / "src" / "hynt"
+    files = [path for path in (source / "service" / "pages").rglob("*") if path.suffix in (".html", ".js")]
+    files += [source / "service" / "front.py", source / "asking" / "present.py", source / "graph" / "changes.py"]
+    for path in files:
+        text = re.sub(r"(?s)<pre.*?</pre>|<!--.*?-->|var\(--[a-z-]+\)", "", path.read_text(encoding="utf-8"))
+        found = [one for one in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text) if one != "--seed"]
+        assert not found, f"{path.name}: {found}"

@@ -14,6 +14,7 @@ from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_per
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
 from hynt.interruption import interruptible
+from hynt.names import plural
 from hynt.progress import ShownProgress, visible
 
 if TYPE_CHECKING:
@@ -295,7 +296,8 @@ def tell_outcome(outcome: Mapping[str, Any], out: Console) -> None:
             out.print(f"All counts are those that {told['name']} was published with.")
     lacking = outcome["missing_from_train"]
     if any(lacking.values()):
-        out.print(f"Train lacks {lacking['entities']:,} entities and {lacking['relations']:,} relations of the others.")
+        entities = plural(lacking["entities"], "entity", "entities")
+        out.print(f"Train lacks {entities} and {plural(lacking['relations'], 'relation')} of the others.")
     _tell_removals(outcome, out)
 
 
@@ -334,11 +336,6 @@ def _tell_list(problems: list[dict[str, str]], out: Console) -> None:
         out.print(f"{visible(problem['where'])}: {problem['reason']}: {visible(problem['what'])}", soft_wrap=True)
         if problem["advice"]:
             out.print(f"  what to do: {visible(problem['advice'])}", soft_wrap=True)
-
-
-def plural(count: int, one: str, many: str = "") -> str:
-    """`1 fact`, `2 facts`."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -13,6 +13,7 @@ import typer
 from hynt.cli.options import GraphArgument
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.errors import located
+from hynt.names import plural
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -129,7 +130,8 @@ def _tell_counts(result: dict[str, Any], out: Console) -> None:
             out.print(f"Train has the triplet of {told}, with the same or other qualifiers.")
     lacking = result["missing_from_train"]
     if any(lacking.values()):
-        out.print(f"Train lacks {lacking['entities']:,} entities and {lacking['relations']:,} relations of the others.")
+        entities = plural(lacking["entities"], "entity", "entities")
+        out.print(f"Train lacks {entities} and {plural(lacking['relations'], 'relation')} of the others.")
     for leak in result["leakage"]:
         kind = "an inverse" if leak["kind"] == "inverse" else "a near-duplicate"
         out.print(

@@ -21,7 +21,7 @@ from hynt.service.settings import PAGE, TEXT, TOP
 _WORDS = {
     400: "The request cannot be read.",
     401: "A bearer token is wanted.",
-    403: "The service was started without --accept-updates.",
+    403: "The service was not started to take facts.",
     404: "Nobody of that name.",
     408: "The request came too slowly.",
     409: "The model learned vectors, and cannot follow its graph.",
