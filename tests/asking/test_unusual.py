@@ -19,6 +19,7 @@ def test_a_number_asked_without_what_its_facts_always_say_has_no_interval(predic
     assert missing.offered in ("Springfield", "Shelbyville", "Ogdenville")
     assert lacking[0].interval is None
     assert "90%" not in str(lacking)
+    assert lacking[0].to_dict()["text"] == str(round(lacking[0].value // 1))  # a year: no interval is sure of a day
     assert f"say place, and the question does not; ask with place={missing.offered}" in lacking.notes[0]
     whole = predictor.predict((*asked[:3], [("date", "?"), ("place", "t0")]))
     assert whole.missing == ()

@@ -70,6 +70,8 @@ def test_no_proposal_is_known_and_every_answer_has_the_probability_of_predict(pr
             assert (answer[0].value, answer[0].interval) == (row["tail_number"], (row["low"], row["high"]))
             assert row["answer_probability"] == 0.9
             assert row["tail_unit"] == answer[0].unit
+            assert row["tail_label"] == answer[0].text(answer[0].value)  # with the digits of its interval
+            assert row["tail_label"] in row["sentence"]
         assert 0 <= row["probability"] <= 1
         assert 0.05 <= row["share"] <= 1
         assert row["confirmed"] is None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from hynt.graph.sentences import format_quantity
+from hynt.graph.sentences import format_estimate
 from hynt.graph.units.conversion import display_of, with_display
 from hynt.results import PlainValues, Table, arrow_table, box, pandas_or_refusal, quiet, table
 
@@ -111,8 +111,8 @@ class NumberAnswer:
     known: tuple[KnownNumber, ...]
 
     def text(self, value: float) -> str:
-        """A number of this answer's unit in words, with as many digits as the interval is sure of."""
-        return format_quantity(value, self.unit, None if self.interval is None else self.interval[1] - self.interval[0])
+        """A number of this answer's unit in words, with as many digits as can be sure."""
+        return format_estimate(value, self.unit, self.interval, self.training_range)
 
     def to_dict(self) -> dict[str, Any]:
         low, high = self.interval or (None, None)

@@ -37,12 +37,10 @@ from hynt.graph.fact_table import (
     NUMBER_KIND,
     RELATION_KIND,
     FactTable,
-    concatenate,
     qualifier_of,
 )
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers, StoredFact, StoredFacts
-from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.sentences import Sentences, format_quantity, pair_texts
 from hynt.graph.vocabulary import Ids
 from hynt.models.contract import Part
@@ -100,18 +98,9 @@ class AnswerBuilder:
                 columns.known.answers[here].tolist(), columns.known.splits[here].tolist(), strict=True
             )
         )
-        unit, reach = self.loaded.graph.relations[asked.relation].unit, self.training_ranges.get(asked.relation)
+        unit, reach = self.loaded.graph.relations[asked.relation].unit, self.loaded.training_ranges.get(asked.relation)
         answer = NumberAnswer(float(columns.value[number]), unit, interval, level, source, reach, known)
         return self._answers(asked, (answer,), 0, "number")
-
-    @cached_property
-    def training_ranges(self) -> dict[int, tuple[float, float]]:
-        """The least and greatest training number of each relation."""
-        graph = self.loaded.graph
-        trained_on = concatenate([graph.split(name) for name in self.loaded.known_splits])
-        numbers = sorted_numbers(trained_on, graph.vocabulary.relation_is_number)
-        least, most = numbers.value[numbers.start], numbers.value[numbers.start + numbers.size - 1]
-        return dict(zip(numbers.present.tolist(), zip(least.tolist(), most.tolist(), strict=True), strict=True))
 
     @cached_property
     def _entity_names(self) -> tuple[Sequence[str], Sequence[str]]:

@@ -151,10 +151,10 @@ def _print_explanation(console: Console, found: Explanation, out: Path | None) -
     if looked:
         table.add_column("context attention")
         table.add_column("prediction attention")
-    unit = first.get("unit", "")
     for one in found.influences:
         shares = [_share(one.context_attention), _share(one.prediction_attention)] if looked else []
-        cells = _number_cells(one, unit) if found.about is None else _ranked_cells(one)
+        widths = _signed(one.change_in_widths, 2)
+        cells = (*found.cells(one), widths) if found.about is None else _ranked_cells(one)
         table.add_row(one.part, visible(one.says), one.change, *cells, *shares)
     console.print(table)
     if found.attention is not None:
@@ -178,13 +178,3 @@ def _signed(value: float | None, digits: int) -> str:
 
 def _ranked_cells(one: Influence) -> tuple[str, ...]:
     return f"{one.probability:.4f}", _signed(one.probability_change, 4), str(one.rank), visible(one.answer or "")
-
-
-def _number_cells(one: Influence, unit: str) -> tuple[str, ...]:
-    from hynt.graph.sentences import format_difference, format_quantity
-
-    assert one.value is not None
-    assert one.value_change is not None
-    sign = "−" if one.value_change < 0 else "+"
-    widths = _signed(one.change_in_widths, 2)
-    return format_quantity(one.value, unit), sign + format_difference(abs(one.value_change), unit), widths

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -24,7 +24,7 @@ from hynt.evaluation.metrics import answerable
 from hynt.graph.fact_table import KIND_NAMES, NUMBER_KIND, RELATION_KIND
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import AnswerLists, KnownAnswers
-from hynt.graph.sentences import format_quantity
+from hynt.graph.sentences import format_estimate
 from hynt.graph.vocabulary import Ids
 from hynt.models.contract import unpredictable
 
@@ -63,7 +63,7 @@ class BatchAnswers:
         self._predictor, self._options = predictor, options
         loaded = predictor.loaded
         self._encoder = QuestionEncoder(loaded.graph, predictor.names)
-        self._rows = AnswerRows(loaded.graph, predictor.known)
+        self._rows = AnswerRows(loaded.graph, predictor.known, loaded.training_ranges)
 
     def checked(self, batch: FileBatch, *, explain: bool) -> CheckedBatch:
         """Resolves names and numbers. With `explain` a name that nobody knows is refused with the nearest ones."""
@@ -157,6 +157,7 @@ class AnswerRows:
 
     graph: KnowledgeGraph
     known: KnownAnswers
+    ranges: Mapping[int, tuple[float, float]]  # of each relation's known numbers
 
     @cached_property
     def _names(self) -> tuple[pa.Array, pa.Array]:
@@ -199,12 +200,11 @@ class AnswerRows:
         bits, nearest, has_known = _nearest(found.known, found.value)
         units = self._units.take(pa.array(relation))
         texts = [
-            format_quantity(value, self.graph.relations[one].unit, end - start if is_known else None)
-            for value, one, start, end, is_known in zip(
+            format_estimate(value, self.graph.relations[one].unit, ends if is_known else None, self.ranges.get(one))
+            for value, one, ends, is_known in zip(
                 found.value.tolist(),
                 relation.tolist(),
-                found.low.tolist(),
-                found.high.tolist(),
+                zip(found.low.tolist(), found.high.tolist(), strict=True),
                 found.has_interval.tolist(),
                 strict=True,
             )

@@ -12,10 +12,19 @@ from numpy.typing import NDArray
 
 from hynt.completion.question_files import QUESTION_SCHEMA
 from hynt.graph.fact import Fact, Number
-from hynt.graph.fact_table import NUMBER_KIND, TAIL, FactTable, component_starts, concatenate, empty_table
+from hynt.graph.fact_table import (
+    HEAD,
+    NUMBER_KIND,
+    RELATION,
+    TAIL,
+    FactTable,
+    component_starts,
+    concatenate,
+    empty_table,
+)
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers
-from hynt.graph.sentences import Sentences
+from hynt.graph.sentences import Sentences, format_estimate, sentence
 from hynt.graph.vocabulary import Flags, Floats, Ids
 
 PROPOSAL_SCHEMA = pa.schema(
@@ -113,7 +122,10 @@ class ProposedFacts:
         return pa.Table.from_pylist(rows, schema=PROPOSAL_SCHEMA)
 
     def _row(self, number: int, fact: Fact, sentences: Sentences) -> dict[str, Any]:
-        is_number = bool(self.is_number[number])
+        is_number, words = bool(self.is_number[number]), sentences.words(fact)
+        if isinstance(fact.tail, Number):
+            ends = (float(self.low[number]), float(self.high[number]))
+            words[TAIL] = format_estimate(fact.tail.value, fact.tail.unit, ends, None)
         pairs = [{"relation": relation, **_columns(value)} for relation, value in fact.qualifiers]
         tail = {f"tail_{name}": value for name, value in _columns(fact.tail).items()}
         return {
@@ -122,10 +134,10 @@ class ProposedFacts:
             "relation": fact.relation,
             **tail,
             "qualifiers": pairs,
-            "head_label": sentences.entity(fact.head),
-            "relation_label": sentences.relation(fact.relation),
-            "tail_label": sentences.value(fact.tail),
-            "sentence": sentences.fact(fact),
+            "head_label": words[HEAD],
+            "relation_label": words[RELATION],
+            "tail_label": words[TAIL],
+            "sentence": sentence(words),
             "probability": float(self.probability[number]),
             "answer_probability": float(self.answer[number]),
             "low": float(self.low[number]) if is_number else None,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from hynt.asking.answers import Answers
-from hynt.graph.sentences import format_difference, format_quantity
+from hynt.asking.answers import Answers, NumberAnswer
+from hynt.graph.sentences import format_difference
 from hynt.graph.vocabulary import Floats
 from hynt.results import PlainValues, Table, arrow_table, box, pandas_or_refusal, quiet, table
 
@@ -160,23 +160,22 @@ class Explanation(PlainValues, Table):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = [[one.part, one.says, one.change, *self._cells(one)] for one in self.influences]
+        rows = [[one.part, one.says, one.change, *self.cells(one)] for one in self.influences]
         named = "first answer" if self.about is None else f"explained: {self.about.name}"
         outcome = ["answer", "change"] if self.about is None else ["probability", "change", "rank"]
         shown = table(["without", "says", "", *outcome], rows, numbers=range(3, 3 + len(outcome)))
         return box(self.answers.question, quiet(named), shown, quiet(*self.notes))
 
     def _words(self, one: Influence) -> str:
-        cells = self._cells(one)
+        cells = self.cells(one)
         return f"without {one.part}{f' ({one.says})' if one.says else ''}: {cells[0]} ({cells[1]})"
 
-    def _cells(self, one: Influence) -> list[str]:
+    def cells(self, one: Influence) -> list[str]:
         """What the answer becomes, by how much that differs, and its rank where it has one."""
         if one.value is not None:
-            unit, change = getattr(self.answers.answers[0], "unit", ""), one.value_change or 0.0
-            return [
-                format_quantity(one.value, unit),
-                f"{'−' if change < 0 else '+'}{format_difference(abs(change), unit)}",
-            ]
+            answer, change = self.answers.answers[0], one.value_change or 0.0
+            assert isinstance(answer, NumberAnswer)
+            sign = "−" if change < 0 else "+"
+            return [answer.text(one.value), sign + format_difference(abs(change), answer.unit)]
         probability = one.probability or 0.0
         return [f"{probability:.4f}", f"{one.probability_change or 0.0:+.4f}", str(one.rank)]

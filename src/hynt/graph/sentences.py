@@ -99,6 +99,16 @@ def format_quantity(value: float, unit: str = "", width: float | None = None) ->
     return _with_unit(format_number(value if width is None else rounded_to(value, width)), unit)
 
 
+def format_estimate(
+    value: float, unit: str, interval: tuple[float, float] | None, known: tuple[float, float] | None
+) -> str:
+    """What a model says, with the digits that its interval is sure of; without one, with those that matter in the range
+    of what is `known`, and with two where that is no range.
+    """
+    low, high = interval or known or (0.0, 0.0)
+    return format_quantity(value, unit, high - low or abs(value))
+
+
 def format_difference(value: float, unit: str = "", digits: int = 3) -> str:
     """A difference of two numbers, to a few digits; one of dates is in years."""
     value, unit = shown_difference(value, "year" if unit == DATE_UNIT else unit)

@@ -19,7 +19,7 @@ from hynt.errors import DataError
 from hynt.evaluation.combining import combined
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import PossibleNumbers
+from hynt.graph.number_summary import PossibleNumbers, sorted_numbers
 from hynt.graph.seen_values import UsualQualifiers
 from hynt.models.combination import Combination, TaskWeights, Weights
 from hynt.models.contract import Model, Part
@@ -70,6 +70,14 @@ class LoadedRun:
         """What answers are brought back to before they are shown."""
         learned = [self.graph.split(name) for name in training_splits(self.settings)]
         return PossibleNumbers.of(self.graph.vocabulary, learned)
+
+    @cached_property
+    def training_ranges(self) -> dict[int, tuple[float, float]]:
+        """The least and greatest known number of each relation."""
+        known = concatenate([self.graph.split(name) for name in self.known_splits])
+        numbers = sorted_numbers(known, self.graph.vocabulary.relation_is_number)
+        least, most = numbers.value[numbers.start], numbers.value[numbers.start + numbers.size - 1]
+        return dict(zip(numbers.present.tolist(), zip(least.tolist(), most.tolist(), strict=True), strict=True))
 
     @property
     def trained(self) -> Model:

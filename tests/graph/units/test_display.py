@@ -11,7 +11,7 @@ import hynt
 from hynt.errors import DataError
 from hynt.formats.declarations import read_declarations
 from hynt.graph.fact import DATE_UNIT
-from hynt.graph.sentences import format_difference, format_quantity
+from hynt.graph.sentences import format_difference, format_estimate, format_quantity
 from hynt.graph.storage import load_graph
 from hynt.graph.units.conversion import KeptUnit, display_of, kept, showing_si, shown, with_display
 from hynt.reporting.scales import Scale, unit_text
@@ -75,6 +75,22 @@ def test_a_kept_unit_is_the_text_it_was():
 )
 def test_digits_follow_the_interval(value, unit, width, text):
     assert format_quantity(value, unit, width) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "interval", "known", "text"),
+    [
+        (81.1943, "year", (75.0, 87.2), (27.79, 88.2), "81.2 years"),  # the interval says it
+        (75.9426, "year", None, (27.79, 88.2), "76 years"),  # without one, what is known does
+        (0.7594, "1", None, (0.6, 0.9), "0.76"),
+        (1996.37, DATE_UNIT, None, (1800.0, 2024.0), "1996"),
+        (75.9426, "year", None, (76.0, 76.0), "76 years"),
+        (75.9426, "year", None, None, "76 years"),
+        (0.0, "year", None, None, "0 years"),
+    ],
+)
+def test_no_digits_are_shown_that_nobody_is_sure_of(value, unit, interval, known, text):
+    assert format_estimate(value, unit, interval, known) == text
 
 
 def test_ticks_are_round_as_people_read_them():
