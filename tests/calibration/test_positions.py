@@ -11,8 +11,9 @@ import torch
 from hynt import number
 from hynt.asking.predictor import Predictor, load
 from hynt.calibration import calibration
-from hynt.calibration.calibration import calibrate, held_out
+from hynt.calibration.calibration import Calibration, calibrate, held_out
 from hynt.calibration.measuring import measure
+from hynt.errors import DataError
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact_table import HEAD, RELATION, TAIL
 from hynt.graph.known_answers import KnownAnswers
@@ -41,10 +42,12 @@ def drawn_graph(train_facts=2000, held_out_facts=1000):
 
 
 class TooSure:
-    """A model that knows how likely everything is, but is too sure at some positions and not sure enough at others."""
+    """A model that knows how likely everything is, but is too sure at some positions and not sure enough at others,
+    and surest of heads beside one relation.
+    """
 
-    def __init__(self, counting):
-        self._counting = counting
+    def __init__(self, counting, surest):
+        self._counting, self._surest = counting, surest
         self.sizes, self.answers, self.reads = counting.sizes, counting.answers, counting.reads
 
     def read(self, batch):
@@ -55,7 +58,8 @@ class TooSure:
         if isinstance(candidates, Relations):
             return logarithm * torch.where(question.in_qualifier, 0.5, 4.0)[:, None]
         place = question.place % PLACES
-        sure = torch.where(place == HEAD_PLACE, 3.0, torch.where(place == TAIL_PLACE, 0.4, 2.0))
+        beside = torch.where(question.place // PLACES == self._surest, 6.0, 3.0)
+        sure = torch.where(place == HEAD_PLACE, beside, torch.where(place == TAIL_PLACE, 0.4, 2.0))
         return logarithm * sure[:, None]
 
 
@@ -64,7 +68,8 @@ def drawn(tmp_path_factory):
     run = start(drawn_graph(), tiny_settings("frequency"), tmp_path_factory.mktemp("drawn") / "run", CPU)
     opened = load(train(run, CPU).path, "cpu")
     asked = Predictor(opened.saved, "cpu")
-    asked.__dict__["loaded"] = replace(opened.loaded, model=TooSure(opened.loaded.model))
+    knows = opened.names.relation("knows")
+    asked.__dict__["loaded"] = replace(opened.loaded, model=TooSure(opened.loaded.model, knows))
     asked.__dict__["calibration"] = calibrate(asked.loaded, CPU)
     return asked
 
@@ -81,21 +86,59 @@ def test_first_answers_are_right_as_often_as_they_say_at_every_position(drawn):
         *(("relation", name) for name in ("relation", "qualifier relation")),
     }
     assert max(errors.values()) < 0.03, errors
-    shared = measure(drawn.loaded, replace(drawn.calibration, positions={}), "test", CPU)
+    shared = measure(drawn.loaded, replace(drawn.calibration, positions={}, relations={}), "test", CPU)
     assert shared["link"]["positions"]["head"]["calibration_error_after"] > 0.05  # one temperature does not fit all
     temperature = {name: one["temperature"] for name, one in drawn.calibration.positions["link"].items()}
-    assert temperature == pytest.approx({"head": 3.0, "tail": 0.4, "qualifier value": 2.0}, rel=0.15)
+    assert 3.0 < temperature.pop("head") < 6.0
+    assert temperature == pytest.approx({"tail": 0.4, "qualifier value": 2.0}, rel=0.15)
     assert drawn.calibration.inverse_temperature("relation", RELATION) == pytest.approx(0.25, rel=0.15)
 
 
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A model that was trained on such facts, and has its own mind about each relation."""
+    settings = tiny_settings("hynt", batch_size=64, schedule={"epochs": 6, "period": 6})
+    graph = drawn_graph(held_out_facts=4000)
+    return load(train(start(graph, settings, tmp_path_factory.mktemp("learned") / "run", CPU), CPU).path, "cpu")
+
+
+def test_a_trained_model_keeps_its_word_at_every_position(learned):
+    found = measure(learned.loaded, learned.calibration, "test", CPU)
+    errors = {
+        (task, name): (one["calibration_error_before"], one["calibration_error_after"])
+        for task in ("link", "relation")
+        for name, one in found[task]["positions"].items()
+    }
+    assert len(errors) == 5
+    assert max(after for _, after in errors.values()) < 0.03, errors
+    assert max(before for before, _ in errors.values()) > 0.05
+    assert found["link"]["positions"]["head"]["questions"] == 4000  # no position has its questions thinned by others
+
+
+def test_each_relation_has_a_temperature_of_its_own(drawn):
+    calibration, names = drawn.calibration, drawn.graph.vocabulary
+    beside = [names.relation_ids[name] for name in ("likes", "knows")]
+    of = [1 / calibration.inverse_temperature("link", HEAD, one) for one in beside]
+    assert of == pytest.approx([3.0, 6.0], rel=0.25)
+    kept = Calibration.from_mapping(calibration.to_mapping(names), names, "here")
+    assert [1 / kept.inverse_temperature("link", HEAD, one) for one in beside] == pytest.approx(of)
+    assert kept.inverse_temperature("link", HEAD, names.relation_ids["sort"]) == pytest.approx(
+        1 / calibration.positions["link"]["head"]["temperature"]
+    )
+    damaged = calibration.to_mapping(names)
+    damaged["link"]["positions"]["head"]["relations"]["knows"] = -1.0
+    with pytest.raises(DataError, match="calibration cannot be read"):
+        Calibration.from_mapping(damaged, names, "here")
+
+
 def test_answers_have_the_probabilities_of_their_position(drawn):
-    questions = [(("?", "likes", "t0"), HEAD), (("h0", "likes", "?"), TAIL)]
+    questions, likes = [(("?", "likes", "t0"), HEAD), (("h0", "likes", "?"), TAIL)], drawn.names.relation("likes")
     for (question, position), together in zip(
         questions, drawn.predict_many([one for one, _ in questions]), strict=True
     ):
         answers = drawn.predict(question)
         scores = torch.tensor([answer.score for answer in answers], dtype=torch.float64)
-        expected = torch.softmax(scores * drawn.calibration.inverse_temperature("link", position), 0)
+        expected = torch.softmax(scores * drawn.calibration.inverse_temperature("link", position, likes), 0)
         assert [answer.probability for answer in answers] == pytest.approx(expected.tolist())
         assert together == answers
         truth = CHANCES["likes"][0 if position == TAIL else 1]

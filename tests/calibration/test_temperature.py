@@ -12,6 +12,7 @@ from hynt.calibration.temperature import (
     expected_calibration_error,
     first_answers,
     first_answers_of_chunks,
+    fit_by_relation,
     fit_inverse_temperature,
 )
 
@@ -36,18 +37,37 @@ def planted(
 def test_fitting_never_makes_the_loss_larger(seed, questions, candidates, inverse_temperature, scale):
     scores, answer = planted(seed, questions, candidates, inverse_temperature)
     fit = fit_inverse_temperature(lambda one: first_answers(scale * scores, answer, one))
-    assert fit.before.inverse_temperature == 1.0
+    assert (fit.before.inverse_temperature == 1.0).all()
     assert fit.after.loss <= fit.before.loss
     assert np.isfinite(fit.after.loss)
-    assert 0 < fit.after.inverse_temperature < np.inf
+    assert 0 < fit.inverse_temperature < np.inf
     assert ((fit.after.confidence > 0) & (fit.after.confidence <= 1)).all()
+
+
+def test_a_relation_is_fitted_by_its_own_questions_as_far_as_they_tell():
+    """Two relations with many questions, one of them twice as sure, and one with four that happen to be wrong."""
+    parts = [planted(3, 4000, 12, 0.5), planted(4, 4000, 12, 1.0), planted(5, 4, 12, 1.0)]
+    scores, answer = (torch.cat(one) for one in zip(*parts, strict=True))
+    answer[-4:] = scores[-4:].argmin(1)
+    relation = np.repeat([0, 1, 3], [4000, 4000, 4])
+    off, after = fit_by_relation(lambda beta: first_answers(scores, answer, beta), 0.7, relation)
+    assert 0.7 * np.exp(off[:2]) == pytest.approx([0.5, 1.0], rel=0.1)
+    assert off[2] == 0
+    assert -1.0 < off[3] < 0  # four say little
+    assert after.calibration_error < 0.01 < first_answers(scores, answer, 0.7).calibration_error
+
+
+def test_scores_that_hardly_differ_are_told_apart():
+    scores, answer = planted(6, 5000, 5, 1.0)
+    fit = fit_inverse_temperature(lambda beta: first_answers(1e-4 * scores, answer, beta))
+    assert fit.inverse_temperature == pytest.approx(1e4, rel=0.1)
 
 
 @pytest.mark.parametrize("inverse_temperature", [0.3, 1.0, 2.5])
 def test_a_planted_temperature_is_found_and_the_error_vanishes(inverse_temperature):
     scores, answer = planted(7, 20_000, 12, inverse_temperature)
     fit = fit_inverse_temperature(lambda one: first_answers(scores, answer, one))
-    assert fit.after.inverse_temperature == pytest.approx(inverse_temperature, rel=0.06)
+    assert fit.inverse_temperature == pytest.approx(inverse_temperature, rel=0.06)
     assert fit.after.calibration_error < 0.015
     if inverse_temperature != 1.0:
         assert fit.after.calibration_error < fit.before.calibration_error / 3
@@ -67,7 +87,7 @@ def test_confidence_is_the_softmax_of_the_first_answer():
 def test_the_slope_is_that_of_the_loss():
     scores, answer = planted(2, 200, 15, 1.0)
     here, aside = (first_answers(scores.double(), answer, one) for one in (1.3, 1.3 * np.exp(1e-5)))
-    slope = here.inverse_temperature * float(np.mean((here.confidence - here.correct) * here.mean_gap))
+    slope = float(np.mean(here.slopes))
     assert (aside.loss - here.loss) / 1e-5 == pytest.approx(slope, rel=1e-3)
 
 

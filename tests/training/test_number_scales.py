@@ -59,7 +59,10 @@ def test_a_log_scale_that_makes_numbers_worse_is_not_taken():
     assert scales(added) == ()
     assert scales(added, changes=["log_relations=['size']"]) == ("size",)
     relations = tuple(one._replace(scale="log") if one.name == "size" else one for one in added.relations)
-    assert scales(replace(added, vocabulary=replace(added.vocabulary, relations=relations))) == ("size",)
+    declared = replace(added, vocabulary=replace(added.vocabulary, relations=relations))
+    assert scales(declared) == ("size",)
+    for graph, learned_on in ((added, "log unless worse"), (declared, "log")):  # `data stats` promises no more
+        assert [one["learned_on"] for one in graph.statistics().to_mapping(graph)["numbers"]] == [learned_on]
     assert scales(made_of_two(lambda one, other, about: one * other * about)) == ("size",)
 
 

@@ -83,7 +83,7 @@ class QuestionBatch:
         self, chosen: Ids, kind: int, allowed: CandidateMasks, top: int, found: RankedParts, named: Standing | None
     ) -> None:
         rows, position, index = self.asked.rows[chosen], self.asked.position[chosen], self.known.of_kind(kind)
-        inverse_temperature = self._inverse_temperature(task_of(kind), position)
+        inverse_temperature = self._inverse_temperature(task_of(kind), position, self.asked.relation[chosen])
         start, size = index.spans(self._keys(rows, position))
 
         def may(which: Ids) -> Callable[[int, int], Tensor | None]:
@@ -138,7 +138,9 @@ class QuestionBatch:
         position = self.asked.position[owner]
         relation = self.asked.relation_in_blank(rows, position)
         judged = JudgedRelations.empty(relation)
-        self._read(rows, position, judged.judging(self._inverse_temperature(task_of(RELATION_KIND), position)))
+        self._read(
+            rows, position, judged.judging(self._inverse_temperature(task_of(RELATION_KIND), position, relation))
+        )
         index = self.known.relations
         splits = splits_of(index, *index.spans(self._keys(rows, position)), relation)
         may = allowed.holds(owner, relation) & ~(allowed.only_unknown[owner] & (splits > 0))
@@ -162,9 +164,10 @@ class QuestionBatch:
         with whole_run():  # a number that the run's scale cannot take is the question's fault, not the data's
             read_tiles(self.loaded, table, each, position, self.device, work, fold=fold)
 
-    def _inverse_temperature(self, task: str, position: Ids) -> Tensor:
+    def _inverse_temperature(self, task: str, position: Ids, relation: Ids) -> Tensor:
         """(n, 1) float64 what the scores of questions that hide these positions (n,) are multiplied by."""
-        return torch.from_numpy(self.calibration.inverse_temperatures(task, position)).to(self.device)[:, None]
+        found = self.calibration.inverse_temperatures(task, position, relation)
+        return torch.from_numpy(found).to(self.device)[:, None]
 
     def _keys(self, rows: Ids, position: Ids) -> Hashes:
         """(k, 2) the keys of the questions that hide a component of each of these rows."""

@@ -65,20 +65,19 @@ def _found(predictor: Predictor) -> list[HeldOutExample]:
         if task == "number":
             rows, quality, fine = _numbers(predictor, position)
         else:
-            rows, quality, fine = _ranked(predictor, task, position, read[task].get(POSITION_GROUPS[position]))
+            rows, quality, fine = _ranked(read[task].get(POSITION_GROUPS[position]))
         row = _best(table, rows, quality, fine, heads, {int(table.head[one.row]) for one in found})
         if row is not None:
             found.append(HeldOutExample(row, position))
     return found
 
 
-def _ranked(predictor: Predictor, task: TaskName, position: int, group: HeldOut | None) -> tuple[Ids, Floats, Flags]:
+def _ranked(group: HeldOut | None) -> tuple[Ids, Floats, Flags]:
     """(n,) rows of the validation split, (n,) 1 where the first answer was right, and (n,) whether it was."""
     if group is None:
         return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.bool_)
-    order = np.concatenate([tile.which for tile in group.tiles])
-    right = group.first_answers(predictor.calibration.inverse_temperature(task, position)).correct
-    return group.row[order], right.astype(np.float64), right
+    right = group.first_answers(1.0).correct
+    return group.row, right.astype(np.float64), right
 
 
 def _numbers(predictor: Predictor, position: int) -> tuple[Ids, Floats, Flags]:

@@ -185,8 +185,9 @@ class Judge:
         tiles: list[ReadTile] = []
         read_tiles(self.loaded, self.shown, taken.row, taken.position, self.device, tiles.append)
         known = self.known.of_kind(KIND_OF_TASK[task]).lookup(self._keys[few])
-        held = HeldOut(task, tiles, taken.row, _answers(taken, task), known, len(chosen))
-        return fit_inverse_temperature(held.first_answers).after.inverse_temperature
+        asked = (taken.row, taken.position, taken.relation.astype(np.int64), _answers(taken, task))
+        held = HeldOut(task, tiles, *asked, known, len(chosen))
+        return fit_inverse_temperature(held.first_answers).inverse_temperature
 
     def _inverse_temperature_of_relations(self, taken: Components, keys: NDArray[np.uint64]) -> float:
         """From the same candidates that relations are judged among; they are few enough to keep their scores."""
@@ -202,7 +203,7 @@ class Judge:
         right = self._tensor(answer)
         return fit_inverse_temperature(
             lambda inverse_temperature: first_answers(kept, right, inverse_temperature)
-        ).after.inverse_temperature
+        ).inverse_temperature
 
     def ranked(
         self, task: TaskName, inverse_temperature: float, tick: Tick = lambda questions: None

@@ -24,7 +24,7 @@ from hynt.calibration.intervals import (
     training_spread,
 )
 from hynt.calibration.reach import BINS, AskedNumbers, ResidualScale
-from hynt.calibration.temperature import FirstAnswers, Fit, first_answers_of_chunks, fit_inverse_temperature
+from hynt.calibration.temperature import FirstAnswers, first_answers_of_chunks, fit_by_relation, fit_inverse_temperature
 from hynt.errors import DataError
 from hynt.evaluation.evaluation_pass import refuse_non_finite
 from hynt.evaluation.metrics import KIND_OF_TASK, TaskName, answerable_components
@@ -56,33 +56,47 @@ class Calibration:
     radii: Radii | None  # None where no number was held out
     positions: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     """For each task, what `_measured` says of the positions that have enough held-out questions, by their names."""
+    relations: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
+    """For each task and some of these positions, (relations,) the temperatures beside each relation."""
 
-    def inverse_temperature(self, task: str, position: int) -> float:
-        """What the scores of a question are multiplied by that hides this position: as fitted there, else as fitted for
-        the task; 1 where the task is not calibrated.
+    def inverse_temperature(self, task: str, position: int, relation: int | None = None) -> float:
+        """What the scores of a question are multiplied by that hides this position beside this relation: as fitted
+        there, else as fitted for the task; 1 where the task is not calibrated.
         """
-        if task not in self.tasks:
-            return 1.0
-        group = POSITION_GROUPS[int(position_group(np.array([position]))[0])]
-        return 1.0 / self.positions.get(task, {}).get(group, self.tasks[task])["temperature"]
+        beside = np.array([0 if relation is None else relation])
+        return float(self.inverse_temperatures(task, np.array([position]), beside)[0])
 
-    def inverse_temperatures(self, task: str, position: Ids) -> Floats:
-        """(n,) the same for questions that hide these positions (n,)."""
-        of_group = np.array([self.inverse_temperature(task, group) for group in range(len(POSITION_GROUPS))])
-        return of_group[position_group(position)]
+    def inverse_temperatures(self, task: str, position: Ids, relation: Ids) -> Floats:
+        """(n,) the same for questions that hide these positions (n,) beside these relations (n,)."""
+        found: Floats = np.ones(len(position))
+        if task not in self.tasks:
+            return found
+        groups = position_group(position)
+        for one in np.unique(groups).tolist():
+            name, here = POSITION_GROUPS[one], groups == one
+            found[here] = self.positions.get(task, {}).get(name, self.tasks[task])["temperature"]
+            if name in self.relations.get(task, {}):
+                found[here] = self.relations[task][name][relation[here]]
+        return 1.0 / found
 
     def to_mapping(self, vocabulary: Vocabulary) -> dict[str, Any]:
         """What is saved with the run as JSON; relations are called by their names."""
         if self.missing:
             return {"calibrated": False, "reason": self.missing}
         found: dict[str, Any] = {"calibrated": True, "split": SPLIT} | {
-            task: dict(one) | {"positions": {name: dict(of) for name, of in self.positions.get(task, {}).items()}}
-            for task, one in self.tasks.items()
+            task: dict(one) | {"positions": self._of_positions(task, vocabulary)} for task, one in self.tasks.items()
         }
         if self.radii is None:
             return found
         reach = {} if self.radii.scale is None else {"reach": self.radii.scale.to_mapping()}
         return found | reach | {"number": self.radii.to_mapping(vocabulary)}
+
+    def _of_positions(self, task: str, vocabulary: Vocabulary) -> dict[str, Any]:
+        found: dict[str, Any] = {name: dict(of) for name, of in self.positions.get(task, {}).items()}
+        for name, temperature in self.relations.get(task, {}).items():
+            own = np.flatnonzero(temperature != self.positions[task][name]["temperature"]).tolist()
+            found[name]["relations"] = {vocabulary.relations[one].name: float(temperature[one]) for one in own}
+        return found
 
     def on(self, home: Vocabulary, vocabulary: Vocabulary) -> Calibration:
         """The same for another graph: temperatures hold there too, and so do intervals of relations that both have."""
@@ -104,7 +118,16 @@ class Calibration:
                 task: {name: _figures(of) for name, of in mapping[task].get("positions", {}).items()} for task in tasks
             }
             kept = [*tasks.values(), *(of for one in positions.values() for of in one.values())]
+            relations = {
+                task: {
+                    name: _temperatures(of["relations"], positions[task][name]["temperature"], vocabulary)
+                    for name, of in mapping[task].get("positions", {}).items()
+                    if "relations" in of
+                }
+                for task in tasks
+            }
             fine = all(0 < found["temperature"] < math.inf for found in kept)
+            fine = fine and all((one > 0).all() for found in relations.values() for one in found.values())
         except (KeyError, TypeError, ValueError, AttributeError):
             fine = False
         if not fine:
@@ -114,13 +137,22 @@ class Calibration:
             size = vocabulary.relation_count
             scale = ResidualScale.none(vocabulary, np.zeros((size, BINS - 1)), np.ones(size))
             radii = replace(radii, scale=scale.read(mapping["reach"], where))
-        return cls("", tasks, radii, positions)
+        return cls("", tasks, radii, positions, relations)
 
 
 def _figures(mapping: Mapping[str, Any]) -> dict[str, float]:
     """The numbers of a mapping."""
-    numbers = {name: value for name, value in mapping.items() if name != "positions"}
+    numbers = {name: value for name, value in mapping.items() if name not in ("positions", "relations")}
     return {name: value if isinstance(value, int) else float(value) for name, value in numbers.items()}
+
+
+def _temperatures(mapping: Mapping[str, Any], others: float, vocabulary: Vocabulary) -> Floats:
+    """(relations,) those in a mapping by relation, and one for the `others`."""
+    found = np.full(vocabulary.relation_count, others)
+    for name, temperature in mapping.items():
+        if name in vocabulary.relation_ids:
+            found[vocabulary.relation_ids[name]] = float(temperature)
+    return np.where(np.isfinite(found), found, 0.0)
 
 
 def calibration_of(
@@ -164,11 +196,12 @@ def calibrate(loaded: LoadedRun, device: torch.device, note: Callable[[str], Non
     note("calibrating on the validation split, once for this run")
     tasks: dict[str, dict[str, float]] = {}
     positions: dict[str, dict[str, dict[str, float]]] = {}
+    relations: dict[str, dict[str, Floats]] = {}
     for task in RANKED:
         fitted = _task(loaded, task, device)
         if fitted is not None:
-            tasks[task], positions[task] = fitted
-    return _with_ends(Calibration("", tasks, _radii(loaded, device), positions), loaded)
+            tasks[task], positions[task], relations[task] = fitted
+    return _with_ends(Calibration("", tasks, _radii(loaded, device), positions, relations), loaded)
 
 
 def _with_ends(made: Calibration, loaded: LoadedRun) -> Calibration:
@@ -185,34 +218,41 @@ def _with_ends(made: Calibration, loaded: LoadedRun) -> Calibration:
 
 def _task(
     loaded: LoadedRun, task: TaskName, device: torch.device
-) -> tuple[dict[str, float], dict[str, dict[str, float]]] | None:
-    """The temperature of a task and those of its positions, and what they change; None where nothing is asked."""
+) -> tuple[dict[str, float], dict[str, dict[str, float]], dict[str, Floats]] | None:
+    """The temperature of a task, those of its positions and what they change, and those beside each relation; None
+    where nothing is asked.
+    """
     groups = held_out(loaded, SPLIT, task, device)
     if not groups:
         return None
     whole = fit_inverse_temperature(
         lambda beta: FirstAnswers.joined([one.first_answers(beta) for one in groups.values()])
     )
-    fits = {
-        name: fit_inverse_temperature(one.first_answers) for name, one in groups.items() if len(one) >= ENOUGH_QUESTIONS
-    }
-    after = [
-        fits[name].after if name in fits else one.first_answers(whole.after.inverse_temperature)
-        for name, one in groups.items()
-    ]
-    own = _measured(Fit(whole.before, FirstAnswers.joined(after)), sum(map(len, groups.values())))
-    own |= {"temperature": 1.0 / whole.after.inverse_temperature, "of": sum(one.total for one in groups.values())}
-    return own, {name: _measured(fit, len(groups[name])) | {"of": groups[name].total} for name, fit in fits.items()}
+    after = {name: one.first_answers(whole.inverse_temperature) for name, one in groups.items()}
+    positions: dict[str, dict[str, float]] = {}
+    relations: dict[str, Floats] = {}
+    for name, one in groups.items():
+        if len(one) < ENOUGH_QUESTIONS:
+            continue
+        fit = fit_inverse_temperature(one.first_answers)
+        after[name], temperature = fit.after, 1.0 / fit.inverse_temperature
+        if task == "link":  # beside the answer of a relation question there is no relation
+            off, after[name] = fit_by_relation(one.first_answers, fit.inverse_temperature, one.relation)
+            relations[name] = np.full(loaded.graph.vocabulary.relation_count, temperature)
+            relations[name][: len(off)] *= np.exp(-off)
+        positions[name] = _measured(fit.before, after[name], temperature) | {"of": one.total}
+    own = _measured(whole.before, FirstAnswers.joined([*after.values()]), 1.0 / whole.inverse_temperature)
+    return own | {"of": sum(one.total for one in groups.values())}, positions, relations
 
 
-def _measured(fit: Fit, questions: int) -> dict[str, float]:
+def _measured(before: FirstAnswers, after: FirstAnswers, temperature: float) -> dict[str, float]:
     return {
-        "temperature": 1.0 / fit.after.inverse_temperature,
-        "questions": questions,
-        "calibration_error_before": fit.before.calibration_error,
-        "calibration_error_after": fit.after.calibration_error,
-        "loss_before": fit.before.loss,
-        "loss_after": fit.after.loss,
+        "temperature": temperature,
+        "questions": len(after.correct),
+        "calibration_error_before": before.calibration_error,
+        "calibration_error_after": after.calibration_error,
+        "loss_before": before.loss,
+        "loss_after": after.loss,
     }
 
 
@@ -284,7 +324,7 @@ def read_numbers(loaded: LoadedRun, split: str, device: torch.device) -> NumberR
 # Held-out questions as calibration sees them: each right answer among the candidates that are not known otherwise.
 
 MOST_QUESTIONS = 4096
-"""Enough for one number to three digits; more are thinned out evenly."""
+"""Of one task and position: enough for one number to two digits; more are thinned out evenly."""
 ENOUGH_QUESTIONS = 100
 """Held-out questions from which on a position has a temperature of its own."""
 
@@ -296,6 +336,8 @@ class HeldOut:
     task: TaskName
     tiles: list[ReadTile]
     row: Ids  # (n,) the facts they were made of
+    position: Ids  # (n,) that is hidden
+    relation: Ids  # (n,) beside the answer; of a relation question, the answer
     answer: Ids  # (n,) the right answers
     others: AnswerLists  # known answers of each question, the right one among them
     total: int  # questions of the split, before some were left out
@@ -303,12 +345,14 @@ class HeldOut:
     def __len__(self) -> int:
         return len(self.answer)
 
-    def first_answers(self, inverse_temperature: float) -> FirstAnswers:
-        """The first answers at a inverse_temperature."""
+    def first_answers(self, inverse_temperature: float | Floats) -> FirstAnswers:
+        """The first answers at an inverse_temperature, one for all or (n,)."""
+        beta = np.broadcast_to(inverse_temperature, len(self))
         with torch.no_grad():
-            return FirstAnswers.joined([self._of_tile(tile, inverse_temperature) for tile in self.tiles])
+            found = FirstAnswers.joined([self._of_tile(tile, beta[tile.which]) for tile in self.tiles])
+        return found.take(np.argsort(np.concatenate([tile.which for tile in self.tiles])))
 
-    def _of_tile(self, tile: ReadTile, inverse_temperature: float) -> FirstAnswers:
+    def _of_tile(self, tile: ReadTile, inverse_temperature: Floats) -> FirstAnswers:
         answer = torch.from_numpy(self.answer[tile.which]).to(tile.question.encoded.device)
         return first_answers_of_chunks(self._chunks(tile), answer, inverse_temperature)
 
@@ -341,19 +385,18 @@ def held_out(
     table, is_number = loaded.graph.split(split), loaded.graph.vocabulary.relation_is_number
     parts = components(table, is_number)
     chosen = answerable_components(loaded.model, parts, task)
-    few = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), most)).astype(np.int64)]
-    if not len(few):
-        return {}
     names = (SPLIT, *loaded.known_splits, split)
     seen = {name: facts for name, facts in loaded.graph.splits.items() if name in names}
     index = KnownAnswers.build(seen, is_number).of_kind(KIND_OF_TASK[task])
     keys, fold = question_keys(table, is_number), stored_folds(loaded, table)
-    found, group, groups = {}, position_group(parts.position[few]), position_group(parts.position[chosen])
+    found, group = {}, position_group(parts.position[chosen])
     for one in np.unique(group).tolist():
-        own = few[group == one]
-        taken, tiles = parts.take(own), list[ReadTile]()
+        own = chosen[group == one]
+        few = own[np.linspace(0, len(own) - 1, min(len(own), most)).astype(np.int64)]
+        taken, tiles = parts.take(few), list[ReadTile]()
         read_tiles(loaded, table, taken.row, taken.position, device, tiles.append, fold=fold)
-        answer = (taken.entity if task == "link" else taken.relation).astype(np.int64)
-        total = int(np.count_nonzero(groups == one))
-        found[POSITION_GROUPS[one]] = HeldOut(task, tiles, taken.row, answer, index.lookup(keys[own]), total)
+        relation = taken.relation.astype(np.int64)
+        answer = taken.entity.astype(np.int64) if task == "link" else relation
+        asked = (taken.row, taken.position, relation, answer)
+        found[POSITION_GROUPS[one]] = HeldOut(task, tiles, *asked, index.lookup(keys[few]), len(own))
     return found

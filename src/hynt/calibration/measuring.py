@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hynt.calibration.calibration import RANKED, Calibration, NumberReading, held_out, read_numbers
 from hynt.calibration.intervals import LEVELS, Radii
 from hynt.calibration.temperature import FirstAnswers
-from hynt.graph.fact_table import POSITION_GROUPS, TAIL, concatenate
+from hynt.graph.fact_table import TAIL, concatenate
 from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.vocabulary import Ids
 from hynt.runs.opening import LoadedRun
@@ -34,7 +34,7 @@ def measure(loaded: LoadedRun, calibration: Calibration, split: str, device: tor
             continue
         before = {name: one.first_answers(1.0) for name, one in groups.items()}
         after = {
-            name: one.first_answers(calibration.inverse_temperature(task, POSITION_GROUPS.index(name)))
+            name: one.first_answers(calibration.inverse_temperatures(task, one.position, one.relation))
             for name, one in groups.items()
         }
         found[task] = _errors(FirstAnswers.joined([*before.values()]), FirstAnswers.joined([*after.values()])) | {

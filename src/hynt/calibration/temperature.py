@@ -1,5 +1,9 @@
-"""Temperature scaling (Guo and others, 2017): one number by which all scores of a task are divided, fitted on held-out
-questions. Ranks do not change.
+"""Temperature scaling (Guo and others, 2017): a number by which all scores of a question are divided, fitted on
+held-out questions. Ranks do not change.
+
+A task and position has one temperature, and each relation one of its own around it: a model that is too sure of
+capitals may be too unsure of neighbours. How far relations stray from one another is told by the questions themselves,
+and a relation is drawn to the temperature of all, the more the fewer questions it has (empirical Bayes).
 
 Fitted is what people read: the probability of the first answer, against whether it is right. (The probability of the
 right answer, wherever it stands, is another aim: over tens of thousands of entities it is ruled by answers that the
@@ -21,9 +25,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hynt.graph.vocabulary import Floats
+from hynt.graph.vocabulary import Floats, Ids
 
-LEAST_INVERSE_TEMPERATURE, GREATEST_INVERSE_TEMPERATURE = 1e-2, 1e2
+LEAST_INVERSE_TEMPERATURE, GREATEST_INVERSE_TEMPERATURE = 1e-3, 1e5
+"""Scores of a model that hardly tells candidates apart may lie within a ten-thousandth of one another."""
 _STEPS = 30
 _CLOSE = 1e-4
 _SMALLEST = 1e-30
@@ -32,9 +37,9 @@ BINS = 15
 
 @dataclass(frozen=True, eq=False)
 class FirstAnswers:
-    """The first answers of `n` questions at some inverse_temperature."""
+    """The first answers of `n` questions, each at some inverse_temperature."""
 
-    inverse_temperature: float
+    inverse_temperature: Floats  # (n,)
     rest: Floats  # (n,) Σ exp(−β g) over the other candidates; above 0
     mean_gap: Floats  # (n,) their mean gap, weighted by exp(−β g)
     correct: NDArray[np.bool_]  # (n,) whether the first answer is the right one
@@ -47,50 +52,70 @@ class FirstAnswers:
     @property
     def loss(self) -> float:
         """The mean of −log p(what is so): that the first answer is right, or that it is not."""
-        return float(np.mean(np.log1p(self.rest) - np.where(self.correct, 0.0, np.log(self.rest))))
+        return float(np.mean(self.losses))
+
+    @property
+    def losses(self) -> Floats:
+        """(n,) of each question."""
+        found: Floats = np.log1p(self.rest) - np.where(self.correct, 0.0, np.log(self.rest))
+        return found
+
+    @property
+    def slopes(self) -> Floats:
+        """(n,) of the losses, in log β."""
+        return (self.confidence - self.correct) * self.inverse_temperature * self.mean_gap
+
+    @property
+    def bends(self) -> Floats:
+        """(n,) how fast the slopes change, as expected."""
+        return self.confidence * (1.0 - self.confidence) * (self.inverse_temperature * self.mean_gap) ** 2
 
     @property
     def step(self) -> float:
         """How far to go in log β: one step of Fisher scoring."""
-        down = self.inverse_temperature * float(np.mean((self.confidence - self.correct) * self.mean_gap))
-        unsure = self.confidence * (1.0 - self.confidence)
-        bend = self.inverse_temperature**2 * float(np.mean(unsure * self.mean_gap**2))
-        return -down / bend if bend > 0 else 0.0
+        bend = float(np.mean(self.bends))
+        return -float(np.mean(self.slopes)) / bend if bend > 0 else 0.0
 
     @property
     def calibration_error(self) -> float:
         """Expected calibration error: the mean gap between confidence and accuracy over 15 equally wide bins."""
         return expected_calibration_error(self.confidence, self.correct)
 
+    def take(self, chosen: Ids) -> FirstAnswers:
+        """Those of these questions, in this order."""
+        return FirstAnswers(
+            self.inverse_temperature[chosen], self.rest[chosen], self.mean_gap[chosen], self.correct[chosen]
+        )
+
     @classmethod
     def joined(cls, parts: Sequence[FirstAnswers]) -> FirstAnswers:
         return cls(
-            parts[0].inverse_temperature,
+            np.concatenate([part.inverse_temperature for part in parts]),
             np.concatenate([part.rest for part in parts]),
             np.concatenate([part.mean_gap for part in parts]),
             np.concatenate([part.correct for part in parts]),
         )
 
 
-def first_answers(scores: Tensor, answer: Tensor, inverse_temperature: float) -> FirstAnswers:
+def first_answers(scores: Tensor, answer: Tensor, inverse_temperature: float | Floats) -> FirstAnswers:
     """Of (n, candidates) scores, −∞ for what is no candidate, with the right answers (n,) int64."""
     return first_answers_of_chunks([(0, scores)], answer, inverse_temperature)
 
 
 def first_answers_of_chunks(
-    chunks: Iterable[tuple[int, Tensor]], answer: Tensor, inverse_temperature: float
+    chunks: Iterable[tuple[int, Tensor]], answer: Tensor, inverse_temperature: float | Floats
 ) -> FirstAnswers:
     """The same from (first, scores) chunks of candidates, which are looked at one after another."""
     found: _Seen | None = None
+    beta = torch.as_tensor(inverse_temperature, dtype=torch.float64, device=answer.device).expand(len(answer))
     for first, scores in chunks:
-        seen = _Seen.of(scores, first, inverse_temperature)
-        found = seen if found is None else found.joined(seen, inverse_temperature)
+        seen = _Seen.of(scores, first, beta)
+        found = seen if found is None else found.joined(seen, beta)
     assert found is not None  # a graph has an entity and a relation
     rest = found.rest.clamp(min=_SMALLEST)
     mean = found.gaps / rest
-    return FirstAnswers(
-        inverse_temperature, rest.cpu().numpy(), mean.cpu().numpy(), (found.place == answer).cpu().numpy()
-    )
+    said = [one.cpu().numpy() for one in (beta, rest, mean, found.place == answer)]
+    return FirstAnswers(said[0], said[1], said[2], said[3])
 
 
 class _Seen(NamedTuple):
@@ -102,17 +127,17 @@ class _Seen(NamedTuple):
     gaps: Tensor  # (n,) float64 Σ g · exp(−β g)
 
     @classmethod
-    def of(cls, scores: Tensor, first: int, inverse_temperature: float) -> _Seen:
+    def of(cls, scores: Tensor, first: int, inverse_temperature: Tensor) -> _Seen:
         best, place = scores.max(1)
         gap = best[:, None] - scores
-        weight = torch.exp(-inverse_temperature * gap)
+        weight = torch.exp(-inverse_temperature[:, None].to(gap.dtype) * gap)
         weight = weight.scatter(1, place[:, None], 0.0)
         gap = torch.where(torch.isfinite(gap), gap, 0.0)
         # Where nothing is a candidate, −∞ − (−∞) made NaN of all weights.
         weight = torch.where(torch.isneginf(best)[:, None], 0.0, weight)
         return cls(best, place + first, weight.sum(1, dtype=torch.float64), (weight * gap).sum(1, dtype=torch.float64))
 
-    def joined(self, later: _Seen, inverse_temperature: float) -> _Seen:
+    def joined(self, later: _Seen, inverse_temperature: Tensor) -> _Seen:
         """Both together; of equal first ones the earlier is the first."""
         takes_later = later.best > self.best
         (best, place, rest, gaps), (below, _, other_rest, other_gaps) = (
@@ -144,22 +169,48 @@ class Fit:
 
     before: FirstAnswers
     after: FirstAnswers
+    inverse_temperature: float
 
 
 def fit_inverse_temperature(at: FirstAnswersAt) -> Fit:
     """Fisher scoring in log β; a step that does not help is halved. The loss never grows."""
     before = best = at(1.0)
-    reach = math.log(4)
+    here, reach = 1.0, math.log(4)
     for _ in range(_STEPS):
         step = max(-reach, min(reach, best.step))
-        target = min(
-            GREATEST_INVERSE_TEMPERATURE, max(LEAST_INVERSE_TEMPERATURE, best.inverse_temperature * math.exp(step))
-        )
-        if abs(math.log(target / best.inverse_temperature)) < _CLOSE:
+        target = min(GREATEST_INVERSE_TEMPERATURE, max(LEAST_INVERSE_TEMPERATURE, here * math.exp(step)))
+        if abs(math.log(target / here)) < _CLOSE:
             break
         tried = at(target)
         if tried.loss < best.loss:
-            best = tried
+            best, here = tried, target
         else:
-            reach = abs(math.log(target / best.inverse_temperature)) / 2
-    return Fit(before, best)
+            reach = abs(math.log(target / here)) / 2
+    return Fit(before, best, here)
+
+
+_STRAYING = 0.25
+"""The variance that relations' log β are first taken to have around that of all."""
+_LEAST_STRAYING = 1e-4
+_FURTHEST = 0.5
+_ROUNDS = 12
+
+
+def fit_by_relation(
+    at: Callable[[float | Floats], FirstAnswers], everywhere: float, relation: Ids
+) -> tuple[Floats, FirstAnswers]:
+    """(relations,) how far log β of each relation lies from that of `everywhere`, for questions (n,) beside these
+    relations; and their first answers then. A relation without questions lies 0 off.
+    """
+    size = np.bincount(relation)
+    asked, off, variance = np.flatnonzero(size), np.zeros(len(size)), _STRAYING
+    for _ in range(_ROUNDS):
+        found = at(everywhere * np.exp(off[relation]))
+        slope = np.bincount(relation, found.slopes) + off / variance
+        bend = np.bincount(relation, found.bends) + 1.0 / variance
+        step = np.clip(-slope / bend, -_FURTHEST, _FURTHEST)
+        off = off + step
+        variance = max(_LEAST_STRAYING, float(np.mean(off[asked] ** 2 + 1.0 / bend[asked])))
+        if np.abs(step).max() < 1e-3:
+            break
+    return off, at(everywhere * np.exp(off[relation]))

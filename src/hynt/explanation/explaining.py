@@ -327,7 +327,7 @@ def number_changes(predictor: Predictor, asked: AskedFact, answers: Answers, sco
 def first_answer(predictor: Predictor, asked: AskedFact, candidates: CandidateMask, scores: list[Floats]) -> int:
     """The id of the most likely entity or relation, by the scores of the whole question."""
     place = _allowed(predictor, asked, candidates, scores[0].shape[1])
-    inverse_temperature = predictor.calibration.inverse_temperature(task_of(asked.kind), asked.position)
+    inverse_temperature = predictor.calibration.inverse_temperature(task_of(asked.kind), asked.position, asked.relation)
     return int(place[_likelihoods(asked, scores[0] * inverse_temperature, place).argmax()])
 
 
@@ -338,7 +338,7 @@ def rank_changes(
     place = _allowed(predictor, asked, candidates, scores[0].shape[1])
     if about not in place:
         raise UsageError("the answer is not among the candidates.", where="answer", advice="Allow it, or name another.")
-    inverse_temperature = predictor.calibration.inverse_temperature(task_of(asked.kind), asked.position)
+    inverse_temperature = predictor.calibration.inverse_temperature(task_of(asked.kind), asked.position, asked.relation)
     found = [_likelihoods(asked, one * inverse_temperature, place) for one in scores]
     chosen = int(np.searchsorted(place, about))
     graph = predictor.graph

@@ -165,6 +165,21 @@ def suited_to_logarithms(vocabulary: Vocabulary, table: FactTable, others: Seque
     )
 
 
+ENOUGH_TO_TRY = 30
+"""Validation numbers from which on they say whether a log scale suits a relation."""
+
+
+def tried_on_both(graph: KnowledgeGraph, names: Sequence[str]) -> list[int]:
+    """Of relations that a log scale suits, by id, those that validation decides about: not what the graph declares."""
+    valid, vocabulary = graph.splits.get("valid"), graph.vocabulary
+    if valid is None:
+        return []
+    asked, ids = np.bincount(valid.relation, minlength=vocabulary.relation_count), vocabulary.relation_ids
+    return [
+        ids[name] for name in names if asked[ids[name]] >= ENOUGH_TO_TRY and graph.relations[ids[name]].scale != "log"
+    ]
+
+
 # Numbers that are probably wrong: "(Glee, number of seasons, 91)".
 #
 # The rule, for each relation with at least twenty numbers: let `median`, `low` (5 %) and `high` (95 %) be quantiles of

@@ -18,7 +18,7 @@ from hynt.graph.changes import seen_triplets
 from hynt.graph.content_hash import Fingerprints, repeats
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import NumberSummary, suited_to_logarithms, summarise_numbers
+from hynt.graph.number_summary import NumberSummary, suited_to_logarithms, summarise_numbers, tried_on_both
 from hynt.graph.splitting import Leak, find_leakage, missing_from_train
 
 _LONGEST_HISTOGRAM = 20
@@ -58,6 +58,9 @@ class GraphStatistics:
     seen_triplets: dict[str, int]  # per other split: facts whose triplet train has too, with any qualifiers
     leaks: tuple[Leak, ...]
     log_relations: tuple[str, ...]  # what is learned on a log scale where nobody says otherwise
+    tried_relations: tuple[
+        str, ...
+    ]  # those of them that training keeps linear where validation is worse on a log scale
 
     def to_mapping(self, graph: KnowledgeGraph) -> dict[str, Any]:
         """Plain values, as `hynt data stats --json` prints them."""
@@ -68,7 +71,7 @@ class GraphStatistics:
             "qualifiers_per_fact": self.qualifiers_per_fact,
             "numbers": [
                 summary.to_mapping(graph.relations[summary.relation])
-                | {"learned_on": "log" if names[summary.relation] in self.log_relations else "linear"}
+                | {"learned_on": self._scale(names[summary.relation])}
                 for summary in self.numbers
             ],
             "missing_from_train": self.missing_from_train,
@@ -91,6 +94,11 @@ class GraphStatistics:
             ],
         }
 
+    def _scale(self, name: str) -> str:
+        if name in self.tried_relations:
+            return "log unless worse"
+        return "log" if name in self.log_relations else "linear"
+
 
 def graph_statistics(graph: KnowledgeGraph) -> GraphStatistics:
     """Counts what a graph has, by split and in all, and looks for facts that leak from one split into another."""
@@ -100,12 +108,14 @@ def graph_statistics(graph: KnowledgeGraph) -> GraphStatistics:
     lacking = (0, 0)
     if "train" in graph.splits:
         lacking = missing_from_train(tables, graph.vocabulary.entity_count, graph.vocabulary.relation_count, is_number)
+    logs = suited_to_logarithms(graph.vocabulary, graph.splits.get("train", everything), tables)
     return GraphStatistics(
         counts=count_table(everything, graph),
         splits={name: _split_counts(table, is_number) for name, table in graph.splits.items()},
         qualifiers_per_fact=_histogram(everything.qualifier_counts()),
         numbers=summarise_numbers(everything, is_number),
-        log_relations=suited_to_logarithms(graph.vocabulary, graph.splits.get("train", everything), tables),
+        log_relations=logs,
+        tried_relations=tuple(graph.relations[one].name for one in tried_on_both(graph, logs)),
         missing_from_train={"entities": lacking[0], "relations": lacking[1]},
         across_splits=facts_across_splits(graph),
         seen_triplets={

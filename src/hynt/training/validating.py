@@ -30,7 +30,7 @@ from hynt.evaluation.metrics import NUMBER_METRICS, RANKING_METRICS, SCOPES, TAS
 from hynt.evaluation.results import Evaluation, NumberQuestions
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import sorted_numbers
+from hynt.graph.number_summary import sorted_numbers, tried_on_both
 from hynt.graph.vocabulary import Floats, Ids, Vocabulary
 from hynt.models.contract import Model
 from hynt.models.registry import MODELS
@@ -191,8 +191,6 @@ def validation_for(
     return validate
 
 
-ENOUGH_NUMBERS = 30
-"""Validation numbers from which on they say whether a log scale suits a relation."""
 WORSE = 1.02
 
 
@@ -203,18 +201,15 @@ def worth_a_log_scale(names: Sequence[str], graph: KnowledgeGraph, learned: Fact
     the validation split the squared errors of its log scale are worse by more than 2 %, and typical factors off are not
     better by more. Declared scales are not doubted.
     """
-    vocabulary, valid = graph.vocabulary, graph.splits["valid"]
-    asked = np.bincount(valid.relation, minlength=vocabulary.relation_count)
-    declared = [relation.scale == "log" for relation in graph.relations]
-    ids = [vocabulary.relation_ids[name] for name in names]
-    doubted = np.array([one for one in ids if asked[one] >= ENOUGH_NUMBERS and not declared[one]], dtype=np.int64)
+    ids, valid = graph.vocabulary.relation_ids, graph.splits["valid"]
+    doubted = np.array(tried_on_both(graph, names), dtype=np.int64)
     if not len(doubted):
         return tuple(names)
     about = replace(graph, splits={**graph.splits, "valid": valid.where(np.isin(valid.relation, doubted))})
     squared, factor = _number_marks(about, learned, doubted, names)
     linear_squared, linear_factor = _number_marks(about, learned, doubted, ())
     stays = doubted[(squared > WORSE**2 * linear_squared) & (linear_factor <= WORSE * factor)].tolist()
-    return tuple(name for name, one in zip(names, ids, strict=True) if one not in stays)
+    return tuple(name for name in names if ids[name] not in stays)
 
 
 def _number_marks(

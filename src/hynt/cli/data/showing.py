@@ -167,17 +167,20 @@ def _tell_numbers(result: dict[str, Any], out: Console) -> None:
     table.add_column("unit", overflow="fold")
     for heading in ("frequency", "minimum", "median", "maximum", "mean", "std. deviation"):
         table.add_column(heading, justify="right")
+    marks = {"log": " (log)", "log unless worse": " (log?)", "linear": ""}
     for found in sorted(result["numbers"], key=lambda found: -found["frequency"]):
         unit = found["unit"] if found["unit"] == "date" else ""
         told = [found["minimum"], found["maximum"], found["mean"], found["quantiles"]["0.5"]]
         *shown, median = (format_quantity(value_shown(value, found["unit"])[0], unit) for value in told)
         deviation_shown, read_in = shown_difference(found["standard_deviation"], found["unit"])
-        label = visible(found["label"]) + (" (log)" if found["learned_on"] == "log" else "")
+        label = visible(found["label"]) + marks[found["learned_on"]]
         deviation = format_number(deviation_shown) + (" years" if unit else "")
         table.add_row(
             label, visible(read_in), f"{found['frequency']:,}", shown[0], median, shown[1], shown[2], deviation
         )
     out.print(table)
+    if any(found["learned_on"] == "log unless worse" for found in result["numbers"]):
+        out.print("(log?): learned on a log scale, unless training finds that validation errors get worse", style="dim")
 
 
 def _tell_outliers(result: dict[str, Any], out: Console) -> None:

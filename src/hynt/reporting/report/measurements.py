@@ -220,7 +220,9 @@ def _of_task(predictor: Predictor, split: str, task: TaskName) -> FirstOnes | No
     taken = parts.take(few)
     answer = (taken.entity if task == "link" else taken.relation).astype(np.int64)
     known = predictor.known.of_kind(KIND_OF_TASK[task]).lookup(question_keys(table, is_number)[few])
-    inverse_temperature = predictor.calibration.inverse_temperatures(task, taken.position)
+    inverse_temperature = predictor.calibration.inverse_temperatures(
+        task, taken.position, taken.relation.astype(np.int64)
+    )
     first = np.zeros(len(few), dtype=np.int64)
     before, after = np.zeros(len(few)), np.zeros(len(few))
 
@@ -233,9 +235,7 @@ def _of_task(predictor: Predictor, split: str, task: TaskName) -> FirstOnes | No
             scores[row, own[row]] = kept
         first[tile.which] = scores.argmax(1).cpu().numpy()
         before[tile.which] = first_answers(scores, own, 1.0).confidence
-        for beta in np.unique(inverse_temperature[tile.which]).tolist():
-            rows = np.flatnonzero(inverse_temperature[tile.which] == beta)
-            after[tile.which[rows]] = first_answers(scores[rows], own[rows], beta).confidence
+        after[tile.which] = first_answers(scores, own, inverse_temperature[tile.which]).confidence
 
     fold = stored_folds(loaded, table)
     read_tiles(loaded, table, taken.row, taken.position, predictor.device, work, fold=fold)
