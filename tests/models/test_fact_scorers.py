@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -165,3 +167,22 @@ def test_the_loss_compiles_in_one_piece(name):
     expected = plain(model, tensors).total
     compiled = torch.compile(plain, fullgraph=True, backend="eager")
     torch.testing.assert_close(compiled(model, tensors).total, expected)
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_a_literal_that_training_lacks_is_read_as_the_mean_of_literals_where_asked(name):
+    unknown = FACTS.sizes.mask_entity
+    row = int(torch.nonzero(FACTS.qualifier_counts() >= 2)[0])
+    facts = replace(FACTS, tail_entity=FACTS.tail_entity.clone())
+    facts.tail_entity[row] = unknown
+    batch = asked_of(facts, row, 1)
+    mean, own = model_for(name, FACTS, unseen="mean"), model_for(name, FACTS)
+    with torch.no_grad():
+        before = own.score(own.read(batch), Relations())
+        found = mean.score(mean.read(batch), Relations())
+        tables = [own.entity] if name in ("hinge", "neuinfer") else [channel.value for channel in own.channels]
+        for table in tables:
+            table[unknown] = table[unknown + 1 :].mean(0)
+        expected = own.score(own.read(batch), Relations())
+    torch.testing.assert_close(found, expected)
+    assert not torch.allclose(found, before)

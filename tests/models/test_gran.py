@@ -272,3 +272,26 @@ def test_a_few_facts_are_learnt_by_heart():
     assert losses[-1] < 0.3 * losses[0]
     found = evaluate(model, graph, data.scaling, "train", literals=data.literals)
     assert found.metric("link.all.mrr") > 0.9
+
+
+def test_a_literal_that_training_lacks_is_read_as_the_mean_of_literals_where_asked():
+    facts = facts_of([1, 2], literals=True)
+    row, unknown = 1, facts.sizes.mask_entity
+    model, own = model_for(facts, unseen="mean"), model_for(facts)
+    changed = replace(facts, tail_entity=facts.tail_entity.clone())
+    changed.tail_entity[row] = unknown
+    with torch.no_grad():
+        found = model.score(model.read(ask(changed, row, 1)), Relations())
+        masked = own.score(own.read(ask(changed, row, 1)), Relations())
+        changed.tail_entity[row] = unknown + 1  # the first literal, which is made the mean of all
+        own.node[facts.sizes.entities] = own.node[facts.sizes.entities : own.tokens].mean(0)
+        expected = own.score(own.read(ask(changed, row, 1)), Relations())
+        # The relation is asked for as ever, also where the value beside it is not known.
+        assert torch.equal(model.score(model.read(ask(facts, row, 1)), Relations()), _as_ever(facts, row))
+    torch.testing.assert_close(found[:, :], expected, rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(found, masked)
+
+
+def _as_ever(facts, row):
+    model = model_for(facts)
+    return model.score(model.read(ask(facts, row, 1)), Relations())

@@ -65,6 +65,10 @@ class TripletNetwork(Protocol):
     entity: nn.Parameter  # (tokens, d)
     relation: nn.Parameter  # (relations, d)
 
+    def vectors(self, ids: Tensor) -> Tensor:
+        """(…, d) vectors of visible tokens (…)."""
+        ...
+
     @property
     def kernel(self) -> SweptMinimum | None:
         """Where scores are linear in rectified minima: what makes and sums them in one."""
@@ -243,7 +247,7 @@ def _of_qualifier(
     if hidden == _VALUE:
         partner = second.linear(_relations(network, question.qualifier[mine].unsqueeze(1)), _QUALIFIER)
     else:
-        partner = second.linear(functional.embedding(question.value[mine].unsqueeze(1), network.entity), _VALUE)
+        partner = second.linear(network.vectors(question.value[mine].unsqueeze(1)), _VALUE)
     beside = second.fold(around + partner, shifted=True).unsqueeze(1)
     always = torch.ones_like(question.asked, dtype=torch.bool).unsqueeze(1)
 
@@ -260,16 +264,14 @@ def _of_qualifier(
 
 
 def _triplet_parts(network: TripletNetwork, question: FactQuestion) -> Iterator[tuple[int, Tensor]]:
-    yield _HEAD, functional.embedding(question.head, network.entity)
+    yield _HEAD, network.vectors(question.head)
     yield _RELATION, _relations(network, question.primary)
-    yield _TAIL, functional.embedding(question.tail, network.entity)
+    yield _TAIL, network.vectors(question.tail)
 
 
 def _qualifier_parts(network: TripletNetwork, question: FactQuestion) -> Tensor:
     """(rows, most, F) what qualifiers add."""
-    vectors = torch.stack(
-        [_relations(network, question.qualifier), functional.embedding(question.value, network.entity)], 2
-    )
+    vectors = torch.stack([_relations(network, question.qualifier), network.vectors(question.value)], 2)
     return network.of_qualifier.linear(vectors.flatten(0, 1), _QUALIFIER).view(*question.present.shape, -1)
 
 

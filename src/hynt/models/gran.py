@@ -54,6 +54,10 @@ class GranSettings:
     instances: Count = 64
     """How many components of one fact are hidden in turn in an epoch; of longer facts so many are drawn."""
     numbers: NumberReading = "argmax"
+    unseen: Literal["masked", "mean"] = "masked"
+    """What a literal that training lacks is read as: the masked node, which training shows only where it is asked for,
+    or the mean of all literals. In the authors' vocabulary it is a literal, of which training says what it is not.
+    """
 
     def __post_init__(self) -> None:
         if self.dimension % self.heads:
@@ -108,7 +112,12 @@ class Gran(nn.Module):
         """The masked node of each row, as the last layer sees it."""
         rate = self.settings.dropout if self.training else 0.0
         nodes, facts, asked = self._nodes(batch)
-        x = functional.dropout(self.node_norm(functional.embedding(nodes, self.node)), rate, rate > 0)
+        vectors = functional.embedding(nodes, self.node)
+        if self.settings.unseen == "mean" and self.sizes.literals and not self.training:
+            is_unseen = (nodes == self.hidden).index_fill(0, asked, False)
+            mean = self.node[self.sizes.entities : self.tokens].mean(0)
+            vectors = torch.where(is_unseen.unsqueeze(1), mean, vectors)
+        x = functional.dropout(self.node_norm(vectors), rate, rate > 0)
         for layer in self.layers[:-1]:
             x = layer(x, facts, self.edge_key, self.edge_value)
         x = self.layers[-1](x, facts, self.edge_key, self.edge_value, asked)

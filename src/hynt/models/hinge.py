@@ -26,7 +26,7 @@ from hynt.kernels.swept_minimum import SweptMinimum
 from hynt.kernels.triplet_sweep import FactQuestion, fact_vectors, read_fact, score_whole, sweep
 from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.relatedness import MaskedBatchNorm, uniform_table
-from hynt.models.layers.tokens import LiteralValues, NumberReading, score_candidates, token_count
+from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen, read_tokens, score_candidates, token_count
 from hynt.objectives.negatives import NegativeFacts, negative_phases
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
@@ -42,6 +42,7 @@ class HingeSettings:
     negatives: Count = 1  # for each fact
     loss: LossKind = "logistic"  # each told true from false, or the fact chosen among its negatives
     numbers: NumberReading = "argmax"  # how a ranking of literals becomes a number
+    unseen: Unseen = "own"  # what stands for a literal that training lacks
 
 
 class RowConvolution(nn.Module):
@@ -148,6 +149,10 @@ class Hinge(nn.Module):
         features = triplet if lowest is None else torch.minimum(triplet, lowest)
         scores: Tensor = self.output(features)
         return scores.squeeze(-1)
+
+    def vectors(self, ids: Tensor) -> Tensor:
+        """(…, d) vectors of visible entities and literals (…)."""
+        return read_tokens(ids, self.entity, self.sizes, self.settings.unseen)
 
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) logits of whole facts."""

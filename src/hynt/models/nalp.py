@@ -19,10 +19,10 @@ from hynt.batches.corruption import LossKind, Pool
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Count, Share
-from hynt.kernels.pair_sweep import PairQuestion, read_pairs, role_count, score_whole
+from hynt.kernels.pair_sweep import PairQuestion, read_pairs, score_whole
 from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.relatedness import Relatedness, score_pairs
-from hynt.models.layers.tokens import LiteralValues, NumberReading, token_count
+from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen
 from hynt.objectives.negatives import NegativeFacts, negative_phases
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
@@ -39,6 +39,7 @@ class NalpSettings:
     negatives: Count = 1  # for each fact
     loss: LossKind = "logistic"  # each told true from false, or the fact chosen among its negatives
     numbers: NumberReading = "argmax"  # how a ranking of literals becomes a number
+    unseen: Unseen = "own"  # what stands for a literal that training lacks
 
 
 class Nalp(nn.Module):
@@ -51,9 +52,8 @@ class Nalp(nn.Module):
     def __init__(self, sizes: Sizes, settings: NalpSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        self.relatedness = Relatedness(
-            role_count(sizes.relations), token_count(sizes), settings.dimension, settings.filters, settings.hidden
-        )
+        own = (settings.dimension, settings.filters, settings.hidden, settings.unseen)
+        self.relatedness = Relatedness(sizes, *own)
         self.channels = (self.relatedness,)
 
     @classmethod

@@ -23,7 +23,7 @@ from hynt.config.declarations import Count, Share
 from hynt.kernels.triplet_sweep import FactQuestion, read_fact, score_whole, sweep
 from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.relatedness import uniform_table
-from hynt.models.layers.tokens import LiteralValues, NumberReading, score_candidates, token_count
+from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen, read_tokens, score_candidates, token_count
 from hynt.objectives.negatives import NegativeFacts, negative_phases
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
@@ -44,6 +44,7 @@ class NeuInferSettings:
     negatives: Count = 1  # for each fact
     loss: LossKind = "logistic"  # each told true from false, or the fact chosen among its negatives
     numbers: NumberReading = "argmax"  # how a ranking of literals becomes a number
+    unseen: Unseen = "own"  # what stands for a literal that training lacks
 
 
 class PartsNetwork(nn.Module):
@@ -130,6 +131,10 @@ class NeuInfer(nn.Module):
         true = torch.logaddexp(functional.logsigmoid(valid) + one, functional.logsigmoid(agrees) + other)
         false = torch.logaddexp(functional.logsigmoid(-valid) + one, functional.logsigmoid(-agrees) + other)
         return torch.where(has_any, true - false, valid)
+
+    def vectors(self, ids: Tensor) -> Tensor:
+        """(…, d) vectors of visible entities and literals (…)."""
+        return read_tokens(ids, self.entity, self.sizes, self.settings.unseen)
 
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) logits of whole facts: softplus of them, or of their negative, is the cross entropy of p."""

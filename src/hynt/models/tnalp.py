@@ -18,7 +18,7 @@ from hynt.config.declarations import Count, Share
 from hynt.kernels.pair_sweep import PairQuestion, read_pairs, role_count, score_whole
 from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.relatedness import Relatedness, score_pairs, uniform_table
-from hynt.models.layers.tokens import LiteralValues, NumberReading, token_count
+from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen, read_tokens, token_count
 from hynt.objectives.negatives import NegativeFacts, negative_phases
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
@@ -37,15 +37,18 @@ class TnalpSettings:
     negatives: Count = 1  # for each fact
     loss: LossKind = "logistic"  # each told true from false, or the fact chosen among its negatives
     numbers: NumberReading = "argmax"  # how a ranking of literals becomes a number
+    unseen: Unseen = "own"  # what stands for a literal that training lacks
 
 
 class TypeFit(nn.Module):
     """τ_i = ReLU(T [pt_i; xt_i] + b); the score is linear in the minimum over i."""
 
-    def __init__(self, roles: int, values: int, dimension: int, hidden: int) -> None:
+    def __init__(self, sizes: Sizes, dimension: int, hidden: int, unseen: Unseen) -> None:
         super().__init__()
         self.width = hidden
-        self.role, self.value = uniform_table(roles, dimension), uniform_table(values, dimension)
+        self.sizes, self.unseen = sizes, unseen
+        self.role = uniform_table(role_count(sizes.relations), dimension)
+        self.value = uniform_table(token_count(sizes), dimension)
         self.compare = nn.Linear(2 * dimension, hidden)  # T
         self.output = nn.Linear(hidden, 1)
         for layer in (self.compare, self.output):
@@ -60,7 +63,9 @@ class TypeFit(nn.Module):
     def value_part(self, values: Tensor) -> Tensor:
         """(…, hidden): the right half of T on types of values."""
         weight = self.compare.weight[:, self.role.shape[1] :]
-        return functional.linear(functional.embedding(values, self.value), weight)
+        return functional.linear(
+            read_tokens(values, self.value, self.sizes, "own" if self.training else self.unseen), weight
+        )
 
     def after(self, joined: Tensor, counted: Tensor | None) -> Tensor:  # noqa: ARG002
         """(…, hidden) τ; nothing here depends on other rows."""
@@ -82,9 +87,9 @@ class Tnalp(nn.Module):
     def __init__(self, sizes: Sizes, settings: TnalpSettings, literals: LiteralValues) -> None:
         super().__init__()
         self.sizes, self.settings, self.literals = sizes, settings, literals
-        roles, values = role_count(sizes.relations), token_count(sizes)
-        self.relatedness = Relatedness(roles, values, settings.dimension, settings.filters, settings.hidden)
-        self.type_fit = TypeFit(roles, values, settings.type_dimension, settings.type_hidden)
+        own = (settings.dimension, settings.filters, settings.hidden, settings.unseen)
+        self.relatedness = Relatedness(sizes, *own)
+        self.type_fit = TypeFit(sizes, settings.type_dimension, settings.type_hidden, settings.unseen)
         self.channels = (self.relatedness, self.type_fit)
 
     @classmethod

@@ -9,9 +9,9 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import Sizes
-from hynt.kernels.pair_sweep import Channel, PairQuestion, score_relations, score_values
+from hynt.kernels.pair_sweep import Channel, PairQuestion, role_count, score_relations, score_values
 from hynt.models.contract import Candidates, Relations
-from hynt.models.layers.tokens import LiteralValues, NumberReading, score_candidates
+from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen, read_tokens, score_candidates, token_count
 
 
 def uniform_table(rows: int, dimension: int) -> nn.Parameter:
@@ -27,11 +27,12 @@ class Relatedness(nn.Module):
     independently and ReLU is monotone. So (G₁o_i, G₂o_i) is what a pair of role and value becomes.
     """
 
-    def __init__(self, roles: int, values: int, dimension: int, filters: int, hidden: int) -> None:
+    def __init__(self, sizes: Sizes, dimension: int, filters: int, hidden: int, unseen: Unseen) -> None:
         super().__init__()
         self.width = 2 * hidden
-        self.role = uniform_table(roles, dimension)
-        self.value = uniform_table(values, dimension)
+        self.sizes, self.unseen = sizes, unseen
+        self.role = uniform_table(role_count(sizes.relations), dimension)
+        self.value = uniform_table(token_count(sizes), dimension)
         self.convolution = nn.Parameter(torch.empty(filters, 2 * dimension))  # W_c
         nn.init.trunc_normal_(self.convolution, std=0.1, a=-0.2, b=0.2)
         self.norm = MaskedBatchNorm(filters)
@@ -49,7 +50,8 @@ class Relatedness(nn.Module):
     def value_part(self, values: Tensor) -> Tensor:
         """(…, filters): the right half of W_c on values."""
         d = self.role.shape[1]
-        return functional.linear(functional.embedding(values, self.value), self.convolution[:, d:])
+        vectors = read_tokens(values, self.value, self.sizes, "own" if self.training else self.unseen)
+        return functional.linear(vectors, self.convolution[:, d:])
 
     def after(self, joined: Tensor, counted: Tensor | None) -> Tensor:
         """(…, 2 hidden): G₁o and G₂o."""

@@ -47,6 +47,18 @@ def token_count(sizes: Sizes) -> int:
     return sizes.entities + 1 + sizes.literals
 
 
+Unseen: TypeAlias = Literal["own", "mean"]
+"""What stands for a literal that training lacks: a row of its own, never moved by training, or the mean of literals."""
+
+
+def read_tokens(ids: Tensor, table: Tensor, sizes: Sizes, unseen: Unseen) -> Tensor:
+    """(…, d) rows of a table of tokens by visible ids (…)."""
+    found, is_unseen = functional.embedding(ids, table), ids == sizes.mask_entity
+    if unseen == "own" or not sizes.literals or (not ids.is_cuda and not is_unseen.any()):
+        return found
+    return torch.where(is_unseen.unsqueeze(-1), table[sizes.entities + 1 :].mean(0), found)
+
+
 def token_ids(candidates: Candidates, sizes: Sizes, device: torch.device) -> Tensor:
     """(candidates,) or (rows, candidates) int64 rows of a table of tokens."""
     match candidates:
