@@ -159,6 +159,7 @@ WHY_OF_MODELS = {
         "edges": "the form that the authors recommend",
         "instances": "bounds the memory that one long fact takes; short ones are asked about whole",
         "numbers": _BY_LITERAL,
+        "unseen": "what saved runs have; `gran-paper` says `mean`, which tells relations better",
     },
     "neighbour-mean": {"shrinkage": "a number among the neighbours counts as much as the relation's mean"},
     "ram": {
@@ -176,6 +177,7 @@ _WITH_NEGATIVES = {
     "negatives": _ONE_EACH,
     "loss": "the authors' way; `-small` presets say `softmax`, which ranks far better",
     "numbers": _BY_LITERAL,
+    "unseen": "what saved runs have; `mean` told relations no better but for HINGE",
 }
 _NALP = {**_WITH_NEGATIVES, **dict.fromkeys(("filters", "hidden"), "the authors' own on JF17K")}
 WHY_OF_MODELS |= {
