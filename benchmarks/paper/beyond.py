@@ -1,0 +1,211 @@
+"""Tables that the paper has not: whether numbers help links, whether probabilities and intervals hold, results by
+number of qualifiers and on facts that leak, and which differences are more than chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.paper.grids import NO_ANSWER, NOT_RUN, Grid, difference, figure, number
+from benchmarks.paper.printed import BASELINES
+from benchmarks.paper.tables import RawFiles
+from benchmarks.result_file import Outcomes, Row, Run
+
+LITERAL_AWARE = ("transea", "mt-kgnn", "kbln", "literale", "hynt", "hynt-inductive")
+LITERAL_GRAPHS = ("HN-YG", "HN-WK-resplit")
+SHUFFLED = ", literals shuffled"
+ORDER = ("hynt", "hynt-inductive", *BASELINES)
+REFERENCE = "hynt"
+"""What every other model is compared with in pairs."""
+SAMPLES = 1000
+
+
+def with_evidence(raw: RawFiles, part: str) -> Iterator[tuple[Row, Run]]:
+    """Rows on test whose first run has this part, each graph and model once: graph by graph, in the usual order."""
+    found: dict[tuple[str, str], tuple[Row, Run]] = {}
+    for name in sorted(raw.everything, key=lambda one: not one.startswith("paper-")):
+        for row in raw.everything[name].rows:
+            is_meant = row.split == "test" and row.model in ORDER and "literals=shuffled" not in row.changes
+            if is_meant and row.runs and getattr(row.runs[0], part):
+                found.setdefault((str(row.graph), str(row.model)), (row, row.runs[0]))
+    for key in sorted(found, key=lambda one: (one[0], ORDER.index(one[1]))):
+        yield found[key]
+
+
+def literals(raw: RawFiles) -> list[Grid]:
+    """Link MRR of triplets: as it is, asked with the numbers of others, and trained with the numbers of others."""
+    grids = []
+    for graph in LITERAL_GRAPHS:
+        rows, records = [], []
+        for model in LITERAL_AWARE:
+            given, shuffled = (_literal_row(raw, graph, model, is_shuffled) for is_shuffled in (False, True))
+            figures = [None if row is None else row.figure("link", "triplet", "mrr") for row in (given, shuffled)]
+            read = given.runs[0].calibration.get("shuffled_literals") if given is not None else None
+            asked = NOT_RUN if read is None else number(read["triplet"])
+            cells = [NOT_RUN if one is None else figure(one) for one in figures]
+            first, second = figures
+            apart = NO_ANSWER if first is None or second is None else difference(second.mean, first.mean)
+            rows.append([model, cells[0], asked, cells[1], apart])
+            record: dict[str, Any] = {"graph": graph, "row": model, "asked": read["triplet"] if read else None}
+            record |= {"given": first.mean if first else None, "ours": second.mean if second else None}
+            records.append(record)
+        columns = ["", "link MRR", "asked with others' numbers", "trained with others' numbers", "difference"]
+        grids.append(Grid(f"{graph}, link MRR of triplets", columns, rows, "", records))
+    return grids
+
+
+def _literal_row(raw: RawFiles, graph: str, model: str, is_shuffled: bool) -> Row | None:
+    """Of a file that has both, so that the code and the seeds are the same."""
+    for name in ("evidence-literals", *raw.everything):
+        file = raw.file(name)
+        for row in file.rows if file is not None else ():
+            same = row.graph == graph and row.model == model and row.split == "test"
+            pair = {one.name for one in file.rows} if file is not None else set()
+            has_both = f"{graph} {model}" in pair and f"{graph} {model}{SHUFFLED}" in pair
+            if same and row.runs and has_both and ("literals=shuffled" in row.changes) == is_shuffled:
+                return row
+    return None
+
+
+def calibration(raw: RawFiles) -> list[Grid]:
+    """The expected calibration error of first answers before and after, and what 90 % intervals cover."""
+    rows, records = [], []
+    for row, run in with_evidence(raw, "calibration"):
+        told = run.calibration
+        if "failed" in told or "missing" in told:
+            continue
+        cells = []
+        for task in ("link", "relation"):
+            one = told.get(task)
+            cells.append(NO_ANSWER if one is None else f"{number(one['before'])} → {number(one['after'])}")
+        numbers = told.get("number", {}).get("all")
+        inside = NO_ANSWER if numbers is None else f"{100 * numbers['coverage']:.1f} %"
+        width = NO_ANSWER if numbers is None or numbers["mean_width"] is None else number(numbers["mean_width"], 3)
+        rows.append([str(row.graph), str(row.model), *cells, inside, width])
+        covered = None if numbers is None else numbers["coverage"]
+        records.append(
+            {"graph": row.graph, "row": row.model, "ours": told.get("link", {}).get("after"), "covered": covered}
+        )
+    columns = ["graph", "", "links: error before → after", "relations", "truth in 90 % intervals", "mean width"]
+    words = "Fitted on valid, measured on test; of links and relations at most 4,096 questions each."
+    return [Grid("Calibration and coverage", columns, rows, words, records)]
+
+
+def qualifiers(raw: RawFiles) -> list[Grid]:
+    """Link MRR of all questions by how many qualifiers the fact has."""
+    return _by_group(raw, "qualifiers", "by number of qualifiers", lambda group: group)
+
+
+def leakage(raw: RawFiles) -> list[Grid]:
+    """How much of a test split training has seen, and what models reach with and without it."""
+    rows, records = [], []
+    file = raw.file("graphs")
+    for row in file.rows if file is not None else ():
+        seen = row.measured["leakage"]
+        cells = [number(seen["test"], 0), number(seen["triplet"], 0), f"{100 * seen['triplet'] / seen['test']:.1f} %"]
+        rows.append([row.name, *cells, number(seen["fact"], 0)])
+        records.append({"row": row.name, "ours": seen["triplet"] / seen["test"]})
+    columns = ["", "test facts", "triplet in training", "share", "whole fact in training"]
+    words = "A test fact leaks where training has its triplet, whatever qualifiers the two have."
+    shares = Grid("Test facts whose triplet training has", columns, rows, words, records)
+    short = {"triplet not in training": "not in training", "triplet in training": "in training"}
+    return [shares, *_by_group(raw, "leakage", "by leakage", lambda group: short[group])]
+
+
+def _by_group(raw: RawFiles, grouping: str, words: str, named: Callable[[str], str]) -> list[Grid]:
+    graphs: dict[str, list[tuple[Row, list[dict[str, Any]]]]] = {}
+    for row, run in with_evidence(raw, "breakdowns"):
+        groups = run.breakdowns.get("link", {}).get(grouping)
+        if groups:
+            graphs.setdefault(str(row.graph), []).append((row, groups))
+    grids = []
+    for graph, found in graphs.items():
+        counts = {one["group"]: one["count"] for _, groups in found for one in groups}
+        names = sorted(
+            counts, key=lambda one: (len(one.split("–")[0].rstrip("+")), one) if one[0].isdigit() else (0, one)
+        )
+        rows = [
+            [str(row.model), *(figure_of({one["group"]: one for one in groups}.get(name)) for name in names)]
+            for row, groups in found
+        ]
+        most = {
+            name: max(one["count"] for _, groups in found for one in groups if one["group"] == name) for name in names
+        }
+        records = [
+            {"graph": graph, "row": row.model, "ours": groups[0].get("mrr"), "groups": groups} for row, groups in found
+        ]
+        columns = ["", *(f"{named(name)} ({most[name]:,})" for name in names)]
+        grids.append(Grid(f"{graph}, link MRR {words}", columns, rows, "Questions in brackets.", records))
+    return grids
+
+
+def figure_of(group: dict[str, Any] | None) -> str:
+    return NO_ANSWER if group is None or group.get("mrr") is None else number(group["mrr"])
+
+
+def differences(raw: RawFiles) -> list[Grid]:
+    """Every model against HyNT on the same questions: the difference, where 95 % of paired samples lie, and p."""
+    graphs: dict[str, dict[str, Run]] = {}
+    for row, run in with_evidence(raw, "outcomes"):
+        graphs.setdefault(str(row.graph), {})[str(row.model)] = run
+    grids = []
+    for graph, runs in graphs.items():
+        rows, records = [], []
+        for model, run in runs.items():
+            if model == REFERENCE or REFERENCE not in runs:
+                continue
+            cells = []
+            for task in ("link", "number"):
+                found = paired(run, runs[REFERENCE], task)
+                cells.append(NO_ANSWER if found is None else difference_text(found))
+                record: dict[str, Any] = {"graph": graph, "row": model, "task": task}
+                records.append(record | ({"ours": None} if found is None else {"ours": found["difference"], **found}))
+            rows.append([model, *cells])
+        columns = ["", "link MRR minus hynt's", "number RMSE minus hynt's"]
+        words = (
+            f"One seed, triplets, {SAMPLES:,} paired samples of facts; in brackets the middle 95 %; * where p < .05."
+        )
+        if rows:
+            grids.append(Grid(f"{graph}, differences from hynt", columns, rows, words, records))
+    return grids
+
+
+def difference_text(found: dict[str, float]) -> str:
+    star = " \\*" if found["p_value"] < 0.05 else ""
+    low, high = (difference(found[end], 0.0) for end in ("low", "high"))
+    return f"{difference(found['difference'], 0.0)} ({low} to {high}){star}"
+
+
+def paired(run: Run, other: Run, task: str) -> dict[str, float] | None:
+    """First minus second of the questions about triplets that both were asked; None where they were not the same."""
+    from hynt.evaluation.bootstrap import FactSums, interval, p_value, resampled
+
+    if task not in run.outcomes or task not in other.outcomes:
+        return None
+    sums = []
+    for one in (run, other):
+        fact, in_triplet, value = Outcomes.unpacked(one.outcomes[task])
+        fact, value = fact[in_triplet], value[in_triplet]
+        rows, owner = np.unique(fact, return_inverse=True)
+        above = np.bincount(owner, value**2 if task == "number" else 1 / value, minlength=len(rows)).astype(np.float64)
+        below = np.bincount(owner, minlength=len(rows)).astype(np.float64)
+        sums.append(FactSums(("rmse" if task == "number" else "mrr",), rows, above[:, None], below[:, None]))
+    if not all(np.array_equal(getattr(sums[0], name), getattr(sums[1], name)) for name in ("fact", "below")):
+        return None
+    drawn = resampled(sums, SAMPLES, seed=0)[:, :, 0]
+    gaps = drawn[:, 0] - drawn[:, 1]
+    low, high = interval(gaps)
+    mine, theirs = (float(one.value()[0]) for one in sums)
+    return {"difference": mine - theirs, "low": low, "high": high, "p_value": p_value(gaps)}
+
+
+BEYOND: dict[str, tuple[str, Callable[[RawFiles], list[Grid]]]] = {
+    "literals": ("Do numbers help links?", literals),
+    "calibration": ("Do probabilities and intervals hold what they promise?", calibration),
+    "qualifiers": ("What do more qualifiers change?", qualifiers),
+    "leakage": ("What does training give away of the test split?", leakage),
+    "differences": ("Which differences are more than chance?", differences),
+}

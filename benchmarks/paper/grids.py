@@ -1,0 +1,72 @@
+"""What is printed: a title, some words, ready cells, and the figures behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.result_file import Figure
+
+NOT_RUN, NO_ANSWER = "not run", "–"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of ready text, with a record of plain values for each of its figures."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: str = ""
+    records: Sequence[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of ours stands in it."""
+        return not any(record.get("ours") is not None for record in self.records)
+
+
+def number(value: float, digits: int = 4) -> str:
+    """`.2036`, `12.4`, `76,383`."""
+    if digits == 0:
+        return f"{value:,.0f}"
+    text = f"{abs(value):.{digits}f}"
+    return ("−" if value < 0 else "") + (text.removeprefix("0") if abs(value) < 1 else text)
+
+
+def difference(ours: float, theirs: float, digits: int = 4) -> str:
+    gap = round(ours, digits) - round(theirs, digits)
+    return f"{'+' if gap > 0 else '−' if gap < 0 else ''}{number(abs(gap), digits)}"
+
+
+def figure(found: Figure | None, digits: int = 4) -> str:
+    """`.2036 ± .0015`."""
+    if found is None:
+        return NO_ANSWER
+    spread = "" if found.deviation is None else f" ± {number(found.deviation, digits)}"
+    return number(found.mean, digits) + spread
+
+
+def markdown(grids: Sequence[Grid], level: int = 3) -> str:
+    """For a page; of a table that has nothing of ours only a sentence is told."""
+    parts = []
+    for grid in grids:
+        if grid.is_empty:
+            parts.append(f"{grid.title}: nothing was run.")
+            continue
+        lines = [f"| {' | '.join(row)} |" for row in (grid.columns, ["---"] * len(grid.columns), *grid.rows)]
+        lines[1] = f"|{'---|' * len(grid.columns)}"
+        parts += [f"{'#' * level} {grid.title}", *([grid.words] if grid.words else []), "\n".join(lines)]
+    return "\n\n".join(parts) + "\n"
+
+
+def plain(grids: Sequence[Grid]) -> str:
+    """For a terminal."""
+    parts = []
+    for grid in grids:
+        whole = [list(grid.columns), *map(list, grid.rows)]
+        widths = [max(len(row[at]) for row in whole) for at in range(len(grid.columns))]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in whole]
+        parts.append("\n".join([grid.title, *([grid.words] if grid.words else []), "", *lines]).replace("\\*", "*"))
+    return "\n\n".join(parts)
