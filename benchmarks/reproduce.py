@@ -71,11 +71,11 @@ class Work:
     fills_time: bool = False  # the schedule lasts just these seconds
     search_share: float = 1.0  # how long trying takes, in times of the row's own seconds
     evidence: bool = False  # whether calibration, breakdowns and outcomes stand in the row
-    processor_time: bool = False  # whether seconds are those of the processor, for a machine that is busy
     title: str | None = None  # of the row; None: graph, model and preset
     ends_in: float | None = None  # seconds from its beginning: what was trained till then is tested
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     began: float = 0.0
+    processor_time: bool = False  # whether seconds are those of the processor, for a machine that is busy
 
     @property
     def name(self) -> str:
@@ -169,8 +169,8 @@ def work_list(given: argparse.Namespace) -> list[Work]:
                     job["fill"] == "yes" if "fill" in job else given.fill_time,
                     given.search_share,
                     given.evidence,
-                    given.processor_time,
                     job.get("name", given.title),
+                    processor_time=given.processor_time,
                 )
                 for seed in given.seeds
             ]
