@@ -337,14 +337,15 @@ class ScoringModule(nn.Module):
             given.relation,
             given.tail_entity,
             given.tail_number,
+            torch.zeros_like(given.tail_number),
             given.tail_is_number,
             given.tail_number_hidden,
             given.qualifier_relation.reshape(-1),
             given.qualifier_entity.reshape(-1),
             given.qualifier_number.reshape(-1),
+            torch.zeros_like(given.qualifier_number).reshape(-1),
             given.qualifier_is_number.reshape(-1),
             given.qualifier_number_hidden.reshape(-1),
             given.qualifier_present.reshape(-1),
             given.asked,
-            given.tail_number.new_zeros(count, dtype=torch.float64),  # statistics read it, which are not exported
         )

@@ -49,9 +49,11 @@ def exchanged(facts, rows, position):
     if position == 2:
         number = facts.tail_is_number
         tail = moved("tail_entity", mine & ~number, next_entity)
-        return replace(facts, **tail, **moved("tail_number", mine & number, lambda x: 1 - x))
+        numbers = moved("tail_number", mine & number, lambda x: 1 - x)
+        return replace(facts, **tail, **numbers, **moved("tail_value", mine & number, lambda x: 3 - 2 * x))
     if position % 2:
         return replace(facts, **moved("qualifier_relation", here, next_relation))
     number = facts.qualifier_is_number
     value = moved("qualifier_entity", here & ~number, next_entity)
-    return replace(facts, **value, **moved("qualifier_number", here & number, lambda x: 1 - x))
+    numbers = moved("qualifier_number", here & number, lambda x: 1 - x)
+    return replace(facts, **value, **numbers, **moved("qualifier_value", here & number, lambda x: 3 - 2 * x))

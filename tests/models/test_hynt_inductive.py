@@ -33,7 +33,7 @@ from tests.models.question_batches import every_question, exchanged
 from tests.training.small_graph import small_graph, tiny_settings
 from tests.training.test_nary_runs import StopAfterFirst
 
-SMALL = HyntInductiveSettings(dimension=16, layers=3, heads=4, feedforward=32, bins=21)
+SMALL = HyntInductiveSettings(dimension=16, layers=3, heads=4, feedforward=32, bins=21, plain_numbers="all")
 FACTS = mixed_facts(300)
 
 
@@ -257,10 +257,31 @@ def test_a_number_of_a_relation_without_values_is_read_as_just_a_number():
     rows = torch.nonzero(FACTS.tail_is_number & (FACTS.qualifier_counts() == 0)).squeeze(1)[:4]
     states = model.encode(FACTS)
     model.features.begin.zero_()  # no relation has values
-    other = exchanged(FACTS, rows, 2)
+    other = replace(FACTS, tail_number=1 - FACTS.tail_number)
     heads = [every_question(facts, rows)[0] for facts in (FACTS, other)]
     one, two = (model.read_beside(batch, states).encoded for batch in heads)
     assert torch.equal(one, two)
+
+
+@pytest.mark.parametrize(("plain", "differs"), [("none", False), ("asked", True), ("all", True)])
+def test_a_question_for_a_relation_reads_the_number_as_the_graph_has_it_and_not_on_a_relations_scale(plain, differs):
+    model = model_of(FACTS, replace(SMALL, layers=2, plain_numbers=plain))
+    number = FACTS.tail_is_number & (FACTS.qualifier_counts() == 1) & FACTS.qualifier_is_number[FACTS.offsets[:-1]]
+    rows, states = torch.nonzero(number).squeeze(1)[:3], model.encode(FACTS)
+    here, *others = (
+        every_question(facts, rows)[0]
+        for facts in (
+            FACTS,
+            replace(FACTS, tail_number=1 - FACTS.tail_number),
+            replace(FACTS, tail_value=FACTS.tail_value + 1),
+            replace(FACTS, qualifier_number=1 - FACTS.qualifier_number),
+            replace(FACTS, qualifier_value=FACTS.qualifier_value + 1),
+        )
+    )
+    before = model.read_beside(here, states).encoded
+    for place, (batch, at) in enumerate(zip(others, (1, 1, 3, 3), strict=True)):
+        same = (model.read_beside(batch, states).encoded == before).all(1)[here.asked == at]
+        assert (~same).all() if differs and place % 2 else same.all(), place
 
 
 def test_parameters_of_the_default_settings():

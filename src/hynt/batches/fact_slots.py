@@ -74,6 +74,7 @@ class NumberRows(NamedTuple):
 
     relation: Tensor  # (numbers,) int64
     value: Tensor  # (numbers,) float32 scaled
+    plain: Tensor  # (numbers,) float64 in the graph's unit
     of_tail: Tensor  # (facts,) int32 the row of each fact's number; 0 where the tail is an entity
     of_qualifier: Tensor  # (qualifiers + 1,) int32 likewise
 
@@ -87,6 +88,7 @@ class NumberRows(NamedTuple):
         return cls(
             torch.cat([facts.relation[of_tail], facts.qualifier_relation[:-1][of_qualifier]]).long(),
             torch.cat([facts.tail_number[of_tail], facts.qualifier_number[:-1][of_qualifier]]),
+            torch.cat([facts.tail_value[of_tail], facts.qualifier_value[:-1][of_qualifier]]),
             torch.where(of_tail, tails - 1, 0),
             torch.where(facts.qualifier_is_number, qualifiers - 1, 0),
         )
@@ -99,16 +101,20 @@ class NumberRows(NamedTuple):
         place = functional.pad((torch.cumsum(kept, 0) - 1).clamp(min=0).to(torch.int32), (0, 1))
         chosen = torch.nonzero(kept).squeeze(1)
         of_tail, of_qualifier = (place[column.long()] for column in (self.of_tail, self.of_qualifier))
-        return NumberRows(self.relation[chosen], self.value[chosen], of_tail, of_qualifier), chosen
+        columns = (column[chosen] for column in (self.relation, self.value, self.plain))
+        return NumberRows(*columns, of_tail, of_qualifier), chosen
 
     def distinct(self) -> NumberRows:
         """The same numbers, each only once: facts that give the same date share its row."""
         bits = self.value.view(torch.int32).long() & 0xFFFFFFFF
-        key, place = torch.unique(self.relation << 32 | bits, return_inverse=True)
+        scaled, plain = (
+            torch.unique(one, return_inverse=True)[1] for one in (self.relation << 32 | bits, self.plain)
+        )  # two numbers may be the same on a scale of single precision
+        key, place = torch.unique(scaled << 32 | plain, return_inverse=True)
         place, first = functional.pad(place.to(torch.int32), (0, 1)), torch.zeros_like(key)
         first[place[:-1].long()] = torch.arange(len(self.value), device=key.device)
         of_tail, of_qualifier = (place[column.long()] for column in (self.of_tail, self.of_qualifier))
-        return NumberRows(self.relation[first], self.value[first], of_tail, of_qualifier)
+        return NumberRows(self.relation[first], self.value[first], self.plain[first], of_tail, of_qualifier)
 
 
 def slots_of(facts: FactTensors, rows: Tensor, numbers: NumberRows, capacity: int) -> Slots:

@@ -44,7 +44,8 @@ class MaskedBatch:
     names for it.
 
     A masked number reads 0 and is marked by `tail_number_masked` or `qualifier_number_masked`; "it is a number"
-    stays visible.
+    stays visible. A scaled number tells something of its relation, so where the relation is asked for it may be read
+    only as the graph has it.
     """
 
     sizes: Sizes
@@ -54,16 +55,17 @@ class MaskedBatch:
     relation: Tensor  # (rows,) int64 relation id
     tail_entity: Tensor  # (rows,) int64 entity id; for a number its literal's id or the id of a masked entity
     tail_number: Tensor  # (rows,) float32 scaled number; 0 for an entity or a masked number
+    tail_value: Tensor  # (rows,) float64 the same in the graph's unit
     tail_is_number: Tensor  # (rows,) bool
     tail_number_masked: Tensor  # (rows,) bool the tail is a number and asked for
     qualifier_relation: Tensor  # (slots,) int64
     qualifier_entity: Tensor  # (slots,) int64, as tail_entity
     qualifier_number: Tensor  # (slots,) float32, as tail_number
+    qualifier_value: Tensor  # (slots,) float64, as tail_value
     qualifier_is_number: Tensor  # (slots,) bool
     qualifier_number_masked: Tensor  # (slots,) bool
     qualifier_present: Tensor  # (slots,) bool: false in padding, whose other fields mean nothing
     asked: Tensor  # (rows,) int64 position of the masked component
-    number_beside: Tensor  # (rows,) float64 the number beside an asked relation, in the graph's unit; 0 without one
 
     def __len__(self) -> int:
         return self.layout.rows
@@ -97,6 +99,14 @@ class MaskedBatch:
             number = torch.where(self.asks_qualifier, self.qualifier_number_masked[self.slot_of_asked], number)
         asks_value = torch.where(number, int(Task.NUMBER), int(Task.LINK))
         return torch.where(self.asks_relation, int(Task.RELATION), asks_value)
+
+    @property
+    def number_beside(self) -> Tensor:
+        """(rows,) float64: the number beside an asked relation, in the graph's unit; 0 without one."""
+        number = self.tail_value
+        if self.layout.slots:
+            number = torch.where(self.asks_qualifier, self.qualifier_value[self.slot_of_asked], number)
+        return torch.where(self.asks_relation, number, 0.0)
 
     def asked_relation(self) -> Tensor:
         """(rows,) int64: the relation beside the asked component, or the id of a masked relation where it is what is
@@ -233,24 +243,19 @@ def mask(
         relation=torch.where(asked == RELATION, sizes.mask_relation, facts.relation[rows].long()),
         tail_entity=torch.where(tail_masked, sizes.mask_entity, facts.tail_entity[rows].long()),
         tail_number=torch.where(tail_masked, 0.0, facts.tail_number[rows]),
+        tail_value=torch.where(tail_masked, 0.0, facts.tail_value[rows]),
         tail_is_number=tail_is_number,
         tail_number_masked=tail_masked & tail_is_number,
         qualifier_relation=torch.where(relation_masked, sizes.mask_relation, facts.qualifier_relation[slot].long()),
         qualifier_entity=torch.where(value_masked, sizes.mask_entity, facts.qualifier_entity[slot].long()),
         qualifier_number=torch.where(value_masked, 0.0, facts.qualifier_number[slot]),
+        qualifier_value=torch.where(value_masked, 0.0, facts.qualifier_value[slot]),
         qualifier_is_number=slot_is_number,
         qualifier_number_masked=value_masked & slot_is_number,
         qualifier_present=present,
         asked=asked,
-        number_beside=_beside_relation(facts, rows, asked),
     )
     return batch, _answers(facts, rows, asked, tail_is_number)
-
-
-def _beside_relation(facts: FactTensors, rows: Tensor, asked: Tensor) -> Tensor:
-    """(rows,) float64: scaled by the relation that is asked for, the number would give it away."""
-    of_qualifier = facts.qualifier_value[facts.qualifier_at(rows, asked)]  # 0 for an entity
-    return torch.where(asked % 2 == 1, torch.where(asked > TAIL, of_qualifier, facts.tail_value[rows]), 0.0)
 
 
 def _answers(facts: FactTensors, rows: Tensor, asked: Tensor, tail_is_number: Tensor) -> MaskedAnswers:

@@ -45,7 +45,8 @@ class Sizes(NamedTuple):
     entities: int  # entities that are read
     entity_nodes: int  # receivers of messages to values: those entities, then questions
     relation_nodes: int  # relations, then questions for relations; all of them are both read and receivers
-    numbers: int  # numbers that are read; one row more stands for a number of unknown relation
+    numbers: int  # numbers that are read on their relation's scale
+    bare: int  # numbers that are read without their relation, behind those; one row more is just "a number"
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,7 @@ def _plan(
     """`relation_node` (slots,) stands for each slot's relation; `own_number` (slots,) is the row of a slot's number as
     the slot's own relation may read it. Messages to relations must come first.
     """
-    entities, relations, numbers = sizes.entities, sizes.relation_nodes, sizes.numbers + 1
+    entities, relations, numbers = sizes.entities, sizes.relation_nodes, sizes.numbers + sizes.bare + 1
     kind = (slots.role == QUALIFIER).to(torch.int32)
     role = slots.role
     value_row = torch.where(slots.is_number, ROLES * entities + 2 * slots.number + kind, ROLES * slots.entity + role)
@@ -176,15 +177,18 @@ def plan_training(
     targets: Tensor,
     observed_capacity: int,
     target_capacity: int,
+    bare: int = 0,
 ) -> tuple[MessagePlan, Questions]:
     """The plan of a step: `observed` are the facts with entities and with numbers as tails, (n,) int64 each, `targets`
-    (k,) those asked about. Capacities are numbers of qualifiers.
+    (k,) those asked about. Capacities are numbers of qualifiers. Of the numbers of targets the first `bare` have rows
+    without their relation, in order; with 0 each is just "a number" there.
     """
     entities, relations = facts.sizes.entities, facts.sizes.relations
     with_entity, seen, k = len(observed[0]), len(observed[0]) + len(observed[1]), len(targets)
     known = slots_of(facts, torch.cat(observed), numbers, observed_capacity)
     asked = slots_of(facts, targets, numbers, target_capacity)
-    unknown = torch.full((), len(numbers.value), dtype=torch.int32, device=targets.device)
+    nth = (asked.is_number.cumsum(0) - 1).clamp(min=0) if bare else torch.zeros_like(asked.number)
+    unknown = (len(numbers.value) + nth).to(torch.int32)  # (slots,)
     # A copy of each target with the question in the place of the relation; a number there is one of unknown relation.
     in_copy = asked.is_number & (asked.role == TAIL)
     copy = asked._replace(number=torch.where(in_copy, unknown, asked.number))
@@ -196,7 +200,7 @@ def plan_training(
 
     triplet, of_targets = _fact_starts(known, seen), _fact_starts(asked, k)
     qualifiers, asked_qualifiers = _qualifier_slots(known, seen), _qualifier_slots(asked, k)
-    nodes = Sizes(entities, entities + len(asked.role), relations + k + target_capacity, len(numbers.value))
+    nodes = Sizes(entities, entities + len(asked.role), relations + k + target_capacity, len(numbers.value), bare)
     nobody = torch.full_like(known.entity, nodes.entity_nodes)
     to_entity = torch.where(known.is_number | known.there.logical_not(), nobody, known.entity)
     to_relation = torch.where(known.there, known.relation, nodes.relation_nodes)
@@ -220,7 +224,7 @@ def plan_training(
         _Messages(at_asked + of_targets + 1, question[of_targets + 1], None),
     ]
     # Where a qualifier's relation is asked for, its number is one of unknown relation.
-    own_number = torch.cat([known.number, unknown.expand(2 * len(asked.role))])
+    own_number = torch.cat([known.number, unknown, unknown])
     plan = _plan(nodes, slots, relation_node, own_number, messages)
     answers = torch.cat([facts.relation[targets], asked.relation[asked_qualifiers]])
     return plan, Questions(asked, answers, torch.cat([torch.ones_like(targets, dtype=torch.bool), there]))
@@ -231,7 +235,7 @@ def plan_observed(facts: FactTensors, numbers: NumberRows, rows: Tensor) -> Mess
     entities, relations, k = facts.sizes.entities, facts.sizes.relations, len(rows)
     capacity = int((facts.offsets[rows + 1] - facts.offsets[rows]).sum())
     slots = slots_of(facts, rows, numbers, capacity)
-    nodes = Sizes(entities, entities, relations, len(numbers.value))
+    nodes = Sizes(entities, entities, relations, len(numbers.value), 0)
     heads, qualifiers = _fact_starts(slots, k), _qualifier_slots(slots, k)
     tails = heads[facts.tail_is_number[rows].logical_not()] + 1
     to_entity = torch.where(slots.is_number, entities, slots.entity)
@@ -251,13 +255,15 @@ class ReadPlan(NamedTuple):
     relation: Tensor  # (relations,) int64 which relations it reads; questions follow as nodes
     number_relation: Tensor  # (numbers,) int64
     number_value: Tensor  # (numbers,) float32 scaled
+    number_plain: Tensor  # (numbers,) float64 in the graph's unit
     asks_number: Tensor  # (rows,) bool
     asks_relation: Tensor  # (rows,) bool
 
 
-def plan_questions(batch: MaskedBatch) -> ReadPlan:
+def plan_questions(batch: MaskedBatch, bare: bool = False) -> ReadPlan:
     """The plan of a batch with one masked component per row. Question i is value node i and relation node i, of which
-    one receives the row's message and the other nothing.
+    one receives the row's message and the other nothing. With `bare` a number whose relation is asked for has a row of
+    its own, without that relation; else it is just "a number".
     """
     rows, device = len(batch), batch.head.device
     row, of_slot = torch.arange(rows, device=device), batch.places.slot_row
@@ -283,9 +289,10 @@ def plan_questions(batch: MaskedBatch) -> ReadPlan:
     relation = torch.where((relation >= masked_relation) | there.logical_not(), 0, relation)
     entity, entity_row = torch.unique(entity, return_inverse=True)
     relation, relation_row = torch.unique(relation, return_inverse=True)
-    unknown = rows + batch.layout.slots
+    count_of_numbers = rows + batch.layout.slots
     number = laid_out(row * 0, row, rows + torch.arange(batch.layout.slots, device=device))
-    number = torch.where(asks_itself | is_number.logical_not(), unknown, number).to(torch.int32)
+    unknown = count_of_numbers + number * int(bare)
+    number = torch.where(asks_itself & is_number, unknown, number).to(torch.int32)
     slots = Slots(
         head[fact].to(torch.int32),
         torch.where(there, head[fact] + 2 + count[fact], head[fact]).to(torch.int32),
@@ -297,7 +304,8 @@ def plan_questions(batch: MaskedBatch) -> ReadPlan:
         number,
         relation_row.to(torch.int32),
     )
-    sizes = Sizes(len(entity), len(entity) + rows, len(relation) + rows, unknown)
+    own = count_of_numbers * int(bare)
+    sizes = Sizes(len(entity), len(entity) + rows, len(relation) + rows, count_of_numbers, own)
     # A fact whose relation is asked for has the question there; a qualifier's own pair is not in its message at all.
     node = torch.where(asks_itself & (role != QUALIFIER), len(relation) + fact, slots.relation)
     asked = head + torch.where(batch.asked <= 2, (batch.asked == 2).long(), 2 + batch.asked_slot)
@@ -309,9 +317,10 @@ def plan_questions(batch: MaskedBatch) -> ReadPlan:
     plan = _plan(sizes, slots, node.to(torch.int32), slots.number, [message])
     number_relation = torch.cat([batch.relation, batch.qualifier_relation]).clamp(max=masked_relation - 1)
     value = torch.cat([batch.tail_number, batch.qualifier_number])
+    plain = torch.cat([batch.tail_value, batch.qualifier_value])
     asks_number = torch.where(batch.asks_qualifier, is_number[asked], batch.tail_number_masked)
     asks_number = asks_number & batch.asks_relation.logical_not()
-    return ReadPlan(plan, entity, relation, number_relation, value, asks_number, batch.asks_relation)
+    return ReadPlan(plan, entity, relation, number_relation, value, plain, asks_number, batch.asks_relation)
 
 
 def _fact_starts(slots: Slots, facts: int) -> Tensor:

@@ -84,18 +84,18 @@ def also_mask(batch: MaskedBatch, hidden: Tensor) -> MaskedBatch:
     head, relation, tail = (hidden[:, place] for place in (HEAD, RELATION, TAIL))
     of_relation = hidden[at.slot_row, FIRST_QUALIFIER + 2 * at.slot_within]
     of_value = hidden[at.slot_row, FIRST_QUALIFIER + 1 + 2 * at.slot_within]
-    beside = (batch.asked + 1).clamp(max=hidden.shape[1] - 1)  # of a relation: its value
     return batch.with_tensors(
         head=torch.where(head, sizes.mask_entity, batch.head),
         relation=torch.where(relation, sizes.mask_relation, batch.relation),
         tail_entity=torch.where(tail, sizes.mask_entity, batch.tail_entity),
         tail_number=torch.where(tail, 0.0, batch.tail_number),
+        tail_value=torch.where(tail, 0.0, batch.tail_value),
         tail_number_masked=batch.tail_number_masked | (tail & batch.tail_is_number),
         qualifier_relation=torch.where(of_relation, sizes.mask_relation, batch.qualifier_relation),
         qualifier_entity=torch.where(of_value, sizes.mask_entity, batch.qualifier_entity),
         qualifier_number=torch.where(of_value, 0.0, batch.qualifier_number),
+        qualifier_value=torch.where(of_value, 0.0, batch.qualifier_value),
         qualifier_number_masked=batch.qualifier_number_masked | (of_value & batch.qualifier_is_number),
-        number_beside=torch.where(hidden.gather(1, beside.unsqueeze(1)).squeeze(1), 0.0, batch.number_beside),
     )
 
 

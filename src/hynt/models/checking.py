@@ -275,6 +275,7 @@ def _check_padding(model: Any, facts: FactTensors, answers: dict[Task, Tensor]) 
         qualifier_relation=torch.where(absent, noise, wide.batch.qualifier_relation),
         qualifier_entity=torch.where(absent, noise, wide.batch.qualifier_entity),
         qualifier_number=torch.where(absent, float("nan"), wide.batch.qualifier_number),
+        qualifier_value=torch.where(absent, float("nan"), wide.batch.qualifier_value),
         qualifier_is_number=wide.batch.qualifier_is_number | (absent & (noise % 2 == 0)),
     )
     _same(answers, _answers(model, wide.batch), "more padding changes an answer")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -46,6 +46,7 @@ from hynt.models.contract import (
 )
 from hynt.models.layers.message_passing import (
     FEATURES,
+    PLAIN_FEATURES,
     Drop,
     FactParts,
     MessageLayer,
@@ -54,6 +55,7 @@ from hynt.models.layers.message_passing import (
     Numbers,
     linear,
     norm,
+    plain_features,
 )
 from hynt.objectives.number_distribution import Bins, NumberDistribution
 from hynt.objectives.observed_and_targets import ObservedAndTargets, ObservedStep, TargetOutcome
@@ -91,6 +93,7 @@ class HyntInductiveSettings:
     observed_share: Annotated[float, Range(0, 1, above_minimum=True, below_maximum=True)] = 0.7  # of facts, in a step
     nearby_values: bool = True  # a question for a number is told the relation's values of the head and around it
     head_reads_relation: bool = True  # what answers numbers reads the relation's state beside the question's
+    plain_numbers: Literal["none", "asked", "all"] = "none"  # read as the graph has them: where the relation is asked
 
     def __post_init__(self) -> None:
         if self.dimension % self.heads:
@@ -136,6 +139,9 @@ class HyntInductive(nn.Module):
         self.unknown_number = _vector(d)  # x_hid
         self.entity_degree, self.relation_degree = nn.Parameter(torch.zeros(d, 3)), nn.Parameter(torch.zeros(d, 3))
         self.number_in, self.number_out = linear(FEATURES, 2 * d), linear(2 * d, d)
+        self.reads_plain = settings.plain_numbers != "none"
+        self.plain_in = linear(PLAIN_FEATURES, 2 * d) if self.reads_plain else None
+        self.plain_out = linear(2 * d, d) if self.reads_plain else None
         self.rounds = nn.ModuleList(
             MessageLayer(d, settings.heads, settings.feedforward) for _ in range(settings.layers)
         )
@@ -157,10 +163,10 @@ class HyntInductive(nn.Module):
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
         """Each step observes some facts and is asked about others; the batch size is how many these are."""
         numbers = NumberRows.of(train)
-        features = self.features(numbers.relation, numbers.value)
-        share = self.settings.observed_share
+        features = self._features(numbers.relation, numbers.value, numbers.plain)
+        share, epoch_steps = self.settings.observed_share, settings.epoch_steps
         stream = ObservedAndTargets(
-            train, settings.batch_size, share, features, self.bins, settings.losses, settings.epoch_steps
+            train, settings.batch_size, share, features, self.bins, settings.losses, epoch_steps, self.reads_plain
         )
         return [Phase(stream, trainable(self), settings.epochs)]
 
@@ -231,24 +237,51 @@ class HyntInductive(nn.Module):
             self.relation_start + (relation @ self.relation_degree.t()).float(),
         )
 
-    def _read_numbers(
-        self, features: Tensor, relation: Links, known: Tensor | None = None, kind: torch.dtype | None = None
-    ) -> Numbers:
-        """X of numbers with these features, (numbers, FEATURES).
+    def _features(self, relation: Tensor, value: Tensor, plain: Tensor) -> Tensor:
+        """(n, ·) of numbers `value` (n,) on the scale of `relation` (n,), which are `plain` (n,) in the graph."""
+        scaled: Tensor = self.features(relation, value)
+        return torch.cat([scaled, plain_features(plain)], 1) if self.reads_plain else scaled
 
-        Where `known` (numbers,) is false, nothing is known of the relation's other values: just "a number" is read.
+    def _read_numbers(
+        self,
+        features: Tensor,
+        relation: Links,
+        bare: Tensor,
+        known: Tensor | None = None,
+        kind: torch.dtype | None = None,
+    ) -> Numbers:
+        """X of numbers with these `features` (numbers, ·), and of those `bare` (k, ·) without their relation.
+
+        Where `known` (numbers,) is false, nothing is known of the relation's other values: it is read without.
         """
         kind = kind or self._precision(features.device)
-        hidden = functional.gelu(apply(self.number_in, features.to(kind)))
-        encoded = norm(apply(self.number_out, hidden)).to(kind)
-        unknown = norm(self.unknown_number).to(kind).unsqueeze(0)
+        hidden = functional.gelu(apply(self.number_in, features[:, :FEATURES].to(kind)))
+        encoded = apply(self.number_out, hidden)
+        if self.settings.plain_numbers == "all":
+            encoded = encoded + self._read_plain(features, kind)
+        encoded = norm(encoded).to(kind)
         if known is not None:
-            encoded = torch.where(known.unsqueeze(1), encoded, unknown)
-        return Numbers(encoded, relation, unknown)
+            encoded = torch.where(known.unsqueeze(1), encoded, self._read_bare(features, kind))
+        just_a_number = norm(self.unknown_number).to(kind).unsqueeze(0)
+        rows = [self._read_bare(bare, kind), just_a_number] if self.reads_plain and len(bare) else [just_a_number]
+        return Numbers(encoded, relation, torch.cat(rows))
 
-    def read_numbers(self, relation: Tensor, value: Tensor, nodes: Links) -> Numbers:
-        """X of the numbers `value` (n,) of `relation` (n,), for layers in which these are the relation `nodes`."""
-        return self._read_numbers(self.features(relation, value), nodes, self.features.known(relation))
+    def _read_bare(self, features: Tensor, kind: torch.dtype) -> Tensor:
+        """(n, d) or (1, d) what stands for numbers without their relation."""
+        read = self._read_plain(features, kind) if self.reads_plain else self.unknown_number.unsqueeze(0)
+        return norm(read).to(kind)
+
+    def _read_plain(self, features: Tensor, kind: torch.dtype) -> Tensor:
+        assert self.plain_in is not None and self.plain_out is not None
+        return apply(self.plain_out, functional.gelu(apply(self.plain_in, features[:, FEATURES:].to(kind))))
+
+    def read_numbers(self, relation: Tensor, value: Tensor, plain: Tensor, nodes: Links, bare: bool = False) -> Numbers:
+        """X of the numbers `value` (n,) of `relation` (n,), for layers in which these are the relation `nodes`; with
+        `bare` also without it.
+        """
+        features = self._features(relation, value, plain)
+        none = features if bare else features[:0]
+        return self._read_numbers(features, nodes, none, self.features.known(relation))
 
     def _drop(self, device: torch.device) -> Drop:
         """Dropout for a pass; none outside training."""
@@ -269,12 +302,12 @@ class HyntInductive(nn.Module):
 
     def read_beside(self, batch: MaskedBatch, states: ObservedStates) -> InductiveQuestion:
         """The same, asked of these states."""
-        asked, kind = plan_questions(batch), self._precision(batch.head.device)
+        asked, kind = plan_questions(batch, self.reads_plain), self._precision(batch.head.device)
         entities, relations = len(asked.entity), len(asked.relation)
         # The layers read numbers by the plan's own relations.
         place = torch.searchsorted(asked.relation, asked.number_relation).clamp(max=relations - 1)
-        number = asked.number_relation, asked.number_value
-        numbers = self.read_numbers(*number, Links.of(place, relations + len(batch)))
+        number = asked.number_relation, asked.number_value, asked.number_plain
+        numbers = self.read_numbers(*number, Links.of(place, relations + len(batch)), self.reads_plain)
         value = torch.where(asked.asks_number.unsqueeze(1), self.ask_number, self.ask_entity)
         if self.nearby is not None:
             value = value + self._nearby(self._values_near(batch, asked.asks_number, states.nearby))
@@ -316,7 +349,10 @@ class HyntInductive(nn.Module):
             value = value.index_add(0, step.number_question, self._nearby(step.nearby))
         wanted = self.ask_relation.expand(len(step.questions.relation), -1)
         nodes = Nodes(torch.cat([entity, value]), torch.cat([relation, wanted]))
-        numbers = self._read_numbers(step.numbers.features, step.numbers.relation, kind=kind)
+        bare = step.numbers.features
+        if self.reads_plain:
+            bare = bare.index_select(0, asked.number.index_select(0, step.number_question))
+        numbers = self._read_numbers(step.numbers.features, step.numbers.relation, bare, kind=kind)
         normed = nodes.normed(kind)
         for layer, weights in zip(self.rounds, lowered(self.rounds, kind), strict=True):
             nodes, normed = functional_call(layer, weights, (nodes, normed, entities, [(step.plan, numbers)], drop))

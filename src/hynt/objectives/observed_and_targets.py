@@ -137,11 +137,13 @@ class ObservedAndTargets(ItemStream):
         bins: Bins,
         losses: LossSettings,
         epoch_steps: int | None = None,
+        bare_numbers: bool = False,
     ) -> None:
         """`targets` facts are asked about in a step; `features` (numbers, ·) are those of `NumberRows.of(facts)`. An
-        epoch has `epoch_steps`; None: as many as ask about each fact once on average.
+        epoch has `epoch_steps`; None: as many as ask about each fact once on average. With `bare_numbers` a question
+        for a relation reads the number beside it, without that relation.
         """
-        self.epoch_steps = epoch_steps
+        self.epoch_steps, self.bare_numbers = epoch_steps, bare_numbers
         self.facts, self.observed_share, self.features, self.bins, self.losses = facts, share, features, bins, losses
         self.item_count = len(facts)
         self.numbers = NumberRows.of(facts)
@@ -214,7 +216,8 @@ class ObservedAndTargets(ItemStream):
             room = Room(*(int(one) for one in needed))
             numbers, chosen = numbers.of_facts(self.facts, torch.cat([together, targets]))
             read = ReadNumbers.of(numbers, self.features[chosen], room.relation_nodes(self.facts, len(targets)))
-        plan, questions = plan_training(self.facts, numbers, observed, targets, room.observed, room.asked)
+        bare = room.numbers if self.bare_numbers else 0
+        plan, questions = plan_training(self.facts, numbers, observed, targets, room.observed, room.asked, bare)
         asked, degrees = questions.targets, degrees_of(self.facts, together)
         entity_question = _first(asked.there & asked.is_number.logical_not(), room.entities)
         number_question = _first(asked.is_number, room.numbers)

@@ -2,7 +2,8 @@
 
 A message to a slot of a fact is made of the fact's other slots. Entities and relations attend to themselves and to the
 messages they receive; a question attends to itself and to the one message to the slot it asks for.
-Numbers are read as the value, its logarithm, its rank in its relation, and codes of all three.
+Numbers are read as the value, its logarithm, its rank in its relation, and codes of all three; besides, or where the
+relation is asked for instead, as they stand in the graph: sign, magnitude, digits.
 """
 
 from __future__ import annotations
@@ -64,6 +65,43 @@ class NumberFeatures(nn.Module):
         return torch.cat([plain, *codes, waves], 1)
 
 
+LEAST_POWER, POWERS, STEPS_OF_POWER = -4, 18, 4
+"""Magnitudes from 10⁻⁴ to 10¹⁴, four codes a power of ten."""
+
+DIGITS = 10
+"""Whether 1,000 times the number is whole, 100 times, …, a millionth."""
+
+PLAIN_WAVES = 6
+
+PLAIN_FEATURES = 3 + DIGITS + POWERS * STEPS_OF_POWER + 2 * 40 + 2 * PLAIN_WAVES + 8
+"""How many numbers stand for a number as it is in the graph."""
+
+
+def plain_features(value: Tensor) -> Tensor:
+    """(n, PLAIN_FEATURES) float32 from (n,) float64 numbers in the graph's unit: the same whatever their relation.
+
+    Beside the magnitude these are steps of 10 from −200 to 200 (degrees, shares) and of 15 from 1450 to 2050 (years).
+    """
+    device, size = value.device, value.abs()
+    power = torch.log10(size.clamp(min=10.0**LEAST_POWER, max=10.0 ** (LEAST_POWER + POWERS)))
+    parts = value.unsqueeze(1) * 10.0 ** torch.arange(3, 3 - DIGITS, -1, device=device, dtype=torch.float64)
+    whole = (parts - parts.round()).abs() <= 1e-9 * parts.abs().clamp(min=1e-3)
+    angle = 2 * math.pi * power.unsqueeze(1) * 2.0 ** torch.arange(-2, PLAIN_WAVES - 2, device=device)
+    turn = 2 * math.pi * value.clamp(-1e12, 1e12).unsqueeze(1) / 10.0 ** torch.arange(4, device=device)
+    found = [
+        torch.stack([value.sign(), value.sign() * (power - LEAST_POWER) / POWERS, power / 8], 1),
+        whole,
+        _codes((power - LEAST_POWER) / POWERS, POWERS * STEPS_OF_POWER),
+        _codes(value.clamp(-1e3, 1e3) / 400 + 0.5, 40),
+        _codes((value.clamp(0, 4e3) - 1450) / 600, 40),
+        angle.sin(),
+        angle.cos(),
+        turn.sin(),
+        turn.cos(),
+    ]
+    return torch.cat([one.float() for one in found], 1)
+
+
 def _on_line(relation: Tensor, value: Tensor) -> Tensor:
     return relation.double() * APART + value.double().clamp(-1, 2) - 0.5
 
@@ -107,7 +145,7 @@ class Numbers(NamedTuple):
 
     encoded: Tensor  # (numbers, d) X
     relation: Links  # numbers → relation nodes
-    unknown: Tensor  # (1, d) what stands for a number of unknown relation
+    bare: Tensor  # (bare + 1, d) numbers read without their relation, and last just "a number"
 
 
 class Parts(Protocol):
@@ -118,11 +156,15 @@ class Parts(Protocol):
     def __iter__(self) -> Iterator[tuple[MessagePlan, Numbers]]: ...
 
 
+ReadNumbers = Callable[[Tensor, Tensor, Tensor, Links], Numbers]
+"""From relations, scaled numbers, these as the graph has them, (n,) each, and the relation nodes of each."""
+
+
 class FactParts:
     """The facts at some rows in parts, ready for a layer, each with its own numbers."""
 
     def __init__(
-        self, read: Callable[[Tensor, Tensor, Links], Numbers], facts: FactTensors, rows: Sequence[Tensor], kept: int
+        self, read: ReadNumbers, facts: FactTensors, rows: Sequence[Tensor], kept: int
     ) -> None:
         """`rows` (k,) int64 of each part, of which the first `kept` are made once; `read` makes the numbers."""
         self._read, self._facts, self._rows, self._numbers = read, facts, rows, NumberRows.of(facts)
@@ -139,7 +181,8 @@ class FactParts:
     def _made(self, rows: Tensor) -> tuple[MessagePlan, Numbers]:
         numbers = self._numbers.of_facts(self._facts, rows)[0].distinct()
         nodes = Links.of(numbers.relation, self._facts.sizes.relations)
-        return plan_observed(self._facts, numbers, rows), self._read(numbers.relation, numbers.value, nodes)
+        read = self._read(numbers.relation, numbers.value, numbers.plain, nodes)
+        return plan_observed(self._facts, numbers, rows), read
 
 
 class Drop(NamedTuple):
@@ -153,7 +196,7 @@ class Pairs(NamedTuple):
     """What each slot may bring into the messages of its fact: P = A_role LN(E) + B_role LN(R), the two halves apart."""
 
     entity: Tensor  # (entities, 3d) A_role LN(E)
-    number: Tensor  # (numbers + 1, 2d) A'_role X as tail, as qualifier; the last is of unknown relation
+    number: Tensor  # (numbers + bare + 1, 2d) A'_role X as tail, as qualifier
     relation: Tensor  # (relation nodes, 3d) B_role LN(R)
 
 
@@ -190,7 +233,7 @@ class MessageLayer(nn.Module):
         # Relations are small work beside that on values; plain forms would let go of what a branch still reads.
         branch = Beside(own_relations.device, wanted=of_relations.by_kernel)
         for plan, numbers in parts:
-            number = torch.cat([numbers.encoded * (1 + look_up(scale, numbers.relation)), numbers.unknown])
+            number = torch.cat([numbers.encoded * (1 + look_up(scale, numbers.relation)), numbers.bare])
             number_pair, number_own = apply_all([self.number_pair, self.number_own], number)
             pairs = Pairs(entity_pair, number_pair, relation_pair)
             to_values, to_relations = self._keys_and_values(pairs, plan, drop.message)
