@@ -7,13 +7,17 @@ and changes of the graph (literals shuffled or removed) need nothing from here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import hynt.models.layers.message_passing as passing
+import hynt.objectives.observed_and_targets as asking
+from hynt.batches.fact_slots import Links
 from hynt.batches.message_plan import MessagePlan
+from hynt.models.hynt_inductive import HyntInductive
 from hynt.objectives.drawn_beside import DrawnBeside
 from hynt.objectives.number_distribution import Bins
 from hynt.objectives.observed_and_targets import ObservedAndTargets
@@ -110,10 +114,45 @@ def squared_error() -> None:
     Bins.loss = loss  # type: ignore[method-assign]
 
 
+def any_number_masked() -> None:
+    """Of a third of the slots of facts asked about nothing is known either: a question has any number of masks."""
+    plain = asking.plan_training
+
+    def planned(facts: Any, numbers: Any, observed: Any, targets: Tensor, capacity: int, *more: int) -> Any:
+        plan, questions = plain(facts, numbers, observed, targets, capacity, *more)
+        known = 2 * sum(map(len, observed)) + capacity
+        here = torch.arange(len(plan.slot_first), device=targets.device) >= known
+        masked = here & (torch.rand(len(here), device=targets.device) < 1 / 3)
+        values, relations = (
+            Links.of(torch.where(masked, one.rows, one.row), one.rows) for one in (plan.value_rows, plan.relation_rows)
+        )
+        return replace(plan, value_rows=values, relation_rows=relations), questions
+
+    asking.plan_training = planned
+
+
+def residual_of_each_entity() -> None:
+    """A vector for every entity of the graph, through a gate that starts shut, is added to where entities start."""
+    made, starts = HyntInductive.__init__, HyntInductive._starts
+
+    def with_residual(self: Any, sizes: Any, *more: Any) -> None:
+        made(self, sizes, *more)
+        self.of_entity = nn.Parameter(torch.randn(sizes.entities, self.settings.dimension) * 0.1)
+        self.gate = nn.Parameter(torch.zeros(self.settings.dimension))
+
+    def started(self: Any, *given: Any) -> tuple[Tensor, Tensor]:
+        entity, relation = starts(self, *given)
+        return entity + self.gate * self.of_entity, relation
+
+    HyntInductive.__init__, HyntInductive._starts = with_residual, started  # type: ignore[method-assign]
+
+
 ABLATIONS: dict[str, Callable[[], None]] = {
     "fixed-split": fixed_split,
     "no-split": no_split,
     "mean": mean_of_messages,
     "with-receiver": message_with_receiver,
     "squared-error": squared_error,
+    "any-number": any_number_masked,
+    "entity-residual": residual_of_each_entity,
 }

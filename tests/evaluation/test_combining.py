@@ -12,7 +12,7 @@ import torch
 
 from hynt.batches.masked_batch import Task
 from hynt.errors import DataError
-from hynt.evaluation.combining import combined, fit_weights, fitted
+from hynt.evaluation.combining import Asked, _numbers, combined, fit_weights, fitted
 from hynt.evaluation.evaluator import Evaluator, reference_rows
 from hynt.evaluation.metrics import TASKS
 from hynt.evaluation.tables import best_trivial
@@ -296,3 +296,15 @@ def test_how_much_oftener_a_relation_has_such_numbers_equals_a_count_by_hand():
             lift = (share + 16.0 * lift) / (len(own) + 16.0)
         assert found[names[name]] == pytest.approx(math.log(lift), abs=1e-5), name
     assert found[names["knows"]] == -8.0, "it never has numbers"
+
+
+@pytest.mark.parametrize("questions", [6, 200])
+def test_runs_that_err_by_chance_count_alike_and_a_useless_statistic_nothing(questions):
+    chance = torch.Generator().manual_seed(0)
+    truth = torch.rand(questions, generator=chance, dtype=torch.float64)
+    said = truth.unsqueeze(1) + 0.1 * torch.randn(questions, 3, generator=chance, dtype=torch.float64)
+    said = torch.cat([said, torch.full((questions, 1), 0.5, dtype=torch.float64)], 1).unsqueeze(1)
+    asked = Asked(said, torch.ones(questions, 1, dtype=torch.bool), np.zeros(questions, dtype=np.int64), truth)
+    found = _numbers(asked, [True] * 4, trained=3).everywhere
+    assert found[:3] == pytest.approx([1 / 3] * 3, abs=0.01 if questions < 8 else 0.15)
+    assert abs(found[3]) < 0.1

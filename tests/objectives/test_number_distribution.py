@@ -66,3 +66,11 @@ def test_a_belief_in_one_bin_is_scored_by_its_distance():
     assert sure.crps(torch.tensor([0.9, 0.2])).tolist() == pytest.approx([0.4, 0.3], abs=bins.width / 2)
     stretched = bins.edges(torch.device("cpu")).unsqueeze(0) * 10
     assert float(sure.crps(torch.tensor([9.0, 2.0]), stretched.expand(2, -1))[0]) == pytest.approx(4.0, abs=0.05)
+
+
+def test_a_distribution_moves_as_far_as_told_and_stays_within_its_bins():
+    belief = NumberDistribution(Bins(5), torch.tensor([[0.0, 0.5, 0.5, 0.0, 0.0]] * 4))
+    moved = belief.moved(torch.tensor([0.25, -0.125, 0.0, 9.0]))
+    expected = [[0, 0, 0.5, 0.5, 0], [0.25, 0.5, 0.25, 0, 0], [0, 0.5, 0.5, 0, 0], [0, 0, 0, 0, 1]]
+    torch.testing.assert_close(moved.probability, torch.tensor(expected, dtype=torch.float32))
+    torch.testing.assert_close((moved.mean() - belief.mean())[:3], torch.tensor([0.25, -0.125, 0.0]))

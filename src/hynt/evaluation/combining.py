@@ -1,5 +1,5 @@
 """Models, and statistics of the facts they were trained on, that answer as one: weights fitted on validation questions,
-few of them, and drawn to the first member.
+few of them, and drawn to the mean of the trained members.
 
 A model that was trained for minutes may know less than a count or a mean. Weighed on validation, the two together are
 no worse than either, and such a run keeps the weights in `combination.json`; the statistics are made again from its
@@ -14,7 +14,7 @@ on questions it was not fitted on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -55,8 +55,8 @@ FOR_A_RELATION = 50
 """Questions from which on a relation may have weights of its own."""
 TO_ALL = 10.0
 """How strongly a relation's weights are drawn to those of all relations: as so many questions would."""
-TO_FIRST = 1.0
-"""The same for how all are drawn to the first member."""
+TO_MEAN = 1.0
+"""The same for how all are drawn to the mean of the trained members."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +80,10 @@ def fit_weights(
     answers: frozenset[Capability],
     seed: int = 0,
     ranges: Tensor | None = None,
+    trained: int = 1,
 ) -> Weights:
-    """The weights of these members for the evaluator's split, which none of them was trained on; `ranges` are those
-    of the combination.
+    """The weights of these members, of which the first were `trained`, for the evaluator's split, which none of them
+    was trained on; `ranges` are those of the combination.
     """
     plain = Combination(evaluator.facts.sizes, members, Weights(tuple(names), {}), answers, ranges=ranges)
     plain.to(evaluator.device)
@@ -98,7 +99,7 @@ def fit_weights(
                     asked = _asked(plain, evaluator, task, position, able, seed)
                     if asked is not None:
                         fitted = _numbers if task == "number" else _ranks
-                        groups[capability] = fitted(asked, able)
+                        groups[capability] = fitted(asked, able, trained)
     return Weights(tuple(names), {one: group for one, group in groups.items() if not _is_first_alone(group)})
 
 
@@ -199,19 +200,23 @@ def _rank_features(
 # ---------------------------------------------------------------------- links and relations
 
 
-def _ranks(asked: Asked, able: Sequence[bool]) -> GroupWeights:
-    count, first = len(able), next(index for index, one in enumerate(able) if one)
-    alone = _unit(count, first)
+def _mean(able: Sequence[bool], trained: int) -> Tensor:
+    """(members,) the trained members alike, or the first that can answer where none of these can."""
+    alike = torch.tensor([one and index < trained for index, one in enumerate(able)]).double()
+    return alike / alike.sum() if alike.any() else _one_hot(len(able), list(able).index(True))
+
+
+def _ranks(asked: Asked, able: Sequence[bool], trained: int) -> GroupWeights:
+    count, mean = len(able), _mean(able, trained)
     spread = _spread(asked)
-    scaled = Asked(asked.features / spread, asked.present, asked.relation, asked.target)
+    scaled = replace(asked, features=asked.features / spread)
     usable = torch.tensor(able) & (spread > SMALLEST)
-    prior = torch.zeros(count, dtype=torch.float64)
-    only_first = torch.zeros(count, dtype=torch.bool)
-    only_first[first] = True
-    prior = _softmax_fit(scaled, prior, only_first, 1e-3)
+    together = replace(asked, features=asked.features @ mean.unsqueeze(1) / (spread @ mean))
+    nothing, only = torch.zeros(1, dtype=torch.float64), torch.ones(1, dtype=torch.bool)
+    prior = _softmax_fit(together, nothing, only, 1e-3) / (spread @ mean) * mean * spread
 
     def fit(some: Asked) -> Tensor:
-        return _softmax_fit(some, prior, usable, TO_FIRST)
+        return _softmax_fit(some, prior, usable, TO_MEAN)
 
     weights = _better(scaled, fit, [prior, *(_one_hot(count, one) for one in range(count) if able[one])], _reciprocal)
     relations: dict[int, Tensor] = {}
@@ -219,7 +224,7 @@ def _ranks(asked: Asked, able: Sequence[bool]) -> GroupWeights:
         own = _better(some, lambda part: _softmax_fit(part, weights, usable, TO_ALL), [weights], _reciprocal)
         if own is not weights:
             relations[relation] = own
-    return _group(weights, relations, spread, alone if torch.equal(weights, prior) else None)
+    return _group(weights, relations, spread, tuple(mean.tolist()) if torch.equal(weights, prior) else None)
 
 
 SMALLEST = 1e-9
@@ -277,16 +282,14 @@ def _reciprocal(asked: Asked, weights: Tensor) -> Tensor:
 # ---------------------------------------------------------------------- numbers
 
 
-def _numbers(asked: Asked, able: Sequence[bool]) -> GroupWeights:
-    count, first = len(able), next(index for index, one in enumerate(able) if one)
-    alone = _one_hot(count, first)
-    usable = torch.tensor(able)
+def _numbers(asked: Asked, able: Sequence[bool], trained: int) -> GroupWeights:
+    count, mean, usable = len(able), _mean(able, trained), torch.tensor(able)
 
     def fit(some: Asked) -> Tensor:
-        return _least_squares(some, alone, usable, TO_FIRST)
+        return _least_squares(some, mean, usable, TO_MEAN)
 
-    singles = [_one_hot(count, one) for one in range(count) if able[one] and one != first]
-    weights = _better(asked, fit, [alone, *singles], _squared)
+    singles = [_one_hot(count, one) for one in range(count) if able[one]]
+    weights = _better(asked, fit, [mean, *singles], _squared)
     relations: dict[int, Tensor] = {}
     for relation, some in _by_relation(asked):
         own = _better(some, lambda part: _least_squares(part, weights, usable, TO_ALL), [weights], _squared)
@@ -401,4 +404,5 @@ def fitted(
     answers = frozenset().union(*(model.answers for model in models))
     for model in models:
         cast(nn.Module, model).eval()
-    return fit_weights([*names, *STATISTICS], [*models, *others], evaluator, answers, seed, number_ranges(facts))
+    members, ranges = [*models, *others], number_ranges(facts)
+    return fit_weights([*names, *STATISTICS], members, evaluator, answers, seed, ranges, len(models))

@@ -25,6 +25,7 @@ from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.errors import DataError
 from hynt.graph.vocabulary import Vocabulary
 from hynt.models.contract import (
+    AnswersDistributions,
     Candidates,
     Capability,
     EncodedQuestion,
@@ -38,9 +39,16 @@ from hynt.models.contract import (
     position_of,
     reads_several_masks,
 )
+from hynt.objectives.number_distribution import NumberDistribution
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 POSITIONS = tuple(Position)
+
+MOVES = 3
+"""What is stopped by the ends of the bins is made up for by moving the rest again."""
+
+SMALLEST_PART = 1e-6
+"""What a member's belief counts at least, so that some belief is left where statistics alone answer."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +175,8 @@ class Combination(nn.Module):
         self.members = nn.ModuleList(cast(Sequence[nn.Module], members))
         self.register_buffer("table", weights.table(sizes), persistent=False)
         self.register_buffer("ranges", ranges, persistent=False)
+        if trained > 1 and isinstance(self.first, AnswersDistributions):
+            self.distribution = self._distribution
 
     @property
     def first(self) -> Model:
@@ -230,6 +240,24 @@ class Combination(nn.Module):
         if total is None:
             raise ValueError("no member answers these questions")
         return self._within(total, question.relation) if task is Task.NUMBER else total
+
+    def _distribution(self, question: EncodedQuestion) -> NumberDistribution:
+        """What the trained members believe together, by their weights, moved to where the weighted sum of all lies."""
+        answer = self.score(question, ScaledNumber())
+        assert isinstance(question, CombinedQuestion)
+        weights = self.table[int(Task.NUMBER), question.position, question.relation].clamp(min=0)
+        beliefs = [
+            (weights[:, index : index + 1] + SMALLEST_PART, member.distribution(question.members[index]))
+            for index, member in enumerate(self.trained_members())
+            if isinstance(member, AnswersDistributions)
+        ]
+        bins = beliefs[0][1].bins
+        alike = [(weight, belief.probability) for weight, belief in beliefs if belief.bins == bins]
+        total = sum(weight * one for weight, one in alike) / sum(weight for weight, _ in alike)
+        together = NumberDistribution(bins, cast(Tensor, total))
+        for _ in range(MOVES):
+            together = together.moved(answer - together.mean())
+        return together
 
     def each(
         self, question: CombinedQuestion, candidates: Candidates, wanted: Sequence[bool]

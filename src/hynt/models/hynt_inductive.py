@@ -272,7 +272,8 @@ class HyntInductive(nn.Module):
         return norm(read).to(kind)
 
     def _read_plain(self, features: Tensor, kind: torch.dtype) -> Tensor:
-        assert self.plain_in is not None and self.plain_out is not None
+        assert self.plain_in is not None
+        assert self.plain_out is not None
         return apply(self.plain_out, functional.gelu(apply(self.plain_in, features[:, FEATURES:].to(kind))))
 
     def read_numbers(self, relation: Tensor, value: Tensor, plain: Tensor, nodes: Links, bare: bool = False) -> Numbers:

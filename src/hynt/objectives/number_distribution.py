@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
 import torch
+import torch.nn.functional as functional
 from torch import Tensor
 
 from hynt.batches.epoch_plan import generator_for
@@ -117,6 +118,17 @@ class NumberDistribution(NamedTuple):
         behind = (right - cut) * (first**2 + first * last + last**2) / 3
         outside = (edges[:, :1] - value).clamp(min=0) + (value - edges[:, -1:]).clamp(min=0)
         return (before + behind).sum(1) + outside.squeeze(1)
+
+    def moved(self, by: Tensor) -> NumberDistribution:
+        """The same as far up the scale as `by` (n,) says; what would go beyond the ends stays in the end bins."""
+        bins = (by / self.bins.width).clamp(-self.bins.count, self.bins.count).unsqueeze(1)
+        place = torch.arange(1, self.bins.count, device=by.device) - bins  # where the inner edges were
+        below = functional.pad(self.probability.cumsum(1), (1, 0))
+        left = place.floor().clamp(0, self.bins.count - 1)
+        at, part = left.long(), (place - left).clamp(0, 1)
+        inner = below.gather(1, at) * (1 - part) + below.gather(1, at + 1) * part
+        bounds = torch.cat([below[:, :1], inner, below[:, -1:]], 1)
+        return self._replace(probability=bounds[:, 1:] - bounds[:, :-1])
 
     def density(self) -> Tensor:
         """(n, count) per unit of the scaled line."""
