@@ -101,8 +101,8 @@ class NumberRows(NamedTuple):
         place = functional.pad((torch.cumsum(kept, 0) - 1).clamp(min=0).to(torch.int32), (0, 1))
         chosen = torch.nonzero(kept).squeeze(1)
         of_tail, of_qualifier = (place[column.long()] for column in (self.of_tail, self.of_qualifier))
-        columns = (column[chosen] for column in (self.relation, self.value, self.plain))
-        return NumberRows(*columns, of_tail, of_qualifier), chosen
+        relation, value, plain = (column[chosen] for column in (self.relation, self.value, self.plain))
+        return NumberRows(relation, value, plain, of_tail, of_qualifier), chosen
 
     def distinct(self) -> NumberRows:
         """The same numbers, each only once: facts that give the same date share its row."""
