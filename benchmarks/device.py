@@ -12,6 +12,8 @@ A job is a text of key=value pairs:
                runs of all seeds as one, and the `members` too
     members    for `ensemble`: folders of other runs, with commas between
     weights    for `ensemble`: fitted on validation (the default), or equal
+    like       for `ensemble`: folders of as many other runs, on whose validation the weights are fitted, for members
+               that were trained on validation too
     seeds      for `train`: whole schedules, one per seed (default 0)
     epochs     for `train`: another length of the schedule
     every      for `train`: validate every so many epochs, for a curve of quality over time
@@ -20,6 +22,7 @@ A job is a text of key=value pairs:
     asked      for `train`: the folder of another graph, whose training facts are observed and whose split is asked
     ablation   for `train`: a change of hynt-inductive in `benchmarks/inductive_ablations.py`
     keep       for `train`: a folder where runs stay (default: nowhere); one that is there already is only asked
+    pause      for `train` with `keep`: an epoch after which a copy of the run, as far as it is, stays beside it
     set        a change of a setting, key=value; may come several times
     name       what to call the job in the result
 
@@ -45,7 +48,7 @@ from typing import Any
 
 KEYS = (
     *("graph", "model", "preset", "measure", "seeds", "epochs", "every", "split", "keep", "set", "name"),
-    *("members", "weights", "breakdown", "asked", "ablation"),
+    *("members", "weights", "like", "breakdown", "asked", "ablation", "pause"),
 )
 MEASURES = ("checks", "epoch", "profile", "evaluate", "train", "ensemble")
 
@@ -72,6 +75,8 @@ class Job:
         self.keep = last.get("keep")
         self.members = [one for one in last.get("members", "").split(",") if one]
         self.equal_weights = last.get("weights", "fitted") == "equal"
+        self.like = [one for one in last.get("like", "").split(",") if one]
+        self.pause = int(last["pause"]) if "pause" in last else None
         self.breakdown = [one for one in last.get("breakdown", "").split(",") if one]
         self.asked, self.ablation = last.get("asked"), last.get("ablation")
         self.name, self.text = last.get("name", text), text

@@ -7,8 +7,10 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from shutil import copytree
 from statistics import median
 from typing import Any, Protocol
 
@@ -33,8 +35,9 @@ from hynt.evaluation.results import Evaluation, by_scope
 from hynt.front.ensembling import ensemble as ensemble_of
 from hynt.front.run import Run as OpenedRun
 from hynt.graph.storage import load_graph
+from hynt.interruption import Stopper
 from hynt.models.combination import GroupWeights, Weights
-from hynt.runs.checkpoint import Watcher
+from hynt.runs.checkpoint import Interrupted, Watcher
 from hynt.runs.ensemble import Ensemble, Member
 from hynt.runs.opening import load_run, new_model
 from hynt.runs.run_folder import RunFolder, refuse_changes
@@ -60,6 +63,8 @@ class Job(Protocol):
     keep: str | None
     members: list[str]
     equal_weights: bool
+    like: list[str]
+    pause: int | None
     breakdown: list[str]
     asked: str | None
     seeds: list[int]
@@ -335,6 +340,8 @@ def _one_seed(bench: Bench, seed: int) -> dict[str, Any]:
             refuse_changes(run, settings, bench.graph)
         else:
             run = start(bench.graph, settings, folder, bench.device, Path(str(bench.job.graph_folder)))
+        if bench.job.pause is not None:
+            run = _paused(run, bench, bench.job.pause)
         run = train_run(run, bench.device, curve, compiled=bench.compiled)
         wall = bench.waited() - begin
         begin = bench.waited()
@@ -352,6 +359,20 @@ def _one_seed(bench: Bench, seed: int) -> dict[str, Any]:
         "curve": curve.points,
         "peak_memory_bytes": torch.cuda.max_memory_allocated() if bench.device.type == "cuda" else None,
     }
+
+
+def _paused(run: RunFolder, bench: Bench, epoch: int) -> RunFolder:
+    """Trains until an epoch is over, leaves a copy beside the run, and opens the run again."""
+    stopper = Stopper()
+
+    class Pause(Watcher):
+        def epoch_done(self, record: Any) -> None:
+            stopper.asked = record.epoch >= epoch
+
+    with suppress(Interrupted):
+        train_run(run, bench.device, Pause(), stopper, compiled=bench.compiled)
+    copytree(run.path, run.path.with_name(f"{run.path.name}-paused"))
+    return RunFolder.open(run.path)
 
 
 def _of_run(bench: Bench, folder: Path) -> dict[str, Any]:
@@ -388,26 +409,32 @@ def ensemble(bench: Bench) -> dict[str, Any]:
     folders = [Path(one) for one in job.members]
     if job.keep is not None:
         folders = [*(Path(job.keep) / f"seed-{seed}" for seed in job.seeds), *folders]
-    if job.equal_weights:
+    if job.equal_weights or job.like:
         runs = [load_run(folder, bench.device) for folder in folders]
-        loaded, model = runs[0], _equal(runs, bench.device)
+        fitted = (
+            ensemble_of([Path(one) for one in job.like], device=bench.device.type).loaded.model if job.like else None
+        )
+        loaded, model = runs[0], _together(runs, bench.device, None if fitted is None else fitted.weights)
     else:
         loaded = ensemble_of(folders, device=bench.device.type).loaded
         model = loaded.model
     found = _asked(bench, loaded, model)
     told: dict[str, Any] = {"members": ["/".join(one.parts[-2:]) for one in folders]}
     told |= {"weights": model.weights.to_mapping(loaded.graph.vocabulary)}
-    told["fingerprint"] = graph_fingerprint(bench.graph)
+    told |= {"fingerprint": graph_fingerprint(bench.graph)}
+    told |= {"per_relation": found.to_mapping().get("number", {}).get("per_relation")}
     return {"split": job.split, job.split: _by_ties(found), "protocol": dict(found.protocol), **told}
 
 
-def _equal(runs: list[Any], device: torch.device) -> Any:
-    """Runs of one model as one, of which each counts as much as another."""
+def _together(runs: list[Any], device: torch.device, weights: Weights | None) -> Any:
+    """Runs of one model as one, by these weights or, without any, each like another."""
     members = [Member(one.settings, one.trained, one.literals) for one in runs]
     made = Ensemble(runs[0].graph, runs[0].scaling, members, device)
-    each = GroupWeights(tuple([1 / len(runs)] * len(runs)), {})
-    groups = {capability: each for one in made.models() for capability in one.answers}
-    return combined(made.models(), made.facts(), Weights(made.names, groups))
+    if weights is None:
+        each = GroupWeights(tuple([1 / len(runs)] * len(runs)), {})
+        groups = {capability: each for one in made.models() for capability in one.answers}
+        weights = Weights(made.names, groups)
+    return combined(made.models(), made.facts(), weights)
 
 
 def _asked(bench: Bench, loaded: Any, model: Any) -> Evaluation:

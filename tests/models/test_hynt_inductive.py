@@ -438,3 +438,14 @@ def test_several_models_together_believe_what_they_do_on_average_moved_to_what_t
     torch.testing.assert_close(believed.mean()[numbers], answer, rtol=0, atol=0.002)
     alone = Combination(FACTS.sizes, [first], Weights(("one",), {}), first.answers)
     assert not isinstance(alone, AnswersDistributions)
+
+
+def test_a_graph_without_numbers_is_asked_as_if_it_had_room_for_them():
+    people = [(f"person {k}", "born in", f"town {k % 4}", [("with", f"person {(k + 1) % 16}")]) for k in range(16)]
+    graph = graph_from_facts({"train": people})
+    table = graph.split("train")
+    facts = FactTensors.from_table(table, graph.vocabulary, NumberScaling.fit([table], graph.vocabulary))
+    model, batch = model_of(facts), every_question(facts, torch.arange(5))[0]
+    found = model.read(batch).encoded
+    model._has_numbers = True
+    torch.testing.assert_close(model.read(batch).encoded, found)

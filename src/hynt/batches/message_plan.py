@@ -260,10 +260,10 @@ class ReadPlan(NamedTuple):
     asks_relation: Tensor  # (rows,) bool
 
 
-def plan_questions(batch: MaskedBatch, bare: bool = False) -> ReadPlan:
+def plan_questions(batch: MaskedBatch, bare: bool = False, numbers: bool = True) -> ReadPlan:
     """The plan of a batch with one masked component per row. Question i is value node i and relation node i, of which
     one receives the row's message and the other nothing. With `bare` a number whose relation is asked for has a row of
-    its own, without that relation; else it is just "a number".
+    its own, without that relation; else it is just "a number". Without `numbers` there are none in the graph.
     """
     rows, device = len(batch), batch.head.device
     row, of_slot = torch.arange(rows, device=device), batch.places.slot_row
@@ -289,7 +289,7 @@ def plan_questions(batch: MaskedBatch, bare: bool = False) -> ReadPlan:
     relation = torch.where((relation >= masked_relation) | there.logical_not(), 0, relation)
     entity, entity_row = torch.unique(entity, return_inverse=True)
     relation, relation_row = torch.unique(relation, return_inverse=True)
-    count_of_numbers = rows + batch.layout.slots
+    count_of_numbers = (rows + batch.layout.slots) * int(numbers)
     number = laid_out(row * 0, row, rows + torch.arange(batch.layout.slots, device=device))
     unknown = count_of_numbers + number * int(bare)
     number = torch.where(asks_itself & is_number, unknown, number).to(torch.int32)
@@ -316,8 +316,11 @@ def plan_questions(batch: MaskedBatch, bare: bool = False) -> ReadPlan:
     )
     plan = _plan(sizes, slots, node.to(torch.int32), slots.number, [message])
     number_relation = torch.cat([batch.relation, batch.qualifier_relation]).clamp(max=masked_relation - 1)
-    value = torch.cat([batch.tail_number, batch.qualifier_number])
-    plain = torch.cat([batch.tail_value, batch.qualifier_value])
+    value, plain = (
+        torch.cat(both)
+        for both in ((batch.tail_number, batch.qualifier_number), (batch.tail_value, batch.qualifier_value))
+    )
+    number_relation, value, plain = (one[:count_of_numbers] for one in (number_relation, value, plain))
     asks_number = torch.where(batch.asks_qualifier, is_number[asked], batch.tail_number_masked)
     asks_number = asks_number & batch.asks_relation.logical_not()
     return ReadPlan(plan, entity, relation, number_relation, value, plain, asks_number, batch.asks_relation)

@@ -149,7 +149,7 @@ class HyntInductive(nn.Module):
         self.head_in, self.head_out = linear(d, 2 * d, 1.4), linear(2 * d, settings.bins, 0.1)
         self.head_relation = linear(d, 2 * d, 0.5, bias=False) if settings.head_reads_relation else None
         self.nearby = nn.Parameter(torch.zeros(d, NEARBY_FEATURES)) if settings.nearby_values else None
-        self._facts = facts
+        self.observe(facts)
         self.make_states: Callable[[HyntInductive, FactTensors], ObservedStates] = HyntInductive.encode
         """What `states` are made by where they are not at hand; a run may look for them on disk first."""
         self._kept: WeakKeyDictionary[FactTensors, tuple[list[int], ObservedStates]] = WeakKeyDictionary()
@@ -174,7 +174,7 @@ class HyntInductive(nn.Module):
 
     def observe(self, facts: FactTensors) -> None:
         """What questions are asked of from now on. It is encoded when first needed, and kept while `facts` are."""
-        self._facts = facts
+        self._facts, self._has_numbers = facts, bool(facts.relation_is_number.any())
 
     def predicts(self, relation: Tensor) -> Tensor:
         """(n,) bool: a relation without ranks has no scale either."""
@@ -303,7 +303,8 @@ class HyntInductive(nn.Module):
 
     def read_beside(self, batch: MaskedBatch, states: ObservedStates) -> InductiveQuestion:
         """The same, asked of these states."""
-        asked, kind = plan_questions(batch, self.reads_plain), self._precision(batch.head.device)
+        asked = plan_questions(batch, self.reads_plain, self._has_numbers)
+        kind = self._precision(batch.head.device)
         entities, relations = len(asked.entity), len(asked.relation)
         # The layers read numbers by the plan's own relations.
         place = torch.searchsorted(asked.relation, asked.number_relation).clamp(max=relations - 1)

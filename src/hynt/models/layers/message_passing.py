@@ -163,9 +163,7 @@ ReadNumbers = Callable[[Tensor, Tensor, Tensor, Links], Numbers]
 class FactParts:
     """The facts at some rows in parts, ready for a layer, each with its own numbers."""
 
-    def __init__(
-        self, read: ReadNumbers, facts: FactTensors, rows: Sequence[Tensor], kept: int
-    ) -> None:
+    def __init__(self, read: ReadNumbers, facts: FactTensors, rows: Sequence[Tensor], kept: int) -> None:
         """`rows` (k,) int64 of each part, of which the first `kept` are made once; `read` makes the numbers."""
         self._read, self._facts, self._rows, self._numbers = read, facts, rows, NumberRows.of(facts)
         self._kept = [self._made(one) for one in rows[:kept]]
