@@ -95,8 +95,10 @@ def test_training_plans_refuse_nothing_when_there_are_no_numbers_or_qualifiers()
 
 def test_a_number_that_many_facts_give_is_kept_once():
     facts, twice = mixed_facts(120), torch.tensor([0.25, 0.5])
-    for column in (facts.tail_number, facts.qualifier_number):  # few different ones
+    for place in ("tail", "qualifier"):  # few different ones
+        column, value = getattr(facts, f"{place}_number"), getattr(facts, f"{place}_value")
         column.copy_(twice[(column > 0.5).long()])
+        value.copy_(3 * column)
     numbers = NumberRows.of(facts)
     once = numbers.distinct()
     assert len(once.value) == len({(a, b) for a, b in zip(once.relation.tolist(), once.value.tolist(), strict=True)})
@@ -105,3 +107,6 @@ def test_a_number_that_many_facts_give_is_kept_once():
         before, after = (getattr(one, column)[is_number].long() for one in (numbers, once))
         assert torch.equal(numbers.value[before], once.value[after])
         assert torch.equal(numbers.relation[before], once.relation[after])
+        assert torch.equal(numbers.plain[before], once.plain[after])
+    facts.tail_value[torch.nonzero(facts.tail_is_number)[0]] = 1.0  # as good as the same on the scale
+    assert len(NumberRows.of(facts).distinct().value) == len(once.value) + 1

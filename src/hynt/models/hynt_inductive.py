@@ -5,6 +5,7 @@ layer it attends to messages from the observed facts it stands in. A message to 
 other slots, never of the slot itself. A question starts from a shared vector, hears the one message to the slot it asks
 for through the same weights, and is heard by nobody; so entities and relations are encoded once and kept, and questions
 are asked of what was kept. Numbers are read as features of value, logarithm and rank, and answered as distributions.
+On a relation's scale a number would give its relation away; where that is asked, it is read as the graph has it.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class HyntInductiveSettings:
     observed_share: Annotated[float, Range(0, 1, above_minimum=True, below_maximum=True)] = 0.7  # of facts, in a step
     nearby_values: bool = True  # a question for a number is told the relation's values of the head and around it
     head_reads_relation: bool = True  # what answers numbers reads the relation's state beside the question's
-    plain_numbers: Literal["none", "asked", "all"] = "none"  # read as the graph has them: where the relation is asked
+    plain_numbers: Literal["none", "asked", "all"] = "none"  # read in the graph's unit: if the relation is asked, always
 
     def __post_init__(self) -> None:
         if self.dimension % self.heads:
