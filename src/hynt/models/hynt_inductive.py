@@ -94,7 +94,7 @@ class HyntInductiveSettings:
     observed_share: Annotated[float, Range(0, 1, above_minimum=True, below_maximum=True)] = 0.7  # of facts, in a step
     nearby_values: bool = True  # a question for a number is told the relation's values of the head and around it
     head_reads_relation: bool = True  # what answers numbers reads the relation's state beside the question's
-    plain_numbers: Literal["none", "asked", "all"] = "none"  # read in the graph's unit: if the relation is asked, always
+    plain_numbers: Literal["none", "asked", "all"] = "none"  # which are read in the graph's unit too
 
     def __post_init__(self) -> None:
         if self.dimension % self.heads:
