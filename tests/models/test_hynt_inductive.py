@@ -18,16 +18,7 @@ from hynt.evaluation.evaluator import Evaluator
 from hynt.formats.from_python import graph_from_facts
 from hynt.interruption import Stopper
 from hynt.models.checking import check_model
-from hynt.models.combination import Combination, GroupWeights, Weights
-from hynt.models.contract import (
-    AnswersDistributions,
-    Entities,
-    EntityIds,
-    EntityRange,
-    Position,
-    Relations,
-    ScaledNumber,
-)
+from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
 from hynt.models.hynt_inductive import KEPT_PARTS, HyntInductive, HyntInductiveSettings
 from hynt.models.layers.message_passing import FactParts
 from hynt.objectives.streams import PhaseSettings
@@ -416,28 +407,6 @@ def test_a_new_entity_gets_its_state_from_the_facts_that_name_it():
     asked = every_question(observed, torch.tensor([len(table) - 2]))[0]
     scores = grown.score(grown.read(asked), Entities())[2]
     assert bool(torch.isfinite(scores).all())
-
-
-def test_several_models_together_believe_what_they_do_on_average_moved_to_what_they_answer():
-    first, second = (model_of(FACTS, replace(SMALL, layers=1), seed) for seed in (0, 1))
-    batch, answers, _ = every_question(FACTS, torch.arange(20))
-    numbers = answers.task == Task.NUMBER
-    asked = [(Task.NUMBER, position) for position in Position]
-
-    def together(weights):
-        groups = {one: GroupWeights(weights, {}) for one in asked}
-        made = Combination(FACTS.sizes, [first, second], Weights(("one", "other"), groups), first.answers, trained=2)
-        question = made.read(batch)
-        return made.score(question, ScaledNumber())[numbers], made.distribution(question), question.members
-
-    answer, believed, read = together((0.5, 0.5))
-    each = [model.distribution(one).probability for model, one in zip((first, second), read, strict=True)]
-    torch.testing.assert_close(believed.probability, (each[0] + each[1]) / 2, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(believed.mean()[numbers], answer)
-    answer, believed, _ = together((1.2, -0.2))  # the other's share is a shift, no belief
-    torch.testing.assert_close(believed.mean()[numbers], answer, rtol=0, atol=0.002)
-    alone = Combination(FACTS.sizes, [first], Weights(("one",), {}), first.answers)
-    assert not isinstance(alone, AnswersDistributions)
 
 
 def test_a_graph_without_numbers_is_asked_as_if_it_had_room_for_them():
