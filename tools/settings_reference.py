@@ -112,6 +112,7 @@ WHY_OF_MODELS = {
         "bin_margin": "scaled training numbers lie within the range",
         "observed_share": "0.85 was worse for links on validation",
         **dict.fromkeys(("nearby_values", "head_reads_relation"), "numbers were better with it on validation"),
+        "plain_numbers": "older runs read none; presets for a GPU say all: links and relations were better",
     },
     "transea": {
         "dimension": _WIDTH,
