@@ -21,15 +21,13 @@ import pytest
 
 from hynt.runs.journal import Journal
 from hynt.runs.opening import load_run
-from tests.attacks.test_full_disk import WRITERS, command, place
+from tests.attacks.test_full_disk import WRITERS, command
 from tests.conftest import ROOT, require
 from tests.service.asking_http import wait_until
-from tests.service.conftest import serving
+from tests.service.conftest import BEARER, accepting_updates, serving
 from tests.service.test_under_load import child_of
 
 pytestmark = pytest.mark.slow
-TOKEN = "a-token-for-tests-only"
-BEARER = {"Authorization": f"Bearer {TOKEN}"}
 A_YEAR = "31536000"
 
 
@@ -131,13 +129,6 @@ def test_a_pipe_as_a_source_keeps_nobody_waiting(hynt, tmp_path, words):
     assert "is not a regular file" in outcome.said
 
 
-def following(inductive_run: Path, folder: Path) -> tuple[Path, tuple[str, ...]]:
-    (folder / "token").write_text(TOKEN)
-    (folder / "token").chmod(0o600)
-    folder = Path(shutil.copytree(inductive_run, place / "people"))
-    return folder, ("--token-file", str(folder / "token"), "--accept-updates")
-
-
 def add(site, head: str):
     fact = {"head": head, "relation": "knows", "tail": "person 1"}
     headers = {"Content-Type": "application/json", **BEARER}
@@ -145,7 +136,7 @@ def add(site, head: str):
 
 
 def test_a_service_with_a_slow_journal_keeps_answering(library, inductive_run, tmp_path, monkeypatch):
-    folder, options = following(inductive_run, tmp_path)
+    folder, options = accepting_updates(inductive_run, tmp_path)
     for name, value in bad_day(library, SLOW_DISK=folder, SLOW_WRITE=500, SLOW_SYNC=3_000).items():
         monkeypatch.setenv(name, value)
     with serving(folder, tmp_path / "log", *options) as site, ThreadPoolExecutor(2) as writers:
@@ -183,7 +174,7 @@ def test_a_clock_that_jumps_years_changes_nothing(library, place, tmp_path, verb
 
 
 def test_a_service_whose_clock_jumps_answers_and_follows(library, inductive_run, tmp_path, monkeypatch):
-    folder, options = following(inductive_run, tmp_path)
+    folder, options = accepting_updates(inductive_run, tmp_path)
     for name, value in bad_day(library, CLOCK_JUMP=A_YEAR).items():
         monkeypatch.setenv(name, value)
     with serving(folder, tmp_path / "log", *options) as site:

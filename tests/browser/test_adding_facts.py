@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from urllib.parse import urlsplit
 
 import pytest
@@ -11,29 +10,11 @@ from playwright.sync_api import expect
 
 from hynt.runs.journal import Journal
 from tests.browser.addresses import wait_answered
-from tests.service.conftest import serving
-
-TOKEN = "a-token-for-tests-only"
-
-
-@pytest.fixture(scope="module")
-def place(browser, inductive_run, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("added")
-    (folder / "token").write_text(TOKEN)
-    (folder / "token").chmod(0o600)
-    shutil.copytree(inductive_run, folder / "people")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def updating(place):
-    options = ("--token-file", str(place / "token"), "--accept-updates")
-    with serving(place / "people", place / "log", *options) as found:
-        yield found
+from tests.service.conftest import TOKEN, updating  # noqa: F401 - a fixture
 
 
 @pytest.fixture
-def see(updating, browser):
+def see(browser, updating):  # noqa: F811
     """Opens an address as somebody whom the browser has asked for the token."""
     from tests.browser.browsing import VIEWS, Watched
 
@@ -66,9 +47,9 @@ def fill(page, head=None, relation="", tail="", token=TOKEN):
     page.get_by_label("Token of this service").fill(token)
 
 
-def test_a_fact_of_an_entity_is_listed_marked_counted_and_taken_back(see, place):
+def test_a_fact_of_an_entity_is_listed_marked_counted_and_taken_back(see, updating):  # noqa: F811
     watched = see("/entity?id=person+1")
-    page, version = watched.page, Journal(place / "people").latest()
+    page, version = watched.page, Journal(updating.run).latest()
     page.locator("#add-fact summary").focus()
     page.keyboard.press("Enter")  # all of it by keyboard
     assert page.get_by_label("Head of the new fact").input_value() == "person 1"
@@ -97,13 +78,13 @@ def test_a_fact_of_an_entity_is_listed_marked_counted_and_taken_back(see, place)
     page.get_by_role("button", name="Take it back").click()
     expect(page.locator("#add-fact .told")).to_have_text(f"Taken back: version {version + 2}.")
     expect(page.locator("#facts dd", has_text="Zoe")).to_have_count(0)
-    assert [one.source for one in Journal(place / "people").versions()[-2:]] == ["by hand", "taken back by hand"]
+    assert [one.source for one in Journal(updating.run).versions()[-2:]] == ["by hand", "taken back by hand"]
     page.reload()
     page.locator("#add-fact summary").click()
     assert page.get_by_label("Token of this service").input_value() == ""  # it was kept nowhere
 
 
-def test_a_number_changes_the_answer_on_the_page(see, place):
+def test_a_number_changes_the_answer_on_the_page(see, updating):  # noqa: F811
     watched = see("/ask?head=person+3&relation=height&tail=%3F", "phone", "dark")
     page = watched.page
     wait_answered(page)
@@ -123,14 +104,14 @@ def test_a_number_changes_the_answer_on_the_page(see, place):
     fill(page, None, "shoe size", "43.5")
     page.get_by_role("button", name="Add it").click()
     expect(page.locator("#add-fact .told")).to_have_text(re.compile("counted by the model"))
-    journal = Journal(place / "people")
+    journal = Journal(updating.run)
     (fact,) = journal.change(journal.versions()[-1]).added
     assert fact.tail.value == 43.5  # a number of a new relation, and no entity of that name
 
 
-def test_what_does_not_fit_is_said_and_nothing_changes(see, place):
+def test_what_does_not_fit_is_said_and_nothing_changes(see, updating):  # noqa: F811
     watched = see("/entity?id=person+2")
-    page, version = watched.page, Journal(place / "people").latest()
+    page, version = watched.page, Journal(updating.run).latest()
     page.locator("#add-fact summary").click()
     alert = page.locator("#add-fact [role=alert]")
     fill(page, "person 2", "height", "")
@@ -143,7 +124,7 @@ def test_what_does_not_fit_is_said_and_nothing_changes(see, place):
     fill(page, "person 2", "height", "180", token="not-the-token-at-all")
     page.get_by_role("button", name="Add it").click()
     expect(alert).to_contain_text("The token is wrong.")
-    assert Journal(place / "people").latest() == version
+    assert Journal(updating.run).latest() == version
     assert all(re.search("422|401", one) for one in watched.complaints)
     watched.complaints.clear()  # a browser says by itself that requests were refused
 

@@ -53,9 +53,9 @@ def predictor(run, tmp_path_factory):
 class Process(Site):
     """A service in a process of its own."""
 
-    def __init__(self, process: subprocess.Popen[str], log: Path, url: str) -> None:
+    def __init__(self, process: subprocess.Popen[str], run: Path, log: Path, url: str) -> None:
         super().__init__(url)
-        self.process, self._log = process, log
+        self.process, self.run, self._log = process, run, log
 
     @property
     def log(self) -> str:
@@ -83,7 +83,7 @@ def serving(run: Path, log: Path, *options: str, ready: bool = True) -> Iterator
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line, log.read_text()
-        found = Process(process, log, json.loads(line)["url"])
+        found = Process(process, run, log, json.loads(line)["url"])
         if ready:
             found.wait_until_ready()
         yield found
@@ -98,6 +98,26 @@ def serving(run: Path, log: Path, *options: str, ready: bool = True) -> Iterator
 def service(run, tmp_path_factory) -> Iterator[Process]:
     """One real service for all tests that only ask."""
     with serving(run, tmp_path_factory.mktemp("log") / "service.log") as found:
+        yield found
+
+
+TOKEN = "a-token-for-tests-only"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+
+
+def accepting_updates(run: Path, folder: Path) -> tuple[Path, tuple[str, ...]]:
+    """A copy of a run, and the options by which a service of it accepts updates from whoever has the token."""
+    (folder / "token").write_text(TOKEN)
+    (folder / "token").chmod(0o600)
+    return shutil.copytree(run, folder / "run"), ("--token-file", str(folder / "token"), "--accept-updates")
+
+
+@pytest.fixture(scope="module")
+def updating(inductive_run, tmp_path_factory) -> Iterator[Process]:
+    """A real service that accepts updates."""
+    folder = tmp_path_factory.mktemp("updated")
+    run, options = accepting_updates(inductive_run, folder)
+    with serving(run, folder / "log", *options) as found:
         yield found
 
 

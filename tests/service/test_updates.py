@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import time
 
@@ -19,28 +18,10 @@ import hynt
 from hynt.cli.application import run as invoke
 from hynt.runs.journal import Journal
 from tests.conftest import ROOT
-from tests.service.conftest import serving
+from tests.service.conftest import BEARER, TOKEN
 from tests.service.loop_apart import run_apart
 
-TOKEN = "a-token-for-tests-only"
-BEARER = {"Authorization": f"Bearer {TOKEN}"}
 PAGE = (ROOT / "docs" / "how-to" / "keeping-up-to-date.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def place(inductive_run, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("updated")
-    (folder / "token").write_text(TOKEN)
-    (folder / "token").chmod(0o600)
-    shutil.copytree(inductive_run, folder / "people")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def updating(place):
-    options = ("--token-file", str(place / "token"), "--accept-updates")
-    with serving(place / "people", place / "log", *options) as found:
-        yield found
 
 
 def facts(*given, **more):
@@ -66,7 +47,7 @@ def counted(site, version, seconds=20.0):
         assert time.monotonic() < until
 
 
-def test_facts_come_and_go_while_it_answers(updating, place):
+def test_facts_come_and_go_while_it_answers(updating):
     before = ask(updating, "person 1")
     assert before.headers["hynt-version"] == "0"
     assert ask(updating, "Zoe").status == 422
@@ -75,18 +56,18 @@ def test_facts_come_and_go_while_it_answers(updating, place):
     assert told.json["version"] == 1
     assert (told.json["added"], told.json["new_entities"], told.json["changed"]) == (2, 1, True)
     assert updating.get("/v1/entities/Zoe", **BEARER).status == 200  # listed at once
-    assert Journal(place / "people").latest() == 1
+    assert Journal(updating.run).latest() == 1
     counted(updating, 1)
     answer = ask(updating, "Zoe")
     assert answer.status == 200
-    library = hynt.load(place / "people", "cpu").predict("Zoe", "born in", "?").to_dict()
+    library = hynt.load(updating.run, "cpu").predict("Zoe", "born in", "?").to_dict()
     assert answer.json["answers"] == json.loads(json.dumps(library))["answers"]
     again = send(updating, "POST", facts(("Zoe", "knows", "person 2"), key="one"))
     assert (again.json["version"], again.json["changed"]) == (1, False)
     gone = send(updating, "DELETE", facts(("Zoe", "knows", "person 1")))
     assert (gone.json["version"], gone.json["removed"]) == (2, 1)
     assert counted(updating, 2).json != before.json
-    assert Journal(place / "people").versions()[1].source == "the service"
+    assert Journal(updating.run).versions()[1].source == "the service"
 
 
 @pytest.mark.parametrize(
@@ -100,25 +81,25 @@ def test_facts_come_and_go_while_it_answers(updating, place):
         ("POST", {"facts": [{"head": "a", "relation": "knows", "tail": "b", "more": 1}]}, 422, ["#/facts/0/more"]),
     ],
 )
-def test_bad_input_changes_nothing(updating, place, method, given, status, pointers):
-    version = Journal(place / "people").latest()
+def test_bad_input_changes_nothing(updating, method, given, status, pointers):
+    version = Journal(updating.run).latest()
     refused = send(updating, method, given)
     assert (refused.status, refused.pointers) == (status, pointers)
-    assert Journal(place / "people").latest() == version
+    assert Journal(updating.run).latest() == version
 
 
-def test_another_writer_is_waited_for_by_the_client_and_heard_by_the_service(updating, place):
-    with Journal(place / "people").writer():
+def test_another_writer_is_waited_for_by_the_client_and_heard_by_the_service(updating):
+    with Journal(updating.run).writer():
         busy = send(updating, "POST", facts(("x", "knows", "y")))
     assert (busy.status, busy.headers["retry-after"]) == (503, "1")
-    elsewhere = hynt.load(place / "people", "cpu").update([("Ada", "knows", "person 1")])
+    elsewhere = hynt.load(updating.run, "cpu").update([("Ada", "knows", "person 1")])
     told = send(updating, "POST", facts(("x", "knows", "Ada")))
     assert (told.json["version"], told.json["new_entities"]) == (elsewhere.version + 1, 1)
     counted(updating, elsewhere.version + 1)
     assert ask(updating, "Ada").status == 200
 
 
-def test_entities_that_cannot_be_told_apart_are_named_everywhere(updating, place, capsys):
+def test_entities_that_cannot_be_told_apart_are_named_everywhere(updating, capsys):
     told = send(updating, "POST", facts(("Mo", "knows", "person 9"), ("Jo", "knows", "person 9")))
     counted(updating, told.json["version"])
     question = {"head": "?", "relation": "knows", "tail": "person 9", "top": 50}
@@ -129,7 +110,7 @@ def test_entities_that_cannot_be_told_apart_are_named_everywhere(updating, place
     page = updating.get("/ask?head=%3F&relation=knows&tail=person+9&top=50", **BEARER).body.decode()
     assert alike[1:] in page
     asked = ["--head", "?", "--relation", "knows", "--tail", "person 9", "--top", "50"]
-    assert invoke(["predict", str(place / "people"), *asked]) == 0
+    assert invoke(["predict", str(updating.run), *asked]) == 0
     assert alike in " ".join(capsys.readouterr().out.split())
     stale = [note for note in notes if "have changed since probabilities were fitted" in note]
     assert all(note.endswith("training on from this run fits them anew") for note in stale)
@@ -149,15 +130,15 @@ def test_who_may_not(updating, site, tmp_path, capsys):
     assert "whoever may change the graph has to show a token" in capsys.readouterr().err
 
 
-def test_the_curl_example_of_the_page(updating, place):
+def test_the_curl_example_of_the_page(updating):
     (example,) = re.findall(r"```sh\n(curl.*?)```", PAGE, flags=re.DOTALL)
     command = example.replace("http://127.0.0.1:8000", updating.url).replace("$(cat token)", TOKEN)
-    version = Journal(place / "people").latest()
+    version = Journal(updating.run).latest()
     done = subprocess.run(shlex.split(command.replace("\\\n", " ")), capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["version"] == version + 1
 
 
-def test_an_agent_with_the_token_writes_too(updating, place):
+def test_an_agent_with_the_token_writes_too(updating):
     fact = {"head": "Edith", "relation": "knows", "tail": "person 1"}
 
     async def work():
@@ -178,4 +159,4 @@ def test_an_agent_with_the_token_writes_too(updating, place):
     assert removed.structured_content["removed"] == 1
     assert refused.is_error
     assert "Edith" in refused.content[0].text
-    assert [one.source for one in Journal(place / "people").versions()][-2:] == ["an agent"] * 2
+    assert [one.source for one in Journal(updating.run).versions()][-2:] == ["an agent"] * 2

@@ -13,12 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hynt.asking.predictor import LEVEL, Predictor
+from hynt.asking.predictor import LEVEL
 from hynt.asking.question import parts_of
 from hynt.errors import UsageError, located
 from hynt.files import check_parquet, whole_file
-from hynt.front.jobs import Watching, in_processes, watched
-from hynt.front.jobs import options as as_options
+from hynt.front.jobs import Watching, in_processes, options, watched
 from hynt.front.recorded_run import RecordedRun
 from hynt.graph.fact import DATE_UNIT, Number
 from hynt.names import plural
@@ -27,6 +26,7 @@ from hynt.results import SHOWN, Table, box, more, pairs, table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hynt.completion.batches import CompletionOptions
     from hynt.completion.missing_facts import Proposals
 
 
@@ -65,68 +65,6 @@ class Completed(Table):
     @property
     def _place(self) -> str:
         return "in memory" if self.out is None else f"in {self.out}"
-
-
-def _answered(
-    run: Predictor,
-    file: Path,
-    out: Path,
-    options: tuple[int, float, tuple[str, ...]],
-    on_error: Literal["stop", "record"],
-    resume: bool,
-    processes: int,
-    progress: Watching,
-) -> dict[str, Any]:
-    from hynt.completion.question_files import open_questions
-    from hynt.distributed.launch import is_launched
-
-    open_questions(file)
-    _ = run.graph  # what can be refused without the model is refused before torch is loaded
-    if processes > 1 and not is_launched():
-        return _in_processes(run, file, out, options, on_error, resume, processes)
-    from hynt.completion.batches import CompletionOptions, assist
-    from hynt.completion.completing import BATCH, complete
-    from hynt.distributed.worker_group import current_workers
-    from hynt.interruption import interruptible
-
-    wanted = CompletionOptions(*options)
-    with current_workers(run.device) as workers:
-        _ = run.loaded
-        if workers.rank:
-            assist(run, file, wanted, BATCH, workers)
-            return dict.fromkeys(("questions", "rows", "refused", "resumed_from", "seconds"), 0) | {
-                "was_finished": True
-            }
-        with interruptible(), watched(progress) as shown:
-            done = complete(run, file, out, wanted, on_error=on_error, resume=resume, progress=shown, workers=workers)
-    return asdict(done)
-
-
-def _in_processes(
-    run: Predictor,
-    file: Path,
-    out: Path,
-    options: tuple[int, float, tuple[str, ...]],
-    on_error: str,
-    resume: bool,
-    processes: int,
-) -> dict[str, Any]:
-    top, level, candidates = options
-    said = as_options(
-        out=out,
-        top=top,
-        level=level,
-        candidates=candidates,
-        on_error=on_error,
-        resume=resume,
-        device=run.device.type,
-        processes=processes,
-    )
-    words = "the job stopped; what is done is kept."
-    found = in_processes(["complete", str(run.path), str(file), *said], processes, words, "Go on with resume=True.")
-    names = {"questions", "rows", "resumed_from", "seconds"}
-    done = {name: found[name] for name in names}
-    return done | {"refused": found["without_answer"], "was_finished": False}
 
 
 def _file(questions: str | os.PathLike[str] | Iterable[Any], place: Path) -> Path:
@@ -205,6 +143,13 @@ class ProposalReport(Table):
         ]
 
 
+def _done_in_processes(command: list[str], processes: int) -> dict[str, Any]:
+    words = "the job stopped; what is done is kept."
+    found = in_processes(command, processes, words, "Go on with resume=True.")
+    done = {name: found[name] for name in ("questions", "rows", "resumed_from", "seconds")}
+    return done | {"refused": found["without_answer"], "was_finished": False}
+
+
 class Completable(RecordedRun):
     """A run that answers many questions, and proposes facts that its graph lacks."""
 
@@ -231,6 +176,8 @@ class Completable(RecordedRun):
         (2, ['question', 'kind', 'rank'])
         """
         from hynt.calibration.intervals import check_level
+        from hynt.completion.question_files import open_questions
+        from hynt.distributed.launch import is_launched
 
         if out is None and resume:
             raise UsageError("answers in memory cannot be gone on with.", where="resume", advice="Give a file as out.")
@@ -240,13 +187,47 @@ class Completable(RecordedRun):
                 check_parquet(target, "out")
             check_level(level)
             file = _file(questions, Path(place))
-            options = (top, level, tuple(dict.fromkeys(candidates)))
-            done = _answered(self, file, target, options, on_error, resume, processes, progress)
+            open_questions(file)
+            _ = self.graph  # what can be refused without the model is refused before torch is loaded
+            rules, how = tuple(dict.fromkeys(candidates)), {"on_error": on_error, "resume": resume}
+            if processes > 1 and not is_launched():
+                words = options(
+                    out=target,
+                    top=top,
+                    level=level,
+                    candidates=rules,
+                    device=self.device.type,
+                    processes=processes,
+                    **how,
+                )
+                done = _done_in_processes(["complete", str(self.path), str(file), *words], processes)
+            else:
+                from hynt.completion.batches import CompletionOptions
+
+                done = self._answered(file, target, CompletionOptions(top, level, rules), how, progress)
             if out is not None:
                 return Completed(**done, out=target, held=None)
             import pyarrow.parquet as parquet
 
             return Completed(**done, out=None, held=parquet.read_table(target))
+
+    def _answered(
+        self, file: Path, out: Path, wanted: CompletionOptions, how: dict[str, Any], progress: Watching
+    ) -> dict[str, Any]:
+        from hynt.completion.batches import assist
+        from hynt.completion.completing import BATCH, complete
+        from hynt.distributed.worker_group import current_workers
+        from hynt.interruption import interruptible
+
+        with current_workers(self.device) as workers:
+            _ = self.loaded
+            if workers.rank:
+                assist(self, file, wanted, BATCH, workers)
+                return dict.fromkeys(("questions", "rows", "refused", "resumed_from", "seconds"), 0) | {
+                    "was_finished": True
+                }
+            with interruptible(), watched(progress) as shown:
+                return asdict(complete(self, file, out, wanted, progress=shown, workers=workers, **how))
 
     def propose(
         self,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
-from hynt.front.jobs import TemporaryFolder, Watching, watched
+from hynt.front.jobs import TemporaryFolder, Watching, in_processes, options, watched
 from hynt.front.run import Run
 from hynt.graph.knowledge_graph import KnowledgeGraph
 
@@ -82,24 +82,25 @@ def train(
         raise UsageError(what, where="--from", advice="Leave out --resume, or --from.")
     said = (*changes, *_written(settings))
     if processes > 1 and not is_launched():
-        return _in_processes(
-            graph,
-            model,
-            preset,
-            out,
-            epochs,
-            minutes,
-            seed,
-            device,
-            train_on,
-            scale_on,
-            resume,
-            start_from,
-            track,
-            track_to,
-            processes,
-            said,
+        words = options(
+            model=model,
+            preset=preset,
+            epochs=epochs,
+            minutes=minutes,
+            seed=seed,
+            device=device,
+            train_on=train_on,
+            scale_on=scale_on,
+            resume=resume,
+            **{"from": start_from},
+            track=track,
+            track_to=track_to,
+            set=said,
+            processes=processes,
         )
+        folder, kept = _folder(out, resume)
+        _train_in_processes(graph, folder, words, processes)
+        return Run(folder, device, kept=kept)
     from hynt.kernels.device import chosen_device
 
     target = chosen_device(device)
@@ -327,49 +328,11 @@ def _nobody(text: str) -> None:
     """Takes the notes of a run where nobody listens."""
 
 
-def _in_processes(
-    graph: AnyGraph,
-    model: str | None,
-    preset: str | None,
-    out: str | os.PathLike[str] | None,
-    epochs: int | None,
-    minutes: float | None,
-    seed: int | None,
-    device: str,
-    train_on: str | None,
-    scale_on: str | None,
-    resume: bool,
-    start_from: str | os.PathLike[str] | None,
-    track: Sequence[str],
-    track_to: str | os.PathLike[str] | None,
-    processes: int,
-    changes: Sequence[str],
-) -> Run:
+def _train_in_processes(graph: AnyGraph, folder: Path, words: Sequence[str], processes: int) -> None:
     """The same by as many processes of the command, which need the graph as a folder."""
-    from hynt.front.jobs import in_processes, options
-
-    folder, kept = _folder(out, resume)
     with tempfile.TemporaryDirectory(prefix="hynt-graph-") as place:
-        if isinstance(graph, KnowledgeGraph):
-            graph.save(Path(place) / "graph")
-        said = options(
-            model=model,
-            preset=preset,
-            out=folder,
-            epochs=epochs,
-            minutes=minutes,
-            seed=seed,
-            device=device,
-            train_on=train_on,
-            scale_on=scale_on,
-            resume=resume,
-            **{"from": start_from},
-            track=track,
-            track_to=track_to,
-            set=changes,
-            processes=processes,
-        )
         where = Path(place) / "graph" if isinstance(graph, KnowledgeGraph) else graph
-        advice = "Go on with resume=True."
-        in_processes(["train", str(where), *said], processes, "training stopped; the last checkpoint is kept.", advice)
-    return Run(folder, device, kept=kept)
+        if isinstance(graph, KnowledgeGraph):
+            graph.save(where)
+        command = ["train", str(where), "--out", str(folder), *words]
+        in_processes(command, processes, "training stopped; the last checkpoint is kept.", "Go on with resume=True.")
