@@ -6,14 +6,16 @@ are there are passed over, so the command goes on with what was stopped, and the
 
 python -m benchmarks.laptop_study run --graph world=world --facts 2000 --minutes 1 --out study.json
 python -m benchmarks.laptop_study table --out study.json
+python -m benchmarks.laptop_study default --out docs/results/raw/laptop-study.json
 
 The table names for each part and budget what validation places first among the models that answer most tasks, and shows
-its figures on test.
+its figures on test. `default` writes these choices where `hynt train --minutes` reads them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,8 +38,10 @@ from hynt.comparison.comparing import model_names, trial_for
 from hynt.comparison.table import MARKS, recommended
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import load_graph
+from hynt.training.default_model import Case
 
 WHAT = "Which model suits which graph and which budget of time."
+DEFAULTS = Path(__file__).resolve().parent.parent / "src" / "hynt" / "training" / "default_models.json"
 PLAN = "plan"
 """The row of what was to be run, and of the parts' sizes."""
 
@@ -110,30 +114,48 @@ def told(row: Row, split: str = "valid") -> str:
     return ", ".join(f"{words} {value:.3f}" for words, value in cells if value is not None)
 
 
-def table(found: ResultFile) -> str:
-    """A row per part and budget: what to train there, what it reaches, and who was tried; then what was not run."""
-    lines = ["| graph, facts | minutes | device | model | on test, triplets | tried |", "|---|---|---|---|---|---|"]
+def placed(found: ResultFile) -> Iterator[tuple[str, float, str, list[Row], Row]]:
+    """For each part, budget and device: the rows of single models, and the one that validation places first."""
     groups: dict[tuple[str, float, str], list[Row]] = {}
     for row in found.rows:
-        if row.runs:
+        if row.runs and not row.measured.get("several_as_one"):
             groups.setdefault((str(row.graph), row.measured["minutes"], row.measured["on"]), []).append(row)
     for (graph, minutes, device), rows in groups.items():
         trials = [trial_of_row(row, row.runs[0]) for row in rows]
         best = recommended({"rows": trials, "minutes_per_model": minutes}, graph)
-        if best is None:
-            continue
-        chosen = next(row for row in rows if row.model == best["model"])
+        if best is not None:
+            yield graph, minutes, device, rows, next(row for row in rows if row.model == best["model"])
+
+
+def table(found: ResultFile) -> str:
+    """A row per part and budget: what to train there, what it reaches, and who was tried; then what was not run."""
+    lines = ["| graph, facts | minutes | device | model | on test, triplets | tried |", "|---|---|---|---|---|---|"]
+    for graph, minutes, device, rows, chosen in placed(found):
         tried = ", ".join(str(row.model) for row in rows)
-        lines.append(f"| {graph} | {minutes:g} | {device} | {best['model']} | {told(chosen, 'test')} | {tried} |")
+        lines.append(f"| {graph} | {minutes:g} | {device} | {chosen.model} | {told(chosen, 'test')} | {tried} |")
     plan = found.row(PLAN)
-    missing = sorted({*(plan.measured["planned"] if plan else [])} - {row.name for row in found.rows})
+    missing = sorted({*(plan.measured.get("planned", []) if plan else [])} - {row.name for row in found.rows})
     return "\n".join([*lines, "", f"not run: {', '.join(missing) or 'nothing'}"])
+
+
+def write_defaults(found: ResultFile, path: Path = DEFAULTS) -> None:
+    """What `hynt train --minutes` reads: the first of each part and budget for which several models were tried."""
+    plan = found.row(PLAN)
+    sizes = plan.measured["graphs"] if plan else {}
+    cases = []
+    for graph, minutes, device, rows, chosen in placed(found):
+        if len(rows) > 1 and graph in sizes:
+            facts = sizes[graph]["splits"]["train"]
+            numbers = round(sizes[graph]["number_tails"] / facts, 3)
+            case = Case(graph, device, minutes, facts, numbers, str(chosen.model))
+            cases.append(json.dumps(case._asdict()))
+    path.write_text("[\n" + ",\n".join(sorted(cases)) + "\n]\n", encoding="utf-8")
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=["run", "table"])
+    parser.add_argument("verb", choices=["run", "table", "default"])
     parser.add_argument("--graph", action="append", metavar="NAME=FOLDER", default=None, help="Repeatable.")
     parser.add_argument("--facts", default="2000,10000,60000,170000", help="Sizes of the parts.")
     parser.add_argument("--minutes", default="3,10,30", help="Of training, for each model.")
@@ -146,7 +168,10 @@ def main() -> None:
         sizes, budgets = [int(one) for one in given.facts.split(",")], [float(one) for one in given.minutes.split(",")]
         for line in study(graphs, sizes, budgets, given.models, given.device, given.out):
             print(line, flush=True)
-    print(table(read_results(given.out, "run it first: laptop_study run")))
+    found = read_results(given.out, "run it first: laptop_study run")
+    if given.verb == "default":
+        write_defaults(found)
+    print(table(found))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks.laptop_study import study, table
-from benchmarks.result_file import read_results
+import json
+
+from benchmarks.laptop_study import DEFAULTS, study, table, write_defaults
+from benchmarks.result_file import RAW, ResultFile, Row, Run, read_results
 from hynt.graph.storage import save_graph
+from hynt.training.default_model import Case
 from tests.training.small_graph import small_graph
 
 
@@ -21,3 +24,24 @@ def test_a_study_runs_what_is_missing_and_tells_what_is_left(tmp_path):
     text = table(found)
     assert "| small 500 | 0.005 | cpu | transea | link MRR" in text
     assert "not run: small 500 3 cpu hynt" in text
+
+
+def test_defaults_are_what_validation_places_first_where_several_were_tried(tmp_path):
+    def row(graph, model, link):
+        metrics = {split: {"link": {"triplet": {"mrr": link}}} for split in ("valid", "test")}
+        measured = {"minutes": 3.0, "on": "cpu"}
+        return Row(f"{graph} {model}", [], "cpu", model=model, graph=graph, runs=[Run(0, metrics)], measured=measured)
+
+    sizes = {"splits": {"train": 400}, "number_tails": 100}
+    plan = Row("plan", [], "cpu", measured={"planned": [], "graphs": {"one": sizes, "two": sizes}})
+    rows = [row("one", "hynt", 0.3), row("one", "transea", 0.4), row("two", "hynt", 0.3), plan]
+    both = row("one", "hynt and transea", 0.9)
+    both.measured["several_as_one"] = 2
+    write_defaults(ResultFile("models", [*rows, both]), tmp_path / "defaults.json")
+    (found,) = json.loads((tmp_path / "defaults.json").read_text(encoding="utf-8"))
+    assert Case(**found) == Case("one", "cpu", 3.0, 400, 0.25, "transea")
+
+
+def test_the_shipped_defaults_are_those_of_the_shipped_study(tmp_path):
+    write_defaults(read_results(RAW / "laptop-study.json"), tmp_path / "defaults.json")
+    assert (tmp_path / "defaults.json").read_text(encoding="utf-8") == DEFAULTS.read_text(encoding="utf-8")

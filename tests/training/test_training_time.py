@@ -12,9 +12,12 @@ import hynt
 from hynt.auditing.plan import plan_audit
 from hynt.comparison.table import recommended
 from hynt.errors import UsageError
+from hynt.formats.from_python import graph_from_facts
+from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.registry import MODELS
 from hynt.runs.checkpoint import EpochRecord, TrainingProgress
 from hynt.runs.run_folder import RunFolder
+from hynt.training.default_model import cases, model_for
 from hynt.training.estimate import estimate
 from hynt.training.optimisation import learning_rate
 from hynt.training.process import threads_for
@@ -151,6 +154,32 @@ def test_an_estimate_tells_of_the_whole_process_and_of_the_first_check():
     assert estimate(graph, timed, CPU).seconds == pytest.approx(5.0)
 
 
+def knowing(facts: int, numbers: int) -> KnowledgeGraph:
+    """A graph of so many training facts, of which so many say a number."""
+    said = [(f"thing {one}", "size", float(one)) for one in range(numbers)]
+    said += [(f"thing {one}", "next", f"thing {one + 1}") for one in range(facts - numbers)]
+    return graph_from_facts({"train": said, "valid": said[:5]})
+
+
+def test_where_minutes_are_said_and_no_model_the_study_names_it():
+    assert {case.model for case in cases()} <= {name for name, entry in MODELS.items() if entry.learns}
+    for case in cases():
+        if case.facts < 3_000:
+            graph = knowing(case.facts, round(case.numbers * case.facts))
+            assert model_for(graph, case.minutes, on_gpu=case.device == "cuda") == case.model
+    numbers, values = knowing(2_000, 1_200), knowing(2_000, 0)
+    minute = SettingsRequest(minutes=1.0, until_done=True)
+    assert resolve_settings(minute, numbers, on_gpu=False).model_name == "hynt-inductive"
+    assert resolve_settings(minute, values, on_gpu=False).model_name == "hynt"
+    for said in (
+        replace(minute, model="hynt"),
+        replace(minute, changes=["model.dimension=32"]),
+        replace(minute, minutes=None),
+        replace(minute, minutes=600.0),  # nothing like it was studied
+    ):
+        assert resolve_settings(said, numbers, on_gpu=False).model_name == "hynt"
+
+
 def row(model, preset=None, **marks):
     tasks = {task: {"triplet": {"rmse" if task == "number" else "mrr": value}} for task, value in marks.items()}
     return {"model": model, "preset": preset, "valid": tasks, "test": {"realistic": tasks}}
@@ -169,6 +198,6 @@ def test_a_comparison_recommends_the_model_that_validation_prefers_among_those_t
     )
     assert "link MRR 0.500, relation MRR 0.900, number RMSE 0.2000" in found["sentence"]
     assert recommended({"rows": rows[:2], "minutes_per_model": 2.0}, "g")["command"] == (
-        "hynt train g --minutes 2 --out RUN"
+        "hynt train g --model hynt --minutes 2 --out RUN"
     )
     assert recommended({"rows": [], "minutes_per_model": 2.0}, "g") is None

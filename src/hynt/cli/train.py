@@ -35,7 +35,10 @@ def train(
     graph: GraphArgument,
     out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="The run folder to make.")] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="M", help="Which model: see `hynt models`.", show_default="hynt")
+        str | None,
+        typer.Option(
+            "--model", metavar="M", help="Which model: see `hynt models`.", show_default="hynt, or as --minutes suit"
+        ),
     ] = None,
     preset: Annotated[
         str | None, typer.Option("--preset", metavar="P", help="Named settings, such as world or wd50k-link.")

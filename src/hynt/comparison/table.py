@@ -298,7 +298,6 @@ def _mark(rows: Sequence[Mapping[str, Any]], split: str, task: str) -> float | N
 
 
 def _command(graph: str, model: str, preset: str | None, minutes: float) -> str:
-    words = ["hynt", "train", graph]
-    words += [] if model == "hynt" else ["--model", model]
+    words = ["hynt", "train", graph, "--model", model]
     words += [] if preset is None else ["--preset", preset, "--set", "with_statistics=true"]
     return shlex.join([*words, "--minutes", f"{minutes:g}", "--out", "RUN"])

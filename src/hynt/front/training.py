@@ -59,9 +59,10 @@ def train(
     Where neither `epochs` nor `minutes` of training are given, nor a preset, it ends when validation stops improving;
     `minutes` plans the schedule to end there.
 
-    The model is `hynt` where none is named. Without `preset` the settings suit the model and the size of the graph.
-    Every one of them can be given by its name: `batch_size=512`, `schedule={"epochs": 5}`,
-    `**{"model.dimension": 64}`; `changes` takes the same as "key=value". The run is kept in the folder `out`; without
+    The model is `hynt` where none is named; with `minutes` and no settings, the one that did best in such a time on
+    the graph most like this one. Without `preset` the settings suit the model and the size of the graph. Every one of
+    them can be given by its name: `batch_size=512`, `schedule={"epochs": 5}`, `**{"model.dimension": 64}`; `changes`
+    takes the same as "key=value". The run is kept in the folder `out`; without
     one it lies in a temporary folder that goes with it, and `Run.save` keeps it. `resume` goes on with the run in
     `out`, whatever its model: Ctrl-C saves before it stops. `start_from` is a run whose settings and weights training
     starts from; one of hynt-inductive may be of another graph.
@@ -81,6 +82,8 @@ def train(
         what = "a run that is gone on with starts from its own weights."
         raise UsageError(what, where="--from", advice="Leave out --resume, or --from.")
     said = (*changes, *_written(settings))
+    if (processes > 1 or is_launched()) and not resume and start_from is None:
+        model = model or "hynt"  # every process must take the same, and not every model can be shared
     if processes > 1 and not is_launched():
         words = options(
             model=model,
@@ -120,6 +123,9 @@ def train(
             if not resume:
                 say_hint(loaded, note or shown.note)
             run = _made(folder, request, loaded, source, target, start_from, resume=resume)
+            chosen = run.settings().model_name
+            if not resume and model is None and preset is None and start_from is None and chosen != "hynt":
+                shown.note(f"training {chosen}, the best on graphs like this in so short a time; or say --model hynt")
             if not resume and target.type == "cpu" and not run.is_finished:
                 _say_time(loaded, run, target, shown)
             if not resume:

@@ -33,6 +33,7 @@ from hynt.names import Registry
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import training_splits
+from hynt.training.default_model import model_for
 from hynt.training.optimisation import lasting
 from hynt.training.validating import metric_for, validates, worth_a_log_scale
 
@@ -167,7 +168,7 @@ class SettingsRequest:
 
     @property
     def model_name(self) -> str:
-        """The model of a new run: `hynt` where none was named."""
+        """The model of a new run: `hynt` where none was named; with minutes, `resolve_settings` may name another."""
         return self.model or "hynt"
 
     def says(self, setting: str) -> bool:
@@ -187,6 +188,8 @@ class SettingsRequest:
 
 def resolve_settings(request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu: bool) -> RunSettings:
     """The settings of a new run. Fewer epochs than a cycle has make that cycle shorter, so that it still ends."""
+    if request.minutes is not None and request.model is None and request.preset is None and not request.changes:
+        request = replace(request, model=model_for(graph, request.minutes, on_gpu=on_gpu))
     kind = settings_class_for(request.model_name)
     preset = request.preset or _own_preset(request.model_name, on_gpu=on_gpu)
     if preset is not None:
