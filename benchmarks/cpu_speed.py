@@ -5,6 +5,9 @@
 Times are of whole training steps: hiding, forward, loss, backward, clipping and Adam. Both the clock's seconds and the
 processor's are given, each the least of several steps: on a machine that does other things as well, the processor's
 are the ones to compare. The plain loop is `benchmarks/naive_reference.py`.
+
+`compare` also counts the multiplications and additions of the matrix products in a step, and measures how many this
+machine does in a second in one large product: what a step could take at the least, however it is written.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ os.environ.setdefault(
 )  # threads that wait must not take the processor from those that work
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.generated_graph import write
 from benchmarks.naive_reference import NaiveHynt, facts_as_lists, naive_steps, naive_update
@@ -71,6 +75,20 @@ def trained(facts: FactTensors, sizes: HyntSettings, batch_size: int) -> tuple[M
     return stream, EagerStep(model, stream, optimisation, CPU, bf16=False)
 
 
+def operations(work: Callable[[int], None]) -> int:
+    """Multiplications and additions in the matrix products of a step, forth and back."""
+    with FlopCounterMode(display=False) as counter:
+        work(0)
+    return int(counter.get_total_flops())
+
+
+def operations_per_second(times: int = 5) -> float:
+    """What this machine does in a product of the size of a step's largest."""
+    left, right = torch.randn(1024, 1536), torch.randn(1536, 4096)
+    found = least(lambda _: void(left @ right), times)
+    return 2 * 1024 * 1536 * 4096 / found["seconds"]
+
+
 def our_step(problem: Problem, times: int = STEPS) -> dict[str, float]:
     """A step of regular shape, and what share of an epoch's plan falls on it."""
     facts = problem.tensors()
@@ -78,8 +96,12 @@ def our_step(problem: Problem, times: int = STEPS) -> dict[str, float]:
     items = stream.epoch(0, 0)
     regular = [i for i in range(len(items)) if stream.is_common(items.items(i).shape)]
     plan = least(lambda index: void(stream.epoch(0, index)), 2)
-    found = least(lambda index: runner.run(items.items(regular[index % len(regular)]), index), times)
-    return {name: value + plan[name] / len(items) for name, value in found.items()}
+
+    def step(index: int) -> None:
+        runner.run(items.items(regular[index % len(regular)]), index)
+
+    found = least(step, times)
+    return {name: value + plan[name] / len(items) for name, value in found.items()} | {"operations": operations(step)}
 
 
 def void(_: object) -> None:
@@ -109,7 +131,11 @@ def naive_step(problem: Problem, to_longest_of_graph: bool, times: int = 1) -> d
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
     longest = max(len(fact.components) // 2 for fact in lists) if to_longest_of_graph else None
     batches = naive_steps(lists, facts.sizes, problem.batch_size, random.Random(0), longest)
-    return least(lambda _: void(naive_update(model, optimiser, next(batches), SMOOTHING, CLIP)), times)
+
+    def step(_: int) -> None:
+        naive_update(model, optimiser, next(batches), SMOOTHING, CLIP)
+
+    return least(step, times) | {"operations": operations(step)}
 
 
 def compare(batch_size: int, graphs: list[str]) -> list[dict[str, Any]]:
@@ -126,6 +152,7 @@ def compare(batch_size: int, graphs: list[str]) -> list[dict[str, Any]]:
         for form, measured in forms.items():
             found = measured(problem)
             first = first or found
+            least_seconds = found["operations"] / operations_per_second()
             rows.append(
                 {
                     "graph": name,
@@ -134,6 +161,9 @@ def compare(batch_size: int, graphs: list[str]) -> list[dict[str, Any]]:
                     "facts_per_processor_second": batch_size / found["processor_seconds"],
                     "times_the_time": found["seconds"] / first["seconds"],
                     "times_the_processor": found["processor_seconds"] / first["processor_seconds"],
+                    "operations_per_fact": found["operations"] / batch_size,
+                    "times_the_operations": found["operations"] / first["operations"],
+                    "products_alone": least_seconds / found["seconds"],
                 }
             )
             show(rows[-1])
