@@ -8,8 +8,10 @@ import shutil
 import pytest
 
 import hynt
+from hynt.asking.predictor import load
 from hynt.models.hynt_inductive import HyntInductive
 from hynt.runs import kept_states
+from hynt.service.inference.answering import FollowingJobs
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +112,15 @@ def test_where_nothing_can_be_kept_answers_are_the_same(place, calibrated, kept,
         monkeypatch.setenv("HYNT_CACHE", "off" if place == "off" else str(tmp_path / place))
     assert answers(calibrated) == first
     assert len(encoded) == 4
+
+
+def test_a_service_that_follows_its_graph_writes_none(calibrated, kept, encoded, tmp_path):
+    folder = shutil.copytree(calibrated, tmp_path / "run")
+    following = FollowingJobs(load(folder, "cpu"))
+    following.now.warm_up()
+    before = set(kept.iterdir())
+    hynt.load(folder, "cpu").update([("Zoe", "knows", "person 1")])
+    following._catch_up()
+    assert following.now.predictor.version == 1
+    assert len(encoded) == 2
+    assert set(kept.iterdir()) == before

@@ -44,11 +44,13 @@ _CODE = ("batches", "kernels", "models/hynt_inductive.py", "models/layers/messag
 """What the states are made by, in the package."""
 
 
-def keep_states(model: Model) -> Model:
-    """The same model; what it encodes is looked for in the cache folder from now on, and kept there."""
+def keep_states(model: Model, *, wanted: bool = True) -> Model:
+    """The same model; what it encodes is looked for in the cache folder from now on, and kept there, or neither where
+    it is not `wanted`: a service that follows its graph would write states that the next fact makes useless.
+    """
     for part in cast(nn.Module, model).modules():
         if isinstance(part, HyntInductive):
-            part.make_states = kept_states
+            part.make_states = kept_states if wanted else HyntInductive.encode
     return model
 
 

@@ -290,7 +290,10 @@ class FollowingJobs:
         self._maker.submit(self._catch_up)
 
     def _catch_up(self) -> None:
+        from hynt.runs.kept_states import keep_states
+
         while (newest := self.now.predictor.newest()) is not None:
+            keep_states(newest.loaded.model, wanted=False)
             made = RunJobs(newest)
             made.warm_up()
             self.now = made
