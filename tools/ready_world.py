@@ -1,6 +1,7 @@
 """Makes the run that comes with hynt: `hynt-inductive`, trained on the embedded graph, in src/hynt/world/run.
 
     PYTHONPATH=src python3 -m tools.ready_world --device cuda --out made          # about a minute on an H200
+    PYTHONPATH=src python3 -m tools.ready_world --weigh --out made                # the same model, other statistics
 
 Several settings are trained, and what the validation split likes best is kept: its weights as bfloat16, without a copy
 of the graph, which lies beside it in the package. Then it is calibrated, the test split is read once, and the run
@@ -16,6 +17,7 @@ import shutil
 import tarfile
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ import torch
 from safetensors.torch import load_file
 
 from benchmarks.result_file import write_measured
+from hynt.evaluation.combining import combined, fitted
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.results import by_scope
 from hynt.files import MANIFEST_NAME, index_text, sha256_of
@@ -30,10 +33,12 @@ from hynt.graph.storage import graph_folder, load_graph
 from hynt.kernels.device import chosen_device
 from hynt.runs.checkpoint import WEIGHTS, save_tensors
 from hynt.runs.opening import load_run
-from hynt.runs.run_folder import GRAPH, RunFolder
-from hynt.runs.training_data import training_splits
+from hynt.runs.place import SavedRun
+from hynt.runs.run_folder import COMBINATION, GRAPH, MEANS, RunFolder, means_text
+from hynt.runs.training_data import training_data, training_splits
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import start, train
+from hynt.training.validating import evaluator_of, fitted_means
 
 WORLD, ARCHIVE, FIGURES = "world", "world.tar", "figures.json"
 PACKAGED = Path(__file__).resolve().parent.parent / "src" / "hynt" / "world" / "run"
@@ -77,12 +82,16 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="a change of a setting in all trials, key=value")
     parser.add_argument("--only-train", action="store_true", help=f"stop with {ARCHIVE}")
     parser.add_argument("--trained", type=Path, metavar=ARCHIVE, help="finish this one, and train nothing")
+    parser.add_argument("--weigh", action="store_true", help="train nothing: weigh the packaged run anew")
     parser.add_argument("--package", type=Path, default=PACKAGED, help="where the finished run goes")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     archive = given.trained
     if archive is None:
         archive = given.out / ARCHIVE
+    if given.weigh:
+        weigh(PACKAGED, archive)
+    elif given.trained is None:
         choose(given.out, chosen_device(given.device), given.seconds, given.set)
     if not given.only_train:
         finish(archive, given.package, given.out / FIGURES)
@@ -118,6 +127,32 @@ def lighten(folder: Path) -> None:
     save_tensors(narrow, folder / WEIGHTS)
     files = {**run.manifest["files"], WEIGHTS: sha256_of(folder / WEIGHTS)}
     (folder / MANIFEST_NAME).write_text(index_text({**run.manifest, "files": files}), encoding="utf-8")
+
+
+def weigh(package: Path, archive: Path) -> None:
+    """Packs a run whose model stays and is weighed anew, on validation, with the statistics there are now."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "run"
+        SavedRun.open(package).copy(folder)
+        run, loaded = RunFolder.open(folder), load_run(folder)
+        settings, graph, cpu = loaded.settings, loaded.graph, torch.device("cpu")
+        data = training_data(graph, settings, loaded.scaling, cpu)
+        evaluator = evaluator_of(settings, graph, loaded.scaling, data.literals, cpu)
+        weights = fitted([settings.model_name], [loaded.trained], data.facts, evaluator, settings.seed)
+        texts = {COMBINATION: index_text(weights.to_mapping(graph.vocabulary))}
+        if loaded.scaling.is_log.any():
+            answering = combined([loaded.trained], data.facts, weights)
+            found = fitted_means(settings, replace(evaluator, tasks=("number",)), answering)
+            texts[MEANS] = means_text(found, graph)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        files = {**run.manifest["files"], **{name: sha256_of(folder / name) for name in texts}}
+        (folder / MANIFEST_NAME).write_text(index_text({**run.manifest, "files": files}), encoding="utf-8")
+        for made in ("calibration.json", "examples.json"):
+            (folder / made).unlink(missing_ok=True)
+        shutil.rmtree(folder / GRAPH)
+        with tarfile.open(archive, "w") as tar:
+            tar.add(folder, arcname="run")
 
 
 def asked(folder: Path, split: str, device: torch.device) -> dict[str, float]:

@@ -15,7 +15,7 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import evaluate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
-from hynt.models import shared_facts
+from hynt.models import number_regression, shared_facts
 from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
 from hynt.models.number_regression import NumberRegression
 from hynt.models.shared_facts import SharedFacts, TwoSteps
@@ -97,7 +97,7 @@ def test_regression_reads_the_heads_other_numbers_and_never_the_one_asked_for():
     assert RelationMean.build(train.sizes, train, TrivialSettings()).value[2] == pytest.approx(0.5, abs=0.05)
 
 
-def test_regression_reads_the_facts_own_numbers_and_counts_on_no_other_facts_for_them():
+def test_regression_reads_the_facts_own_numbers_and_counts_on_no_other_facts_for_them(monkeypatch):
     """An office ends four years after it begins, whatever the holder's other offices do."""
     people, relations = 300, (Relation("office", "entity"), Relation("since", "number"), Relation("until", "number"))
     vocabulary = Vocabulary(tuple(map(str, range(people))), relations)
@@ -115,6 +115,11 @@ def test_regression_reads_the_facts_own_numbers_and_counts_on_no_other_facts_for
     # Without the beginning nothing is known: that of the holder's other office stood in a fact that held its end too.
     alone = model.score(model.read(asked(found, [2], [4], capacity=1)), ScaledNumber()).tolist()
     assert alone == pytest.approx([0.5], abs=0.05)
+    assert list(model._unfitted) == [3]  # only what was asked about has weights; made all at once, they are the same
+    monkeypatch.setattr(number_regression, "FITTED_LATER", 0)
+    at_once = NumberRegression.build(train.sizes, train, TrivialSettings())
+    assert not at_once._unfitted
+    assert at_once.score(at_once.read(both), ScaledNumber()).tolist() == said
 
 
 def by_hand(facts, entities, known, side):

@@ -25,6 +25,8 @@ OTHERS = 128
 """The head's numbers are read for so many relations, those with most numbers."""
 FITTED_ON = 20_000
 """Numbers of a relation that its weights are fitted on, at most."""
+FITTED_LATER = 10**6
+"""Training numbers that are kept until each relation is asked about; with more of them all weights are made at once."""
 STRENGTH = 5.0
 """How strongly weights are drawn to 0: as so many numbers would."""
 SMALLEST = 1e-6
@@ -86,6 +88,8 @@ class _Means(NamedTuple):
 class NumberRegression(nn.Module):
     """A number is what least squares make of other numbers."""
 
+    _training: tuple[_Context, Tensor, Tensor]
+
     streams: ClassVar[tuple[type[ItemStream], ...]] = ()
     answers: ClassVar[frozenset[Capability]] = frozenset(pair for pair in EVERYWHERE if pair[0] is Task.NUMBER)
     reads: ClassVar[frozenset[Part]] = frozenset({Part.QUALIFIERS})
@@ -107,7 +111,7 @@ class NumberRegression(nn.Module):
         self._with_qualifier = torch.unique(self._qualified(context))
         self._means = [_Means.of(key, apart) for key in self._keys(context)]
         self._near, self._own = (self._centred(sums) for sums in (neighbour_sums(facts), head_sums(facts)))
-        self._fit(context, apart, fact)
+        self._prepare(context, apart, fact)
 
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: object) -> NumberRegression:  # noqa: ARG003
@@ -146,29 +150,41 @@ class NumberRegression(nn.Module):
         if not isinstance(candidates, ScaledNumber) or not isinstance(question, NumberQuestion):
             raise ValueError(f"this model answers numbers it has read itself, not {type(candidates).__name__}")
         device, context = question.relation.device, _Context(*question.context.cpu().t().contiguous())
-        weights = self._weights[2 * context.relation + context.in_qualifier]
+        group = 2 * context.relation + context.in_qualifier
+        self._fit(torch.unique(group).tolist())
+        weights = self._weights[group]
         beside = _Beside(*question.beside.cpu().unbind(1))
         apart = (self._features(context, beside) * weights).sum(1) * self._spread[context.relation]
         apart = apart.clamp(self._least[context.relation], self._most[context.relation])
         return (self._mean[context.relation] + apart).float().to(device)
 
-    def _fit(self, context: _Context, apart: Tensor, fact: Tensor) -> None:
-        groups, width = len(self._mean), len(self._means) + 2 + 2 * len(self._others)
-        self._weights = torch.zeros(2 * groups, width, dtype=torch.float64)
+    def _prepare(self, context: _Context, apart: Tensor, fact: Tensor) -> None:
+        groups = len(self._mean)
+        self._weights = torch.zeros(2 * groups, len(self._means) + 2 + 2 * len(self._others), dtype=torch.float64)
         self._least, self._most = (torch.zeros(groups, dtype=torch.float64) for _ in range(2))
         self._least.scatter_reduce_(0, context.relation, apart, "amin")
         self._most.scatter_reduce_(0, context.relation, apart, "amax")
         group = 2 * context.relation + context.in_qualifier
-        order = group.argsort(stable=True)
-        for rows in torch.split(order, torch.bincount(group).tolist()):
-            if not len(rows):
+        parts = torch.split(group.argsort(stable=True), torch.bincount(group).tolist())
+        self._training, self._unfitted = (context, apart, fact), {n: rows for n, rows in enumerate(parts) if len(rows)}
+        if len(apart) > FITTED_LATER:
+            self._fit(list(self._unfitted))
+            del self._training
+
+    def _fit(self, groups: list[int]) -> None:
+        """Makes the weights of relations, where they are not made yet: most questions are about few of them."""
+        for group in groups:
+            rows = self._unfitted.get(group)
+            if rows is None:
                 continue
+            context, apart, fact = self._training
             rows = rows[:: -(-len(rows) // FITTED_ON)]
             some, own = _Context(*(one[rows] for one in context)), apart[rows]
             features = self._features(some, self._in_same_facts(context, apart, fact, rows), own)
-            pull = STRENGTH * torch.eye(width, dtype=torch.float64)
+            pull = STRENGTH * torch.eye(self._weights.shape[1], dtype=torch.float64)
             target = features.t() @ (own / self._spread[some.relation])
-            self._weights[group[rows[0]]] = torch.linalg.solve(features.t() @ features + pull, target)
+            self._weights[group] = torch.linalg.solve(features.t() @ features + pull, target)
+            self._unfitted.pop(group, None)  # last of all: another thread may ask for it meanwhile
 
     def _in_same_facts(self, context: _Context, apart: Tensor, fact: Tensor, rows: Tensor) -> _Beside:
         """Of the training numbers `rows`: the others of their facts."""
