@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.batches.number_scaling import NumberScaling
-from hynt.calibration.reach import BINS, AskedNumbers, Reach, ResidualScale
+from hynt.calibration.reach import BINS, FOLDS, AskedNumbers, Reach, ResidualScale
 from hynt.errors import DataError, UsageError
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
@@ -163,16 +163,45 @@ def fit_conditional_radii(
     """From held-out questions and their true numbers (n,), on the model's scale. `scale` has no effects yet; numbers
     that are `is_beyond` (n,) where any interval ends are missed by all.
 
-    Where there are enough questions, errors divided by their expected size are alike, and all relations share one
-    radius. With fewer questions, a relation that has enough has a radius of its own, and the others share theirs.
+    Where there are enough questions, errors divided by their expected size are nearly alike: a relation's radius is
+    drawn to that of all, the less the more questions it has. With fewer questions, a relation that has enough has a
+    radius of its own, and the others share theirs.
     """
     fitted, ratio = scale.fitted(asked, truth)
     ratio = ratio if is_beyond is None else np.where(is_beyond, np.inf, ratio)
     if fitted is scale:
         return replace(fit_radii(asked.relation, ratio, np.ones(len(scale.spread))), scale=scale)
     count = np.bincount(asked.relation, minlength=len(scale.spread)).astype(np.int64)
-    radius = np.repeat([[conformal_radius(ratio, level)] for level in LEVELS], len(count), axis=1)
+    of_levels = [_drawn_radii(asked.relation, ratio, asked.row % FOLDS, len(count), level) for level in LEVELS]
+    radius = np.maximum.accumulate(of_levels)  # a surer interval is never shorter
     return Radii(radius, (count >= ENOUGH) & np.isfinite(radius), count, np.zeros(len(count), np.bool_), fitted)
+
+
+_TO_SHARED = 300.0
+"""How many questions the radius of all relations weighs beside a relation's own."""
+
+
+def _drawn_radii(relation: Ids, ratio: Floats, fold: Ids, relations: int, level: float) -> Floats:
+    """(relations,) each between its own radius and that of all, and then all of them so much longer that what they
+    cover, each fold by the radii of the others, is as much as the level says.
+    """
+    covered = np.zeros(len(ratio))
+    for one in np.unique(fold).tolist():
+        left = fold == one
+        covered[left] = ratio[left] / _between(relation[~left], ratio[~left], relations, level)[relation[left]]
+    return _between(relation, ratio, relations, level) * conformal_radius(covered, level)
+
+
+def _between(relation: Ids, ratio: Floats, relations: int, level: float) -> Floats:
+    shared = conformal_radius(ratio, level)
+    found: Floats = np.full(relations, shared if 0 < shared < math.inf else 1.0)
+    order = np.argsort(relation, kind="stable")
+    present, start = np.unique(relation[order], return_index=True)
+    for one, errors in zip(present.tolist(), np.split(ratio[order], start[1:]), strict=True):
+        own = conformal_radius(errors, level)
+        if 0 < own < math.inf:
+            found[one] *= (own / found[one]) ** (len(errors) / (len(errors) + _TO_SHARED))
+    return found
 
 
 def never_negative(vocabulary: Vocabulary, tables: Sequence[FactTable]) -> NDArray[np.bool_]:

@@ -1,11 +1,11 @@
 """How far an interval reaches for the question at hand, not for its relation on average.
 
 A country's population is guessed within a million or within a hundred, and the question says which: by its relation,
-the size of the answer, the entities it names and its qualifiers. Held-out errors are compared with what the model
-itself gives for a reach: the middle nine tenths of its distribution, or, where it says one number, the spread of the
-relation's training numbers. The logarithm of that ratio is a sum of effects, one for each thing that the question says,
-each drawn towards zero the fewer questions speak for it. Conformal intervals are then made of errors divided by their
-expected size, which keeps their promise whatever the effects are worth.
+the size of the answer, the entities it names and its qualifiers. Held-out errors are compared with the spread of the
+relation's training numbers, with what the model itself gives for a reach (the middle nine tenths of its distribution),
+or with what lies between, whichever makes the better intervals. The logarithm of that ratio is a sum of effects, one
+for each thing that the question says, each drawn towards zero the fewer questions speak for it. Conformal intervals are
+then made of errors divided by their expected size, which keeps their promise whatever the effects are worth.
 
 The expected size of a held-out error must not have seen that error: ten times, nine tenths of the facts tell it of the
 rest.
@@ -31,13 +31,16 @@ BINS = 6
 """Parts that the training numbers of a relation are cut into, of one size each: which of them an answer falls into."""
 DRAWN = {"relation": 1.0, "answer": 6.0, "entity": 6.0, "qualifier": 6.0, "value": 6.0}
 """Of each kind of effect, how many questions without any effect it is averaged with."""
-_FOLDS = 10
+FOLDS = 10
+"""Of held-out facts: what one of them is judged by comes from the others."""
 _SWEEPS = 20
 _LEAST = 0.02
 """Of a relation's median ratio: ratios below this are all the same to us."""
 _NARROWEST = 1e-2
 """Of a relation's spread: no model reaches less far than this."""
 _STRONGEST = 2.0
+_OWN = (0.0, 0.5, 1.0)
+_COVERED = 0.9
 _DIGITS = 4
 
 
@@ -121,6 +124,7 @@ class ResidualScale:
     spread: Floats  # (relations,) of training numbers, on the model's scale
     constant: float
     effects: Mapping[str, Effects]  # by kind, as `DRAWN` names them
+    own: float = 1.0  # from 0 to 1, how much the model's own reach counts beside the spread
 
     @classmethod
     def none(cls, vocabulary: Vocabulary, edges: Floats, spread: Floats) -> ResidualScale:
@@ -130,28 +134,49 @@ class ResidualScale:
 
     def reach(self, asked: AskedNumbers) -> Reach:
         """How far intervals of radius 1 go around the answers to these questions."""
-        size = np.exp(self._logarithm(asked))
-        return Reach(asked.own.below * size, asked.own.above * size)
+        size, based = np.exp(self._logarithm(asked)), self._based(asked)
+        return Reach(based.own.below * size, based.own.above * size)
+
+    def _based(self, asked: AskedNumbers) -> AskedNumbers:
+        """The same questions, with a reach between the spread and the model's own."""
+        spread = self.spread[asked.relation]
+        return replace(asked, own=Reach(*(spread * (end / spread) ** self.own for end in asked.own)))
 
     def fitted(self, asked: AskedNumbers, truth: Floats) -> tuple[ResidualScale, Floats]:
         """With the effects that these errors show; and (n,) the errors divided by what the others say of their size."""
-        ratio = asked.ratio(truth)
-        if len(ratio) < FEWEST:
-            return self, ratio
+        if len(truth) < FEWEST:
+            return self, asked.ratio(truth)
+        spread = self.spread[asked.relation]
+        says_one_number = all((end == spread).all() for end in asked.own)
+        found = [replace(self, own=own)._fitted(asked, truth) for own in ((1.0,) if says_one_number else _OWN)]
+
+        def width(one: tuple[ResidualScale, Floats, Floats]) -> float:
+            """The mean logarithm: shortest where the sizes of errors are told best."""
+            scale, ratio, size = one
+            below, above = scale._based(asked).own
+            return float(np.log(np.quantile(ratio, _COVERED)) + np.mean(np.log(size * (below + above))))
+
+        scale, ratio, _ = min(found, key=width)
+        return scale, ratio
+
+    def _fitted(self, asked: AskedNumbers, truth: Floats) -> tuple[ResidualScale, Floats, Floats]:
+        """The same, and (n,) the size of each error that the others say."""
+        ratio = self._based(asked).ratio(truth)
         order = np.lexsort((ratio, asked.relation))
         relations, first, count = np.unique(asked.relation[order], return_index=True, return_counts=True)
         median = np.full(self.vocabulary.relation_count, np.median(ratio))
         median[relations] = ratio[order][first + count // 2]
         target = np.log(np.maximum(ratio, _LEAST * np.maximum(median[asked.relation], 1e-9)))
-        expected, fold = np.zeros(len(ratio)), asked.row % _FOLDS
-        for one in range(_FOLDS):
+        expected, fold = np.zeros(len(ratio)), asked.row % FOLDS
+        for one in range(FOLDS):
             rest, left = (np.flatnonzero(chosen).astype(np.int64) for chosen in (fold != one, fold == one))
             if len(left):
                 expected[left] = self._with_effects(asked.take(rest), target[rest])._logarithm(asked.take(left))
         # Drawn towards zero too much or too little, as what was left out tells.
         middle, varied = float(target.mean()), expected - expected.mean()
         strength = float(np.clip((varied @ target) / max(float(varied @ varied), 1e-9), 0.0, _STRONGEST))
-        return self._with_effects(asked, target)._times(strength), ratio / np.exp(middle + strength * varied)
+        size = np.exp(middle + strength * varied)
+        return self._with_effects(asked, target)._times(strength), ratio / size, size
 
     def _times(self, strength: float) -> ResidualScale:
         """With effects that are so many times as strong."""
@@ -217,7 +242,7 @@ class ResidualScale:
             "qualifier": names,
             "value": entities,
         }
-        found: dict[str, Any] = {"constant": self.constant}
+        found: dict[str, Any] = {"constant": self.constant, "own": self.own}
         for kind, (keys, effects) in self.effects.items():
             pairs = zip(keys.tolist(), effects.tolist(), strict=True)
             if kind in seconds:
@@ -254,13 +279,15 @@ class ResidualScale:
                 found[kind] = Effects(
                     np.array([key for key, _ in pairs], dtype=np.int64), np.array([effect for _, effect in pairs])
                 )
-            constant = float(mapping["constant"])
+            constant, own = float(mapping["constant"]), float(mapping.get("own", 1.0))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise DataError("the sizes of errors cannot be read.", where=where, advice=RESTORE) from None
-        finite = math.isfinite(constant) and all(np.isfinite(one.effect).all() for one in found.values())
+        finite = (
+            math.isfinite(constant) and 0 <= own <= 1 and all(np.isfinite(one.effect).all() for one in found.values())
+        )
         if not finite:
             raise DataError("the sizes of errors are no numbers.", where=where, advice=RESTORE)
-        return replace(self, constant=constant, effects=found)
+        return replace(self, constant=constant, effects=found, own=own)
 
     def _second(self, kind: str) -> int:
         sizes = {"answer": BINS, "qualifier": self.vocabulary.relation_count, "value": self.vocabulary.entity_count}
