@@ -41,6 +41,8 @@ _NARROWEST = 1e-2
 _STRONGEST = 2.0
 _OWN = (0.0, 0.5, 1.0)
 _COVERED = 0.9
+_CLEARLY = 0.02
+"""Of the width: how much shorter intervals must be for a model's own reach not to count in full."""
 _DIGITS = 4
 
 
@@ -154,7 +156,8 @@ class ResidualScale:
             """The mean logarithm: shortest where the sizes of errors are told best."""
             scale, ratio, size = one
             below, above = scale._based(asked).own
-            return float(np.log(np.quantile(ratio, _COVERED)) + np.mean(np.log(size * (below + above))))
+            told = np.log(np.quantile(ratio, _COVERED)) + np.mean(np.log(size * (below + above)))
+            return float(told) - (_CLEARLY if scale.own == 1.0 else 0.0)
 
         scale, ratio, _ = min(found, key=width)
         return scale, ratio
