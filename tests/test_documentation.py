@@ -25,6 +25,7 @@ GENERATED = {
     DOCS / "background" / "world-relations.md": (results_pages.world_relations, "results_pages"),
     DOCS / "results" / "measured.md": (results_pages.measured, "results_pages"),
     DOCS / "results" / "baselines.md": (results_pages.baselines, "results_pages"),
+    DOCS / "results" / "evidence.md": (results_pages.evidence, "results_pages"),
 }
 """Pages that a tool writes, with what makes them."""
 

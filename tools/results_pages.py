@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import hynt
-from benchmarks import reproduce_table
 from benchmarks.audit_table import tables as audit_tables
 from benchmarks.missing_quality import table as proposal_table
 from benchmarks.model_speed import table as speed_table
 from benchmarks.own_graph_table import markdown as small_graph_table
+from benchmarks.paper import grids
+from benchmarks.paper.beyond import BEYOND
+from benchmarks.paper.printed import PAPER
+from benchmarks.paper.tables import RawFiles, cost_grid, paper_grids, reached
+from benchmarks.paper.tables import compared as compared_with_paper
 from benchmarks.result_file import read_measured, read_results, trial_of_row
 from hynt.comparison.table import cost_table, markdown, quality_table
 from tools.world.relations import RELATIONS
@@ -69,6 +73,25 @@ MACHINES = {
     "model-speed-h200-four": "the same, in a second run",
     "long-facts": "1,000 generated facts, the longest with 358 qualifiers, one epoch, one CPU core",
 }
+PAPER_START = """# The paper's tables
+
+Look up what each model reaches here beside what the HyNT paper prints, in brackets. Made from the raw files by
+`tools/results_pages.py`; `python -m benchmarks.paper TABLE` prints one table, `--run` makes its rows anew, and each
+row's command stands in its raw file.
+
+Test split, realistic ties; the difference is of the first figure. **\\*** marks rows whose time ended before the
+authors' schedule did, **†** rows asked about a part of the test facts; [costs](#what-the-rows-cost) are below.
+HN-FB-S and HN-FB cannot be had whole, so nothing was run there. Table 3 has no figures; its like is in
+[HyNT's results](hynt.md#what-qualifiers-do).
+
+"""
+EVIDENCE_START = """# What papers leave out
+
+See whether numbers help links, whether probabilities hold, and which differences are more than chance. Made from the
+raw files by `tools/results_pages.py`; `python -m benchmarks.paper NAME` prints one table, and `benchmarks.reproduce
+--evidence` adds what it needs to any row.
+
+"""
 RELATIONS_START = """# Relations of `world`
 
 Look up what each relation of the [embedded graph](world.md) says, how often it is used, and in which unit. Made from
@@ -84,6 +107,7 @@ def pages() -> dict[Path, str]:
     return {
         RESULTS / "measured.md": measured(),
         RESULTS / "baselines.md": baselines(),
+        RESULTS / "evidence.md": evidence(),
         RESULTS.parent / "background" / "world-relations.md": world_relations(),
     }
 
@@ -106,11 +130,29 @@ def world_relations() -> str:
 
 
 def baselines() -> str:
-    """The page of the baselines."""
-    names = {"HN-YG": "hn-yg", "HN-WK-resplit": "hn-wk-resplit", "WD50K": "wd50k", "WikiPeople-": "wikipeople"}
-    files = [RAW / f"baselines-{name}.json" for name in names.values()]
-    beside = {graph: RAW / f"{name}-link.json" for graph, name in names.items()}
-    return "\n\n".join(part.rstrip() for part in reproduce_table.page(files, beside) if part) + "\n"
+    """The page of the paper's tables."""
+    files, parts, counts = RawFiles(RAW), [], []
+    for number, table in PAPER.items():
+        found = paper_grids(number, files)
+        if not all(grid.is_empty for grid in found):
+            parts.append(f"## Table {number}: {table.title.lower()}\n\n{grids.markdown(found)}")
+        if table.name in ("links", "relations", "numbers", "benchmarks"):
+            told = [(grid.title, len(reached(grid)), len(compared_with_paper(grid))) for grid in found]
+            near = "; ".join(f"{title} {close} of {rows}" for title, close, rows in told if rows)
+            counts.append(f"{table.name if table.name != 'benchmarks' else 'links'}: {near}")
+    costs = [cost_grid(graph, files) for graph in ("HN-YG", "HN-WK-resplit", "WD50K", "WikiPeople-")]
+    words = f"Rows within .010 of the paper or better, by the first figure: {'. '.join(counts)}.\n\n"
+    return PAPER_START + words + "\n".join([*parts, f"## What the rows cost\n\n{grids.markdown(costs)}"])
+
+
+def evidence() -> str:
+    """The page of tables that papers leave out."""
+    parts = []
+    for name, (title, table) in BEYOND.items():
+        found = [grid for grid in table(RawFiles(RAW)) if grid.rows]
+        told = grids.markdown(found) if found else "Nothing was run.\n"
+        parts.append(f"## {title}\n\n`python -m benchmarks.paper {name}`\n\n{told}")
+    return EVIDENCE_START + "\n".join(parts)
 
 
 def measured() -> str:

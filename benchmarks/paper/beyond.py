@@ -41,32 +41,45 @@ def literals(raw: RawFiles) -> list[Grid]:
     for graph in LITERAL_GRAPHS:
         rows, records = [], []
         for model in LITERAL_AWARE:
-            given, shuffled = (_literal_row(raw, graph, model, is_shuffled) for is_shuffled in (False, True))
+            given, shuffled = _literal_rows(raw, graph, model)
             figures = [None if row is None else row.figure("link", "triplet", "mrr") for row in (given, shuffled)]
-            read = given.runs[0].calibration.get("shuffled_literals") if given is not None else None
-            asked = NOT_RUN if read is None else number(read["triplet"])
-            cells = [NOT_RUN if one is None else figure(one) for one in figures]
+            read = _asked_with_others(raw, graph, model)
+            asked = NOT_RUN if read is None else f"{number(read[0])} instead of {number(read[1])}"
             first, second = figures
             apart = NO_ANSWER if first is None or second is None else difference(second.mean, first.mean)
-            rows.append([model, cells[0], asked, cells[1], apart])
-            record: dict[str, Any] = {"graph": graph, "row": model, "asked": read["triplet"] if read else None}
-            record |= {"given": first.mean if first else None, "ours": second.mean if second else None}
-            records.append(record)
-        columns = ["", "link MRR", "asked with others' numbers", "trained with others' numbers", "difference"]
-        grids.append(Grid(f"{graph}, link MRR of triplets", columns, rows, "", records))
+            rows.append([model, *(NOT_RUN if one is None else figure(one) for one in figures), apart, asked])
+            record: dict[str, Any] = {"graph": graph, "row": model, "asked": read[0] if read else None}
+            record |= {"given": first.mean if first else None, "shuffled": second.mean if second else None}
+            records.append(record | {"ours": record["shuffled"] if second else record["asked"]})
+        columns = ["", "trained with its numbers", "with others'", "difference", "only asked with others'"]
+        words = "Numbers are dealt anew within each relation. Both trainings have the same settings and seed."
+        grids.append(Grid(f"{graph}, link MRR of triplets", columns, rows, words, records))
     return grids
 
 
-def _literal_row(raw: RawFiles, graph: str, model: str, is_shuffled: bool) -> Row | None:
-    """Of a file that has both, so that the code and the seeds are the same."""
-    for name in ("evidence-literals", *raw.everything):
-        file = raw.file(name)
-        for row in file.rows if file is not None else ():
-            same = row.graph == graph and row.model == model and row.split == "test"
-            pair = {one.name for one in file.rows} if file is not None else set()
-            has_both = f"{graph} {model}" in pair and f"{graph} {model}{SHUFFLED}" in pair
-            if same and row.runs and has_both and ("literals=shuffled" in row.changes) == is_shuffled:
-                return row
+def _literal_rows(raw: RawFiles, graph: str, model: str) -> tuple[Row | None, Row | None]:
+    """A row as given and one with shuffled literals, of one file and with the same other settings."""
+    for file in raw.everything.values():
+        mine = [row for row in file.rows if (row.graph, row.model, row.split) == (graph, model, "test") and row.runs]
+        for shuffled in mine:
+            if "literals=shuffled" not in shuffled.changes:
+                continue
+            for given in mine:
+                if _without_literals(given) == _without_literals(shuffled) and given is not shuffled:
+                    return given, shuffled
+    return None, None
+
+
+def _without_literals(row: Row) -> tuple[str | None, frozenset[str]]:
+    return row.preset, frozenset(change for change in row.changes if not change.startswith("literals="))
+
+
+def _asked_with_others(raw: RawFiles, graph: str, model: str) -> tuple[float, float] | None:
+    """Link MRR of a run that is asked with the numbers of others, and as it is."""
+    for row, run in with_evidence(raw, "calibration"):
+        if (row.graph, row.model) == (graph, model) and "shuffled_literals" in run.calibration:
+            own = run.metric("test", "link", "triplet", "mrr")
+            return None if own is None else (run.calibration["shuffled_literals"]["triplet"], own)
     return None
 
 

@@ -1,0 +1,194 @@
+"""The paper's tables by one command: its figures, ours beside them from raw files, and the commands that make rows."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from benchmarks.paper import __main__ as command_line
+from benchmarks.paper.beyond import BEYOND, literals, paired
+from benchmarks.paper.grids import markdown, plain
+from benchmarks.paper.printed import BASELINES, PAPER
+from benchmarks.paper.running import command_of, leaks, sizes
+from benchmarks.paper.tables import RawFiles, compared, paper_grids, reached
+from benchmarks.result_file import Outcomes, ResultFile, Row, Run, read_results
+from hynt import number
+from hynt.formats.from_python import graph_from_facts
+from hynt.graph.storage import save_graph
+from hynt.models.registry import MODELS
+from tests.training.small_graph import small_graph
+
+
+def row(name, graph, model, mrr, seeds=(0,), **more):
+    metrics = {"mrr": mrr, "hits@1": mrr / 2, "hits@3": mrr, "hits@10": 2 * mrr, "count": 10}
+    runs = [Run(seed, {"test": {"link": {"triplet": metrics, "all": metrics}}}, {"train": 3.0}) for seed in seeds]
+    return Row(name, ["python"], "cpu", None, model, graph, split="test", runs=runs, **more)
+
+
+def written(folder, **files):
+    for name, rows in files.items():
+        ResultFile("Rows.", rows).write(folder / f"{name.replace('_', '-')}.json")
+    return RawFiles(folder)
+
+
+def test_every_table_of_the_paper_has_its_rows():
+    assert sorted(PAPER) == [1, 2, *range(4, 14)]  # the third has no figures
+    for section in PAPER[2].sections:
+        assert list(section.rows) == [*BASELINES, "hynt"]
+    assert set(BASELINES) <= set(MODELS)
+    assert PAPER[2].sections[1].rows["hynt"] == [".2035", ".3147", ".2237", ".1474"]
+    assert PAPER[6].sections[1].rows["transea"] == [".0778", "-"]
+    figures = sum(one != "-" for table in PAPER.values() for s in table.sections for r in s.rows.values() for one in r)
+    assert figures == 712
+
+
+def test_the_graph_that_can_be_had_whole_has_the_papers_sizes():
+    records = paper_grids(1, RawFiles())[0].records
+    assert [one["ours"] for one in records if one["graph"] == "HN-YG"] == [
+        one["paper"] for one in records if one["graph"] == "HN-YG"
+    ]
+
+
+def test_ours_stand_beside_the_papers_and_what_was_not_run_is_said(tmp_path):
+    short = {"runs": [Run(0, {"test": {"link": {"triplet": {"mrr": 0.1, "count": 3}}}}, {}, {"budget_limited": True})]}
+    raw = written(
+        tmp_path,
+        baselines_hn_yg=[
+            row("HN-YG transea", "HN-YG", "transea", 0.13),
+            row("HN-YG stare", "HN-YG", "stare", 0.19),
+            Row(**{**vars(row("HN-YG gran", "HN-YG", "gran", 0.1)), **short}),
+        ],
+        paper_hn_yg=[row("HN-YG transea", "HN-YG", "transea", 0.135, seeds=(0, 1))],
+    )
+    grid = paper_grids(2, raw)[1]
+    shown = {one[0]: one[1:] for one in grid.rows}
+    assert grid.columns == ["", "MRR", "difference", "H@10", "H@3", "H@1", "seeds"]
+    assert shown["transea"][:2] == [".1350 ± .0000 (.1397)", "−.0047"]  # what --run made comes first
+    assert shown["transea"][-1] == "2"
+    assert shown["stare"][:2] == [".1900 (.1826)", "+.0074"]
+    assert shown["kbln"] == ["not run (.1540)", "–", "not run (.2231)", "not run (.1690)", "not run (.1161)", "–"]
+    assert shown["gran \\*"][0] == ".1000 (.1951)"
+    assert [one["row"] for one in compared(grid)] == ["transea", "stare", "gran"]
+    assert [one["row"] for one in reached(grid)] == ["transea", "stare"]
+    assert "HN-FB-S, triplets: nothing was run." in markdown(paper_grids(2, raw))
+    assert "\\*" not in plain([grid])
+
+
+def test_figures_of_another_split_have_no_difference(tmp_path):
+    raw = written(tmp_path, baselines_hn_wk_resplit=[row("HN-WK-resplit ram", "HN-WK-resplit", "ram", 0.2)])
+    grid = paper_grids(2, raw)[0]
+    assert "difference" not in grid.columns
+    assert not compared(grid)
+
+
+def test_literals_are_compared_with_the_same_settings_only(tmp_path):
+    given = row("HN-YG kbln", "HN-YG", "kbln", 0.15, changes=["a=1", "literals=given"])
+    other = row("HN-YG kbln again", "HN-YG", "kbln", 0.3, changes=["a=2"])
+    shuffled = row("HN-YG kbln, literals shuffled", "HN-YG", "kbln", 0.14, changes=["a=1", "literals=shuffled"])
+    raw = written(tmp_path, evidence_literals=[other, given, shuffled])
+    shown = {one[0]: one[1:] for one in literals(raw)[0].rows}
+    assert shown["kbln"] == [".1500", ".1400", "−.0100", "not run"]
+    assert shown["transea"] == ["not run", "not run", "–", "not run"]
+
+
+def outcomes(value, task="link"):
+    fact = np.repeat(np.arange(len(value) // 2), 2)
+    return Run(0, outcomes={task: Outcomes(fact, np.ones(len(value), dtype=bool), np.asarray(value, float)).packed()})
+
+
+def test_paired_samples_tell_a_difference_from_chance():
+    ranks = np.random.default_rng(0).integers(1, 50, 400)
+    same = paired(outcomes(ranks), outcomes(ranks), "link")
+    assert (same["difference"], same["low"], same["high"]) == (0.0, 0.0, 0.0)
+    better = paired(outcomes(np.maximum(ranks - 3, 1)), outcomes(ranks), "link")
+    assert better["difference"] == pytest.approx((1 / np.maximum(ranks - 3, 1)).mean() - (1 / ranks).mean())
+    assert 0 < better["low"] < better["difference"] < better["high"]
+    assert better["p_value"] < 0.01
+    worse = paired(outcomes(ranks / 100 + 0.001, "number"), outcomes(ranks / 200 + 0.001, "number"), "number")
+    assert worse["difference"] > 0
+    assert paired(outcomes(ranks), outcomes(ranks[:200]), "link") is None  # not the same questions
+
+
+def test_sizes_are_counted_as_the_paper_counts_and_leaks_by_triplet():
+    when = [("since", number(5, literal="5"))]
+    facts = {
+        "train": [("a", "in", "b"), ("a", "size", number(5, literal="5")), ("a", "in", "c", when)],
+        "test": [("a", "in", "b", [("as", "c")]), ("a", "in", "c", when), ("b", "size", number(5, literal="5.0"))],
+    }
+    graph = graph_from_facts(facts)
+    found = sizes(graph)
+    assert (found["facts"], found["facts with qualifiers"], found["numeric entities"]) == (6, 3, 2)
+    assert (found["distinct triplets, discrete"], found["distinct triplets, numeric"]) == (2, 2)
+    assert (found["distinct qualifiers, discrete"], found["distinct qualifiers, numeric"]) == (1, 1)
+    assert leaks(graph) == {"test": 3, "triplet": 2, "fact": 1}
+
+
+def said(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["paper", *map(str, arguments)])
+    command_line.main()
+    return capsys.readouterr().out
+
+
+def test_the_command_lists_prints_and_refuses(monkeypatch, capsys, tmp_path):
+    listed = said(monkeypatch, capsys)
+    assert all(table.name in listed for table in PAPER.values())
+    assert all(name in listed for name in BEYOND)
+    raw = written(tmp_path, baselines_hn_yg=[row("HN-YG ram", "HN-YG", "ram", 0.2)]).folder
+    assert "ram .2000 (.1682) +.0318" in " ".join(said(monkeypatch, capsys, 2, "--raw", raw).split())
+    assert "| ram | .2000 (.1682) | +.0318 |" in said(monkeypatch, capsys, "links", "--raw", raw, "--markdown")
+    found = json.loads(said(monkeypatch, capsys, "links", "--raw", raw, "--json"))
+    (one,) = [
+        one for part in found["parts"] for one in part["figures"] if one["ours"] and one["column"].endswith("mrr")
+    ]
+    assert (one["row"], one["paper"], one["commands"]) == ("ram", 0.1682, ["python"])
+    with pytest.raises(SystemExit, match="there is no table 'link'; there are"):
+        said(monkeypatch, capsys, "link")
+
+
+def test_rows_are_made_by_commands_that_serve_every_table(monkeypatch, capsys, tmp_path):
+    lines = said(
+        monkeypatch, capsys, 5, "--run", "--dry-run", "--rows", "gran,hynt", "--raw", tmp_path, "--seeds", "0,1"
+    )
+    mine = [line for line in lines.splitlines() if "graphs/HN-YG " in line]
+    assert len(mine) == 2
+    assert "--models gran --tasks link,relation,number --seconds-per-model whole" in mine[0]
+    assert "--models hynt:hn-yg-relation" in mine[1]
+    assert "'HN-YG hynt, relation'" in mine[1]
+    assert all("--seeds 0,1" in line for line in mine)
+    both = command_of("WD50K, train and valid", "hynt", "link", tmp_path, tmp_path)
+    assert "train_on=train+valid" in both
+    assert both[-1].endswith("paper-wd50k-train-and-valid.json")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_a_row_is_made_once_and_then_printed(monkeypatch, capsys, tmp_path):
+    save_graph(small_graph(people=40), tmp_path / "graphs" / "HN-YG")
+    (tmp_path / "raw").mkdir()
+    options = [
+        "--run",
+        "--graphs",
+        tmp_path / "graphs",
+        "--raw",
+        tmp_path / "raw",
+        "--rows",
+        "transea",
+        "--device",
+        "cpu",
+    ]
+    options += ["--set", "schedule.epochs=2", "--set", "model.dimension=8"]
+    monkeypatch.setattr(
+        command_line, "commands", lambda *given: (one for one in _commands(*given) if "HN-YG" in str(one))
+    )
+    assert "transea ." in " ".join(said(monkeypatch, capsys, 2, *options).split())
+    made = (tmp_path / "raw" / "paper-hn-yg.json").read_text()
+    said(monkeypatch, capsys, 2, *options)
+    assert (tmp_path / "raw" / "paper-hn-yg.json").read_text() == made
+    found = read_results(tmp_path / "raw" / "paper-hn-yg.json").row("HN-YG transea")
+    assert found.runs[0].outcomes["link"]
+
+
+_commands = command_line.commands
