@@ -1,14 +1,51 @@
-"""What is printed: a title, some words, ready cells, and the figures behind them."""
+"""The shapes of tables: as the paper prints them, and as they are printed here with ours beside."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from benchmarks.result_file import Figure
 
 NOT_RUN, NO_ANSWER = "not run", "–"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a table: one graph, its columns, and a line for each row."""
+
+    graph: str
+    columns_text: str
+    text: str
+
+    @property
+    def columns(self) -> list[str]:
+        return self.columns_text.split()
+
+    @cached_property
+    def rows(self) -> dict[str, list[str]]:
+        """The figures of each row as they are printed, by its name."""
+        found = {}
+        for line in self.text.strip().splitlines():
+            words = line.split()
+            found[" ".join(words[: -len(self.columns)])] = words[-len(self.columns) :]
+        return found
+
+    def without_figures(self, graph: str) -> Section:
+        """The same rows on a graph of which the paper prints none."""
+        lines = [f"{name}{' -' * len(self.columns)}" for name in self.rows]
+        return Section(graph, self.columns_text, "\n".join(lines))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A numbered table."""
+
+    name: str
+    title: str
+    sections: tuple[Section, ...]
 
 
 @dataclass(frozen=True)

@@ -6,50 +6,13 @@ Table 3 has examples and no figures: `benchmarks.paper_figures` makes its like.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from benchmarks.paper.grids import Section, Table
 
 BASELINES = (
     *("transea", "mt-kgnn", "kbln", "literale", "nalp", "tnalp", "ram", "hinge", "neuinfer", "stare"),
     *("hy-transformer", "gran"),
 )
 """In the paper's order."""
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of a table: one graph, its columns, and a line for each row."""
-
-    graph: str
-    columns_text: str
-    text: str
-
-    @property
-    def columns(self) -> list[str]:
-        return self.columns_text.split()
-
-    @cached_property
-    def rows(self) -> dict[str, list[str]]:
-        """The figures of each row as they are printed, by its name."""
-        found = {}
-        for line in self.text.strip().splitlines():
-            words = line.split()
-            found[" ".join(words[: -len(self.columns)])] = words[-len(self.columns) :]
-        return found
-
-    def without_figures(self, graph: str) -> Section:
-        """The same rows on a graph of which the paper prints none."""
-        lines = [f"{name}{' -' * len(self.columns)}" for name in self.rows]
-        return Section(graph, self.columns_text, "\n".join(lines))
-
-
-@dataclass(frozen=True)
-class Table:
-    """A numbered table."""
-
-    name: str
-    title: str
-    sections: tuple[Section, ...]
 
 
 LINKS_OF_TRIPLETS = "link.triplet.mrr link.triplet.hits@10 link.triplet.hits@3 link.triplet.hits@1"

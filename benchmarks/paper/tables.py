@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from benchmarks.paper.grids import NO_ANSWER, NOT_RUN, Grid, difference, figure, number
-from benchmarks.paper.printed import PAPER, Section
+from benchmarks.paper.grids import NO_ANSWER, NOT_RUN, Grid, Section, difference, figure, number
+from benchmarks.paper.printed import PAPER
 from benchmarks.result_file import RAW, Figure, ResultFile, Row, read_results
 
 STANDS_FOR = {"HN-WK": "HN-WK-resplit"}
