@@ -23,11 +23,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.result_file import write_measured
+
+if TYPE_CHECKING:
+    from hynt.asking.predictor import Predictor
+    from hynt.service.inference.answering import Reply
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the inference process has it
 
@@ -142,10 +147,40 @@ async def pressed(ask: Ask, clients: int, seconds: float) -> dict[str, Any]:
     }
 
 
+class ThreadEngine:
+    """A predictor in a thread of this process, to measure what the process costs."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        from hynt.service.inference.answering import EngineState, FollowingJobs
+
+        self.state = EngineState()
+        self._answering = FollowingJobs(predictor)
+        self._thread = ThreadPoolExecutor(1, "inference")
+
+    async def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, self._answering.now.warm_up)
+        predictor = self._answering.now.predictor
+        self.state.follows = predictor.loaded.observed is not None
+        self.state.described = {**predictor.described(), **predictor.loaded.described()}
+        self.state.examples = await loop.run_in_executor(self._thread, self._answering.now.examples)
+        self.state.ready, self.state.reason = True, ""
+
+    async def exchange(self, kind: str, jobs: Sequence[Mapping[str, Any]]) -> list[Reply]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._answering.replies, kind, jobs)
+
+    async def follow(self) -> None:
+        self._answering.follow()
+
+    async def stop(self) -> None:
+        self.state.ready, self.state.reason = False, "the service is stopping"
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
 async def at_the_queue(run: Path, questions: list[dict[str, Any]], clients: int, batching: bool, seconds: float) -> Any:
     """The model queue in this process."""
     from hynt.asking.predictor import load
-    from hynt.service.inference.answering import ThreadEngine
     from hynt.service.inference.question_queue import QuestionQueue
     from hynt.service.settings import ServiceSettings
 

@@ -48,15 +48,6 @@ def number_for(relation: Relation, written: Any, where: str) -> Number:
     return _date(written, where) if relation.unit == DATE_UNIT else _quantity(relation, written, where)
 
 
-def fits(relation: Relation, written: Any) -> bool:
-    """Whether what is written can be a value of this relation."""
-    try:
-        number_for(relation, written, "")
-    except UsageError:
-        return False
-    return True
-
-
 def is_written_number(written: Any) -> bool:
     """Whether it has the form of a number, a quantity or a date: asked only where no relation says what is meant."""
     if not isinstance(written, str):

@@ -212,27 +212,13 @@ def evaluate(
     scaling: NumberScaling,
     split: str = "test",
     tasks: Iterable[str] = TASKS,
-    ties: Ties = "realistic",
+    *,
     device: torch.device | str = "cpu",
-    type_constrained: bool = False,
-    rows: int | None = None,
-    literals: Any = None,
-    described: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    **options: Any,
 ) -> Evaluation:
-    """One evaluation, start to end. To evaluate often, make an `Evaluator` once and keep it."""
-    evaluator = Evaluator(
-        graph,
-        scaling,
-        split,
-        checked_tasks(tasks),
-        ties,
-        torch.device(device),
-        type_constrained,
-        rows,
-        literals,
-        described or {},
-    )
+    """One evaluation, start to end, with the options of an `Evaluator`. To evaluate often, make one and keep it."""
+    evaluator = Evaluator(graph, scaling, split, checked_tasks(tasks), device=torch.device(device), **options)
     return evaluator.evaluate(model, progress)
 
 

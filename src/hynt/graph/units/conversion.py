@@ -267,11 +267,6 @@ def kept(value: float, unit: str) -> float:
     return between_ratios(display, str(unit))(value) if display else value
 
 
-def show_si() -> None:
-    """From now on all numbers are shown as they are kept."""
-    _IN_SI.set(True)
-
-
 @contextmanager
 def showing_si() -> Iterator[None]:
     """Within, all numbers are shown as they are kept."""

@@ -6,7 +6,6 @@ that a wrong question harms nobody else's.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -298,32 +297,3 @@ class FollowingJobs:
             made.warm_up()
             self.now = made
             self._swapped(newest.version)
-
-
-class ThreadEngine:
-    """A predictor in a thread of this process: for tests, for notebooks, and to measure what the process costs."""
-
-    def __init__(self, predictor: Predictor) -> None:
-        self.state = EngineState()
-        self._answering = FollowingJobs(predictor)
-        self._thread = ThreadPoolExecutor(1, "inference")
-
-    async def start(self) -> None:
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, self._answering.now.warm_up)
-        predictor = self._answering.now.predictor
-        self.state.follows = predictor.loaded.observed is not None
-        self.state.described = {**predictor.described(), **predictor.loaded.described()}
-        self.state.examples = await loop.run_in_executor(self._thread, self._answering.now.examples)
-        self.state.ready, self.state.reason = True, ""
-
-    async def exchange(self, kind: str, jobs: Sequence[Mapping[str, Any]]) -> list[Reply]:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._answering.replies, kind, jobs)
-
-    async def follow(self) -> None:
-        self._answering.follow()
-
-    async def stop(self) -> None:
-        self.state.ready, self.state.reason = False, "the service is stopping"
-        self._thread.shutdown(wait=False, cancel_futures=True)
