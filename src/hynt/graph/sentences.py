@@ -123,6 +123,12 @@ def rounded_to(value: float, width: float) -> float:
     return float(f"{round(value, -step):.15g}") if abs(step) < _LONGEST else value
 
 
+def unit_in_words(unit: str) -> str:
+    """What stands behind numbers of this unit where people read them, such as years, lb or %."""
+    display = shown(1.0, unit)[1]
+    return _with_unit("", display).strip()
+
+
 def _with_unit(text: str, unit: str) -> str:
     if unit in ("", "1"):
         return text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,9 +34,19 @@ def _packaged() -> Path:
     return graph_folder(BUILT_IN[0]).with_name("run")
 
 
+def name_in_commands(run: Path) -> str:
+    """How a command names the run: by its folder, quoted as a shell needs it, or as the one that comes with hynt."""
+    return BUILT_IN[0] if is_packaged(run) else shlex.quote(str(run))
+
+
+def is_packaged(run: Path) -> bool:
+    """Whether it is the run that comes with hynt, which is never written to."""
+    return run == _packaged()
+
+
 def refuse_packaged(run: Path) -> None:
     """What is installed stays as it is: changes go into a copy."""
-    if run == _packaged():
+    if is_packaged(run):
         raise UsageError(
             "this run comes with hynt, and what is installed is not changed.",
             where=BUILT_IN[0],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+import shutil
+from pathlib import Path
 from urllib.parse import quote
 
 from tests.service.inference.fake_engine import FakeEngine
@@ -94,3 +96,37 @@ def test_what_an_empty_field_may_hold(plain_site):
     assert set(suggested("head", relation="population")) == {f"town/{one}" for one in range(4)}
     assert len(suggested("relation", head="nobody of that name")) == 5
     assert plain_site.get("/suggested?wanted=all").status == 422
+
+
+def test_a_unit_is_named_as_people_read_it():
+    from hynt.graph.sentences import unit_in_words
+    from hynt.graph.units.conversion import with_display
+
+    assert [unit_in_words(unit) for unit in ("year", "percent", "kg", "m2", "1/1000", "1", "")] == [
+        "years",
+        "%",
+        "kg",
+        "m²",
+        "per 1,000",
+        "",
+        "",
+    ]
+    assert unit_in_words(with_display("kg", "lb")) == "lb"
+
+
+def test_commands_name_the_run_that_comes_with_hynt(site, tmp_path):
+    """Its folder is deep inside an installation, nothing is kept there, and an audit by it trains nothing."""
+    from hynt.runs.place import run_place
+
+    engine = FakeEngine()
+    packaged = site(engine, run=run_place("world"))
+    engine.state.follows = True
+    assert "hynt report world --out report.html" in text_of(packaged, "/about")
+    assert "keeps the figures in the run" not in text_of(packaged, "/about")
+    doubtful = text_of(packaged, "/doubtful")
+    assert "hynt serve world --audit suspicious.parquet" in doubtful
+    assert "It judges every fact without itself, and trains nothing:" in doubtful
+    own = site(FakeEngine(), run=Path(shutil.copytree(run_place("world"), tmp_path / "my run")))
+    assert f"hynt report '{tmp_path / 'my run'}' --out report.html" in text_of(own, "/about")
+    assert "keeps the figures in the run" in text_of(own, "/about")
+    assert "It trains a few models" in text_of(own, "/doubtful")

@@ -20,6 +20,7 @@ from hynt.reporting.charts_svg import Marked, Plot, spread_chart
 from hynt.reporting.report.metrics import METRICS, SCOPES, TITLES, WORDS, headlines, metrics_section
 from hynt.reporting.report.trust import Measurements, kept_measurements, protocol_section, trust_section
 from hynt.reporting.scales import Scale
+from hynt.runs.place import is_packaged
 from hynt.service.pages.answers import is_log
 from hynt.service.pages.questions import MOST_QUALIFIERS, AskedForm, address, written_value
 
@@ -170,7 +171,8 @@ def measured_of(run: Path) -> tuple[Measurements | None, str]:
                 return {**found, "reads_now": int(read_index(run / _READS).get(split, 0))}, ""
     except HyntError as problem:
         return None, f"The figures of this run cannot be shown: {problem.what}"
-    return None, "The run was not measured in full yet. One command does it and keeps the figures in the run:"
+    kept = "" if is_packaged(run) else " and keeps the figures in the run"
+    return None, f"The run was not measured in full yet. One command does it{kept}:"
 
 
 def validated_of(run: Path) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from hynt import __version__
-from hynt.graph.sentences import format_quantity
+from hynt.graph.sentences import format_quantity, unit_in_words
 from hynt.graph.units.conversion import with_display
 from hynt.markup import shown
 from hynt.reporting.charts_svg import share_bar
@@ -59,6 +59,7 @@ def environment() -> Environment:
     made.globals.update(address=address, share_bar=share_bar, navigation=NAVIGATION, hynt_version=__version__)
     made.globals.update(style=f"/style.css?v={_digest(stylesheet())}", script=script_address)
     made.filters.update(shown=lambda text: shown(str(text)), quantity=_quantity, percent=percent)
+    made.filters["unit"] = lambda unit, display="": unit_in_words(with_display(unit, display))
     made.filters["leads"] = leads_to
     made.filters["sentence"] = lambda text: f"{str(text)[:1].upper()}{str(text)[1:]}"
     return made

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shlex
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -14,6 +13,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 
 from hynt.errors import HyntError
 from hynt.graph.lookup import EntityPosition
+from hynt.runs.place import name_in_commands
 from hynt.service.front import Front
 from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.answers import answered, told
@@ -284,7 +284,7 @@ def _base(request: Request) -> str:
 @router.get("/doubtful")
 async def doubtful(request: Request, kind: TextQuery = "", offset: Offset = 0) -> Response:
     """Facts that an audit found doubtful, if there is one of the run."""
-    run, chosen = shlex.quote(str(_front(request).settings.run)), kind if kind in KINDS else None
+    run, chosen = name_in_commands(_front(request).settings.run), kind if kind in KINDS else None
     try:
         audit = await _audit(request)
         found = None if audit is None else await asyncio.to_thread(audit.page, chosen, offset)
@@ -297,6 +297,7 @@ async def doubtful(request: Request, kind: TextQuery = "", offset: Offset = 0) -
         "doubtful.html",
         found=found,
         run=run,
+        trains=not _front(request).engine.state.follows,
         kinds=KINDS,
         kind=chosen or "",
         offset=offset,
@@ -337,7 +338,7 @@ async def about(request: Request) -> Response:
         about=told,
         described=described(told),
         why=why,
-        run=shlex.quote(str(front.settings.run)),
+        run=name_in_commands(front.settings.run),
         validated=validated,
         figures=figures(measured) if measured is not None else None,
     )
