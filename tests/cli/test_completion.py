@@ -30,8 +30,10 @@ def offered(monkeypatch, tmp_path):
 
 
 def test_models_presets_and_formats(offered):
+    from hynt.training.resolve_settings import PRESETS
+
     assert offered("train", "--model", "hynt") == ["hynt", "hynt-inductive"]
-    assert "wd50k-link" in offered("train", "--preset")
+    assert set(offered("train", "--preset")) == set(PRESETS)
     assert offered("train", "--preset", "wo", model="hynt") == ["world"]
     assert offered("data import", "--format", "js") == ["jsonl"]
 
