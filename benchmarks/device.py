@@ -116,7 +116,8 @@ def main() -> None:
         os.environ["TRITON_CACHE_DIR"] = str(cache / "triton")
 
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-    from benchmarks.device_measures import Bench, rows_of, say
+    from benchmarks.device_measures import Bench, say
+    from benchmarks.device_rows import rows_of
     from benchmarks.result_file import ResultFile, device_words
     from hynt.kernels.device import chosen_device
     from hynt.runs.run_folder import describe_environment

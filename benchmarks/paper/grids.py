@@ -11,6 +11,18 @@ from benchmarks.result_file import Figure
 
 NOT_RUN, NO_ANSWER = "not run", "–"
 
+LINKS_OF_TRIPLETS = "link.triplet.mrr link.triplet.hits@10 link.triplet.hits@3 link.triplet.hits@1"
+LINKS_OF_ALL = "link.all.mrr link.all.hits@10 link.all.hits@3 link.all.hits@1"
+RELATIONS_OF_TRIPLETS = "relation.triplet.mrr relation.triplet.hits@10 relation.triplet.hits@3 relation.triplet.hits@1"
+RELATIONS_OF_ALL = "relation.all.mrr relation.all.hits@10 relation.all.hits@3 relation.all.hits@1"
+BENCHMARK_TRIPLETS = "link.triplet.mrr link.triplet.hits@10 link.triplet.hits@1"
+BENCHMARK_ALL = "link.all.mrr link.all.hits@10 link.all.hits@1"
+NUMBERS = "number.triplet.rmse number.all.rmse"
+ABLATIONS = "link.triplet.mrr link.all.mrr relation.triplet.mrr relation.all.mrr number.triplet.rmse number.all.rmse"
+NUMERIC_HANDLING = LINKS_OF_ALL + " number.all.rmse"
+ATTRIBUTES = "P1352 P1081 P4841 P585"
+GRAPHS = "HN-WK HN-YG HN-FB HN-FB-S"
+
 
 @dataclass(frozen=True)
 class Section:
