@@ -4,7 +4,7 @@ number of qualifiers and on facts that leak, and which differences are more than
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -86,10 +86,7 @@ def _asked_with_others(raw: RawFiles, graph: str, model: str) -> tuple[float, fl
 def calibration(raw: RawFiles) -> list[Grid]:
     """The expected calibration error of first answers before and after, and what 90 % intervals cover."""
     rows, records = [], []
-    for row, run in with_evidence(raw, "calibration"):
-        told = run.calibration
-        if "failed" in told or "missing" in told:
-            continue
+    for graph, model, told in _calibrated(raw):
         cells = []
         for task in ("link", "relation"):
             one = told.get(task)
@@ -97,14 +94,32 @@ def calibration(raw: RawFiles) -> list[Grid]:
         numbers = told.get("number", {}).get("all")
         inside = NO_ANSWER if numbers is None else f"{100 * numbers['coverage']:.1f} %"
         width = NO_ANSWER if numbers is None or numbers["mean_width"] is None else number(numbers["mean_width"], 3)
-        rows.append([str(row.graph), str(row.model), *cells, inside, width])
-        covered = None if numbers is None else numbers["coverage"]
-        records.append(
-            {"graph": row.graph, "row": row.model, "ours": told.get("link", {}).get("after"), "covered": covered}
-        )
+        rows.append([graph, model, *cells, inside, width])
+        record = {"graph": graph, "row": model, "ours": told.get("link", {}).get("after")}
+        records.append(record | {"covered": None if numbers is None else numbers["coverage"]})
     columns = ["graph", "", "links: error before → after", "relations", "truth in 90 % intervals", "mean width"]
-    words = "Fitted on valid, measured on test; of links and relations at most 4,096 questions each."
+    words = "Fitted on valid, measured on test; of links and relations at most 4,096 questions each. Widths are on the "
+    words += "scale where a relation's training range is 1. Brackets name the raw file `interval-coverage-…`."
     return [Grid("Calibration and coverage", columns, rows, words, records)]
+
+
+def _calibrated(raw: RawFiles) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Graph, model and what is known: of rows with evidence, then of what `benchmarks.interval_coverage` wrote."""
+    for row, run in with_evidence(raw, "calibration"):
+        if not {"failed", "missing"} & set(run.calibration):
+            yield str(row.graph), str(row.model), run.calibration
+    for name, file in raw.everything.items():
+        for one in file.rows[0].measured.get("runs", []) if name.startswith("interval-coverage-") else ():
+            found = one.get("measured", {})  # nothing of a run that could not be opened
+            told: dict[str, Any] = {
+                task: {when: found[task][f"calibration_error_{when}"] for when in ("before", "after")}
+                for task in ("link", "relation")
+                if task in found
+            }
+            level = found.get("number", {}).get("levels", {}).get("0.9")
+            told |= {} if level is None else {"number": {"all": level}}
+            if told:
+                yield one["graph"], f"{one['model']} ({name.removeprefix('interval-coverage-')})", told
 
 
 def qualifiers(raw: RawFiles) -> list[Grid]:

@@ -94,6 +94,42 @@ def test_literals_are_compared_with_the_same_settings_only(tmp_path):
     assert shown["transea"] == ["not run", "not run", "–", "not run"]
 
 
+def test_calibration_is_told_of_rows_and_of_runs_that_were_opened(tmp_path):
+    known = {"link": {"before": 0.2, "after": 0.03}, "number": {"all": {"coverage": 0.91, "mean_width": 0.25}}}
+    run = Run(0, {"test": {}}, calibration=known)
+    mine = Row("HN-YG ram", [], "cpu", None, "ram", "HN-YG", split="test", runs=[run])
+    opened = {
+        "graph": "world",
+        "model": "hynt",
+        "measured": {"link": {f"calibration_error_{when}": 0.1 for when in ("before", "after")}},
+    }
+    runs = Row("a", [], "cpu", measured={"runs": [opened, {"run": "b", "error": "there is no run"}]})
+    (grid,) = BEYOND["calibration"][1](written(tmp_path, paper_hn_yg=[mine], interval_coverage_small=[runs]))
+    assert grid.rows == [
+        ["HN-YG", "ram", ".2000 → .0300", "–", "91.0 %", ".250"],
+        ["world", "hynt (small)", ".1000 → .1000", "–", "–", "–"],
+    ]
+
+
+def test_groups_stand_side_by_side_and_leaks_apart(tmp_path):
+    groups = {
+        "leakage": [
+            {"group": name, "mrr": mrr, "count": 5}
+            for name, mrr in (("triplet not in training", 0.1), ("triplet in training", 0.4))
+        ]
+    }
+    groups["qualifiers"] = [{"group": name, "mrr": 0.2, "count": 3} for name in ("0", "1", "8+")]
+    run = Run(0, {"test": {}}, breakdowns={"link": groups})
+    raw = written(
+        tmp_path, evidence_world=[Row("world ram", [], "cpu", None, "ram", "world", split="test", runs=[run])]
+    )
+    (by_count,) = BEYOND["qualifiers"][1](raw)
+    assert list(by_count.columns) == ["", "0 (3)", "1 (3)", "8+ (3)"]
+    leaks_of = BEYOND["leakage"][1](raw)[-1]
+    assert list(leaks_of.columns) == ["", "in training (5)", "not in training (5)"]
+    assert leaks_of.rows == [["ram", ".4000", ".1000"]]
+
+
 def outcomes(value, task="link"):
     fact = np.repeat(np.arange(len(value) // 2), 2)
     return Run(0, outcomes={task: Outcomes(fact, np.ones(len(value), dtype=bool), np.asarray(value, float)).packed()})
