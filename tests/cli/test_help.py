@@ -52,4 +52,4 @@ def test_ranges_and_defaults_are_in_words(capsys):
     assert "[default: 8000; 0 to 65535]" in told
     assert "[default: 1024; at least 1]" in told
     assert run(["train", "--help"]) == 0
-    assert "[default: hynt]" in capsys.readouterr().out
+    assert "[default: hynt, or as --minutes suit]" in " ".join(capsys.readouterr().out.split())
