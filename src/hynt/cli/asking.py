@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hynt.cli.options import (
-    AsOf,
-    Device,
-    OnGraph,
-    QuestionOptions,
-    RunArgument,
-    ScoringDevice,
-    opened_run,
-    with_option_groups,
-)
+from hynt.cli.options import AsOf, OnGraph, QuestionOptions, RunArgument, ScoringDevice, opened_run, with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.progress import visible
 
@@ -37,7 +28,7 @@ def predict(
     ] = None,
     graph: OnGraph = None,
     as_of: AsOf = None,
-    device: ScoringDevice = Device.AUTO,
+    device: ScoringDevice = "auto",
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
@@ -115,7 +106,7 @@ def explain(
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A .png or .svg picture.")] = None,
     graph: OnGraph = None,
     as_of: AsOf = None,
-    device: ScoringDevice = Device.AUTO,
+    device: ScoringDevice = "auto",
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:

@@ -36,7 +36,7 @@ def audit(
     preset: Annotated[str | None, typer.Option("--preset", metavar="P", help="Named settings to start from.")] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs per fold.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The seed of everything random.")] = None,
-    device: Annotated[Device, typer.Option("--device", help="Where to train and judge.")] = Device.AUTO,
+    device: Annotated[Device, typer.Option("--device", help="Where to train and judge.")] = "auto",
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting. Repeatable.")
     ] = None,
@@ -68,7 +68,7 @@ def audit(
         epochs=epochs,
         seed=seed,
         changes=changes or (),
-        device=device.value,
+        device=device,
         work=work,
         components=components,
         progress=True,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import Device, TrainingDevice
+from hynt.cli.options import TrainingDevice
 from hynt.cli.output import JsonFlag, deliver, note_to_person
 from hynt.errors import DataError, UsageError
 from hynt.progress import visible
@@ -32,7 +32,7 @@ def compare(
     task: Annotated[
         str, typer.Option("--task", metavar="T", help="Some of link, relation, number, separated by commas.")
     ] = "link,relation,number",
-    device: TrainingDevice = Device.AUTO,
+    device: TrainingDevice = "auto",
     by_processor: Annotated[
         bool, typer.Option("--processor-time", help="Count processor time: for a machine that others use too.")
     ] = False,
@@ -55,7 +55,7 @@ def compare(
         minutes_per_model=minutes,
         seeds=_seeds(seeds),
         tasks=task,
-        device=device.value,
+        device=device,
         processor_time=by_processor,
         progress=True,
         note=note_to_person,

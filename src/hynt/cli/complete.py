@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import AsOf, Device, LevelOption, OnGraph, RunArgument, ScoringDevice, opened_run
+from hynt.cli.options import AsOf, LevelOption, OnGraph, RunArgument, ScoringDevice, opened_run
 from hynt.cli.output import JsonFlag, deliver, note_to_person
 from hynt.errors import UsageError
 from hynt.files import check_parquet
@@ -24,12 +24,9 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-class BadQuestionChoice(StrEnum):
-    STOP = "stop"
-    RECORD = "record"
-
-
 class CandidateChoice(StrEnum):
+    """Of a list that can be repeated, typer takes no literal types."""
+
     TYPE = "type"
     UNKNOWN = "unknown"
 
@@ -49,9 +46,9 @@ def complete(
         typer.Option("--candidates", help="Only answers seen in that place, or only unknown ones. Repeatable."),
     ] = None,
     on_error: Annotated[
-        BadQuestionChoice,
+        Literal["stop", "record"],
         typer.Option("--on-error", help="Refuse the whole file for a bad question, or record why as a row."),
-    ] = BadQuestionChoice.STOP,
+    ] = "stop",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a job that was stopped.")] = False,
     missing: Annotated[
         bool, typer.Option("--missing", help="Propose facts for entities that lack a relation their peers have.")
@@ -78,7 +75,7 @@ def complete(
     ] = None,
     graph: OnGraph = None,
     as_of: AsOf = None,
-    device: ScoringDevice = Device.AUTO,
+    device: ScoringDevice = "auto",
     processes: Annotated[
         int, typer.Option("--processes", min=1, metavar="N", help="Answer in N processes, one per GPU with cuda.")
     ] = 1,
@@ -137,7 +134,7 @@ def complete(
             top=top or 10,
             level=level,
             candidates=kinds,
-            on_error=on_error.value,
+            on_error=on_error,
             resume=resume,
             progress=True,
         )

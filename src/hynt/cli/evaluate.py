@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import Device, RunArgument, ScoringDevice
+from hynt.cli.options import RunArgument, ScoringDevice
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
 from hynt.evaluation.tables import GROUPINGS
 from hynt.progress import visible
@@ -24,11 +23,6 @@ if TYPE_CHECKING:
     from hynt.front.evaluating import CalibrationReport
 
 
-class TiesChoice(StrEnum):
-    REALISTIC = "realistic"
-    HYNT = "hynt"
-
-
 def evaluate(
     run: RunArgument,
     split: Annotated[str, typer.Option("--split", help="Which split to ask.")] = "test",
@@ -36,12 +30,13 @@ def evaluate(
         str, typer.Option("--task", metavar="TASKS", help="Some of link, relation, number, separated by commas.")
     ] = "link,relation,number",
     ties: Annotated[
-        TiesChoice, typer.Option("--ties", help="How ties rank; hynt rounds down, as the published script does.")
-    ] = TiesChoice.REALISTIC,
+        Literal["realistic", "hynt"],
+        typer.Option("--ties", help="How ties rank; hynt rounds down, as the published script does."),
+    ] = "realistic",
     type_constrained: Annotated[
         bool, typer.Option("--type-constrained", help="Also rank among entities that train has at that place.")
     ] = False,
-    device: ScoringDevice = Device.AUTO,
+    device: ScoringDevice = "auto",
     references: Annotated[
         bool, typer.Option("--references/--no-references", help="Whether to show trivial models beside the run.")
     ] = True,
@@ -87,10 +82,10 @@ def evaluate(
     from hynt.front.run import Run
     from hynt.front.training import is_first_process
 
-    found = Run(run, device.value).evaluate(
+    found = Run(run, device).evaluate(
         split,
         tasks=task,
-        ties=ties.value,
+        ties=ties,
         type_constrained=type_constrained,
         references=references,
         intervals=intervals,
@@ -139,7 +134,7 @@ def calibrate(
     split: Annotated[
         str | None, typer.Option("--split", help="Measure on this split as well, such as test; the reading is counted.")
     ] = None,
-    device: ScoringDevice = Device.AUTO,
+    device: ScoringDevice = "auto",
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
@@ -147,7 +142,7 @@ def calibrate(
     from hynt.front.run import Run
 
     check_save(save)
-    found = Run(run, device.value, note_to_person).calibrate(split)
+    found = Run(run, device, note_to_person).calibrate(split)
     result = {"run": str(run), **found.to_dict()}
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, found))
 

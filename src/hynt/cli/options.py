@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 
 import typer
 
@@ -21,12 +20,7 @@ if TYPE_CHECKING:
     from hynt.graph.lookup import NameLookup
 
 
-class Device(StrEnum):
-    CPU = "cpu"
-    CUDA = "cuda"
-    AUTO = "auto"
-
-
+Device: TypeAlias = Literal["cpu", "cuda", "auto"]
 GraphArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="GRAPH", help="A graph folder, or a built-in name such as world.")
 ]
@@ -56,7 +50,7 @@ def opened_run(run: Path, device: Device, graph: str | None, as_of: int | None) 
     from hynt.cli.output import note_to_person
     from hynt.front.run import Run
 
-    opened = Run(run, device.value, note_to_person, version=as_of)
+    opened = Run(run, device, note_to_person, version=as_of)
     return opened if graph is None else opened.on(graph)
 
 

@@ -6,13 +6,12 @@ a hub repository or to the hub itself, and `hynt pull` takes one, checked to the
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import Device, RunArgument, ScoringDevice
+from hynt.cli.options import RunArgument, ScoringDevice
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
 from hynt.progress import visible
 
@@ -30,7 +29,7 @@ def report(
     again: Annotated[
         bool, typer.Option("--again", help="Measure again, instead of using kept figures without reading the split.")
     ] = False,
-    device: ScoringDevice = Device.AUTO,
+    device: ScoringDevice = "auto",
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
@@ -38,7 +37,7 @@ def report(
     from hynt.front.run import Run
 
     check_save(save)
-    opened = Run(run, device.value, note_to_person)
+    opened = Run(run, device, note_to_person)
     made = opened.report(out, split, entity=entity, again=again, progress=True)
     result: dict[str, Any] = {
         "run": str(run),
@@ -61,14 +60,10 @@ def _print_report(console: Console, result: dict[str, Any]) -> None:
     console.print(f"figures of the {result['split']} split: {how}; times it was read: {result['reads_of_split']}")
 
 
-class ExportFormat(StrEnum):
-    ONNX = "onnx"
-
-
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write, such as model.onnx.")],
-    format: Annotated[ExportFormat, typer.Option("--format", help="The format of the file.")] = ExportFormat.ONNX,
+    format: Annotated[Literal["onnx"], typer.Option("--format", help="The format of the file.")] = "onnx",
     qualifiers: Annotated[
         int | None,
         typer.Option(
@@ -81,7 +76,7 @@ def export(
     """Write the scoring model of RUN to FILE, after comparing its answers with torch's."""
     from hynt.front.run import Run
 
-    result = Run(run, "cpu").export(out, format.value, qualifiers=qualifiers, overwrite=overwrite)
+    result = Run(run, "cpu").export(out, format, qualifiers=qualifiers, overwrite=overwrite)
     deliver(result, as_json=as_json, save=None, text=lambda console: _print_export(console, result))
 
 

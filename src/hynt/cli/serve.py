@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 import hynt
-from hynt.cli.options import Device, ScoringDevice
+from hynt.cli.options import ScoringDevice
 from hynt.cli.output import JsonFlag
 
 
@@ -35,7 +35,7 @@ def serve(
     audit: Annotated[
         Path | None, typer.Option("--audit", metavar="FILE", help="What `hynt audit` wrote: doubtful facts to show.")
     ] = None,
-    device: ScoringDevice = Device.CPU,
+    device: ScoringDevice = "cpu",
     batching: Annotated[bool, typer.Option("--batching/--no-batching", help="Answer questions together.")] = True,
     window: Annotated[
         float, typer.Option("--window", min=0, max=1000, help="Milliseconds that a question waits for others.")
@@ -64,7 +64,7 @@ def serve(
         token_file=token_file,
         allowed_hosts=allowed_hosts or (),
         audit=audit,
-        device=device.value,
+        device=device,
         started=lambda url: _announce(url, run, as_json),
         batching=batching,
         window=window / 1000,
@@ -97,9 +97,9 @@ def mcp(
     audit: Annotated[
         Path | None, typer.Option("--audit", metavar="FILE", help="What `hynt audit` wrote: doubtful facts to show.")
     ] = None,
-    device: ScoringDevice = Device.CPU,
+    device: ScoringDevice = "cpu",
 ) -> None:
     """Serve RUN to an agent over standard input and output. Over HTTP, `hynt serve RUN` offers the same at /mcp."""
     from hynt.front.serving import serve_agent
 
-    serve_agent(run, audit=audit, device=device.value)
+    serve_agent(run, audit=audit, device=device)

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import Device, GraphArgument, TrainingDevice
+from hynt.cli.options import GraphArgument, TrainingDevice
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-
-class Pruner(StrEnum):
-    HYPERBAND = "hyperband"
-    NONE = "none"
-
-
-class Sampler(StrEnum):
-    TPE = "tpe"
-    RANDOM = "random"
-    GRID = "grid"
 
 
 def sweep(
@@ -53,11 +41,15 @@ def sweep(
     ] = None,
     name: Annotated[str, typer.Option("--name", help="The sweep's name in its storage.")] = "sweep",
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes on this machine.")] = 1,
-    pruner: Annotated[Pruner, typer.Option("--pruner", help="Whether to end poor trials early.")] = Pruner.HYPERBAND,
-    sampler: Annotated[Sampler, typer.Option("--sampler", help="How to choose what to try.")] = Sampler.TPE,
+    pruner: Annotated[
+        Literal["hyperband", "none"], typer.Option("--pruner", help="Whether to end poor trials early.")
+    ] = "hyperband",
+    sampler: Annotated[
+        Literal["tpe", "random", "grid"], typer.Option("--sampler", help="How to choose what to try.")
+    ] = "tpe",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Decides what is tried, and seeds each run.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep of this name, or join it.")] = False,
-    device: TrainingDevice = Device.AUTO,
+    device: TrainingDevice = "auto",
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
@@ -78,11 +70,11 @@ def sweep(
         storage=storage,
         name=name,
         workers=workers,
-        pruner=pruner.value,
-        sampler=sampler.value,
+        pruner=pruner,
+        sampler=sampler,
         seed=seed,
         resume=resume,
-        device=device.value,
+        device=device,
         progress=True,
     ).to_dict()
     deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, result, graph))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import Device, GraphArgument, TrainingDevice
+from hynt.cli.options import GraphArgument, TrainingDevice
 from hynt.cli.output import JsonFlag, deliver, note_to_person
 from hynt.errors import UsageError
 from hynt.progress import duration
@@ -19,16 +18,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hynt.training.estimate import Estimate
-
-
-class TrainOnChoice(StrEnum):
-    TRAIN = "train"
-    TRAIN_AND_VALID = "train+valid"
-
-
-class ScaleOnChoice(StrEnum):
-    TRAIN = "train"
-    ALL_SPLITS = "all-splits"
 
 
 def train(
@@ -49,13 +38,16 @@ def train(
         typer.Option("--minutes", min=0.01, max=1e6, help="Of training; without it, until validation stops improving."),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The seed of everything random.")] = None,
-    device: TrainingDevice = Device.AUTO,
+    device: TrainingDevice = "auto",
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting. Repeatable.")
     ] = None,
-    train_on: Annotated[TrainOnChoice | None, typer.Option("--train-on", help="Which splits to learn from.")] = None,
+    train_on: Annotated[
+        Literal["train", "train+valid"] | None, typer.Option("--train-on", help="Which splits to learn from.")
+    ] = None,
     scale_on: Annotated[
-        ScaleOnChoice | None, typer.Option("--scale-on", help="Which splits number scales are fitted on.")
+        Literal["train", "all-splits"] | None,
+        typer.Option("--scale-on", help="Which splits number scales are fitted on."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in RUN.")] = False,
     start_from: Annotated[
@@ -93,7 +85,7 @@ def train(
         "epochs": epochs,
         "minutes": minutes,
         "seed": seed,
-        "device": device.value,
+        "device": device,
         "train_on": train_on,
         "scale_on": scale_on,
         "changes": changes or (),
@@ -102,7 +94,7 @@ def train(
         from hynt.kernels.device import chosen_device
 
         found = training.estimate(graph, model, preset, **settings)
-        _print_estimate(found, chosen_device(device.value).type, as_json)
+        _print_estimate(found, chosen_device(device).type, as_json)
         return
     if out is None:
         raise UsageError("no run folder was given.", where="--out", advice="Say where to keep the run: --out RUN.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hynt.cli.options import AsOf, Device, LevelOption, OnGraph, RunArgument, ScoringDevice, opened_run
+from hynt.cli.options import AsOf, LevelOption, OnGraph, RunArgument, ScoringDevice, opened_run
 from hynt.cli.output import JsonFlag, deliver
 from hynt.progress import visible
 
@@ -41,7 +41,7 @@ def trends(
     level: LevelOption = 0.9,
     graph: OnGraph = None,
     as_of: AsOf = None,
-    device: ScoringDevice = Device.AUTO,
+    device: ScoringDevice = "auto",
     as_json: JsonFlag = False,
 ) -> None:
     """Draw what RUN says of a number over time, beside what the graph knows."""

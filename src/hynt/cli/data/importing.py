@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.data.options import BadRecordChoice, FormatOption, SourceOptions, SourcesArgument
+from hynt.cli.data.options import FormatOption, SourceOptions, SourcesArgument
 from hynt.cli.options import GraphArgument, about, with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
 from hynt.errors import UsageError
@@ -46,13 +46,13 @@ def import_source(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a saved graph that is there.")] = False,
     on_error: Annotated[
-        BadRecordChoice,
+        Literal["stop", "skip"],
         typer.Option(
             "--on-error",
             rich_help_panel="Reading",
             help="A record that cannot be kept: stop and write nothing, or skip and count it.",
         ),
-    ] = BadRecordChoice.STOP,
+    ] = "stop",
     name: Annotated[str, typer.Option("--name", help="The graph's name; the source's if not given.")] = "",
     licence: Annotated[str, typer.Option("--licence", help="The licence of the data, for the manifest.")] = "",
     source_words: Annotated[str, typer.Option("--source", help="The source in words, for the manifest.")] = "",
@@ -64,7 +64,7 @@ def import_source(
 
     check_save(save)
     told = {"name": name, "licence": licence, "source_words": source_words, "published": published}
-    wanted = options.importing(on_error=on_error.value, **told)
+    wanted = options.importing(on_error=on_error, **told)
     source = [*([folder] if folder else []), *(source or [])]
     if not source:
         raise UsageError("no source was given.", where="SOURCE", advice="Give a file or a folder.")

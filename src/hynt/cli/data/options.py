@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -14,37 +13,6 @@ from hynt.errors import UsageError
 
 if TYPE_CHECKING:
     from hynt.formats.importing import ImportOptions
-
-
-class AcrossSplitsChoice(StrEnum):
-    KEEP = "keep"
-    DROP = "drop"
-    ERROR = "error"
-
-
-class Units(StrEnum):
-    SI = "si"
-    KEEP = "keep"
-
-
-class MixedRelationsChoice(StrEnum):
-    ERROR = "error"
-    SPLIT = "split"
-
-
-class BadRecordChoice(StrEnum):
-    STOP = "stop"
-    SKIP = "skip"
-
-
-class StringLiterals(StrEnum):
-    DROP = "drop"
-    KEEP = "keep"
-
-
-class NamedGraphs(StrEnum):
-    IGNORE = "ignore"
-    QUALIFIER = "qualifier"
 
 
 SourcesArgument: TypeAlias = Annotated[
@@ -80,10 +48,10 @@ class SourceOptions:
     seed: Annotated[int | None, typer.Option(
         "--seed", metavar="N", min=0, max=2**63 - 1, **_SPLITS, help="Draw other splits."
     )] = None
-    across_splits: Annotated[AcrossSplitsChoice, typer.Option(
+    across_splits: Annotated[Literal["keep", "drop", "error"], typer.Option(
         "--across-splits", **_SPLITS,
         help="What to do with a fact in two given splits; drop takes it out of the later one.",
-    )] = AcrossSplitsChoice.KEEP
+    )] = "keep"
     remove_leakage: Annotated[bool, typer.Option(
         "--remove-leakage", **_SPLITS, help="Remove relations that give others away: inverses and near-duplicates."
     )] = False
@@ -94,13 +62,13 @@ class SourceOptions:
     keep_splits: Annotated[bool, typer.Option(
         "--keep-splits", **_SPLITS, help="Further sources keep the splits they have, instead of joining train."
     )] = False
-    units: Annotated[Units | None, typer.Option(
+    units: Annotated[Literal["si", "keep"] | None, typer.Option(
         "--units", show_default=False, **_READING,
         help="Convert quantities to SI, or keep them; as the format has it if not given.",
     )] = None
-    mixed_relations: Annotated[MixedRelationsChoice, typer.Option(
+    mixed_relations: Annotated[Literal["error", "split"], typer.Option(
         "--mixed-relations", **_READING, help="A relation with entities and numbers: refuse it, or split it in two."
-    )] = MixedRelationsChoice.ERROR
+    )] = "error"
     strict: Annotated[bool, typer.Option(
         "--strict", **_READING, help="Refuse oddities that are otherwise kept and noted."
     )] = False
@@ -151,15 +119,15 @@ class SourceOptions:
         "--delimiter", metavar="CHARACTER", **_TABLES,
         help="csv-edges: comma, semicolon, tab, pipe, or the character itself.",
     )] = ""
-    string_literals: Annotated[StringLiterals, typer.Option(
+    string_literals: Annotated[Literal["drop", "keep"], typer.Option(
         "--string-literals", **_TABLES, help="rdf: drop and count text literals, or keep them as entities."
-    )] = StringLiterals.DROP
+    )] = "drop"
     base: Annotated[str, typer.Option(
         "--base", metavar="ADDRESS", **_TABLES, help="rdf: what relative addresses stand under."
     )] = ""
-    named_graphs: Annotated[NamedGraphs, typer.Option(
+    named_graphs: Annotated[Literal["ignore", "qualifier"], typer.Option(
         "--named-graphs", **_TABLES, help="rdf: read all graphs as one, or make a triple's graph its qualifier."
-    )] = NamedGraphs.IGNORE
+    )] = "ignore"
     label_language: Annotated[str, typer.Option(
         "--label-language", metavar="LANGUAGE", **_TABLES,
         help="rdf: the language of the rdfs:labels that become names.",
@@ -182,8 +150,7 @@ class SourceOptions:
             "qualifier": [name for text in self.qualifier or () for name in names_in(text, "--qualifier")],
             "split_by": names_in(self.split_by, "--split-by"),
         }
-        chosen = {name: getattr(value, "value", value) for name, value in vars(self).items()}
-        return import_options(**{**chosen, **listed, **more})
+        return import_options(**{**vars(self), **listed, **more})
 
 
 def names_in(text: str, option: str) -> list[str]:

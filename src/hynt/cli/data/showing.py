@@ -4,9 +4,8 @@ in numbers, and the facts of one entity, readable and as a picture.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -199,18 +198,12 @@ def _tell_outliers(result: dict[str, Any], out: Console) -> None:
 _HEADINGS = {"head": "", "tail": "as the tail of", "value": "as the value of a qualifier of"}
 
 
-class PositionOption(StrEnum):
-    HEAD = "head"
-    TAIL = "tail"
-    VALUE = "value"
-
-
 def show(
     graph: GraphArgument,
     entity: Annotated[str, typer.Argument(metavar="ENTITY", help="An entity's id or name.")],
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many facts to show, of many relations.")] = 20,
     position: Annotated[
-        PositionOption | None,
+        Literal["head", "tail", "value"] | None,
         typer.Option("--position", help="Only facts where it stands here; also settles a name that several share."),
     ] = None,
     picture: Annotated[
@@ -229,7 +222,7 @@ def show(
     check_save(save)
     check_drawing(pictures := [] if picture is None else [picture], of_facts=True, argument="--out")
     loaded = load_graph(graph)
-    positions = tuple(name for name in POSITIONS if position is None or name == position.value)
+    positions = tuple(name for name in POSITIONS if position is None or name == position)
     with located("ENTITY"):
         identity = loaded.names.entity(entity, positions[0] if position else None)
     found = facts_of(loaded, identity, limit=limit, positions=positions)
