@@ -178,7 +178,7 @@ _WITH_NEGATIVES = {
     "negatives": _ONE_EACH,
     "loss": "the authors' way; `-small` presets say `softmax`, which ranks far better",
     "numbers": _BY_LITERAL,
-    "unseen": "what saved runs have; `mean` told relations no better but for HINGE",
+    "unseen": "the authors' way; `mean` tells relations better, most of all for NeuInfer",
 }
 _NALP = {**_WITH_NEGATIVES, **dict.fromkeys(("filters", "hidden"), "the authors' own on JF17K")}
 WHY_OF_MODELS |= {
