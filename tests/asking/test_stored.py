@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 
+import pyarrow.parquet as parquet
 import pytest
 import torch
 
+from hynt import Run
 from hynt.asking.answers import NEW_FROM, Answers
 from hynt.asking.predictor import load
 from hynt.graph.fact_table import concatenate
@@ -63,6 +65,25 @@ def test_facts_with_more_qualifiers_answer_too(predictor):
     assert (place.id, place.qualifiers) == ("t0", "date 1990-06")
     assert predictor.predict(("p0", "spouse", "?", [("place", "t1")])).stored == ()
     assert "in the graph: no answer to this question" in str(predictor.predict("p0", "spouse", "?", {"place": "t1"}))
+
+
+def test_an_answer_that_is_stored_with_more_qualifiers_is_not_unknown(predictor, tmp_path):
+    """The graph knows whom p0 married, also where nobody says when."""
+    for question, known in ((("p0", "spouse", "?"), "p7"), (("p0", "spouse", "p7", [("place", "?")]), "t0")):
+        everyone = [one.id for one in predictor.predict(question, top=100)]
+        unknown = predictor.predict(question, top=100, candidates=["unknown"])
+        assert known in everyone
+        assert sorted([known, *(one.id for one in unknown)]) == sorted(everyone)
+        assert unknown.stored[0].id == known
+    (tmp_path / "asked.jsonl").write_text('{"head": "p0", "relation": "spouse", "tail": "?"}\n')
+    run = Run(predictor.saved, "cpu")
+    run.complete(tmp_path / "asked.jsonl", tmp_path / "found.parquet", top=100, candidates=["unknown"])
+    rows = parquet.read_table(tmp_path / "found.parquet").to_pylist()
+    assert "p7" not in [row["id"] for row in rows]
+    assert len(rows) == len(predictor.predict("p0", "spouse", "?", top=100)) - 1
+    explained = run.explain("p0", "spouse", "?", candidates=["unknown"])
+    assert explained.about.id != "p7"
+    assert explained.answers[0].id == explained.about.id
 
 
 def test_relations_and_numbers_are_stored_answers_too(predictor):
@@ -134,3 +155,5 @@ def test_ids_are_shown_only_where_names_do_not_tell_answers_apart(predictor):
     twins = replace(found, answers=(first, second))
     assert twins.is_ambiguous
     assert f"new: Paris ({first.id}); rank" in str(twins)
+    assert first.id in twins._repr_html_()
+    assert f">{first.id}<" not in found._repr_html_()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlencode
 
 import pytest
 
 from hynt import Client, Run
+from hynt.cli.application import run as command_line
 
 QUESTIONS = [
     {"head": "p0", "relation": "born in", "tail": "?"},
@@ -69,6 +73,56 @@ def test_many_at_once(service, predictor):
     alone = next(line for line in sizes.splitlines() if line.startswith('hynt_batch_size_bucket{le="1.0"}'))
     total = next(line for line in sizes.splitlines() if line.startswith("hynt_batch_size_count"))
     assert float(alone.split()[1]) < float(total.split()[1])  # some were answered together
+
+
+FOUR_WAYS = {
+    "what the graph holds comes first": {"head": "p2", "relation": "born in", "tail": "?"},
+    "a number has the unit that people read": {"head": "p3", "relation": "height", "tail": "?"},
+    "a question unlike any stored one is told so": {"head": "town/0", "relation": "population", "tail": "?"},
+    "asked as it should be, it has an interval": {
+        "head": "town/0",
+        "relation": "population",
+        "tail": "?",
+        "qualifiers": [{"relation": "date", "value": "1993"}],
+    },
+}
+
+
+@pytest.mark.parametrize("name", FOUR_WAYS)
+def test_the_command_line_python_http_and_the_page_say_the_same(name, service, predictor, capfd):
+    """What the graph holds, the answer with its digits, unit and ends, and what the question lacks."""
+    question = FOUR_WAYS[name]
+    said = json.loads(from_library(predictor, question))
+    pairs = [(pair["relation"], pair["value"]) for pair in question.get("qualifiers", ())]
+    asked = predictor.predict((*(question[part] for part in ("head", "relation", "tail")), pairs))
+    parts = [f"--{part}={question[part]}" for part in ("head", "relation", "tail")]
+    parts += [f"--qualifier={relation}={value}" for relation, value in pairs]
+    assert command_line(["predict", str(predictor.saved.path), *parts]) == 0
+    address = {part: question[part] for part in ("head", "relation", "tail")}
+    address |= {key: pairs[0][at] for at, key in enumerate(("qualifier", "value")) if pairs}
+    page = service.get(f"/ask?{urlencode(address)}", Accept="text/html").body.decode()
+    surfaces = {
+        "command line": capfd.readouterr().out,
+        "Python": str(asked),
+        "notebook": html.unescape(re.sub(r"<[^>]+>", " ", asked._repr_html_())),
+        "page": html.unescape(re.sub(r"<[^>]+>", " ", page)),
+        "HTTP": json.dumps(service.predict(**question).json, ensure_ascii=False),
+    }
+    first = said["answers"][0]
+    told = [one["text"] for one in said["stored"][:1]]
+    if said["kind"] == "number":
+        told += [text for text in (first["text"], first["low_text"], first["high_text"]) if text is not None]
+        assert first["value"] >= 0  # as all heights and populations are
+        assert (first["low"] is None) == bool(said["missing"])
+    told += [f"{one['share']:.0%} of the {one['facts']:,}" for one in said["missing"]]
+    told += [one["offered"] for one in said["missing"]]
+    for surface, text in surfaces.items():
+        words = " ".join(text.split())
+        for one in told:
+            assert one in words, (surface, one, words[:2000])
+        if surface != "HTTP" and said["kind"] == "number":
+            promised = any(promise in words for promise in ("90%", "90 %", "9 of 10"))
+            assert promised == (first["low"] is not None), (surface, words[:2000])
 
 
 def test_through_the_client(service, predictor):

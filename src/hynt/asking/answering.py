@@ -91,6 +91,8 @@ class QuestionBatch:
             row, known = _known_pairs(
                 index, start[which], np.where(allowed.only_unknown[chosen[which]], size[which], 0)
             )
+            held_row, held = allowed.held_by(chosen[which])
+            row, known = np.concatenate([row, held_row]), np.concatenate([known, held])
 
             def within(first: int, end: int) -> Tensor | None:
                 mask = allowed.mask(chosen[which], first, end, self.device)
@@ -144,6 +146,7 @@ class QuestionBatch:
         index = self.known.relations
         splits = splits_of(index, *index.spans(self._keys(rows, position)), relation)
         may = allowed.holds(owner, relation) & ~(allowed.only_unknown[owner] & (splits > 0))
+        may &= ~allowed.is_held(owner, relation)
         found.count[chosen] = np.bincount(owner[may], minlength=len(self.asked))[chosen]
         found.is_finite[owner[~judged.is_finite]] = False
         if named is not None:

@@ -247,15 +247,20 @@ class Answers(Table):
         parts = [quiet(*(f"{told}: {text}" for told, text in told_of_graph(self)))]
         if self.kind == "number":
             parts.append(
-                table(["answer", "interval"], [[one.text(one.value), _between(one)] for one in self._numbers()])
+                table(
+                    ["answer", *(f"{one.level:.0%} interval" for one in self._numbers() if one.interval is not None)],
+                    [[one.text(one.value), *filter(None, [_between(one)])] for one in self._numbers()],
+                )
             )
         else:
+            ids = ("id",) if self.is_ambiguous else ()  # where names do not tell answers apart
             rows = [
-                [str(one.rank), one.name, one.id, f"{one.probability:.4f}", self.status(one)]
+                [str(one.rank), one.name, *(one.id for _ in ids), f"{one.probability:.4f}", self.status(one)]
                 for one in self.answers
                 if isinstance(one, RankedAnswer)
             ]
-            parts.append(table(["rank", self.kind, "id", "probability", "status"], rows, numbers=(0, 3)))
+            headings = ["rank", self.kind, *ids, "probability", "status"]
+            parts.append(table(headings, rows, numbers=(0, 2 + len(ids))))
             parts.append(quiet(f"of {self.candidates:,} candidate{'' if self.candidates == 1 else 's'}"))
         return box(self.question, *parts, quiet(*self.notes))
 

@@ -5,19 +5,20 @@ many in columns, where questions that allow the same share one list. No torch at
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.asking.columns import AskedFact
+from hynt.asking.columns import AskedFact, AskedFacts
 from hynt.errors import UsageError, located
 from hynt.graph.fact_table import HEAD, NUMBER_KIND, RELATION_KIND, TAIL
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.known_answers import StoredFacts
 from hynt.graph.lookup import EntityPosition, NameLookup
-from hynt.graph.vocabulary import Ids
+from hynt.graph.vocabulary import Ids, spread
 
 if TYPE_CHECKING:
     import torch
@@ -102,6 +103,7 @@ class CandidateMasks:
     list_of: Ids  # (n,) the list of each question; read only where it is limited
     is_limited: NDArray[np.bool_]  # (n,) whether only candidates of its list are allowed
     only_unknown: NDArray[np.bool_]  # (n,) whether known answers are left out
+    held: tuple[Ids, Ids] | None = None  # (p,) questions, ascending, and (p,) candidates that are left out besides
 
     @classmethod
     def all_of(cls, count: int) -> CandidateMasks:
@@ -131,7 +133,38 @@ class CandidateMasks:
 
     def take(self, chosen: Ids) -> CandidateMasks:
         """For these questions, in this order."""
-        return CandidateMasks(self.lists, self.list_of[chosen], self.is_limited[chosen], self.only_unknown[chosen])
+        held = None if self.held is None else self.held_by(chosen)
+        rest = (self.list_of[chosen], self.is_limited[chosen], self.only_unknown[chosen])
+        return CandidateMasks(self.lists, *rest, held)
+
+    def without_held(self, stored: StoredFacts, asked: AskedFacts) -> CandidateMasks:
+        """Where only unknown answers are wanted, also without what the graph holds with more qualifiers than the
+        question has: `KnownAnswers` has only what answers the very same question.
+        """
+        found: list[tuple[int, int]] = []
+        for number in np.flatnonzero(self.only_unknown & (asked.kind != NUMBER_KIND)).tolist():
+            table, position = asked.table.take(asked.rows_of(np.array([number]))), int(asked.position[number])
+            facts = stored.answering(table, position, is_tried=bool(asked.is_tried[number]))
+            found += [(number, answer) for answer in sorted({int(fact.answer) for fact in facts})]
+        pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
+        return replace(self, held=(pairs[:, 0], pairs[:, 1])) if found else self
+
+    def is_held(self, question: Ids, candidate: Ids) -> NDArray[np.bool_]:
+        """(k,) whether these candidates are held for these questions (k,)."""
+        if self.held is None:
+            return np.zeros(len(question), dtype=np.bool_)
+        width = 1 + max(int(self.held[1].max()), int(candidate.max(initial=0)))
+        found: NDArray[np.bool_] = np.isin(question * width + candidate, self.held[0] * width + self.held[1])
+        return found
+
+    def held_by(self, which: Ids) -> tuple[Ids, Ids]:
+        """(h,) places among the questions `which` (k,), ascending, and (h,) the candidates that are held there."""
+        if self.held is None:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        question, candidate = self.held
+        start, end = (np.searchsorted(question, which, side) for side in ("left", "right"))
+        row, slot = spread(start, end - start)
+        return row, candidate[slot]
 
     def mask(self, which: Ids, first: int, end: int, device: torch.device) -> Tensor | None:
         """(k, end − first) bool: which of the candidates first … end − 1 the lists of the questions `which` (k,) hold;

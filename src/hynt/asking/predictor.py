@@ -145,6 +145,7 @@ class Predictor(OpenedRun):
         reached = [self._reached(one, number, len(asked)) for number, one in enumerate(asked, 1)]
         allowed = CandidateMasks.all_of(len(asked)) if candidates is None else CandidateMasks.of(candidates)
         answering = self.question_batch(AskedFacts.joined(reached))
+        allowed = allowed.without_held(self.stored_facts, answering.asked)
         numeric = np.flatnonzero(answering.asked.kind == NUMBER_KIND).astype(np.int64)
         held = HeldAnswers.find(self.stored_facts, reached)
         named, value = held.named(), np.zeros(len(asked))

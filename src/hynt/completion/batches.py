@@ -99,7 +99,8 @@ class BatchAnswers:
         answering = self._predictor.question_batch(asked)
         numeric = np.flatnonzero(asked.kind == NUMBER_KIND).astype(np.int64)
         if len(numeric) < len(asked):
-            ranked = answering.ranked(self._allowed(asked), options.top)
+            allowed = self._allowed(asked).without_held(self._predictor.stored_facts, asked)
+            ranked = answering.ranked(allowed, options.top)
             self._refuse_non_finite(ranked.is_finite, batch.number)
             tables.append(self._rows.ranked(asked, batch.number, ranked))
             empty = (ranked.count == 0) & (asked.kind != NUMBER_KIND)

@@ -379,6 +379,8 @@ def _allowed(predictor: Predictor, asked: AskedFact, candidates: CandidateMask, 
         lists = predictor.known.lookup(asked.table, component_starts(asked.table)[:-1] + asked.position, asked.kind)
         known = lists.answers if asked.tried is None else lists.answers[lists.answers == asked.tried[lists.question()]]
         allowed[known] = False
+        held = predictor.stored_facts.answering(asked.table, asked.position, is_tried=asked.tried is not None)
+        allowed[[int(fact.answer) for fact in held]] = False
     if asked.tried is not None:
         tried = np.zeros(count, dtype=np.bool_)
         tried[asked.tried] = True
