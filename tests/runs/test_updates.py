@@ -5,12 +5,16 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import hynt
+from hynt.asking import examples
+from hynt.asking.predictor import load
 from hynt.cli.application import run as invoke
 from hynt.errors import DataError, UsageError
 from hynt.graph.fact import Fact
@@ -268,8 +272,25 @@ def test_a_run_that_learned_vectors_is_refused(tmp_path):
 def test_answers_say_how_much_has_changed(run):
     later = run.update(NEW)
     told = later.predict("Zoe", "born in", "?").notes
-    assert any("of the facts have changed since probabilities were fitted" in note for note in told)
+    assert any(re.match(r"\d\.\d% of the facts have changed since probabilities were fitted", note) for note in told)
+    slightly = later.asked_of(later.graph, replace(later.loaded, changed=1e-5)).predict("Zoe", "born in", "?").notes
+    assert any(note.startswith("under 0.1% of the facts have changed") for note in slightly)
     assert not any("changed since" in note for note in run.predict("person 1", "born in", "?").notes)
+
+
+def test_an_updated_run_begins_with_the_questions_of_the_run_before(folder, run, monkeypatch):
+    first = examples.held_out_examples(load(folder, "cpu"))
+    assert first
+    valid = run.graph.split("valid")
+    gone = next(iter(valid.take(np.array([first[0].row])).facts(run.graph.vocabulary)))
+    run.update(NEW, remove=[gone])
+    monkeypatch.setattr(examples, "_found", lambda *_: pytest.fail("they were found anew"))
+    later = load(folder, "cpu")
+    found = examples.held_out_examples(later)
+    assert [one.position for one in found] == [one.position for one in first if one.row != first[0].row]
+    for one, before in zip(found, [one for one in first if one.row != first[0].row], strict=True):
+        facts = later.graph.split("valid").take(np.array([one.row])).facts(later.graph.vocabulary)
+        assert list(facts) == list(valid.take(np.array([before.row])).facts(run.graph.vocabulary))
 
 
 def test_entities_with_the_same_facts_are_said_to_be_alike(run):

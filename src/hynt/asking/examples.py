@@ -6,15 +6,18 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
+import torch
 
 from hynt.asking.predictor import Predictor
-from hynt.calibration.calibration import RANKED, SPLIT, HeldOut, held_out, read_numbers
+from hynt.calibration.calibration import RANKED, SPLIT, Calibration, HeldOut, calibration_of, held_out, read_numbers
 from hynt.errors import DataError
 from hynt.evaluation.metrics import TaskName
 from hynt.files import index_text, read_index, write_whole
+from hynt.graph.changes import fact_hashes
 from hynt.graph.fact_table import HEAD, POSITION_GROUPS, RELATION, TAIL, FactTable
 from hynt.graph.vocabulary import Flags, Floats, Ids
 from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs.opening import LoadedRun
 
 EXAMPLES = "examples.json"
 QUESTIONS = 1024
@@ -32,38 +35,52 @@ class HeldOutExample(NamedTuple):
 
 
 def held_out_examples(predictor: Predictor) -> list[HeldOutExample]:
-    """Questions to begin with, kept in the run as `examples.json` once they are found: that takes some seconds."""
-    run, loaded = predictor.saved, predictor.loaded
-    weights, path = run.manifest["files"].get(WEIGHTS), predictor.path / EXAMPLES
-    if weights is None or loaded.home is not None:
-        return _found(predictor)
+    """Questions to begin with, kept in the run as `examples.json` once they are found: that takes some seconds. An
+    updated graph has those of the graph before that it still holds.
+    """
+    loaded = predictor.loaded
+    if loaded.home is None:
+        return _kept(predictor, loaded, predictor.calibration)
+    found = _kept(predictor, loaded.home, calibration_of(loaded.home, predictor.device, predictor.note))
+    before, now = loaded.home.graph, loaded.graph
+    asked = fact_hashes(before.split(SPLIT).take(np.array([one.row for one in found], np.int64)), before.vocabulary)
+    there = fact_hashes(now.split(SPLIT), now.vocabulary) if SPLIT in now.splits else asked[:0]
+    rows = [np.flatnonzero((there == one).all(axis=1))[:1].tolist() for one in asked]
+    return [one._replace(row=row[0]) for one, row in zip(found, rows, strict=True) if row]
+
+
+def _kept(predictor: Predictor, loaded: LoadedRun, calibration: Calibration) -> list[HeldOutExample]:
+    """Of the graph that the run was trained on."""
+    run, path = predictor.saved, predictor.path / EXAMPLES
+    weights = run.manifest["files"].get(WEIGHTS)
+    if weights is None:
+        return _found(loaded, calibration, predictor.device)
     with suppress(DataError):  # a file that is damaged, or not there, is made again
         kept = read_index(path)
         if kept.get("weights") == weights:
             facts = len(loaded.graph.split(SPLIT))
             rows = [HeldOutExample(int(row), int(position)) for row, position in kept["examples"]]
             return [one for one in rows if 0 <= one.row < facts and one.position in (HEAD, RELATION, TAIL)]
-    found = _found(predictor)
+    found = _found(loaded, calibration, predictor.device)
     if not run.is_packaged:
         with suppress(DataError):  # where nothing can be written they are found anew each time
             write_whole(path, index_text({"weights": weights, "examples": [list(one) for one in found]}))
     return found
 
 
-def _found(predictor: Predictor) -> list[HeldOutExample]:
+def _found(loaded: LoadedRun, calibration: Calibration, device: torch.device) -> list[HeldOutExample]:
     """A missing entity, number, head and relation, of the relations that are answered best among held-out facts. Each
     is of a fact that was answered well itself, of the head that training knows most of. None without held-out facts.
     """
-    loaded = predictor.loaded
-    if predictor.calibration.missing:
+    if calibration.missing:
         return []
     table, found = loaded.graph.split(SPLIT), list[HeldOutExample]()
     wanted: list[tuple[TaskName, int]] = [("link", TAIL), ("number", TAIL), ("link", HEAD), ("relation", RELATION)]
-    read = {task: held_out(loaded, SPLIT, task, predictor.device, QUESTIONS) for task in RANKED}
+    read = {task: held_out(loaded, SPLIT, task, device, QUESTIONS) for task in RANKED}
     heads = np.bincount(loaded.graph.split("train").head, minlength=loaded.graph.vocabulary.entity_count)
     for task, position in wanted:
         if task == "number":
-            rows, quality, fine = _numbers(predictor, position)
+            rows, quality, fine = _numbers(loaded, position, device)
         else:
             rows, quality, fine = _ranked(read[task].get(POSITION_GROUPS[position]))
         row = _best(table, rows, quality, fine, heads, {int(table.head[one.row]) for one in found})
@@ -80,13 +97,13 @@ def _ranked(group: HeldOut | None) -> tuple[Ids, Floats, Flags]:
     return group.row, right.astype(np.float64), right
 
 
-def _numbers(predictor: Predictor, position: int) -> tuple[Ids, Floats, Flags]:
+def _numbers(loaded: LoadedRun, position: int, device: torch.device) -> tuple[Ids, Floats, Flags]:
     """The same for numbers: how small errors are beside how widely numbers are spread."""
-    found = read_numbers(predictor.loaded, SPLIT, predictor.device)
+    found = read_numbers(loaded, SPLIT, device)
     if found is None:
         return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.bool_)
     asked = found.asked
-    quality = -asked.ratio(predictor.loaded.scaling.scale(asked.relation, found.questions.truth))
+    quality = -asked.ratio(loaded.scaling.scale(asked.relation, found.questions.truth))
     here = asked.position == position
     return asked.row[here], quality[here], quality[here] >= np.median(quality[here]) if here.any() else here[here]
 

@@ -127,10 +127,9 @@ class AnswerBuilder:
         if asked.table.qualifier_total and Part.QUALIFIERS not in self.loaded.model.reads:
             notes.append("this model does not look at qualifiers")
         if fitted and self.loaded.changed:
-            notes.append(
-                f"{self.loaded.changed:.1%} of the facts have changed since probabilities were fitted; "
-                "training on from this run fits them anew"
-            )
+            share = f"{self.loaded.changed:.1%}" if self.loaded.changed >= 0.001 else "under 0.1%"
+            what = f"{share} of the facts have changed since probabilities were fitted"
+            notes.append(f"{what}; training on from this run fits them anew")
         alike = _alike(answers) if Part.OBSERVED_FACTS in self.loaded.model.reads else None
         if alike is not None:
             notes.append(
