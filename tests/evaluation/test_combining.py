@@ -308,3 +308,15 @@ def test_runs_that_err_by_chance_count_alike_and_a_useless_statistic_nothing(que
     found = _numbers(asked, [True] * 4, trained=3).everywhere
     assert found[:3] == pytest.approx([1 / 3] * 3, abs=0.01 if questions < 8 else 0.15)
     assert abs(found[3]) < 0.1
+
+
+def test_tiny_numbers_are_told_apart_by_their_size_too():
+    """A radius of an ion, in metres, beside shares of a crust."""
+    facts = [(f"element {one}", "radius", 3e-11 + one * 1e-13) for one in range(30)]
+    facts += [(f"element {one}", "abundance", 2e-8 + one * 1e-9) for one in range(30)]
+    graph = graph_from_facts({"train": facts, "valid": facts[:1]})
+    _, data = made(graph)
+    model = statistic("number-beside", data.facts)
+    batch = asked_batch(data.facts, torch.ones(60, dtype=torch.int64), torch.arange(60))
+    found = model.score(model.read(batch), Relations()).argmax(1)
+    assert found.tolist() == data.facts.relation.tolist()

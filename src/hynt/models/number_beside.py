@@ -5,7 +5,6 @@ It reads the number as it is written: scaled by the relation that is asked for, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -114,9 +113,10 @@ class NumberBeside(nn.Module):
 
 
 def _like(number: Tensor) -> Iterator[Tensor]:
-    """(n,) what (n,) float64 numbers share with those like them, from coarse to fine; whole numbers stand apart."""
-    size = torch.sign(number) * (torch.log2(number.abs() + 1e-3) - math.log2(1e-3))
-    whole = (number == number.round()).long()
+    """(n,) what (n,) float64 numbers share with those like them, from coarse to fine; whole numbers, and those
+    below 0, stand apart."""
+    doublings = torch.where(number == 0, 1.0, number.abs()).log2()
+    kind = 3 * (number == number.round()) + torch.sign(number).long()  # of five: 0 is whole
     for fineness in FINENESS:
-        yield 2 * torch.floor(fineness * size).long() + whole
+        yield 6 * torch.floor(fineness * doublings).long() + kind
     yield number
