@@ -1,4 +1,4 @@
-"""Hostile folders, files, settings, graphs, runs, questions and messages, each a function of a seed.
+"""Hostile folders, files, settings, graphs, runs, questions, messages and requests, each a function of a seed.
 
 `case(seed, place, originals)` lays one out in `place` and gives the command that meets it. Whoever finds a seed that
 breaks something has the whole attack in one number.
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -383,3 +384,29 @@ def message(seed: int) -> bytes:
     elif how == 3:
         text = _mutated(chance, text)
     return text.replace(b"\n", b" ").replace(b"\r", b" ")
+
+
+PATHS = ("/v1/predict", "/v1/explain", "/v1/trends", "/v1/facts", "/v1/entities", "/v1/relations", "/v1/similar")
+PAGES = ("/", "/ask", "/trends", "/entity", "/relation", "/relations", "/fact", "/doubtful", "/about", "/docs", "/mcp")
+FIELDS = ("head", "relation", "tail", "qualifier", "value", "query", "id", "top", "offset", "split", "row", "words")
+
+
+def request(seed: int) -> tuple[bytes, bool]:
+    """One request, whose connection is to be closed after the answer: odd values, or bytes that are hardly HTTP; and
+    whether it is whole, so that an answer must come.
+    """
+    chance = random.Random(seed)
+    address = chance.choice((*PATHS, *PAGES, "/entity/", "/v1/entities/%00"))
+    if chance.random() < 0.5:
+        given = [(chance.choice(FIELDS), str(chance.choice((*VALUES, "Japan", "?")))[:3_000]) for _ in range(4)]
+        text = urlencode(given[: chance.randint(1, 4)], errors="surrogatepass")
+        head, body = f"GET {address}?{text} HTTP/1.1", b""
+    else:
+        content = {chance.choice(FIELDS): chance.choice(VALUES) for _ in range(chance.randint(0, 5))}
+        asked = {"head": "p0", "relation": "born in", "tail": "?", "questions": [content], "heads": [content]}
+        body = json.dumps(_changed(chance, {**asked, **content})).encode("utf-8", "surrogatepass")
+        head = f"{chance.choice(('POST', 'POST', 'DELETE', 'PUT'))} {address} HTTP/1.1"
+    kind = chance.choice(("application/json", "application/json", "text/html", "a/b; charset=x"))
+    lines = [head, "Host: localhost", "Connection: close", f"Accept: {kind}", f"Content-Type: {kind}"]
+    whole = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
+    return (_mutated(chance, whole), False) if chance.random() < 0.1 else (whole, True)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import socket
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from hynt.graph.storage import save_graph
-from tests.attacks.adversary import Originals, case, message
+from tests.attacks.adversary import Originals, case, message, request
 from tests.conftest import ROOT
+from tests.service.conftest import in_thread, serving
+from tests.service.inference.fake_engine import FakeEngine
+from tests.service.served_graph import served_graph
 from tests.training.small_graph import small_graph
 
 QUICK, SLOW, AT_ONCE = 200, 20_000, 500
@@ -46,6 +51,40 @@ def test_two_hundred_attacks(hynt, originals, tmp_path):
 @pytest.mark.parametrize("start", range(QUICK, SLOW, AT_ONCE))
 def test_many_attacks(hynt, originals, tmp_path, start):
     attack(hynt, originals, tmp_path, range(start, start + AT_ONCE))
+
+
+def send(site, seeds) -> Counter[bytes]:
+    """What became of requests: each is answered or hung up on, none is a bug, and the next is answered as ever."""
+    found: Counter[bytes] = Counter()
+    for seed in seeds:
+        content, is_whole = request(seed)
+        with socket.create_connection((site.host, site.port), timeout=30 if is_whole else 0.05) as connection:
+            try:
+                connection.sendall(content)
+                answer = connection.recv(12, socket.MSG_WAITALL)
+            except (ConnectionError, TimeoutError):
+                assert not is_whole, f"seed {seed}"
+                continue
+        assert answer[9:10] in b"1234" or answer[9:12] in (b"501", b"503"), f"seed {seed}: {answer!r}"
+        found[answer[9:12]] += 1
+    assert site.get("/health").status == 200
+    return found
+
+
+def test_two_hundred_requests():
+    with in_thread(served_graph(), FakeEngine()) as site:
+        found = send(site, range(QUICK))
+    assert found[b"200"] > 20
+    assert sum(found.values()) > QUICK / 2
+
+
+@pytest.mark.slow
+def test_many_requests(given_away, tmp_path):
+    run = Path(shutil.copytree(given_away, tmp_path / "run"))
+    with serving(run, tmp_path / "log") as site:
+        send(site, range(QUICK, 5_000))
+        assert site.get("/ready").json["restarts"] == 0
+        assert "Traceback" not in site.log
 
 
 def test_an_attack_is_a_function_of_its_seed(originals, tmp_path):

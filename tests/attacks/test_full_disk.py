@@ -49,7 +49,14 @@ WRITERS: dict[str, tuple[str, ...]] = {
         "cpu",
     ),
 }
-QUICK_LANE = {("train", 40_000), ("complete", 1_000), ("report", 20_000), ("import", 500), ("ensemble", 5_000)}
+QUICK_LANE = {
+    ("train", 40_000),
+    ("complete", 1_000),
+    ("report", 20_000),
+    ("import", 500),
+    ("ensemble", 5_000),
+    ("export", 5_000),
+}
 
 
 @pytest.fixture(scope="module")

@@ -189,9 +189,14 @@ def export_graph(
         made = list(chosen.write(loaded, target))
         if chosen.name == "parquet":
             from hynt.files import write_whole
+            from hynt.leftovers import remove
             from hynt.sharing.cards import CROISSANT, croissant_text
 
-            write_whole(target / CROISSANT, croissant_text(loaded.manifest, target))
+            try:
+                write_whole(target / CROISSANT, croissant_text(loaded.manifest, target))
+            except BaseException:  # an export is there whole or not at all
+                remove(target)
+                raise
             made.append(target / CROISSANT)
         return made
 

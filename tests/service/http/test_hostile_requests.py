@@ -211,3 +211,16 @@ def test_too_many_connections(site):
             connection.close()
     wait_until(lambda: not page.service.server_state.connections)
     assert page.get("/health").status == 200
+
+
+def test_a_client_that_is_gone_before_the_last_word_is_no_bug():
+    """Its reset would otherwise end in a traceback in the log, for whoever sends many of them."""
+    from unittest.mock import Mock
+
+    from hynt.service.http.server import LingeringTransport
+
+    gone = Mock()
+    gone.is_closing.return_value = False
+    gone.write_eof.side_effect = OSError(107, "Transport endpoint is not connected")
+    LingeringTransport(gone, lambda: True).close()
+    gone.close.assert_called_once_with()

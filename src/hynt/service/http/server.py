@@ -416,7 +416,11 @@ class LingeringTransport:
             return
         self._is_closing = True
         self._transport.resume_reading()
-        self._transport.write_eof()
+        try:
+            self._transport.write_eof()
+        except OSError:  # the other side is gone and hears nothing any more
+            self._transport.close()
+            return
         self._timer = asyncio.get_running_loop().call_later(LINGER, self._transport.close)
 
     def finish(self) -> None:
