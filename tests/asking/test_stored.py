@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 import torch
@@ -12,8 +13,13 @@ import torch
 from hynt import Run
 from hynt.asking.answers import NEW_FROM, Answers
 from hynt.asking.predictor import load
-from hynt.graph.fact_table import concatenate
-from hynt.runs.observing import folds_of
+from hynt.batches.masked_batch import Task
+from hynt.formats.from_python import graph_from_facts
+from hynt.graph.fact_table import TAIL, concatenate
+from hynt.models.combination import Combination, GroupWeights, Weights
+from hynt.models.contract import Position
+from hynt.runs.observing import folds_of, without_counting
+from hynt.runs.scoring import read_tiles
 from hynt.training.run import start, train
 from tests.training.small_graph import tiny_settings
 
@@ -157,3 +163,28 @@ def test_ids_are_shown_only_where_names_do_not_tell_answers_apart(predictor):
     assert f"new: Paris ({first.id}); rank" in str(twins)
     assert first.id in twins._repr_html_()
     assert f">{first.id}<" not in found._repr_html_()
+
+
+def test_counts_that_a_run_answers_with_are_made_without_a_stored_fact_too(tmp_path):
+    """A tail that only one fact has is counted once with the fact, and never without it."""
+    facts = {"train": [(f"p{index}", "likes", f"t{index}") for index in range(30)]}
+    facts["train"] += [(f"p{index}", "near", f"p{(index + 1) % 30}") for index in range(30)]
+    graph = graph_from_facts(facts)
+    counts = load(train(start(graph, tiny_settings("frequency"), tmp_path / "run", CPU), CPU).path, "cpu").loaded
+    names = ("frequency", "frequency")
+    likes = GroupWeights((0.0, 1.0), {})
+    weights = Weights(names, {(Task.LINK, Position.TAIL): likes})
+    model = Combination(counts.model.sizes, [counts.model, counts.model], weights, counts.model.answers)
+    table = graph.split("train")
+    fold = int(folds_of(table, graph.vocabulary)[0])
+    left = without_counting(replace(counts, model=model), {fold})
+    scored = []
+
+    def hear(tile):
+        scored.append(tile.entities()[0])
+
+    for loaded in (replace(counts, model=model), left):
+        read_tiles(loaded, table, np.array([0]), np.array([TAIL]), CPU, hear)
+    own, other = graph.vocabulary.entity_ids["t0"], graph.vocabulary.entity_ids["p0"]
+    assert scored[0][own] > scored[0][other]
+    assert scored[1][own] == scored[1][other]

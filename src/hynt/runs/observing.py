@@ -11,16 +11,21 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 
 from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.masked_batch import Task
 from hynt.batches.number_scaling import NumberScaling
 from hynt.graph.changes import fact_hashes
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.vocabulary import Flags, Ids, Vocabulary
+from hynt.models.combination import Combination
+from hynt.models.contract import Model
+from hynt.models.trivial import statistic
 
 if TYPE_CHECKING:
     from hynt.runs.opening import LoadedRun
@@ -97,6 +102,36 @@ def without_folds(loaded: LoadedRun, folds: Collection[int]) -> LoadedRun:
     if loaded.observed is None or not folds:
         return loaded
     return replace(loaded, observed=loaded.observed.without(folds))
+
+
+_COUNTED: WeakKeyDictionary[Combination, OrderedDict[frozenset[int], Combination]] = WeakKeyDictionary()
+"""Of a run's model, the same with the statistics of all but some folds: the last few that were asked for."""
+
+
+def without_counting(loaded: LoadedRun, folds: Collection[int]) -> LoadedRun:
+    """The run, whose counts of links and relations, where it answers with some, know nothing of the training facts of
+    these folds. Statistics of numbers stay as they are: a regression takes seconds to fit anew.
+    """
+    model, chosen = loaded.model, frozenset(folds)
+    if not isinstance(model, Combination) or len(model.members) == model.trained:
+        return loaded
+    kept = _COUNTED.setdefault(model, OrderedDict())
+    if chosen not in kept:
+        learned = concatenate([loaded.graph.split(name) for name in loaded.known_splits])
+        rest = learned.where(~np.isin(folds_of(learned, loaded.graph.vocabulary), list(chosen)))
+        facts = FactTensors.from_table(rest, loaded.graph.vocabulary, loaded.scaling, model.table.device)
+        named = zip(model.weights.members, cast(list[Model], list(model.members)), strict=True)
+        members = [
+            member
+            if place < model.trained or all(task == Task.NUMBER for task, _ in member.answers)
+            else cast(Model, statistic(name, facts))
+            for place, (name, member) in enumerate(named)
+        ]
+        made = Combination(model.sizes, members, model.weights, model.answers, model.trained, model.ranges)
+        while len(kept) >= FOLDS:
+            kept.popitem(last=False)
+        kept[chosen] = made.to(model.table.device).eval()
+    return replace(loaded, model=kept[chosen])
 
 
 def observing(loaded: LoadedRun, table: FactTable) -> LoadedRun:
