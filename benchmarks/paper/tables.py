@@ -22,6 +22,7 @@ SLUGS = {
     "WikiPeople-": "wikipeople",
     "HN-FB-S": "hn-fb-s",
     "HN-FB": "hn-fb",
+    "world": "world",
 }
 HYNT = {
     ("HN-YG", "link"): ("hn-yg-link", "link"),
