@@ -92,6 +92,8 @@ See whether numbers help links, whether probabilities hold, and which difference
 raw files by `tools/results_pages.py`; `python -m benchmarks.paper NAME` prints one table, and `benchmarks.reproduce
 --evidence` adds what it needs to any row.
 
+Rows of `world` had 20 seconds of one busy core each: they say whether promises hold, not how good a model can become.
+
 """
 RELATIONS_START = """# Relations of `world`
 
