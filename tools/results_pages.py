@@ -93,6 +93,7 @@ raw files by `tools/results_pages.py`; `python -m benchmarks.paper NAME` prints 
 --evidence` adds what it needs to any row.
 
 Rows of `world` had 20 seconds of one busy core each: they say whether promises hold, not how good a model can become.
+What shuffled numbers cost `hynt-inductive` on validation is on [its page](hynt-inductive.md#what-was-tried).
 
 """
 RELATIONS_START = """# Relations of `world`
