@@ -51,7 +51,9 @@ AUDITS = """## Finding planted errors
 
 2 % of the facts of a copy were altered, a quarter of them in each of four ways, and audited with a short schedule:
 `python -m benchmarks.audit_quality --graph GRAPH --preset PRESET --epochs 20 --out FILE`. By chance, precision and
-average precision would be 0.02, and 0.005 for one kind. Raw: `raw/audit-*.json`.
+average precision would be 0.02, and 0.005 for one kind. Raw: `raw/audit-*.json`. Those of `world` are of the preset as
+it was before: with `--set log_relations=[] --set model.number_of_hidden_relation=relation`, which shows the number in
+questions for its relation.
 """
 SMALL = """## Settings for small graphs
 

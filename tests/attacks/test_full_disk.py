@@ -49,6 +49,8 @@ WRITERS: dict[str, tuple[str, ...]] = {
         "cpu",
     ),
 }
+PAGE = 4096
+"""Bytes that a file takes at least on a disk in memory."""
 QUICK_LANE = {
     ("train", 40_000),
     ("complete", 1_000),
@@ -144,10 +146,10 @@ def command_again(verb: str, place: Path, out: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", WRITERS)
-@pytest.mark.parametrize("size", ["8k", "40k", "200k"])
+@pytest.mark.parametrize("size", [8_192, 40_960, 204_800])
 def test_a_disk_that_is_really_full(place, tmp_path, verb, size):
     """A mounted one, where the system lets us mount; results go there, and all else stays where it is."""
-    code, said = on_disk(verb, place, tmp_path, f'mount -t tmpfs -o size={size} tmpfs "$0"')
+    code, said = on_disk(verb, place, tmp_path, size)
     assert code in (0, 1, 2), said
     assert code == 0 or "No space left on device" in said or "the storage of the sweep" in said
 
@@ -155,12 +157,13 @@ def test_a_disk_that_is_really_full(place, tmp_path, verb, size):
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", WRITERS)
 def test_a_disk_that_can_only_be_read(place, tmp_path, verb):
-    code, said = on_disk(verb, place, tmp_path, 'mount -t tmpfs -o ro tmpfs "$0"')
+    code, said = on_disk(verb, place, tmp_path, None)
     assert code in (1, 2) or verb == "calibrate", said  # which writes into the run, not here
     assert code == 0 or "Read-only file system" in said
 
 
-def on_disk(verb: str, place: Path, out: Path, mount: str) -> tuple[int, str]:
+def on_disk(verb: str, place: Path, out: Path, room: int | None) -> tuple[int, str]:
+    """How a command ends on a mounted disk with so many bytes left, or on one that can only be read."""
     import subprocess
     import sys
 
@@ -174,7 +177,11 @@ def on_disk(verb: str, place: Path, out: Path, mount: str) -> tuple[int, str]:
     words = [word.replace(f"{out}/", f"{out}/disk/") for word in command(verb, place, out / "elsewhere")]
     words = [word.replace(f"{out}/disk/elsewhere", f"{out}/disk") for word in words]
     words = [word.replace(f"{out}/disk/asked", f"{out}/asked") for word in words]
-    shell = f'{mount} && exec "$@"'
+    there = list((out / "elsewhere" / "followed").rglob("*"))  # what the command changes in its place
+    pages = sum(-(-path.stat().st_size // PAGE) for path in there if path.is_file()) + len(there) + 1
+    options = "ro" if room is None else f"size={room + (pages * PAGE if there else 0)}"
+    copied = 'cp -r "$0"/../elsewhere/followed "$0" && ' if there else ""
+    shell = f'mount -t tmpfs tmpfs "$0" && {copied}mount -o remount,{options} "$0" && exec "$@"'
     argv = ["unshare", "-rm", "sh", "-c", shell, str(out / "disk"), sys.executable, "-m", "hynt", *words]
     done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=300)
     return done.returncode, done.stderr
