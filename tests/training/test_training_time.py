@@ -154,6 +154,21 @@ def test_an_estimate_tells_of_the_whole_process_and_of_the_first_check():
     assert estimate(graph, timed, CPU).seconds == pytest.approx(5.0)
 
 
+@pytest.mark.parametrize(("minutes", "compiled"), [(1, False), (10, True)])
+def test_a_short_time_is_not_spent_on_compiling(minutes, compiled, tmp_path, monkeypatch):
+    """A minute on a GPU went by before the first epoch was over."""
+    found = []
+
+    def trained(run, *given, **options):
+        found.append(options["compiled"])
+        return train(run, *given, **options)
+
+    monkeypatch.setattr("hynt.training.run.train", trained)
+    graph = small_graph(people=10)
+    hynt.train(graph, "frequency", out=tmp_path / "run", changes=[f"schedule.seconds={60 * minutes}"])
+    assert found == [compiled]
+
+
 def knowing(facts: int, numbers: int) -> KnowledgeGraph:
     """A graph of so many training facts, of which so many say a number."""
     said = [(f"thing {one}", "size", float(one)) for one in range(numbers)]

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 NAMED = 5
 """How many relations a note names."""
+COMPILED_FROM = 240.0
+"""Seconds of training on a GPU from which on compiling the steps, which takes a minute of them, is won back."""
 
 AnyGraph = KnowledgeGraph | str | os.PathLike[str]
 """A graph in memory, the folder of a saved one, or the name of a built-in one."""
@@ -270,8 +272,10 @@ def _trained(
     from hynt.tracking import Tracked, tracking
     from hynt.training.run import train as train_run
 
+    seconds = run.settings().schedule.seconds
+    compiled = seconds is None or seconds >= COMPILED_FROM or workers.world > 1
     with tracking(TrainingProgress(shown), trackers, lambda: Tracked.of(run, track_to)) as told:
-        train_run(run, device, told, workers.stopper, clock=workers.clock, workers=workers)
+        train_run(run, device, told, workers.stopper, compiled=compiled, clock=workers.clock, workers=workers)
 
 
 def _trackers(names: Sequence[str]) -> dict[str, Any]:
