@@ -35,6 +35,7 @@ PUBLISHED = {"FB15K-237-numeric": "FB15K-237-numeric", "WD20K100-v1": "WD20K100-
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # WikiPeople- takes minutes on a busy machine
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_a_short_run_is_no_worse_than_the_best_trivial_row(name, shared_data, tmp_path):
     options = ImportOptions(published=PUBLISHED.get(name, ""))
