@@ -7,7 +7,7 @@ import torch
 
 from hynt.batches import fact_slots
 from hynt.batches.fact_slots import Links, NumberRows
-from hynt.batches.message_plan import Heard, plan_observed
+from hynt.batches.message_plan import Heard, plan_observed, plan_training
 from hynt.kernels import entity_softmax, linear_maps
 from hynt.kernels.dropout import Dropout, kept, kept_pairs, limit_and_growth
 from hynt.kernels.entity_softmax import EntityQuestions, entity_loss, plain_entity_loss
@@ -128,18 +128,25 @@ class Hashed(Dropout):
 
 def layer_and_pairs(plan, facts, d=16):
     layer = MessageLayer(d, 4, 32)
-    counts = ((facts.sizes.entities, 3), (plan.sizes.numbers + 1, 2), (facts.sizes.relations, 3))
+    sizes = plan.sizes
+    counts = ((facts.sizes.entities, 3), (sizes.numbers + sizes.bare + 1, 2), (sizes.relation_nodes, 3))
     return layer, [torch.randn(count, width * d, requires_grad=True) for count, width in counts]
 
 
-@pytest.mark.parametrize(("rate", "numbers"), [(0.0, False), (0.3, True)])
-def test_messages_of_facts(rate, numbers, by_kernel):
+@pytest.mark.parametrize(("rate", "read"), [(0.0, "triplets"), (0.3, "facts"), (0.0, "bare numbers")])
+def test_messages_of_facts(rate, read, by_kernel):
     torch.manual_seed(2)
     facts = mixed_facts(60)
     rows = torch.arange(12)
-    if not numbers:
+    if read == "triplets":
         rows = torch.nonzero(~facts.tail_is_number & (facts.qualifier_counts() == 0)).squeeze(1)[:8]
     plan = plan_observed(facts, NumberRows.of(facts), rows)
+    if read == "bare numbers":  # of facts whose relations are asked for
+        asked = torch.nonzero(facts.tail_is_number & (facts.qualifier_counts() > 0)).squeeze(1)[:2]
+        seen = torch.nonzero(~facts.tail_is_number).squeeze(1)[:3]
+        room = [int(facts.qualifier_counts()[one].sum()) for one in (seen, asked)]
+        plan, _ = plan_training(facts, NumberRows.of(facts), (seen, rows[:0]), asked, *room, len(asked) + room[1])
+        assert plan.value_rows.row.max() >= 3 * plan.sizes.entities + 2 * plan.sizes.numbers
     layer, inputs = layer_and_pairs(plan, facts)
     weights = [
         layer.role_bias,
