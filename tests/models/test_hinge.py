@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -11,13 +12,15 @@ from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import Sizes
 from hynt.batches.masked_batch import fill, mask
 from hynt.kernels.swept_minimum import SweptMinimum, block
-from hynt.models.contract import Entities, Relations
+from hynt.kernels.triplet_sweep import score_whole, sweep
+from hynt.models.contract import Entities, EntityIds, Relations
 from hynt.models.hinge import Hinge, HingeSettings
 from tests.models.fact_scorers import FACTS, asked_of, corruption_of, model_for, scored, whole, with_qualifiers
 from tests.models.first_steps import trained
 from tests.training.small_graph import small_graph
 
 PAIRS = [(0, 3), (1, 4), (3, 2)]
+NO_INTERPRETER = torch.cuda.is_available() or find_spec("triton") is None
 
 
 def test_the_formula_is_that_of_plain_convolutions_over_images():
@@ -114,9 +117,9 @@ def test_the_first_losses_are_as_expected():
     assert losses == pytest.approx(EXPECTED, rel=2e-4)
 
 
+@pytest.mark.skipif(NO_INTERPRETER, reason="kernels are compiled here; make test-gpu holds them")
 @pytest.mark.parametrize("position", range(3 + 2 * 2))
 def test_one_kernel_makes_the_scores_that_pairs_written_out_make(position, monkeypatch):
-    pytest.importorskip("triton")
     model = model_for("hinge", FACTS)
     row = int(torch.nonzero(FACTS.qualifier_counts() >= 2)[0])
     plain = int(torch.nonzero(FACTS.qualifier_counts() == 0)[0])
@@ -130,8 +133,8 @@ def test_one_kernel_makes_the_scores_that_pairs_written_out_make(position, monke
             torch.testing.assert_close(model.score(question, candidates), scores, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.skipif(NO_INTERPRETER, reason="kernels are compiled here; make test-gpu holds them")
 def test_a_swept_score_does_not_depend_on_what_else_is_asked():
-    pytest.importorskip("triton")
     from hynt.kernels.convolved_minimum_kernel import swept_scores
 
     generator = torch.Generator().manual_seed(0)
@@ -141,10 +144,10 @@ def test_a_swept_score_does_not_depend_on_what_else_is_asked():
     assert torch.equal(swept_scores(weight, a[1:2], b[120:], c[1:2], d[120:]), whole[1:2, 120:])
 
 
+@pytest.mark.skipif(NO_INTERPRETER, reason="kernels are compiled here; make test-gpu holds them")
 @pytest.mark.parametrize("segments", [[(2, 0), (1, 1), (2, 4)], [(3, 0)], [(2, 8)]])
 @pytest.mark.parametrize("filters", [5, 19])
 def test_the_kernel_gives_the_scores_gradients_and_statistics_of_the_plain_form(segments, filters):
-    pytest.importorskip("triton")
     layout = layout_of(segments)
     fits = {0: [0, 5], 1: [1], 4: [2, 3], 8: [3, 4]}
     rows = torch.tensor(
@@ -169,3 +172,28 @@ def test_the_kernel_gives_the_scores_gradients_and_statistics_of_the_plain_form(
         # gradients are 0, what rounding makes of it, or not there.
         expected, value = plain.get(name, torch.tensor(0.0)), fused.get(name, torch.tensor(0.0))
         torch.testing.assert_close(*torch.broadcast_tensors(value, expected), rtol=2e-4, atol=2e-5, msg=name)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+@pytest.mark.parametrize("dimension, filters", [(8, 5), (100, 70), (256, 33)])
+def test_kernels_on_a_gpu_give_what_the_plain_forms_give(dimension, filters):
+    facts, rows = FACTS.to("cuda"), torch.tensor([0, 5, 1, 2, 3] * 40, device="cuda").sort(stable=True).values
+    rows = torch.cat([rows[(rows == 0) | (rows == 5)], rows[rows == 1], rows[(rows == 2) | (rows == 3)]])
+    batch, _ = mask(facts, rows, torch.zeros_like(rows), layout_of([(80, 0), (40, 1), (80, 4)]))
+    batch = fill(batch, facts.head[rows].long(), torch.zeros_like(rows))
+    real, found = torch.arange(200, device="cuda") % 7 > 0, []
+    for is_fused in (False, True):
+        model = model_for("hinge", FACTS, dimension=dimension, filters=filters).to("cuda").train()
+        scores = model.fused_scores(batch, real) if is_fused else score_whole(model, batch, real)
+        torch.nn.functional.softplus(scores).sum().backward()
+        found.append([scores.detach(), model.entity.grad, model.of_triplet.weight.grad, model.of_qualifier.weight.grad])
+    for plain, fused in zip(*found, strict=True):
+        torch.testing.assert_close(fused, plain, rtol=1e-3, atol=1e-3 * float(plain.abs().max()))
+    model, ids = model.eval(), torch.arange(300, device="cuda") % facts.sizes.entities
+    for position in (0, 2, 4):
+        asked, _ = mask(facts, rows[120:], torch.full_like(rows[120:], position), layout_of([(80, 4)]))
+        question = model.read(asked)
+        with torch.no_grad():
+            swept = model.score(question, EntityIds(ids))
+        torch.testing.assert_close(swept, sweep(model, question, ids).detach(), rtol=1e-3, atol=1e-3)

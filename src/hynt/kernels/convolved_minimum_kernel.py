@@ -276,7 +276,7 @@ def _sweep(  # type: ignore[no-untyped-def]
             other = tl.load(c + f * questions + q, asks, 0.0)[:, None]
             found = tl.minimum(found, other + tl.load(d + f * candidates + k, offered, 0.0)[None, :])
         total += tl.maximum(found, 0.0) * tl.load(weight + f, is_feature, 0.0)
-    place = (tl.program_id(2) * questions + q)[:, None] * candidates + k[None, :]
+    place = (tl.program_id(2) * questions + q).to(tl.int64)[:, None] * candidates + k[None, :]
     tl.store(out + place, total, (q < questions)[:, None] & (k < candidates)[None, :])
 
 
