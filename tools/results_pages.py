@@ -159,7 +159,7 @@ def baselines() -> str:
     for number, table in PAPER.items():
         found = paper_grids(number, files)
         if not all(grid.is_empty for grid in found):
-            parts.append(f"## Table {number}: {table.title.lower()}\n\n{grids.markdown(found)}")
+            parts.append(f"## Table {number}: {table.title[0].lower()}{table.title[1:]}\n\n{grids.markdown(found)}")
         if table.name in ("links", "relations", "numbers", "benchmarks"):
             told = [(grid.title, len(reached(grid)), len(compared_with_paper(grid))) for grid in found]
             near = "; ".join(f"{title} {close} of {rows}" for title, close, rows in told if rows)
