@@ -191,7 +191,7 @@ def test_the_coverage_of_several_runs_is_one_file(run, tmp_path, monkeypatch, ca
     assert command(run, "--require", 1.5, 2) == 1
 
 
-@pytest.mark.parametrize("name", ["world", "small", "h200"])
+@pytest.mark.parametrize("name", ["world", "benchmarks", "small", "h200"])
 def test_measured_intervals_hold_what_they_promise(name):
     path = ROOT / "docs" / "results" / "raw" / f"interval-coverage-{name}.json"
     for told in read_measured(path)["runs"]:
