@@ -329,7 +329,7 @@ def ensemble(bench: Bench) -> dict[str, Any]:
         folders = [*(Path(job.keep) / f"seed-{seed}" for seed in job.seeds), *folders]
     if job.equal_weights or job.like:
         runs = [load_run(folder, bench.device) for folder in folders]
-        fitted = (
+        fitted: Any = (
             ensemble_of([Path(one) for one in job.like], device=bench.device.type).loaded.model if job.like else None
         )
         loaded, model = runs[0], _together(runs, bench.device, None if fitted is None else fitted.weights)
