@@ -48,7 +48,7 @@ types: setup
 	$(BIN)/mypy $(TYPED)
 
 unit: setup
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 3 -q
 
 test-slow: setup
 	$(BIN)/python -m pytest -n 2 -q -m slow --timeout 3600

@@ -13,6 +13,7 @@ import pytest
 from safetensors import safe_open
 
 import hynt
+from hynt.calibration.calibration import CALIBRATION
 from hynt.cli.application import run as command
 from hynt.errors import UsageError
 from tests.conftest import ROOT
@@ -100,6 +101,8 @@ def assert_answers(run: Path, name: str) -> None:
             wanted["calibrated"],
         )
         answers = wanted["answers"]
+        if found.kind != "number" and not (SAVED / "runs" / name / CALIBRATION).exists():
+            answers = assert_falling(found, answers)
         if found.missing:  # unlike any stored fact: 0.1.0 gave an interval that held the truth half as often as it said
             answers = [without_ends(one) for one in answers]
             assert all(one.interval is None for one in found)
@@ -112,6 +115,13 @@ def assert_answers(run: Path, name: str) -> None:
             if (np.abs(ends - before) > slack).any():
                 answers = [without_ends(known)]
         assert_same([one.to_dict() for one in found], answers, ROUNDED.get(name, ANSWERED), str(wanted["question"]))
+
+
+def assert_falling(found: Any, answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A run without a calibration is calibrated as today when it is asked: the answers without their probabilities."""
+    said = [one.probability for one in found]
+    assert said == sorted(said, reverse=True)
+    return [{key: value for key, value in one.items() if key != "probability"} for one in answers]
 
 
 def without_ends(answer: dict[str, Any]) -> dict[str, Any]:
@@ -169,7 +179,8 @@ def test_kept_calibration_and_measurements_are_taken(copied, run_command, tmp_pa
 @pytest.mark.parametrize("name", STOPPED)
 def test_stopped_run_answers_with_its_best_weights(copied, name):
     found = hynt.load(copied(name), "cpu").predict(("Japan", "capital", "?"), top=4)
-    assert_same([one.to_dict() for one in found], expected(name)["unfinished"], ANSWERED)
+    answers = assert_falling(found, expected(name)["unfinished"])
+    assert_same([one.to_dict() for one in found], answers, ANSWERED)
 
 
 @pytest.mark.parametrize("name", STOPPED)
