@@ -19,6 +19,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def part_of(source: str, facts: int) -> KnowledgeGraph:
     return graph if sum(map(len, graph.splits.values())) <= facts else cut(graph, "heads", facts, seed=0)
 
 
-def row_of(graph: KnowledgeGraph, model: str, minutes: float, device: str) -> dict[str, Any]:
+def row_of(graph: KnowledgeGraph, model: str, minutes: float, device: str, changes: Sequence[str]) -> dict[str, Any]:
     """One model within the time: what `hynt compare` tells of it."""
     import torch
 
@@ -61,19 +62,28 @@ def row_of(graph: KnowledgeGraph, model: str, minutes: float, device: str) -> di
     target = torch.device(device)
     clock = time.process_time if device == "cpu" else time.monotonic
     trial = trial_for(model, graph, target, 0, 60 * minutes)
+    trial = replace(trial, changes=(*trial.changes, *changes))
     with tempfile.TemporaryDirectory(prefix="study-") as folder:
         return run_trial(TrialPlace(graph, target, clock=clock, compiled=minutes >= 4), trial, Path(folder) / "run")
 
 
 def study(
-    graphs: Mapping[str, str], sizes: Sequence[int], budgets: Sequence[float], models: str, device: str, out: Path
+    graphs: Mapping[str, str],
+    sizes: Sequence[int],
+    budgets: Sequence[float],
+    models: str,
+    device: str,
+    changes: Sequence[str],
+    out: Path,
 ) -> Iterator[str]:
     """Runs what is missing, smallest first, and writes after each row; a line for each."""
     found = read_results(out) if out.exists() else ResultFile(WHAT)
     done = {row.name for row in found.rows}
     where = this_device(device)
     for size, minutes, (name, source) in product(sizes, budgets, graphs.items()):
-        wanted = {f"{name} {size} {minutes:g} {device} {model}": model for model in model_names(models)}
+        wanted = {
+            " ".join([name, str(size), f"{minutes:g}", device, model, *changes]): model for model in model_names(models)
+        }
         plan = found.row(PLAN) or Row(PLAN, [], where, measured={"planned": [], "graphs": {}})
         plan.measured["planned"] = sorted({*plan.measured["planned"], *wanted})
         if wanted.keys() <= done:
@@ -85,11 +95,12 @@ def study(
             if key in done:
                 continue
             options = f"--graph {name}={name} --facts {size} --minutes {minutes:g} --models {model} --device {device}"
+            options += "".join(f" --set {change}" for change in changes)
             commands = [f"python -m benchmarks.laptop_study run {options} --out {out.name}"]
-            measured: dict[str, Any] = {"minutes": minutes, "on": device}
+            measured: dict[str, Any] = {"minutes": minutes, "on": device} | ({"set": [*changes]} if changes else {})
             try:
                 row = row_of_trial(
-                    row_of(graph, model, minutes, device),
+                    row_of(graph, model, minutes, device, changes),
                     key,
                     f"{name} {size}",
                     where,
@@ -118,7 +129,7 @@ def placed(found: ResultFile) -> Iterator[tuple[str, float, str, list[Row], Row]
     """For each part, budget and device: the rows of single models, and the one that validation places first."""
     groups: dict[tuple[str, float, str], list[Row]] = {}
     for row in found.rows:
-        if row.runs and not row.measured.get("several_as_one"):
+        if row.runs and not row.measured.get("several_as_one") and not row.measured.get("set"):
             groups.setdefault((str(row.graph), row.measured["minutes"], row.measured["on"]), []).append(row)
     for (graph, minutes, device), rows in groups.items():
         trials = [trial_of_row(row, row.runs[0]) for row in rows]
@@ -165,12 +176,13 @@ def main() -> None:
     parser.add_argument("--minutes", default="3,10,30", help="Of training, for each model.")
     parser.add_argument("--models", default="all")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="A setting of all. Repeatable.")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     if given.verb == "run":
         graphs = dict(one.split("=", 1) for one in given.graph or ["world=world"])
         sizes, budgets = [int(one) for one in given.facts.split(",")], [float(one) for one in given.minutes.split(",")]
-        for line in study(graphs, sizes, budgets, given.models, given.device, given.out):
+        for line in study(graphs, sizes, budgets, given.models, given.device, given.set, given.out):
             print(line, flush=True)
     found = read_results(given.out, "run it first: laptop_study run")
     if given.verb == "default":

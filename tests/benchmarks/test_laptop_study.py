@@ -14,9 +14,9 @@ from tests.training.small_graph import small_graph
 def test_a_study_runs_what_is_missing_and_tells_what_is_left(tmp_path):
     save_graph(small_graph(people=40), tmp_path / "graph")
     graphs, out = {"small": str(tmp_path / "graph")}, tmp_path / "study.json"
-    first = list(study(graphs, [500], [0.005], "transea", "cpu", out))
+    first = list(study(graphs, [500], [0.005], "transea", "cpu", [], out))
     assert len(first) == 1
-    assert list(study(graphs, [500], [0.005], "transea", "cpu", out)) == []
+    assert list(study(graphs, [500], [0.005], "transea", "cpu", [], out)) == []
     found = read_results(out)
     plan = found.row("plan").measured
     assert plan["graphs"]["small 500"]["splits"]["train"] > 50
@@ -24,6 +24,18 @@ def test_a_study_runs_what_is_missing_and_tells_what_is_left(tmp_path):
     text = table(found)
     assert "| small 500 | 0.005 | cpu | transea | link MRR" in text
     assert "not run: small 500 3 cpu hynt" in text
+
+
+def test_settings_of_a_study_are_kept_in_its_rows_and_decide_no_default(tmp_path):
+    save_graph(small_graph(people=40), tmp_path / "graph")
+    graphs, out = {"small": str(tmp_path / "graph")}, tmp_path / "study.json"
+    (line,) = study(graphs, [500], [0.005], "transea", "cpu", ["scale_on=all-splits"], out)
+    name = "small 500 0.005 cpu transea scale_on=all-splits"
+    assert line.startswith(name)
+    row = read_results(out).row(name)
+    assert row.settings["scale_on"] == "all-splits"
+    assert row.commands[0].endswith("--device cpu --set scale_on=all-splits --out study.json")
+    assert "| small 500 |" not in table(read_results(out))
 
 
 def test_defaults_are_what_validation_places_first_where_several_were_tried(tmp_path):
