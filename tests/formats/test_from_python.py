@@ -52,6 +52,7 @@ def test_splits_are_given_or_made():
     assert 700 < len(made.split("train")) < 900
     halves = graph_from_facts(iter(many), split=SplitRule((1.0, 0.0, 1.0)))
     assert list(halves.splits) == ["train", "test"]
+    assert graph_from_facts(many, split="1:0:1") == halves
 
 
 def test_units_of_bare_numbers_can_be_said():

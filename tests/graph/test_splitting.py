@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hynt.errors import UsageError
 from hynt.graph.assembly import AssemblyPolicy
 from hynt.graph.fact import fact
-from hynt.graph.splitting import SplitRule, missing_from_train, parse_shares
+from hynt.graph.splitting import SplitRule, missing_from_train
 from tests.graph.fact_strategies import facts
 from tests.graph.small_graphs import assembled
 
@@ -77,7 +77,7 @@ def test_an_entity_met_once_is_in_train():
 @pytest.mark.parametrize("text", ["8:1", "a:b:c", "", "8:1:1:1", "nan:1:1"])
 def test_a_split_that_is_not_three_shares_is_refused(text):
     with pytest.raises(UsageError, match="is not a split"):
-        parse_shares(text)
+        SplitRule.of(text)
 
 
 @pytest.mark.parametrize("shares", [(0.0, 1.0, 1.0), (8.0, -1.0, 1.0)])
@@ -87,7 +87,7 @@ def test_shares_that_leave_no_train_are_refused(shares):
 
 
 def test_shares_are_parsed():
-    assert parse_shares("8:1:1") == (8.0, 1.0, 1.0)
+    assert SplitRule.of("8:1:1", 3, ["head"]) == SplitRule((8.0, 1.0, 1.0), 3, ("head",))
 
 
 def test_grouping_by_an_unknown_part_is_refused():

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.asking.answers import Answers
-from hynt.asking.candidates import CandidateMask, candidate_mask
+from hynt.asking.candidates import CandidateMask, CandidateMasks, candidate_mask
 from hynt.asking.columns import AskedFact, AskedFacts
 from hynt.asking.opened_run import OpenedRun
 from hynt.asking.question import ask, ask_each, asked_parts, parts_of, rules_of
@@ -138,7 +138,6 @@ class Predictor(OpenedRun):
         if not asked:
             return []
         check_level(level)
-        from hynt.asking.candidates import CandidateMasks
         from hynt.asking.present import HeldAnswers
         from hynt.asking.refusals import NO_CANDIDATE
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hynt.creation.accounts import Books, NothingKept, RejectGuard
-from hynt.creation.engines import DuckDBEngine, QueryEngine, pairs_table, rows_of, settings_table, steps
+from hynt.creation.engines import DuckDBEngine, QueryEngine, SparkEngine, pairs_table, rows_of, settings_table, steps
 from hynt.creation.options import CreationOptions, Selection, read_ids, read_pairs, read_redirects, select
 from hynt.creation.parts import ParseJob, cut, unit_rows
 from hynt.creation.reading import Scan
@@ -79,8 +79,6 @@ def create_graph(
 def _engine(options: CreationOptions, work: Path) -> QueryEngine:
     chosen = options.engine
     if chosen.name == "spark":
-        from hynt.creation.engines import SparkEngine
-
         return SparkEngine(chosen.master, chosen.memory_bytes)
     return DuckDBEngine(chosen.workers, chosen.memory_bytes, work / "spill")
 
@@ -266,8 +264,6 @@ class _Build:
             **({"mediator_types": self.mediator_types} if self.source == "freebase" else {}),
         }
         if self.books.facts.kept <= _STATISTICS_FACTS:
-            from dataclasses import asdict
-
             making["statistics"] = asdict(graph_statistics(assembly.to_graph()).counts)
         return Manifest(
             name=options.name or self.out.name,

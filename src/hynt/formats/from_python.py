@@ -35,7 +35,7 @@ def graph_from_facts(
     *,
     valid: Facts | None = None,
     test: Facts | None = None,
-    split: SplitRule | None = None,
+    split: str | SplitRule | None = None,
     labels: Mapping[str, str] | None = None,
     relation_labels: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
@@ -45,8 +45,9 @@ def graph_from_facts(
 ) -> KnowledgeGraph:
     """A graph of facts or tuples. A text is an entity; int, float and `Number` are numbers; a date is a date.
 
-    Splits: pass `valid` and `test`, or a mapping with the keys train, valid and test; without them 8:1:1 are made, or
-    as `split` says. `labels` names entities for people, `units` gives the unit that bare numbers of a relation are in.
+    Splits: pass `valid` and `test`, or a mapping with the keys train, valid and test; without them they are made, by
+    the shares of `split` or else by 8:1:1. `labels` names entities for people, `units` gives the unit that bare numbers
+    of a relation are in.
 
     >>> facts = [("Ann", "knows", "Bob"), ("Ann", "height", 170, [("year", 2020)])]
     >>> graph = hynt.graph_from_facts(facts, units={"height": "cm"}, name="people")
@@ -86,7 +87,7 @@ def graph_from_table(
     qualifiers: Sequence[str] | None = None,
     numeric: Sequence[str] = (),
     dates: Sequence[str] = (),
-    split: SplitRule | None = None,
+    split: str | SplitRule | None = None,
     labels: Mapping[str, str] | None = None,
     relation_labels: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
@@ -106,8 +107,6 @@ def graph_from_table(
     >>> list(graph.facts())[0].qualifiers[0].relation
     'year'
     """
-    from hynt.formats.from_python import TableColumns, facts_of_table
-
     columns = TableColumns(
         head, relation, tail, None if qualifiers is None else tuple(qualifiers), tuple(numeric), tuple(dates)
     )
@@ -122,7 +121,7 @@ def graph_from_table(
 def _assembled(
     given: Mapping[str, Iterator[Fact]],
     has_splits: bool,
-    split: SplitRule | None,
+    split: str | SplitRule | None,
     labels: Mapping[str, str],
     relation_labels: Mapping[str, str],
     units: Mapping[str, str],
@@ -132,7 +131,7 @@ def _assembled(
 ) -> KnowledgeGraph:
     from hynt.graph.assembly import Assembler, AssemblyPolicy
     from hynt.graph.knowledge_graph import Manifest
-    from hynt.graph.splitting import SPLITS
+    from hynt.graph.splitting import SPLITS, SplitRule
     from hynt.graph.vocabulary import Entity
 
     unknown = [part for part in given if part not in SPLITS]
@@ -140,7 +139,8 @@ def _assembled(
         raise UsageError(f"{unknown[0]!r} is no split.", advice=f"Splits are {', '.join(SPLITS)}.")
     details = {entity: Entity(entity, label) for entity, label in labels.items()}
     options = {"convert_units": convert_units, "mixed": mixed_relations}
-    with Assembler(AssemblyPolicy(split=split), options, details) as assembler:
+    rule = SplitRule.of(split) if isinstance(split, str) else split
+    with Assembler(AssemblyPolicy(split=rule), options, details) as assembler:
         for known in dict.fromkeys([*units, *relation_labels]):
             assembler.encoder.declare_relation(
                 known, None, units.get(known, ""), "linear", relation_labels.get(known, "")

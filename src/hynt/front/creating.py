@@ -164,7 +164,7 @@ def creation_options(**words: Unpack[CreationWords]) -> CreationOptions:
     from hynt.creation.options import CreationOptions, EngineOptions, memory_bytes
     from hynt.graph.assembly import AssemblyPolicy
     from hynt.graph.outlier_rules import read_outlier_rules
-    from hynt.graph.splitting import SplitRule, parse_shares
+    from hynt.graph.splitting import SplitRule
 
     given: dict[str, Any] = {"keep_tails": True, **words}
     unknown = set(given) - set(CreationWords.__annotations__)
@@ -185,7 +185,7 @@ def creation_options(**words: Unpack[CreationWords]) -> CreationOptions:
         types=tuple(given.get("instance_of") or ()),
         mappings=tuple(Path(one) for one in given.get("mapping") or ()),
         assembly=AssemblyPolicy(
-            split=SplitRule(parse_shares(given.get("split", "8:1:1")), given.get("seed", 0)),
+            split=SplitRule.of(given.get("split", SplitRule.shares), given.get("seed", 0)),
             remove_leakage=not given.get("keep_leakage", False),
             outlier_rules=None if rules is None else read_outlier_rules(Path(rules)),
         ),

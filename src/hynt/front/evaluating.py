@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hynt.asking.predictor import Predictor
 from hynt.errors import UsageError
-from hynt.evaluation.tables import GROUPINGS, evaluation_tables, headline, row_name
+from hynt.evaluation.tables import GROUPINGS, evaluation_tables, headline, row_name, worse_than_trivial
 from hynt.front.jobs import Watching, in_processes, options, watched
 from hynt.front.recorded_run import RecordedRun
 from hynt.names import advice_on
@@ -377,8 +377,6 @@ class Evaluable(RecordedRun):
                 found = evaluator.evaluate(loaded.model, shown.counting("evaluating"))
             result = found.to_mapping()
             if references:
-                from hynt.evaluation.tables import worse_than_trivial
-
                 result |= _alone(evaluator, loaded)
                 result["references"] = references_of(evaluator, loaded)
                 result["notes"] = worse_than_trivial(result, result["references"])

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from hynt.errors import UsageError
-from hynt.formats.format import UnitRule
+from hynt.formats.format import ReadOptions, UnitRule
 from hynt.graph.encoding import MixedRelations
-from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.splitting import AcrossSplits
+from hynt.graph.knowledge_graph import KnowledgeGraph, read_manifest
+from hynt.graph.splitting import SPLITS, AcrossSplits, SplitRule
 from hynt.names import advice_on
 
 if TYPE_CHECKING:
@@ -117,11 +117,9 @@ class ImportWords(TypedDict, total=False):
 def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
     """The options of an import, checked."""
     from hynt.formats.corrections import read_corrections
-    from hynt.formats.format import ReadOptions
     from hynt.formats.importing import ImportOptions
     from hynt.graph.assembly import AssemblyPolicy
     from hynt.graph.outlier_rules import read_outlier_rules
-    from hynt.graph.splitting import SplitRule, parse_shares
 
     given: dict[str, Any] = dict(words)
     unknown = set(given) - set(ImportWords.__annotations__)
@@ -133,7 +131,7 @@ def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
         raise UsageError(
             "a seed alone makes no splits.", where="--seed", advice="Say which ones to make: --split 8:1:1 --seed N."
         )
-    rule = SplitRule(parse_shares(shares) if shares else SplitRule().shares, seed or 0, together)
+    rule = SplitRule.of(shares or SplitRule.shares, seed or 0, together)
     rules, decided = given.get("outlier_rules"), given.get("corrections")
     lists: dict[str, Any] = {
         name: (given[name],) if isinstance(given[name], str) else tuple(given[name])
@@ -207,8 +205,6 @@ def list_graphs() -> list[dict[str, Any]]:
     >>> [graph["name"] for graph in hynt.list_graphs()]
     ['world']
     """
-    from hynt.graph.knowledge_graph import read_manifest
-    from hynt.graph.splitting import SPLITS
     from hynt.graph.storage import BUILT_IN, graph_folder
 
     found = []

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.asking.predictor import LEVEL
-from hynt.asking.question import asked_parts, rules_of
+from hynt.asking.question import answer_id, ask, asked_parts, rules_of
 from hynt.front.completing import Completable
 from hynt.front.evaluating import Evaluable
 from hynt.front.publishing import Publishable
@@ -87,7 +87,6 @@ class Run(Evaluable, Completable, Publishable, Updatable):
         ['all qualifiers', 'head', 'qualifier 1']
         """
         from hynt.asking.candidates import candidate_mask
-        from hynt.asking.question import answer_id, ask
         from hynt.calibration.intervals import check_level
 
         check_level(level)

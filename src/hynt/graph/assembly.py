@@ -129,13 +129,7 @@ class Assembler:
             split, moved = bring_into_train(
                 draw(rule, groups), groups, lambda: iter(self.store), len(entities), len(relations), is_number, kept
             )
-            report["split"] = {
-                "rule": "made by content",
-                "shares": list(rule.shares),
-                "seed": rule.seed,
-                "group_by": list(rule.group_by),
-                "brought_into_train": moved,
-            }
+            report["split"] = rule.report(moved)
         else:
             report["split"] = {"rule": "given"}
             if added.any():
@@ -258,12 +252,6 @@ def with_new_splits(graph: KnowledgeGraph, rule: SplitRule) -> KnowledgeGraph:
     counts = (vocabulary.entity_count, vocabulary.relation_count)
     split, moved = bring_into_train(draw(rule, groups), groups, lambda: iter([table]), *counts, is_number)
     splits = {name: table.where(split == place) for place, name in enumerate(SPLITS) if bool((split == place).any())}
-    made = {
-        "rule": "made by content",
-        "shares": list(rule.shares),
-        "seed": rule.seed,
-        "group_by": list(rule.group_by),
-        "brought_into_train": moved,
-    }
-    manifest = replace(graph.manifest, counts={}, files={}, importing={**graph.manifest.importing, "split": made})
+    importing = {**graph.manifest.importing, "split": rule.report(moved)}
+    manifest = replace(graph.manifest, counts={}, files={}, importing=importing)
     return KnowledgeGraph(vocabulary, splits, graph.entities, manifest)

@@ -59,8 +59,6 @@ class EntityFacts(Table):
 
     def texts(self) -> list[str]:
         """Each fact on one line, for people."""
-        from hynt.graph.sentences import Sentences
-
         words = Sentences(self.graph)
         return [words.fact(fact) for fact in self]
 

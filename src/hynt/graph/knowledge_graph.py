@@ -18,7 +18,7 @@ from hynt.files import MANIFEST_NAME, check_regular
 from hynt.graph.fact import Fact
 from hynt.graph.fact_table import FactTable
 from hynt.graph.seen_values import SeenValues
-from hynt.graph.splitting import SPLITS
+from hynt.graph.splitting import SPLITS, SplitRule
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 from hynt.limits import LARGEST_INDEX
 from hynt.names import plural
@@ -269,11 +269,8 @@ class KnowledgeGraph(Table):
         True
         """
         from hynt.graph.assembly import with_new_splits
-        from hynt.graph.splitting import SplitRule, parse_shares
 
-        return with_new_splits(
-            self, SplitRule(parse_shares(shares) if isinstance(shares, str) else shares, seed, tuple(by))
-        )
+        return with_new_splits(self, SplitRule.of(shares, seed, by))
 
     def hold_out(self, share: float = 0.1, *, seed: int = 0, observed: float = 0.7) -> HeldOutEntities:
         """A graph to train on without a share of the entities, and one to ask about them: of their facts a share is

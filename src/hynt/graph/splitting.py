@@ -46,16 +46,25 @@ class SplitRule:
                 f"facts cannot be grouped by {wrong[0]!r}.", where="--split-by", advice="Use head, relation, tail."
             )
 
+    @classmethod
+    def of(cls, shares: str | tuple[float, float, float], seed: int = 0, group_by: Sequence[str] = ()) -> SplitRule:
+        """Shares may be written as `8:1:1`."""
+        if not isinstance(shares, str):
+            return cls(shares, seed, tuple(group_by))
+        try:
+            train, valid, test = (float(part) for part in shares.split(":"))
+        except ValueError:
+            train = valid = test = float("nan")
+        if not np.isfinite([train, valid, test]).all():
+            raise UsageError(
+                f"{shares!r} is not a split.", where="--split", advice="Give train:valid:test, such as 8:1:1."
+            )
+        return cls((train, valid, test), seed, tuple(group_by))
 
-def parse_shares(text: str) -> tuple[float, float, float]:
-    """Shares from `8:1:1`."""
-    try:
-        shares = tuple(float(part) for part in text.split(":"))
-    except ValueError:
-        shares = ()
-    if len(shares) != 3 or not all(np.isfinite(shares)):
-        raise UsageError(f"{text!r} is not a split.", where="--split", advice="Give train:valid:test, such as 8:1:1.")
-    return shares[0], shares[1], shares[2]
+    def report(self, brought_into_train: int) -> dict[str, Any]:
+        """What was done by it, for a manifest."""
+        told = {"shares": list(self.shares), "seed": self.seed, "group_by": list(self.group_by)}
+        return {"rule": "made by content", **told, "brought_into_train": brought_into_train}
 
 
 def draw(rule: SplitRule, groups: Hashes) -> NDArray[np.int8]:

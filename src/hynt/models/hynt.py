@@ -7,7 +7,7 @@ part by part; a linear map of the masked part's final representation scores enti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import torch
@@ -369,8 +369,6 @@ class HyntSettings:
 
 def as_released(settings: HyntSettings) -> HyntSettings:
     """The same sizes in the form of the authors' released code."""
-    from dataclasses import replace
-
     return replace(
         settings,
         number_bias=False,

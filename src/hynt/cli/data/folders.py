@@ -12,7 +12,7 @@ import typer
 from hynt.cli.options import GraphArgument
 from hynt.cli.output import JsonFlag, deliver
 from hynt.errors import UsageError
-from hynt.files import check_new_folder
+from hynt.files import check_new_folder, new_folder
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ def split(
     json: JsonFlag = False,
 ) -> None:
     """Hold out entities of GRAPH: DIR/training is to be trained on, DIR/asked is for `hynt evaluate RUN --asked`."""
-    from hynt.files import new_folder
     from hynt.graph.storage import load_graph
 
     check_new_folder(out, "--out")

@@ -71,8 +71,6 @@ class NumberHead(nn.Module):
 
     def of_candidates(self, vectors: Tensor, attribute: Tensor) -> Tensor:
         """(rows, candidates) of vectors (candidates, width) or (rows, candidates, width) and attributes (rows,)."""
-        from hynt.models.layers.triplets import products
-
         return products(self.weight[attribute], vectors) + self.bias[attribute].unsqueeze(1)
 
 
