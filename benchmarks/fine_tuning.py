@@ -32,6 +32,7 @@ from hynt.evaluation.results import by_scope
 from hynt.graph.changes import names_any
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import load_graph
+from hynt.graph.vocabulary import Ids
 from hynt.kernels.device import chosen_device
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.elsewhere import on_graph
@@ -51,9 +52,13 @@ ALWAYS = (
 )
 
 
-def part_of(graph: KnowledgeGraph, share: float, seed: int) -> KnowledgeGraph:
-    """The graph without the training facts that name some entities; so many of these that about a `share` is left."""
-    table, order = graph.split("train"), np.random.default_rng(seed).permutation(graph.vocabulary.entity_count)
+def part_of(graph: KnowledgeGraph, share: float, seed: int = 0, order: Ids | None = None) -> KnowledgeGraph:
+    """The graph without the training facts that name some entities; so many of these that about a `share` is left.
+
+    Entities go in this `order` (entities,); None: as the seed draws it.
+    """
+    table = graph.split("train")
+    order = np.random.default_rng(seed).permutation(graph.vocabulary.entity_count) if order is None else order
     low, high = 0, len(order)
     while low < high:  # the most entities whose facts may go
         middle = (low + high + 1) // 2
