@@ -58,6 +58,13 @@ def test_speed_and_time_left_are_of_the_stage_at_hand(lines, clock):
     ]
 
 
+def test_a_stage_that_begins_anew_is_timed_anew(lines, clock):
+    progress, said = lines
+    for clock.now, done in ((0.0, 10), (90.0, 1000), (100.0, 10), (110.0, 110)):  # one fold of an audit, then the next
+        progress.update("judging", done, 1010, "questions")
+    assert said()[-1] == "judging: 110 of 1,010 questions (11%), 10 questions/s, about 90 s left"
+
+
 def test_work_that_only_counts(lines, clock):
     progress, said = lines
     asked = progress.counting("evaluating")

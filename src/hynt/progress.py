@@ -65,7 +65,7 @@ class ShownProgress(Progress):
         self._stream = stream or (sys.stdout if self._rewrites else sys.stderr)
         self._clock, self._pause = clock, 0.1 if self._rewrites else pause
         self._bar: Bar | None = None
-        self._stage, self._begun = "", (0.0, 0, 0.0)
+        self._stage, self._begun, self._done = "", (0.0, 0, 0.0), 0
         self._shown = 0  # characters of the line that will be rewritten
 
     def __enter__(self) -> ShownProgress:
@@ -103,8 +103,9 @@ class ShownProgress(Progress):
         now = self._clock()
         if share is None and total:
             share = done / total
-        if stage != self._stage or done < self._begun[1]:  # what came before its first word is not this stage's work
+        if stage != self._stage or done < self._done:  # what came before its first word is not this stage's work
             self._stage, self._begun = stage, (now, done, share or 0.0)
+        self._done = done
         if self._bar is None and not always and now - self._told < self._pause:
             return
         self._told = now

@@ -191,6 +191,13 @@ def test_other_models_say_what_they_cannot_show(tmp_path):
     )
 
 
+def test_a_question_without_qualifiers_may_have_nothing_to_take_away(tmp_path):
+    run = train(start(town_graph(), tiny_settings("relation-mean"), tmp_path / "run", CPU), CPU).path
+    found = explain(load(run, "cpu"), ("p2", "height", "?"))
+    assert found.influences == ()
+    assert found.notes[0].endswith(": without qualifiers there is nothing to take away")
+
+
 def test_gran_is_explained_without_attention(tmp_path):
     settings = tiny_settings(
         "gran", schedule={"epochs": 1}, batch_size=64, model={"dimension": 16, "layers": 1, "heads": 2}

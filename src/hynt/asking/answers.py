@@ -229,14 +229,14 @@ class Answers(Table):
 
     @property
     def guesses(self) -> tuple[RankedAnswer, ...]:
-        """The answers that are neither new nor stored: what a short view folds away.
+        """The answers that the graph does not hold, less probable than `new_from` says: a short view folds them away.
 
-        >>> all(answer.probability < 0.5 or answer.known for answer in run.predict("Japan", "capital", "?").guesses)
+        >>> all(answer.probability < 0.5 for answer in run.predict("Japan", "capital", "?").guesses)
         True
         """
         stored = {one.id for one in self.stored}
-        ranked = (one for one in self.answers if isinstance(one, RankedAnswer))
-        return tuple(one for one in ranked if not one.new and one.id not in stored)
+        ranked = (one for one in self.answers if isinstance(one, RankedAnswer) and one.probability < NEW_FROM)
+        return tuple(one for one in ranked if not one.known and one.id not in stored)
 
     @property
     def new(self) -> tuple[RankedAnswer, ...]:

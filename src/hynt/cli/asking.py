@@ -147,7 +147,8 @@ def _print_explanation(console: Console, found: Explanation, out: Path | None) -
         widths = _signed(one.change_in_widths, 2)
         cells = (*found.cells(one), widths) if found.about is None else _ranked_cells(one)
         table.add_row(one.part, visible(one.says), one.change, *cells, *shares)
-    console.print(table)
+    if found.influences:
+        console.print(table)
     if found.attention is not None:
         console.print(f"context attention on the triplet itself: {found.attention.on_context[0]:.0%}", style="dim")
     for note in found.notes:

@@ -30,7 +30,7 @@ def compare(
     ] = 2.0,
     seeds: Annotated[str, typer.Option("--seeds", metavar="S,S…", help="Each model is trained once per seed.")] = "0",
     task: Annotated[
-        str, typer.Option("--task", metavar="T", help="Some of link, relation, number, separated by commas.")
+        str, typer.Option("--task", metavar="TASKS", help="Some of link, relation, number, separated by commas.")
     ] = "link,relation,number",
     device: TrainingDevice = "auto",
     by_processor: Annotated[

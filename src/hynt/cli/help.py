@@ -108,6 +108,7 @@ def _option(option: Any, context: Any) -> tuple[str, str]:
     """What is typed and what is said of it: typer's own words, with types as a reader knows them."""
     typed, said = option.get_help_record(context)
     typed = re.sub(r"<([^>]*)>", lambda found: _KINDS.get(found[1].removesuffix(" range"), found[1]), typed)
+    typed = re.sub(r"list\[(.*)\]", lambda found: _KINDS.get(found[1], found[1]), typed)  # "Repeatable." says it
     for pattern, words in _RANGES:
         said = re.sub(pattern, words, said)
     return typed, " ".join(said.split())

@@ -165,7 +165,10 @@ def explain_asked(
     taken = taken_away(predictor, asked)
     questions, notes = [ChangedQuestion(asked), *(one.question for one in taken)], list(answers.notes)
     if not reads_several_masks(predictor.loaded.trained):
-        notes.append("this model reads facts with one hidden component only: other components cannot be hidden")
+        others = "other components cannot be hidden"
+        if not (taken or asked.table.qualifier_counts().any()):
+            others = "without qualifiers there is nothing to take away"
+        notes.append(f"this model reads facts with one hidden component only: {others}")
     if asked.kind != NUMBER_KIND and about is None:
         about = first_answer(predictor, asked, candidates, _finite_scores(predictor, predictor.loaded, questions[:1]))
     blind = without_folds(predictor.loaded, folds_of_answers(predictor, asked, about))
