@@ -35,8 +35,9 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.graph.changes import names_any, without_names
 from hynt.graph.fact_table import ENTITY_KIND, FactTable, components, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.storage import load_graph
-from hynt.graph.vocabulary import Entity, Ids, Vocabulary
+from hynt.graph.vocabulary import Entity, Flags, Floats, Ids, Vocabulary
 from hynt.kernels.device import chosen_device
 from hynt.models.trivial import statistic
 from hynt.runs.checkpoint import WEIGHTS
@@ -78,7 +79,8 @@ def side_by_side(graphs: Mapping[str, KnowledgeGraph]) -> KnowledgeGraph:
 
 def part(graph: KnowledgeGraph, most: int | None, seed: int = 0) -> KnowledgeGraph:
     """The graph as it is, or, where it has more than so many training facts, about so many of a neighbourhood, without
-    the names and the asked facts of all other entities.
+    the names of all other entities. Asked facts that name one of these, or a number beyond those of its relation among
+    the training facts, go too: a scale that a few numbers make means nothing beyond them.
     """
     size = len(graph.split("train"))
     if most is None or size <= most:
@@ -87,8 +89,30 @@ def part(graph: KnowledgeGraph, most: int | None, seed: int = 0) -> KnowledgeGra
     vocabulary, train = made.vocabulary, made.split("train")
     slots = components(train, vocabulary.relation_is_number)
     gone = np.setdiff1d(np.arange(vocabulary.entity_count), slots.entity[slots.kind == ENTITY_KIND])
-    splits = {name: one.where(~names_any(one, vocabulary, gone)) for name, one in made.splits.items()}
+    ranges = _ranges(train, vocabulary)
+    splits = {
+        name: one.where(~names_any(one, vocabulary, gone) & _ranges_hold(one, vocabulary, ranges))
+        for name, one in made.splits.items()
+    }
     return without_names(replace(made, splits=splits), gone)
+
+
+def _ranges(train: FactTable, vocabulary: Vocabulary) -> tuple[Floats, Floats]:
+    """The least and the greatest number of each relation, (relations,) each; nothing lies between where it has none."""
+    numbers = sorted_numbers(train, vocabulary.relation_is_number)
+    least, most = np.full((2, vocabulary.relation_count), [[np.inf], [-np.inf]])
+    least[numbers.present] = numbers.value[numbers.start]
+    most[numbers.present] = numbers.value[numbers.start + numbers.size - 1]
+    return least, most
+
+
+def _ranges_hold(table: FactTable, vocabulary: Vocabulary, ranges: tuple[Floats, Floats]) -> Flags:
+    """(n,) whether all numbers of each fact are in the range of their relation."""
+    numbers, (least, most) = sorted_numbers(table, vocabulary.relation_is_number), ranges
+    outside = (numbers.value < least[numbers.relation]) | (numbers.value > most[numbers.relation])
+    held = np.ones(len(table), dtype=np.bool_)
+    held[numbers.row[outside]] = False
+    return held
 
 
 def _outside_in(graph: KnowledgeGraph, most: int, seed: int) -> Ids:

@@ -7,7 +7,19 @@ import sys
 import numpy as np
 import torch
 
-from benchmarks.general_checkpoint import FIGURES, ROWS, Lengths, Trainings, left_out, main, part, side_by_side, table
+from benchmarks.general_checkpoint import (
+    FIGURES,
+    ROWS,
+    Lengths,
+    Trainings,
+    _ranges,
+    _ranges_hold,
+    left_out,
+    main,
+    part,
+    side_by_side,
+    table,
+)
 from benchmarks.generated_graph import long_graph
 from benchmarks.result_file import ResultFile, Row, read_results
 from tests.town_graph import town_graph
@@ -47,6 +59,19 @@ def test_a_part_is_a_neighbourhood_and_names_nobody_else():
     assert len(asked) <= len(graph.split("valid"))
     assert {one.name for one in small.entities} < {one.name for one in graph.entities}
     assert part(graph, 20) == small
+
+
+def test_a_part_asks_for_no_number_beyond_its_own():
+    graph = small_graph()
+    small = part(graph, 60)
+    least, most = _ranges(small.split("train"), small.vocabulary)
+    heights = small.vocabulary.relation_ids["height"]
+    asked = small.split("valid")
+    kept = asked.tail_number[asked.relation == heights]
+    whole = graph.split("valid")
+    assert ((kept >= least[heights]) & (kept <= most[heights])).all()
+    assert not _ranges_hold(whole, graph.vocabulary, (most, least)).all()
+    assert _ranges_hold(whole, graph.vocabulary, (least - 1e9, most + 1e9)).all()
 
 
 def _entities(fact):
