@@ -13,12 +13,14 @@ import torch
 from hynt import Run
 from hynt.asking.answers import NEW_FROM, Answers
 from hynt.asking.predictor import load
+from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
+from hynt.evaluation.combining import combined
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact_table import TAIL, concatenate
 from hynt.models.combination import Combination, GroupWeights, Weights
 from hynt.models.contract import Position
-from hynt.runs.observing import folds_of, without_counting
+from hynt.runs.observing import folds_of, without_folds
 from hynt.runs.scoring import read_tiles
 from hynt.training.run import start, train
 from tests.training.small_graph import tiny_settings
@@ -180,7 +182,7 @@ def test_counts_that_a_run_answers_with_are_made_without_a_stored_fact_too(tmp_p
     model = Combination(counts.model.sizes, [counts.model, counts.model], weights, counts.model.answers)
     table = graph.split("train")
     fold = int(folds_of(table, graph.vocabulary)[0])
-    left = without_counting(replace(counts, model=model), {fold})
+    left = without_folds(replace(counts, model=model), {fold})
     scored = []
 
     def hear(tile):
@@ -191,3 +193,26 @@ def test_counts_that_a_run_answers_with_are_made_without_a_stored_fact_too(tmp_p
     own, other = graph.vocabulary.entity_ids["t0"], graph.vocabulary.entity_ids["p0"]
     assert scored[0][own] > scored[0][other]
     assert scored[1][own] == scored[1][other]
+
+
+def test_curves_that_a_run_answers_with_are_drawn_without_a_stored_number_too(tmp_path):
+    """A number that lies off its curve is told as it is with the fact in view, and as its neighbours without it."""
+    facts = {"train": [("town", "people", 10.0 * year, [("year", float(year))]) for year in range(40)]}
+    facts["train"][20] = ("town", "people", 265.0, [("year", 20.0)])
+    graph = graph_from_facts(facts)
+    mean = load(train(start(graph, tiny_settings("relation-mean"), tmp_path / "run", CPU), CPU).path, "cpu").loaded
+    weights = Weights(("relation-mean", "number-series"), {(Task.NUMBER, Position.TAIL): GroupWeights((0.0, 1.0), {})})
+    known = FactTensors.from_table(graph.split("train"), graph.vocabulary, mean.scaling)
+    loaded = replace(mean, model=combined([mean.model], known, weights))
+    table = graph.split("train")
+    row = int(np.flatnonzero(table.tail_number == 265.0)[0])
+    left = without_folds(loaded, {int(folds_of(table, graph.vocabulary)[row])})
+    said = []
+
+    def hear(tile):
+        said.append(float(mean.scaling.unscale(table.relation[[row]], tile.numbers().double().numpy())[0]))
+
+    for one in (loaded, left):
+        read_tiles(one, table, np.array([row]), np.array([TAIL]), CPU, hear)
+    assert said[0] == pytest.approx(265.0, abs=0.1)
+    assert said[1] == pytest.approx(200.0, abs=15.0)

@@ -12,12 +12,14 @@ import torch
 
 from hynt.batches.masked_batch import Task
 from hynt.errors import DataError
+from hynt.evaluation import combining
 from hynt.evaluation.combining import Asked, _numbers, combined, fit_weights, fitted
 from hynt.evaluation.evaluator import Evaluator, reference_rows
 from hynt.evaluation.metrics import TASKS
 from hynt.evaluation.tables import best_trivial
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.models import number_series
 from hynt.models.checking import check_model
 from hynt.models.combination import Combination, GroupWeights, Weights
 from hynt.models.contract import EVERYWHERE, Entities, Position, Relations, ScaledNumber
@@ -30,6 +32,20 @@ from tests.training.small_graph import NO_DROPOUT, TINY, tiny_settings
 
 CPU = torch.device("cpu")
 TOLERATED = 0.002
+
+
+def series_graph(towns: int = 60) -> KnowledgeGraph:
+    """Populations of towns by year, which grow by turns that only their neighbours in time tell, and heights."""
+    chance = random.Random(1)
+    facts: dict[str, list] = {"train": [], "valid": [], "test": []}
+    for town in range(towns):
+        population = chance.uniform(1e5, 1e6)
+        for year in range(2000, 2016):
+            population *= chance.uniform(0.97, 1.05)
+            split = chance.choices(list(facts), (8, 1, 1))[0]
+            facts[split].append((f"town {town}", "population", population, [("year", float(year))]))
+        facts[chance.choice(list(facts))].append((f"town {town}", "height", chance.uniform(0, 2000)))
+    return graph_from_facts(facts)
 
 
 def lopsided_graph(seed: int, people: int = 120) -> KnowledgeGraph:
@@ -148,6 +164,44 @@ def test_numbers_stay_among_those_that_the_relation_has():
         assert own.max() <= known.max()
 
 
+def test_a_statistic_without_an_answer_says_what_the_trained_members_say():
+    """Half of the numbers lie on curves of years; there the line is believed, elsewhere the model as it is."""
+    graph = series_graph()
+    model, data = made(graph)
+    facts, names = data.facts, ("hynt", "number-series")
+    series = statistic("number-series", facts)
+    both = combined([model], facts, Weights(names, {(Task.NUMBER, Position.TAIL): GroupWeights((0.25, 0.75), {})}))
+    rows = torch.nonzero(facts.tail_is_number).squeeze(1)
+    batch = asked_batch(facts, torch.full_like(rows, 2), rows)
+    with torch.no_grad():
+        found = both.score(both.read(batch), ScaledNumber())
+        own = both._within(model.score(model.read(batch), ScaledNumber()), batch.relation)
+        question = series.read(batch)
+        line = series.score(question, ScaledNumber())
+    on_curve = question.answered()
+    assert on_curve.any()
+    assert not on_curve.all()
+    assert torch.allclose(found[on_curve], (0.25 * own + 0.75 * line)[on_curve], atol=1e-6)
+    assert torch.allclose(found[~on_curve], own[~on_curve], atol=1e-6)
+
+
+def test_fitted_weights_follow_curves_where_there_are_some(monkeypatch):
+    graph = series_graph()
+    model, data = made(graph)
+    valid, test = (Evaluator(graph, data.scaling, split, ("number",)) for split in ("valid", "test"))
+
+    def population_error():
+        both = combined([model], data.facts, fitted(["hynt"], [model], data.facts, valid))
+        rows = marks(test, both)["number"]["per_relation"]
+        return next(row["scaled_rmse"] for row in rows if row["relation"] == "population")
+
+    found = population_error()
+    monkeypatch.setattr(
+        combining, "STATISTICS", {name: one for name, one in STATISTICS.items() if "series" not in name}
+    )
+    assert found < 0.8 * population_error()
+
+
 def test_members_with_and_without_literals_answer_as_by_themselves():
     graph = lopsided_graph(4)
     model, data = made(graph)
@@ -198,10 +252,13 @@ def test_weights_survive_saving_and_damage_is_told():
         "two-steps",
         "head-mean",
         "number-regression",
+        "number-series",
         "number-beside",
     ],
 )
-def test_statistics_keep_the_contract(name):
+def test_statistics_keep_the_contract(name, monkeypatch):
+    monkeypatch.setattr(number_series, "TELLING", 2.0)  # in random facts no curve tells much,
+    monkeypatch.setattr(number_series, "FAMILIES", 1)  # and few are alike but for an entity
     kind, settings = STATISTICS[name]
     check_model(lambda sizes, train: kind.build(sizes, train, settings))
 

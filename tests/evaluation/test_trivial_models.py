@@ -15,9 +15,10 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import evaluate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
-from hynt.models import number_regression, shared_facts
+from hynt.models import number_regression, number_series, shared_facts
 from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
 from hynt.models.number_regression import NumberRegression
+from hynt.models.number_series import NumberSeries
 from hynt.models.shared_facts import SharedFacts, TwoSteps
 from hynt.models.trivial import (
     Frequency,
@@ -120,6 +121,75 @@ def test_regression_reads_the_facts_own_numbers_and_counts_on_no_other_facts_for
     at_once = NumberRegression.build(train.sizes, train, TrivialSettings())
     assert not at_once._unfitted
     assert at_once.score(at_once.read(both), ScaledNumber()).tolist() == said
+
+
+POPULATION, YEAR, SEX, METHOD = range(4)
+"""Of the curves below."""
+
+
+def curves(noisy=False, methods=1):
+    """Populations of 30 towns by year and sex, on lines; which method counted them says nothing."""
+    relations = (("population", "number"), ("year", "number"), ("sex", "entity"), ("method", "entity"))
+    names = tuple(f"{kind} {one}" for kind in ("town", "sex", "method") for one in range(30))
+    chance = np.random.default_rng(0)
+    facts = []
+    for town in range(30):
+        for sex in (30, 31):
+            for year in (1990, 2000, 2010, 2020):
+                growth = 10 + (sex if methods == 1 else 0)
+                count = chance.integers(10**6) if noisy else 1000 * town + (year - 1990) * growth
+                method = 60 + int(chance.integers(methods))
+                facts.append((town, POPULATION, float(count), [(YEAR, float(year)), (SEX, sex), (METHOD, method)]))
+    return Vocabulary(names, tuple(Relation(*one) for one in relations)), facts
+
+
+def on_curves(people, facts, questions, position=2, capacity=3):
+    table = table_of(facts)
+    scaling = NumberScaling.fit([table], people)
+    train = FactTensors.from_table(table, people, scaling)
+    model = NumberSeries.build(train.sizes, train, TrivialSettings())
+    found = FactTensors.from_table(table_of(questions), people, scaling)
+    question = model.read(asked(found, range(len(questions)), [position] * len(questions), capacity))
+    relation = question.relation.numpy()
+    said = scaling.unscale(relation, model.score(question, ScaledNumber()).numpy().astype(np.float64))
+    return said.tolist(), question.answered().tolist()
+
+
+@pytest.mark.parametrize("methods", [1, 9])
+def test_series_read_the_line_between_the_nearest_points_and_no_further_than_it_goes(methods):
+    """Sexes have curves of their own; where no two facts were counted by one method, all make one."""
+    people, facts = curves(methods=methods)
+    told = [one for place, one in enumerate(facts) if place % 4 != 1]
+    unknown = [one for place, one in enumerate(facts) if place % 4 == 1]
+    said, known = on_curves(people, told, unknown)
+    assert all(known)
+    between = [(a[2] + b[2]) / 2 for a, b in zip(facts[::4], facts[2::4], strict=True)]
+    assert said == pytest.approx(between, rel=1e-4)
+    late = [(3, POPULATION, 0.0, [(YEAR, 2050.0), (SEX, 30), (METHOD, 60)])]
+    assert on_curves(people, told, late)[0] == pytest.approx([facts[27][2]], rel=1e-4)  # what 2020 had, and no more
+    year = [(3, POPULATION, facts[24][2], [(YEAR, 0.0), (SEX, 30), (METHOD, 60)])]
+    assert on_curves(people, told, year, position=4)[0] == pytest.approx([1990.0], abs=0.1)
+
+
+def test_series_have_no_answer_where_there_is_no_curve_or_curves_told_nothing():
+    people, facts = curves()
+    alone = [(70, POPULATION, 0.0, [(YEAR, 2000.0), (SEX, 30), (METHOD, 60)])]  # of no town
+    bare = [(3, POPULATION, 0.0, [])]  # without a year
+    mean = np.mean([fact[2] for fact in facts])
+    assert on_curves(people, facts, alone) == ([pytest.approx(mean, rel=1e-4)], [False])
+    assert on_curves(people, facts, bare, capacity=0)[1] == [False]
+    people, noise = curves(noisy=True)
+    assert on_curves(people, noise, noise[:8])[1] == [False] * 8  # though training has these very facts
+
+
+def test_series_of_long_facts_grow_with_the_facts():
+    people, facts = curves()
+    long = [(3, POPULATION, 5.0, [(YEAR, float(1900 + one)) for one in range(500)])]
+    table = table_of(facts + long)
+    train = FactTensors.from_table(table, people, NumberScaling.fit([table], people))
+    model = NumberSeries.build(train.sizes, train, TrivialSettings())
+    most = number_series.NUMBERS_OF_A_FACT
+    assert int(model._points.met.sum()) == 2 * (2 * len(facts) + most * (most - 1))
 
 
 def by_hand(facts, entities, known, side):

@@ -45,7 +45,7 @@ from hynt.graph.sentences import Sentences, format_quantity, pair_texts
 from hynt.graph.vocabulary import Ids
 from hynt.models.contract import Part
 from hynt.runs.journal import AddedFacts
-from hynt.runs.observing import folds_of, without_counting, without_folds
+from hynt.runs.observing import folds_of, without_folds
 from hynt.runs.opening import LoadedRun
 
 
@@ -229,13 +229,9 @@ class HeldAnswers:
         folds = _FOLDS[batch.loaded]
         for one in (*self._shown(numbers=False), *self._shown(numbers=True)):
             alone, zero = np.array([one.question]), np.zeros(1, dtype=np.int64)
-            own = [(fact.split, int(folds[fact.split][fact.row])) for fact in one.facts]
-            learned = {fold for split, fold in own if split in batch.loaded.known_splits}
-            is_number = self.asked[one.question].kind == NUMBER_KIND
-            loaded = without_counting(batch.loaded, learned) if learned and not is_number else batch.loaded
-            loaded = without_folds(loaded, {fold for _, fold in own})
+            loaded = without_folds(batch.loaded, {int(folds[fact.split][fact.row]) for fact in one.facts})
             asking = replace(batch, loaded=loaded, asked=batch.asked.take(alone))
-            if is_number:
+            if self.asked[one.question].kind == NUMBER_KIND:
                 one.predicted = float(asking.numbers(zero, level).value[0])
             else:
                 named = Standing.of(zero, np.array([int(one.answer)]))

@@ -113,6 +113,10 @@ class EncodedQuestion:
         """The questions at these row numbers, (k,) int64. Every field has rows first."""
         return replace(self, **{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
+    def answered(self) -> Tensor | None:
+        """(rows,) bool: which of them there is an answer to; None: to all. Statistics may have none."""
+        return None
+
 
 @runtime_checkable
 class Reader(Protocol):

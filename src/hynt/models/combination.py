@@ -262,13 +262,29 @@ class Combination(nn.Module):
     def each(
         self, question: CombinedQuestion, candidates: Candidates, wanted: Sequence[bool]
     ) -> Iterator[tuple[int, Tensor]]:
-        """(index, scores) of the members that are wanted, counts as logarithms."""
+        """(index, scores) of the members that are wanted, counts as logarithms. A statistic that has no answer to some
+        questions for numbers says there what the trained members say.
+        """
         for index, member in enumerate(self._models()):
             if wanted[index]:
                 scores = member.score(question.members[index], candidates)
                 if isinstance(candidates, ScaledNumber):
                     scores = self._within(scores, question.relation)
+                    answered = question.members[index].answered()
+                    if answered is not None:
+                        scores = torch.where(answered, scores, self._trained_number(question))
                 yield index, torch.log1p(scores) if getattr(member, "scores_are_counts", False) else scores
+
+    def _trained_number(self, question: CombinedQuestion) -> Tensor:
+        """(rows,) the mean of the numbers that the trained members say who can."""
+        total, count = torch.zeros_like(question.relation, dtype=torch.float32), torch.zeros_like(question.relation)
+        for member, read in zip(self.trained_members(), question.members, strict=False):
+            places = [place for place, one in enumerate(POSITIONS) if (Task.NUMBER, one) in member.answers]
+            if places:
+                able = torch.isin(question.position, torch.tensor(places, device=question.position.device))
+                said = self._within(member.score(read, ScaledNumber()), question.relation)
+                total, count = total + torch.where(able, said, 0.0), count + able
+        return total / count.clamp(min=1)
 
     def _within(self, numbers: Tensor, relation: Tensor) -> Tensor:
         return numbers if self.ranges is None else numbers.clamp(self.ranges[0, relation], self.ranges[1, relation])

@@ -20,6 +20,7 @@ from hynt.graph.fact_table import HEAD
 from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, Relations, ScaledNumber
 from hynt.models.number_beside import NumberBeside
 from hynt.models.number_regression import NumberRegression
+from hynt.models.number_series import NumberSeries
 from hynt.models.shared_facts import SharedFacts, TwoSteps, listed, scores_of
 from hynt.models.training_statistics import (
     HEAD_PLACE,
@@ -312,6 +313,7 @@ STATISTICS: Mapping[str, tuple[Any, Any]] = {
     "neighbour-mean": (NeighbourMean, NeighbourMeanSettings()),
     "head-mean": (HeadMean, NeighbourMeanSettings()),
     "number-regression": (NumberRegression, TrivialSettings()),
+    "number-series": (NumberSeries, TrivialSettings()),
     "number-beside": (NumberBeside, TrivialSettings()),
 }
 """What a combination may hold besides models that were trained."""

@@ -18,7 +18,6 @@ import numpy as np
 import torch
 
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import Task
 from hynt.batches.number_scaling import NumberScaling
 from hynt.graph.changes import fact_hashes
 from hynt.graph.fact_table import FactTable, concatenate
@@ -98,20 +97,21 @@ def by_fold(loaded: LoadedRun, folds: Ids | None) -> Iterator[tuple[Ids | None, 
 
 
 def without_folds(loaded: LoadedRun, folds: Collection[int]) -> LoadedRun:
-    """The run, which observes nothing of these folds; as it is where its model reads no observed facts."""
-    if loaded.observed is None or not folds:
+    """The run, which observes nothing of these folds, where its model reads observed facts, and whose statistics,
+    where it answers with some, know none of their training facts.
+    """
+    if not folds:
         return loaded
-    return replace(loaded, observed=loaded.observed.without(folds))
+    found = _without_counting(loaded, folds)
+    return found if loaded.observed is None else replace(found, observed=loaded.observed.without(folds))
 
 
 _COUNTED: WeakKeyDictionary[Combination, OrderedDict[frozenset[int], Combination]] = WeakKeyDictionary()
 """Of a run's model, the same with the statistics of all but some folds: the last few that were asked for."""
 
 
-def without_counting(loaded: LoadedRun, folds: Collection[int]) -> LoadedRun:
-    """The run, whose counts of links and relations, where it answers with some, know nothing of the training facts of
-    these folds. Statistics of numbers stay as they are: a regression takes seconds to fit anew.
-    """
+def _without_counting(loaded: LoadedRun, folds: Collection[int]) -> LoadedRun:
+    """The run, whose statistics, where it answers with some, know nothing of the training facts of these folds."""
     model, chosen = loaded.model, frozenset(folds)
     if not isinstance(model, Combination) or len(model.members) == model.trained:
         return loaded
@@ -122,9 +122,7 @@ def without_counting(loaded: LoadedRun, folds: Collection[int]) -> LoadedRun:
         facts = FactTensors.from_table(rest, loaded.graph.vocabulary, loaded.scaling, model.table.device)
         named = zip(model.weights.members, cast(list[Model], list(model.members)), strict=True)
         members = [
-            member
-            if place < model.trained or all(task == Task.NUMBER for task, _ in member.answers)
-            else cast(Model, statistic(name, facts))
+            member if place < model.trained else cast(Model, statistic(name, facts))
             for place, (name, member) in enumerate(named)
         ]
         made = Combination(model.sizes, members, model.weights, model.answers, model.trained, model.ranges)

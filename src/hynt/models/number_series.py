@@ -1,0 +1,260 @@
+"""A number between those that stand nearest on its curve: a statistic, made at once.
+
+Facts of one head and relation that hold two numbers make a curve: of years and populations, of ranks and shares. A
+question for a number in a fact with another number is answered from such a curve: by a line between the two nearest
+points, or by the end of the curve. A curve goes through the training facts whose qualifiers hold the same entities, or
+through all of them; and a fact may hold several other numbers. Those curves are asked that told most in training;
+where none told enough, there is no answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch, Task
+from hynt.graph.content_hash import mixed
+from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, ScaledNumber
+from hynt.models.training_statistics import numbers_of, relation_means
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
+
+FAMILIES = 2
+"""Curves through facts whose qualifiers hold the same entities, and through all."""
+NUMBERS_OF_A_FACT = 8
+"""So many make curves with one another; of longer facts the tail and the first qualifiers."""
+TELLING = 0.5
+"""Curves tell enough that leave at most so much of a relation's variance."""
+FEWEST = 10
+"""Of fewer points than these nothing is known of a kind of curves."""
+
+Integers = NDArray[np.int64]
+Keys = NDArray[np.uint64]
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesQuestion(EncodedQuestion):
+    """A question for a number, and what its curve says."""
+
+    value: Tensor  # (rows,) float32 scaled
+    on_curve: Tensor  # (rows,) bool
+
+    def answered(self) -> Tensor:
+        """(rows,) bool: those whose curve tells enough."""
+        return self.on_curve
+
+
+class _Held(NamedTuple):
+    """Numbers that facts or questions hold, (n,) each."""
+
+    owner: Integers  # which fact or question
+    place: Integers  # relation, plus `relations` + 1 in a qualifier
+    value: Values  # scaled
+
+
+class _Points(NamedTuple):
+    """Points of curves, (k,) each, by curve and then by x."""
+
+    curve: Keys
+    x: Values
+    y: Values  # the mean of those at this x
+    met: Integers  # how many these are
+
+
+class NumberSeries(nn.Module):
+    """A number is what the line between its neighbours says."""
+
+    streams: ClassVar[tuple[type[ItemStream], ...]] = ()
+    answers: ClassVar[frozenset[Capability]] = frozenset(pair for pair in EVERYWHERE if pair[0] is Task.NUMBER)
+    reads: ClassVar[frozenset[Part]] = frozenset({Part.QUALIFIERS, Part.NUMBERS})
+
+    def __init__(self, facts: FactTensors) -> None:
+        super().__init__()
+        facts = facts.to("cpu")
+        self.sizes, self._mean = facts.sizes, relation_means(facts)
+        held, contexts = _of_facts(facts)
+        first, second = _pairs(held.owner)
+        owner = held.owner[first]
+        kind, curve = self._curves(owner, facts.relation.numpy(), contexts, held.place[first], held.place[second])
+        x, y = np.tile(held.value[second], FAMILIES), np.tile(held.value[first], FAMILIES)
+        order = np.lexsort((x, curve))
+        kind, curve, x, y = kind[order], curve[order], x[order], y[order]
+        starts = np.flatnonzero(np.r_[True, (curve[1:] != curve[:-1]) | (x[1:] != x[:-1])][: len(x)])
+        met = np.diff(np.r_[starts, len(x)])
+        total = np.add.reduceat(y, starts) if len(y) else y
+        self._points = _Points(curve[starts], x[starts], total / met, met)
+        self._curve, self._start = np.unique(self._points.curve, return_index=True)
+        self._end = np.r_[self._start[1:], len(starts)]
+        self._variance = self._variances(held)
+        self._kinds, self._error = self._errors(kind, y, np.repeat(np.arange(len(starts)), met))
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: object) -> NumberSeries:  # noqa: ARG003
+        """The curves of the training facts."""
+        return cls(train)
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
+        """No phases: it is made from the training facts at once."""
+        return []
+
+    def read(self, batch: MaskedBatch) -> SeriesQuestion:
+        """Follows the curves of the other numbers that a question shows; a masked one is never looked at."""
+        rows, relation = len(batch), batch.asked_relation()
+        shown, contexts = _shown(batch)
+        asked = (relation + batch.asks_qualifier * (self.sizes.relations + 1)).cpu().numpy()
+        primary = batch.relation.cpu().numpy()
+        kind, curve = self._curves(shown.owner, primary, contexts, asked[shown.owner], shown.place)
+        value, inside, met = self._at(curve, np.tile(shown.value, FAMILIES))
+        error = np.where(met, self._error_of(kind, inside), np.inf)
+        owner, beside = np.tile(shown.owner, FAMILIES), relation.cpu().numpy()
+        best = np.lexsort((error, owner))
+        best = best[np.r_[True, owner[best][1:] != owner[best][:-1]][: len(best)]]
+        owner = owner[best]
+        tells = error[best] < TELLING * self._variance[beside[owner]]
+        found, on_curve = self._mean.numpy()[beside], np.zeros(rows, dtype=np.bool_)
+        found[owner[tells]], on_curve[owner[tells]] = value[best][tells], True
+        device = batch.head.device
+        said, sure = torch.from_numpy(found).float().to(device), torch.from_numpy(on_curve).to(device)
+        return SeriesQuestion(said.new_zeros(rows, 0), relation, said, sure)
+
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
+        """(rows,) scaled numbers; the relation's mean where no curve tells enough."""
+        if not isinstance(candidates, ScaledNumber) or not isinstance(question, SeriesQuestion):
+            raise ValueError(f"this model answers numbers it has read itself, not {type(candidates).__name__}")
+        return question.value
+
+    def _curves(
+        self, owner: Integers, primary: Integers, contexts: NDArray[np.uint64], y: Integers, x: Integers
+    ) -> tuple[Integers, Keys]:
+        """The kinds of curves, and the curves, of y and x (n,) in the facts `owner` (n,): FAMILIES × n each."""
+        places = 2 * (self.sizes.relations + 1)
+        pair = (primary[owner].astype(np.int64) * places + y) * places + x
+        kind = np.concatenate([FAMILIES * pair + family for family in range(FAMILIES)])
+        return kind, _scrambled(contexts[:FAMILIES, owner].ravel() ^ _scrambled(kind.astype(np.uint64)))
+
+    def _at(self, curve: Keys, x: Values) -> tuple[Values, NDArray[np.bool_], NDArray[np.bool_]]:
+        """(n,) what curves say at `x`, whether that lies between two points, and whether there is such a curve."""
+        if not len(self._curve):
+            nothing = np.zeros(len(x), dtype=np.bool_)
+            return np.zeros(len(x)), nothing, nothing
+        at = np.searchsorted(self._curve, curve).clip(max=len(self._curve) - 1)
+        low, high = self._start[at].copy(), self._end[at].copy()
+        first, last = low, high - 1
+        while (low < high).any():  # the first point at x or beyond, by halves
+            middle = (low + high) // 2
+            before = (low < high) & (self._points.x[middle.clip(max=len(self._points.x) - 1)] < x)
+            low, high = np.where(before, middle + 1, low), np.where(before, high, middle)
+        left, right = np.maximum(low - 1, first), np.minimum(low, last)
+        value, inside = self._between(left, right, x)
+        return value, inside, self._curve[at] == curve
+
+    def _between(self, left: Integers, right: Integers, x: Values) -> tuple[Values, NDArray[np.bool_]]:
+        """(n,) the value at `x` on the line through the points `left` and `right`, no further than these reach."""
+        from_x, to_x = self._points.x[left], self._points.x[right]
+        width = to_x - from_x
+        share = ((x - from_x) / np.where(width > 0, width, 1.0)).clip(0.0, 1.0)
+        value = self._points.y[left] + share * (self._points.y[right] - self._points.y[left])
+        return value, (width > 0) & (from_x <= x) & (x <= to_x) | (to_x == x) | (from_x == x)
+
+    def _errors(self, kind: Integers, y: Values, point: Integers) -> tuple[Integers, Values]:
+        """Of every kind of curve, within it and at its ends, the mean squared error in telling each training number
+        from the others: kinds × 2 + within, ascending, and the errors.
+        """
+        points, own = self._points, np.arange(len(self._points.curve))
+        same = points.curve[1:] == points.curve[:-1]
+        before, after = np.r_[False, same][: len(own)], np.r_[same, False][: len(own)]
+        left = np.where(before, own - 1, own + after)  # at an end the only neighbour stands on both sides
+        right = np.where(after, own + 1, own - before)
+        value, _ = self._between(left, right, points.x)
+        others = points.met[point] - 1  # at the same x
+        told = np.where(others > 0, ((points.y * points.met)[point] - y) / others.clip(min=1), value[point])
+        within = (others > 0) | (before & after)[point]
+        tells = (others > 0) | (before | after)[point]
+        keys, at = np.unique(2 * kind[tells] + within[tells], return_inverse=True)
+        square = np.bincount(at, (told - y)[tells] ** 2, minlength=len(keys))
+        count = np.bincount(at, minlength=len(keys))
+        enough = count >= FEWEST
+        return keys[enough], square[enough] / count[enough]
+
+    def _error_of(self, kind: Integers, inside: NDArray[np.bool_]) -> Values:
+        """(n,) what to expect of curves of these kinds: the relation's variance where training has none to tell."""
+        relations = self.sizes.relations + 1
+        unknown = self._variance[kind // (FAMILIES * 2 * relations) % relations]
+        if not len(self._kinds):
+            return unknown
+        key = 2 * kind + inside
+        at = np.searchsorted(self._kinds, key).clip(max=len(self._kinds) - 1)
+        return np.where(self._kinds[at] == key, self._error[at], unknown)
+
+    def _variances(self, held: _Held) -> Values:
+        """(relations + 1,) of each relation's numbers."""
+        size = self.sizes.relations + 1
+        relation = held.place % size
+        apart = held.value - self._mean.numpy()[relation]
+        count = np.bincount(relation, minlength=size)
+        return np.bincount(relation, apart**2, minlength=size) / np.maximum(count, 1)
+
+
+def _pairs(owner: Integers) -> tuple[Integers, Integers]:
+    """Two numbers of one fact, in every order, where `owner` (n,) ascends: places in it."""
+    _, start, count = np.unique(owner, return_index=True, return_counts=True)
+    per_number = np.repeat(count, count)
+    first = np.repeat(np.arange(len(owner)), per_number)
+    within = np.arange(len(first)) - np.repeat(np.cumsum(per_number) - per_number, per_number)
+    second = np.repeat(np.repeat(start, count), per_number) + within
+    different = first != second
+    return first[different], second[different]
+
+
+def _scrambled(values: Keys) -> Keys:
+    return mixed(np.stack([values, values], axis=1))[:, 0]
+
+
+def _contexts(head: Tensor, relation: Tensor, of: Tensor, qualifier: Tensor, entity: Tensor, sizes: Sizes) -> Keys:
+    """(FAMILIES, n) keys for the head, the relation and the entities in qualifiers: those `of` a row have a relation
+    and an entity. A sum has no order.
+    """
+    key = qualifier.long() * (sizes.entities + 1) + entity.long()
+    beside = np.zeros(len(head), dtype=np.uint64)
+    np.add.at(beside, of.cpu().numpy(), _scrambled(key.cpu().numpy().astype(np.uint64)))
+    triplet = _scrambled(_scrambled(head.cpu().numpy().astype(np.uint64)) ^ relation.cpu().numpy().astype(np.uint64))
+    return np.stack([triplet + beside, triplet])
+
+
+def _of_facts(facts: FactTensors) -> tuple[_Held, Keys]:
+    """The numbers of facts, by fact, and the contexts of facts."""
+    owner = torch.repeat_interleave(torch.arange(len(facts)), facts.qualifier_counts())
+    tails, is_number = facts.tail_is_number, facts.qualifier_is_number[:-1]
+    numbers, in_tails = numbers_of(facts), int(tails.sum())
+    of = torch.cat([torch.nonzero(tails).squeeze(1), owner[is_number]]).numpy()
+    place = numbers.relation + (facts.sizes.relations + 1) * (torch.arange(len(of)) >= in_tails)
+    order = np.argsort(of, kind="stable")
+    of = of[order]
+    within = np.arange(len(of)) - np.searchsorted(of, of)
+    kept = order[within < NUMBERS_OF_A_FACT]
+    held = _Held(of[within < NUMBERS_OF_A_FACT], place.numpy()[kept], numbers.value.numpy()[kept])
+    qualifier, entity = facts.qualifier_relation[:-1][~is_number], facts.qualifier_entity[:-1][~is_number]
+    return held, _contexts(facts.head, facts.relation, owner[~is_number], qualifier, entity, facts.sizes)
+
+
+def _shown(batch: MaskedBatch) -> tuple[_Held, Keys]:
+    """The numbers that questions show, and the contexts of questions."""
+    tail = torch.nonzero(batch.tail_is_number & ~batch.tail_number_masked).squeeze(1)
+    of, place, value = [tail], [batch.relation[tail]], [batch.tail_number[tail]]
+    row, present = batch.places.slot_row, batch.qualifier_present
+    slot = torch.nonzero(present & batch.qualifier_is_number & ~batch.qualifier_number_masked).squeeze(1)
+    of.append(row[slot])
+    place.append(batch.qualifier_relation[slot] + batch.sizes.relations + 1)
+    value.append(batch.qualifier_number[slot])
+    shown = _Held(
+        torch.cat(of).cpu().numpy(), torch.cat(place).cpu().numpy(), torch.cat(value).cpu().numpy().astype(np.float64)
+    )
+    plain = torch.nonzero(present & ~batch.qualifier_is_number).squeeze(1)
+    beside = batch.qualifier_relation[plain], batch.qualifier_entity[plain]
+    return shown, _contexts(batch.head, batch.relation, row[plain], *beside, batch.sizes)
