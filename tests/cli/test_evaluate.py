@@ -10,7 +10,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from hynt.cli.evaluate import _print_table
+from hynt.cli.output import print_table
 from hynt.evaluation.tables import comparison_tables
 from hynt.training.run import start, train
 from tests.training.small_graph import small_graph, tiny_settings
@@ -172,7 +172,7 @@ def test_a_difference_that_rounds_to_nothing_has_no_sign():
     console = Console(file=io.StringIO(), width=120)
     found = {"first": 1.21, "second": 1.23, "difference": -0.02, "low": -0.26, "high": -0.04, "p_value": 0.07}
     (table,) = comparison_tables({"comparison": {"relation": {"all": {"mean_rank": found}}}})
-    _print_table(console, table)
+    print_table(console, table.columns, table.rows, table.title)
     assert "│ 1.2      │ 1.2       │ 0.0        │ -0.3 … 0.0" in console.file.getvalue()
 
 

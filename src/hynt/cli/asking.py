@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hynt.cli.options import AsOf, OnGraph, QuestionOptions, RunArgument, ScoringDevice, opened_run, with_option_groups
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, print_table
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -58,20 +58,18 @@ def _print_answers(console: Console, answers: Answers, *, whole: bool) -> None:
 
 
 def _print_ranked(console: Console, answers: Answers, *, whole: bool) -> None:
-    from rich.table import Table
-
     from hynt.asking.answers import NEW_FROM, RankedAnswer, told_of_guesses
 
     guesses = 0 if answers.stored or answers.new else 1  # something is always shown
     shown = list(answers) if whole else [*answers.new, *answers.guesses[:guesses]]
     if shown:
         ids = ("id",) if answers.is_ambiguous else ()  # where names do not tell answers apart
-        table = Table("rank", answers.kind, *ids, "probability", "status")
+        rows = []
         for one in shown:
             assert isinstance(one, RankedAnswer)
-            named = [visible(one.name), *(visible(one.id) for _ in ids)]
-            table.add_row(str(one.rank), *named, f"{one.probability:.4f}", answers.status(one))
-        console.print(table)
+            named = [one.name, *(one.id for _ in ids)]
+            rows.append((str(one.rank), *named, f"{one.probability:.4f}", answers.status(one)))
+        print_table(console, ("rank", answers.kind, *ids, "probability", "status"), rows)
     else:
         console.print(f"  new: none with probability {NEW_FROM:g} or more")
     folded = "" if whole else told_of_guesses(answers, guesses)
@@ -124,31 +122,26 @@ def explain(
 
 
 def _print_explanation(console: Console, found: Explanation, out: Path | None) -> None:
-    from rich.table import Table
-
     first = found.answers[0].to_dict()
     console.print(visible(found.answers.question), style="bold", soft_wrap=True)
     if found.about is None:
         low, high = first["low_text"], first["high_text"]
         reach = "" if low is None else f" ({first['level']:.0%} interval {low} to {high})"
         console.print(f"answer: {visible(first['text'] + reach)}", soft_wrap=True)
-        table = Table("without", "says", "", "answer", "change", "in interval widths")
+        columns = ["without", "says", "", "answer", "change", "in interval widths"]
     else:
         console.print(f"first answer: {visible(first['name'])}, probability {first['probability']:.4f}", soft_wrap=True)
         place = f"rank {found.about.rank}, probability {found.about.probability:.4f}"
         console.print(f"explained: {visible(found.about.name)}, {place}", soft_wrap=True)
-        table = Table("without", "says", "", "probability", "change", "rank", "first answer")
-    looked = found.attention is not None
-    if looked:
-        table.add_column("context attention")
-        table.add_column("prediction attention")
+        columns = ["without", "says", "", "probability", "change", "rank", "first answer"]
+    looked, rows = found.attention is not None, []
     for one in found.influences:
         shares = [_share(one.context_attention), _share(one.prediction_attention)] if looked else []
         widths = _signed(one.change_in_widths, 2)
         cells = (*found.cells(one), widths) if found.about is None else _ranked_cells(one)
-        table.add_row(one.part, visible(one.says), one.change, *cells, *shares)
-    if found.influences:
-        console.print(table)
+        rows.append((one.part, one.says, one.change, *cells, *shares))
+    if rows:
+        print_table(console, columns + ["context attention", "prediction attention"] * looked, rows)
     if found.attention is not None:
         console.print(f"context attention on the triplet itself: {found.attention.on_context[0]:.0%}", style="dim")
     for note in found.notes:
@@ -169,4 +162,4 @@ def _signed(value: float | None, digits: int) -> str:
 
 
 def _ranked_cells(one: Influence) -> tuple[str, ...]:
-    return f"{one.probability:.4f}", _signed(one.probability_change, 4), str(one.rank), visible(one.answer or "")
+    return f"{one.probability:.4f}", _signed(one.probability_change, 4), str(one.rank), one.answer or ""

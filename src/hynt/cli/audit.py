@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.options import Device
-from hynt.cli.output import JsonFlag, deliver
-from hynt.progress import duration, visible
+from hynt.cli.output import JsonFlag, deliver, print_table
+from hynt.progress import duration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -101,19 +101,18 @@ def _summary(found: Audit, out: Path, rows: int, top: int, seconds: float) -> di
 
 
 def _print(console: Console, result: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    if result["suspicious"]:
-        table = Table("rank", "score", "fact", "looks wrong", "the model would have said")
-        for row in result["suspicious"]:
-            table.add_row(
-                str(row["rank"]),
-                f"{row['score']:.2f}",
-                visible(row["fact"]),
-                visible(f"{row['component']}: {row['stored']}{_doubt(row)}"),
-                visible(_said(row)),
-            )
-        console.print(table)
+    rows = [
+        (
+            str(row["rank"]),
+            f"{row['score']:.2f}",
+            row["fact"],
+            f"{row['component']}: {row['stored']}{_doubt(row)}",
+            _said(row),
+        )
+        for row in result["suspicious"]
+    ]
+    if rows:
+        print_table(console, ("rank", "score", "fact", "looks wrong", "the model would have said"), rows)
     console.print(
         f"{result['judged']:,} of {result['facts']:,} facts judged in {duration(result['seconds'])}, "
         f"ranked in {result['out']}",

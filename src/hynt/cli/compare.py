@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.options import TrainingDevice
-from hynt.cli.output import JsonFlag, deliver, note_to_person
+from hynt.cli.output import JsonFlag, deliver, note_to_person, print_table
 from hynt.errors import DataError, UsageError
 from hynt.progress import visible
 
@@ -78,8 +78,6 @@ def _seeds(text: str) -> list[int]:
 
 
 def _print(console: Console, result: dict[str, Any]) -> None:
-    from rich.table import Table
-
     from hynt.comparison.table import cost_table, minutes_text, quality_table
 
     console.print(
@@ -87,10 +85,7 @@ def _print(console: Console, result: dict[str, Any]) -> None:
         f"{'processor' if result['clock'] == 'processor' else 'training'} time a model; ties realistic"
     )
     for cells in (quality_table(result), cost_table(result)):
-        table = Table(*cells.titles)
-        for row in cells.rows:
-            table.add_row(*row)
-        console.print(table)
+        print_table(console, cells.columns, cells.rows)
     if not any(file.endswith(".png") for file in result["files"]):
         console.print("no picture: install matplotlib with pip install 'hynt[plot]'")
     console.print(f"kept in {', '.join(result['files'])}")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import AsOf, LevelOption, OnGraph, RunArgument, ScoringDevice, opened_run
-from hynt.cli.output import JsonFlag, deliver, note_to_person
+from hynt.cli.options import AsOf, LevelOption, OnGraph, RunArgument, ScoringDevice, done_in_processes, opened_run
+from hynt.cli.output import JsonFlag, deliver, note_to_person, print_table
 from hynt.errors import UsageError
 from hynt.files import check_parquet
 from hynt.progress import visible
@@ -116,12 +115,7 @@ def complete(
             where="QUESTIONS",
             advice="Give a .jsonl or .parquet file of facts with one ? each, or say --missing.",
         )
-    from hynt.distributed.launch import is_launched, launch
-
-    if processes > 1 and not is_launched():
-        code = launch(sys.argv[1:], processes, "the job stopped; what is done is kept.", "Go on with --resume.")
-        if code:
-            raise typer.Exit(code)
+    if done_in_processes(processes, "the job stopped; what is done is kept.", "Go on with --resume."):
         return
     from hynt.front.training import is_first_process
 
@@ -171,24 +165,17 @@ def _tell_answers(console: Console, result: dict[str, Any], was_finished: bool) 
 
 
 def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalReport, graph: KnowledgeGraph) -> None:
-    from rich.table import Table
-
     from hynt.graph.sentences import format_quantity
 
-    shown = Table("rank", "proposed fact", "probability", "interval", "peers that have it")
+    rows = []
     for row in found.table.slice(0, _SHOWN).to_pylist():
         told = [end for end in (row["low"], row["high"]) if end is not None]
         unit = graph.relations[graph.vocabulary.relation_ids[row["relation"]]].unit
         ends = [format_quantity(end, unit, told[1] - told[0] if len(told) == 2 else None) for end in told]
-        shown.add_row(
-            str(row["rank"]),
-            visible(row["sentence"]),
-            f"{row['probability']:.3f}",
-            visible(" to ".join(ends)) or "-",
-            f"{row['share']:.0%}",
-        )
-    if result["proposals"]:
-        console.print(shown)
+        interval = " to ".join(ends) or "-"
+        rows.append((str(row["rank"]), row["sentence"], f"{row['probability']:.3f}", interval, f"{row['share']:.0%}"))
+    if rows:
+        print_table(console, ("rank", "proposed fact", "probability", "interval", "peers that have it"), rows)
     console.print(
         f"{result['proposals']:,} proposals in {visible(result['out'])} "
         f"({result['of_entities']:,} of entities, {result['of_numbers']:,} of numbers), "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.options import RunArgument
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, print_table
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -38,19 +38,12 @@ def similar(
 
 
 def _print(console: Console, result: dict[str, Any]) -> None:
-    from rich.table import Table
-
     console.print(f"most like {visible(result['entity']['name'])}", style="bold")
-    table = Table("rank", "entity", "id", "type", "cosine")
-    for other in result["similar"]:
-        table.add_row(
-            str(other["rank"]),
-            visible(other["name"]),
-            visible(other["id"]),
-            visible(other["type"]) or "-",
-            f"{other['similarity']:.4f}",
-        )
-    console.print(table)
+    rows = [
+        (str(other["rank"]), other["name"], other["id"], other["type"] or "-", f"{other['similarity']:.4f}")
+        for other in result["similar"]
+    ]
+    print_table(console, ("rank", "entity", "id", "type", "cosine"), rows)
 
 
 def embeddings(

@@ -4,15 +4,14 @@ how far its probabilities and intervals can be trusted.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import RunArgument, ScoringDevice
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
+from hynt.cli.options import RunArgument, ScoringDevice, done_in_processes
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, print_table
 from hynt.evaluation.tables import GROUPINGS
 from hynt.progress import visible
 
@@ -71,13 +70,8 @@ def evaluate(
     save: SaveFile = None,
 ) -> None:
     """Ask RUN every question of a split and print how well it answered. Readings of a split are counted in the run."""
-    from hynt.distributed.launch import is_launched, launch
-
     check_save(save)
-    if processes > 1 and not is_launched():
-        code = launch(sys.argv[1:], processes, "the evaluation stopped.", "Say the same command again.")
-        if code:
-            raise typer.Exit(code)
+    if done_in_processes(processes, "the evaluation stopped.", "Say the same command again."):
         return
     from hynt.front.run import Run
     from hynt.front.training import is_first_process
@@ -109,24 +103,18 @@ def print_evaluation(console: Console, result: Mapping[str, Any]) -> None:
 
     console.print(visible(tables.headline(result)))
     for table in tables.metric_tables(result):
-        _print_table(console, table)
+        _print(console, table)
     for remark in tables.remarks(result):
         console.print(remark, style="dim")
     for note in result.get("notes", ()):
         console.print(note[0].upper() + note[1:], style="bold")
     for table in (*tables.breakdown_tables(result), *tables.comparison_tables(result)):
-        _print_table(console, table)
+        _print(console, table)
 
 
-def _print_table(console: Console, cells: TextTable) -> None:
-    from rich.table import Table
-
+def _print(console: Console, cells: TextTable) -> None:
     # A comparison stands in the middle of its title, a breakdown at its beginning.
-    justify: Any = "left" if " by " in cells.title else "center"
-    table = Table(*cells.columns, title=cells.title or None, title_justify=justify)
-    for row in cells.rows:
-        table.add_row(*map(visible, row))
-    console.print(table)
+    print_table(console, cells.columns, cells.rows, cells.title, "left" if " by " in cells.title else "center")
 
 
 def calibrate(
@@ -144,29 +132,23 @@ def calibrate(
     check_save(save)
     found = Run(run, device, note_to_person).calibrate(split)
     result = {"run": str(run), **found.to_dict()}
-    deliver(result, as_json=as_json, save=save, text=lambda console: _print(console, found))
+    deliver(result, as_json=as_json, save=save, text=lambda console: _print_calibration(console, found))
 
 
-def _print(console: Console, report: CalibrationReport) -> None:
-    from rich.table import Table
-
+def _print_calibration(console: Console, report: CalibrationReport) -> None:
     found, measured = report["calibration"], report.to_dict().get("measured")
     if not report.calibrated:
         console.print(f"not calibrated: {found['reason']}")
         return
-    table = Table("task", "split", "temperature", "calibration error before", "after", "questions")
-    for row in report.rows():
-        table.add_row(*row)
-    console.print(table)
+    columns = ("task", "split", "temperature", "calibration error before", "after", "questions")
+    print_table(console, columns, report.rows())
     if "number" in found:
         own = sum("0.9" in entry["own"] for entry in found["number"].values())
         console.print(f"intervals: {own} of {len(found['number'])} relations have their own at 90%, the others share")
     if measured and "number" in measured:
-        table = Table("level", "coverage", "mean width (scaled)", "median width", "questions")
+        asked, rows = f"{measured['number']['questions']:,}", []
         for level, part in measured["number"]["levels"].items():
-            cells = ("-" if part[name] is None else f"{part[name]:.4f}" for name in _COLUMNS)
-            table.add_row(f"{float(level):.0%}", *cells, f"{measured['number']['questions']:,}")
-        console.print(table)
-
-
-_COLUMNS = ("coverage", "mean_width", "median_width")
+            told = (part[name] for name in ("coverage", "mean_width", "median_width"))
+            cells = ("-" if value is None else f"{value:.4f}" for value in told)
+            rows.append((f"{float(level):.0%}", *cells, asked))
+        print_table(console, ("level", "coverage", "mean width (scaled)", "median width", "questions"), rows)

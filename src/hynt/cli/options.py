@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -52,6 +53,17 @@ def opened_run(run: Path, device: Device, graph: str | None, as_of: int | None) 
 
     opened = Run(run, device, note_to_person, version=as_of)
     return opened if graph is None else opened.on(graph)
+
+
+def done_in_processes(processes: int, lost: str, advice: str) -> bool:
+    """Whether this command was to run in several processes, and now has; `lost` and `advice` are as in `launch`."""
+    from hynt.distributed.launch import is_launched, launch
+
+    if processes < 2 or is_launched():
+        return False
+    if code := launch(sys.argv[1:], processes, lost, advice):
+        raise typer.Exit(code)
+    return True
 
 
 # Options that several commands share: a frozen dataclass whose fields are the options, taken as one parameter.

@@ -9,7 +9,7 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 
@@ -86,6 +86,18 @@ def console() -> Console:
 
     width = None if sys.stdout.isatty() else _WIDTH_OF_FILES
     return FittingConsole(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)
+
+
+def print_table(
+    console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", justify: Any = "center"
+) -> None:
+    """Rows of cells below their headings."""
+    from rich.table import Table
+
+    table = Table(*columns, title=title or None, title_justify=justify)
+    for row in rows:
+        table.add_row(*map(visible, row))
+    console.print(table)
 
 
 _LONGEST_WORD = 32

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import GraphArgument, TrainingDevice
+from hynt.cli.options import GraphArgument, TrainingDevice, done_in_processes
 from hynt.cli.output import JsonFlag, deliver, note_to_person
 from hynt.errors import UsageError
 from hynt.progress import duration
@@ -70,14 +69,10 @@ def train(
     as_json: JsonFlag = False,
 ) -> None:
     """Train a model on GRAPH and keep it in RUN. Ctrl-C saves; --resume goes on."""
-    from hynt.distributed.launch import is_launched, is_watched, launch
-
-    if processes > 1 and not is_launched() and not estimate:
-        advice = _how_to_go_on(graph, out, processes)
-        code = launch(sys.argv[1:], processes, "training stopped; the last checkpoint is kept.", advice)
-        if code:
-            raise typer.Exit(code)
+    lost = "training stopped; the last checkpoint is kept."
+    if not estimate and done_in_processes(processes, lost, _how_to_go_on(graph, out, processes)):
         return
+    from hynt.distributed.launch import is_watched
     from hynt.front import training
     from hynt.runs.checkpoint import Interrupted
 

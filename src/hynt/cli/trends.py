@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hynt.cli.options import AsOf, LevelOption, OnGraph, RunArgument, ScoringDevice, opened_run
-from hynt.cli.output import JsonFlag, deliver
+from hynt.cli.output import JsonFlag, deliver, print_table
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -60,21 +60,20 @@ def trends(
 
 
 def _print(console: Console, found: Trend, out: list[Path]) -> None:
-    from rich.table import Table
-
     console.print(visible(found.title), style="bold", soft_wrap=True)
-    table = Table("head", "trained on", "mean error", "held out", "mean error", f"inside {found.level:.0%} interval")
-    for one in found.series:
-        covered = f"{one.covered[0]} of {one.covered[1]}" if one.covered and one.covered[1] else "-"
-        table.add_row(
-            visible(one.name),
+    columns = ("head", "trained on", "mean error", "held out", "mean error", f"inside {found.level:.0%} interval")
+    rows = [
+        (
+            one.name,
             str(int(one.trained_on.sum())),
             _error(found, one, trained_on=True),
             str(int((~one.trained_on).sum())),
             _error(found, one, trained_on=False),
-            covered,
+            f"{one.covered[0]} of {one.covered[1]}" if one.covered and one.covered[1] else "-",
         )
-    console.print(table)
+        for one in found.series
+    ]
+    print_table(console, columns, rows)
     for one in found.series:
         for note in one.notes:
             console.print(f"note: {visible(one.name)}: {visible(note)}", style="dim", soft_wrap=True)
@@ -90,4 +89,4 @@ def _error(found: Trend, one: Series, *, trained_on: bool) -> str:
         return "-"
     from hynt.trends.trends import difference_text
 
-    return visible(difference_text(error, found.unit))
+    return difference_text(error, found.unit)

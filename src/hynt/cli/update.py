@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.options import RunArgument
-from hynt.cli.output import JsonFlag, deliver
+from hynt.cli.output import JsonFlag, deliver, print_table
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
 from hynt.names import plural
-from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -108,10 +107,9 @@ def _print(console: Console, result: dict[str, Any]) -> None:
 
 
 def _print_log(console: Console, versions: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    table = Table("version", "when", "from", "added", "removed", "new entities", "gone", "facts")
-    for one in versions:
-        counts = (f"{one[name]:,}" for name in ("added", "removed", "new_entities", "gone_entities", "facts"))
-        table.add_row(str(one["version"]), one["at"], visible(one["source"]), *counts)
-    console.print(table if versions else "No updates: the graph is as the run was trained on it.")
+    if not versions:
+        console.print("No updates: the graph is as the run was trained on it.")
+        return
+    names = ("added", "removed", "new_entities", "gone_entities", "facts")
+    rows = [(str(one["version"]), one["at"], one["source"], *(f"{one[name]:,}" for name in names)) for one in versions]
+    print_table(console, ("version", "when", "from", "added", "removed", "new entities", "gone", "facts"), rows)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from hynt.evaluation.tables import TextTable
 from hynt.reporting.scales import GREY, INK, Scale, bare, hynt_style, new_figure, set_ticks
 
 if TYPE_CHECKING:
@@ -33,13 +34,6 @@ COLUMNS: dict[str, tuple[str, str, str, int]] = {
 """Title to task, scope, metric and digits; "all" counts questions about qualifiers too."""
 
 _SHORT = {"head": "h", "tail": "t", "relation": "r", "qualifier relation": "qr", "qualifier value": "qv"}
-
-
-class TextTable(NamedTuple):
-    """A table of ready text: its titles, and a cell for each in every row."""
-
-    titles: list[str]
-    rows: list[list[str]]
 
 
 def grouped(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
@@ -72,7 +66,7 @@ def cost_table(comparison: Mapping[str, Any]) -> TextTable:
         )
     for name, row in comparison["trivial"].items():
         cells.append([name, reads_text(row), answers_text(row), *["–"] * 6])
-    return TextTable(titles, cells)
+    return TextTable("", titles, cells, 6)
 
 
 def _speed(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -80,13 +74,13 @@ def _speed(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"{fmean(known):,.0f}" if known else "–"
 
 
-def quality_table(comparison: Mapping[str, Any], ties: str = "realistic") -> TextTable:
+def quality_table(comparison: Mapping[str, Any]) -> TextTable:
     """Metrics of the test split; means and deviations where there are several seeds. A dash: not answered."""
     models = {**grouped(comparison["rows"]), **{name: [row] for name, row in comparison["trivial"].items()}}
-    everyone = [row["test"][ties] for rows in models.values() for row in rows]
+    everyone = [row["test"]["realistic"] for rows in models.values() for row in rows]
     titles = [title for title, column in COLUMNS.items() if any(_is_told(one, *column) for one in everyone)]
-    cells = [[model, *(_metric(rows, *COLUMNS[title], ties) for title in titles)] for model, rows in models.items()]
-    return TextTable(["model", *titles], cells)
+    cells = [[model, *(_metric(rows, *COLUMNS[title]) for title in titles)] for model, rows in models.items()]
+    return TextTable("", ["model", *titles], cells, len(titles))
 
 
 def _is_told(test: Mapping[str, Any], task: str, scope: str, metric: str, digits: int) -> bool:  # noqa: ARG001
@@ -94,8 +88,8 @@ def _is_told(test: Mapping[str, Any], task: str, scope: str, metric: str, digits
     return metric in test.get(task, {}).get(scope, {})
 
 
-def _metric(rows: Sequence[Mapping[str, Any]], task: str, scope: str, metric: str, digits: int, ties: str) -> str:
-    found = [row["test"][ties].get(task, {}).get(scope, {}).get(metric) for row in rows]
+def _metric(rows: Sequence[Mapping[str, Any]], task: str, scope: str, metric: str, digits: int) -> str:
+    found = [row["test"]["realistic"].get(task, {}).get(scope, {}).get(metric) for row in rows]
     values = [value for value in found if value is not None]
     if not values or (scope == "all" and not any(_answers_qualifiers(row, task) for row in rows)):
         return "–"
@@ -134,7 +128,7 @@ def minutes_text(minutes: float) -> str:
 
 def markdown(cells: TextTable) -> str:
     """The table in Markdown, as documentation pages show it."""
-    lines = [f"| {' | '.join(title.strip() for title in cells.titles)} |", f"|{'---|' * len(cells.titles)}"]
+    lines = [f"| {' | '.join(cells.columns)} |", f"|{'---|' * len(cells.columns)}"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in cells.rows)]) + "\n"
 
 

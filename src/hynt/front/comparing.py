@@ -71,15 +71,15 @@ class ModelComparison(PlainValues, Table):
         from hynt.comparison.table import quality_table
 
         cells = quality_table(self.found)
-        widths = [max(map(len, column)) for column in zip(cells.titles, *cells.rows, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (cells.titles, *cells.rows)]
+        widths = [max(map(len, column)) for column in zip(cells.columns, *cells.rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (cells.columns, *cells.rows)]
         best = self.found.get("recommended")
         return "\n".join([*lines, best["sentence"]] if best else lines)
 
     def _repr_html_(self) -> str:
         from hynt.comparison.table import cost_table, quality_table
 
-        parts = [table(cells.titles, cells.rows) for cells in (quality_table(self.found), cost_table(self.found))]
+        parts = [table(cells.columns, cells.rows) for cells in (quality_table(self.found), cost_table(self.found))]
         failed = [f"{name} failed: {why}" for name, why in self.failed.items()]
         return box(f"models on {self.found['graph'] or 'the graph'}", *parts, quiet(*failed))
 
@@ -97,11 +97,11 @@ def compare(
     progress: Watching = None,
     note: Callable[[str], None] | None = None,
 ) -> ModelComparison:
-    """Trains models on a graph for the same time each, tests them, and sets them beside each other and beside trivial
+    """Trains models on a graph for the same time each, tests them, and lists them beside each other and beside trivial
     ones.
 
-    Rows, runs, table and picture are kept in the folder `out`; the same call goes on with what was stopped there. The
-    minutes are of training alone; with `processor_time` processors' time is counted, for a machine that others use too.
+    Rows, runs, table and picture are kept in the folder `out`; the same call resumes what was stopped. The minutes are
+    of training alone; with `processor_time` they are processor time, for a machine with other work to do.
 
     >>> found = hynt.compare(graph, ["transea"], minutes_per_model=0.01, tasks=["link"])
     >>> found.to_arrow()["model"].to_pylist()[:2]
