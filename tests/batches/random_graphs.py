@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+from torch import Tensor
 
+from hynt.batches.buckets import BatchLayout
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import FactTable, component_count
 from hynt.graph.vocabulary import Relation, Vocabulary
 
 ENTITIES, RELATIONS = 23, 9
@@ -54,3 +56,18 @@ def mixed_facts(count: int, seed: int = 0) -> FactTensors:
     random = np.random.default_rng(seed)
     lengths = np.where(random.random(count) < 0.3, random.integers(1, 13, count), 0)
     return random_facts(lengths.tolist(), seed)
+
+
+def check_fit(facts: FactTensors, rows: Tensor, asked: Tensor, layout: BatchLayout) -> None:
+    """Raises ValueError where `mask` could not be exact: wrong lengths, a fact longer than its place, a position it
+    lacks.
+    """
+    if len(rows) != layout.rows or len(asked) != layout.rows:
+        given = f"{len(rows)} facts and {len(asked)} positions were given"
+        raise ValueError(f"the layout has {layout.rows} rows, but {given}")
+    count = facts.qualifier_counts()[rows]
+    for span in layout.spans():
+        if bool((count[span.rows] > span.capacity).any()):
+            raise ValueError(f"a fact has more qualifiers than the {span.capacity} its segment has places for")
+    if bool(((asked < 0) | (asked >= component_count(count))).any()):
+        raise ValueError("a position was asked for that its fact does not have")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hynt.batches.buckets import layout_of, rows_by_bucket
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import AskableComponents, MaskedBatch, Task, check_fit, mask
-from tests.batches.random_graphs import random_facts
+from hynt.batches.masked_batch import AskableComponents, MaskedBatch, Task, mask
+from tests.batches.random_graphs import check_fit, random_facts
 
 
 def every_question(facts: FactTensors):

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from hynt.batches import epoch_plan
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import AskableComponents, Masking, Task, check_fit, mask
+from hynt.batches.masked_batch import AskableComponents, Masking, Task, mask
 from hynt.objectives.masked_facts import MaskedEpoch, MaskedFacts
-from tests.batches.random_graphs import random_facts
+from tests.batches.random_graphs import check_fit, random_facts
 
 LONG_TAIL = [0] * 400 + [1] * 60 + [2] * 30 + [3] * 5 + [17, 40, 358]
 

@@ -31,7 +31,7 @@ def test_mean_median_and_quantiles_of_a_known_distribution():
     assert made.quantile(0.25).tolist() == pytest.approx([0.25, 0.4375])
     assert made.quantile(0.75).tolist() == pytest.approx([0.75, 0.5625])
     assert float(made.median()[1]) == pytest.approx(0.5)
-    torch.testing.assert_close(made.density().sum(1) * bins.width, torch.ones(2))
+    torch.testing.assert_close(made.probability.sum(1), torch.ones(2))
     with pytest.raises(ValueError, match=r"between 0 and 1, but 1\.5"):
         made.quantile(1.5)
 

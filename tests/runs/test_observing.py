@@ -12,7 +12,7 @@ import hynt
 from hynt.asking.question import ask
 from hynt.auditing.auditing import audit
 from hynt.auditing.judges import AuditFolder
-from hynt.calibration.calibration import held_out, number_questions
+from hynt.calibration.calibration import held_out, read_numbers
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.explanation.explaining import folds_of_answers
@@ -96,7 +96,7 @@ def test_an_open_question_reads_every_fact(run):
 def test_calibration_of_numbers_judges_without_the_fact(run):
     row = row_of(run, "valid", "height")
     blind, _ = both(run, "valid", row, TAIL)
-    found = number_questions(run.loaded, "valid", CPU)
+    found = read_numbers(run.loaded, "valid", CPU).questions
     at = np.flatnonzero((found.row == row) & (found.position == TAIL))[0]
     assert found.predicted[at] == pytest.approx(unscaled(run, "height", blind), rel=1e-6)
 
@@ -209,7 +209,7 @@ def test_states_are_made_once_for_a_graph_and_once_for_a_fold(run, monkeypatch):
     monkeypatch.setattr(type(run.loaded.model), "encode", lambda self, *given: made.append(1) or real(self, *given))
     fresh = replace(run.loaded, observed=observing.observing(run.loaded, everything(run)).observed)
     for _ in range(2):
-        number_questions(fresh, "valid", CPU)
+        read_numbers(fresh, "valid", CPU)
         held_out(fresh, "valid", "link", CPU)
     assert len(made) == len(np.unique(folds_of(run.graph.split("valid"), run.graph.vocabulary)))
 

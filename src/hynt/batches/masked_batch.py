@@ -219,8 +219,8 @@ def mask(
     """Hides the component at position `asked` (rows,) of each fact in `rows` (rows,), both int64 on the facts' device.
 
     Rows must come in the layout's order, and no fact may have more qualifiers than its segment's capacity: what is
-    over would not be read. That is the caller's to see to (`rows_by_bucket`, `check_fit`), because looking here
-    would make the device wait.
+    over would not be read. That is the caller's to see to (`rows_by_bucket`), because looking here would make the
+    device wait.
     """
     sizes = facts.sizes
     at = layout_index(layout, facts.device) if at is None else at
@@ -270,21 +270,6 @@ def _answers(facts: FactTensors, rows: Tensor, asked: Tensor, tail_is_number: Te
         number=torch.where(in_qualifier, facts.qualifier_number[slot], facts.tail_number[rows]),
         value=torch.where(in_qualifier, facts.qualifier_value[slot], facts.tail_value[rows]),
     )
-
-
-def check_fit(facts: FactTensors, rows: Tensor, asked: Tensor, layout: BatchLayout) -> None:
-    """Raises ValueError where `mask` could not be exact: wrong lengths, a fact longer than its place, a position it
-    lacks.
-    """
-    if len(rows) != layout.rows or len(asked) != layout.rows:
-        given = f"{len(rows)} facts and {len(asked)} positions were given"
-        raise ValueError(f"the layout has {layout.rows} rows, but {given}")
-    count = facts.qualifier_counts()[rows]
-    for span in layout.spans():
-        if bool((count[span.rows] > span.capacity).any()):
-            raise ValueError(f"a fact has more qualifiers than the {span.capacity} its segment has places for")
-    if bool(((asked < 0) | (asked >= component_count(count))).any()):
-        raise ValueError("a position was asked for that its fact does not have")
 
 
 # Filling: from questions and something for their masked places back to whole facts, true or not.

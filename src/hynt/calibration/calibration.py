@@ -286,14 +286,8 @@ class NumberReading(NamedTuple):
     asked: AskedNumbers
 
 
-def number_questions(loaded: LoadedRun, split: str, device: torch.device) -> NumberQuestions | None:
-    """The answers to the number questions of a split, each without its own fact in view; None where there are none."""
-    found = read_numbers(loaded, split, device)
-    return None if found is None else found.questions
-
-
 def read_numbers(loaded: LoadedRun, split: str, device: torch.device) -> NumberReading | None:
-    """The same with what intervals are made of."""
+    """The answers to the number questions of a split, each without its own fact in view; None where there are none."""
     table, graph, scaling = loaded.graph.split(split), loaded.graph, loaded.scaling
     parts = components(table, graph.vocabulary.relation_is_number)
     taken = parts.take(answerable_components(loaded.model, parts, "number"))

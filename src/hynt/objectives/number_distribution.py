@@ -130,10 +130,6 @@ class NumberDistribution(NamedTuple):
         bounds = torch.cat([below[:, :1], inner, below[:, -1:]], 1)
         return self._replace(probability=bounds[:, 1:] - bounds[:, :-1])
 
-    def density(self) -> Tensor:
-        """(n, count) per unit of the scaled line."""
-        return self.probability / self.bins.width
-
 
 class HasNumberHead(Protocol):
     """A model that has a head for numbers to be fitted afterwards."""
