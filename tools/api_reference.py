@@ -8,8 +8,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ForwardRef
 
 import hynt
 
@@ -82,7 +83,10 @@ def page() -> str:
 def entry(name: str, thing: Any, level: str) -> Iterator[str]:
     """A name with its arguments and words; of a class, all that it offers as well."""
     yield f"{level} `{name}`\n"
-    if callable(thing) and not _is_record(thing):
+    if isinstance(thing, property | cached_property):
+        made: Any = getattr(thing, "fget", None) or getattr(thing, "func", None)
+        yield f"```python\n{name}: {_annotation(inspect.signature(made).return_annotation)}\n```\n"
+    elif not _is_record(thing):
         yield f"```python\n{signature(name, thing)}\n```\n"
     yield words(inspect.getdoc(thing) or "")
     if inspect.isclass(thing) and not issubclass(thing, Exception):
@@ -102,9 +106,9 @@ def members(kind: type, *, methods: bool = False) -> Iterator[tuple[str, Any]]:
             if methods and not inspect.isfunction(one) and not isinstance(one, (classmethod, staticmethod)):
                 continue
             one = one.__func__ if isinstance(one, (classmethod, staticmethod)) else one
-            one = getattr(one, "fget", None) or getattr(one, "func", one)  # a property's function
             is_public = (not name.startswith("_") or name == "__getitem__") and name not in FOR_OTHER_ROOMS
-            if is_public and inspect.isfunction(one) and name not in seen and inspect.getdoc(one):
+            is_offered = inspect.isfunction(one) or isinstance(one, property | cached_property)
+            if is_public and is_offered and name not in seen and inspect.getdoc(one):
                 seen.add(name)
                 yield name, one
 
@@ -145,8 +149,9 @@ def _parameter(one: inspect.Parameter) -> str:
 
 
 def _annotation(given: Any) -> str:
-    text = given if isinstance(given, str) else getattr(given, "__name__", str(given))
-    return re.sub(r"\b(?:os\.|pa\.)(?=\w)", lambda found: found[0], text)
+    if isinstance(given, ForwardRef):
+        return given.__forward_arg__
+    return given if isinstance(given, str) else getattr(given, "__name__", str(given))
 
 
 def words(text: str) -> str:

@@ -15,7 +15,7 @@ LONGEST = 2_000
 
 
 class HyntError(Exception):
-    """An error with a place, which is a file:line, a field or a config path, and an advice, which says what to do.
+    """An error with a place (file:line, a field or a config path) and advice that says what to do.
 
     >>> try:
     ...     hynt.read_graph("wrold")
@@ -44,7 +44,7 @@ class HyntError(Exception):
         return f"{self.what}{stop} {self.advice}"
 
     def at(self, where: str) -> Self:
-        """The same error, said of another place."""
+        """The same error about another place."""
         self.where = where
         return self
 

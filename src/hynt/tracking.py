@@ -30,7 +30,7 @@ class Tracked:
     """A run, as a tracker needs to know it."""
 
     name: str
-    key: str  # letters, digits and dashes; the same when the run is gone on with, so that it stays one run there
+    key: str  # letters, digits and dashes; the same when the run is resumed, so that it stays one run there
     folder: Path  # where trackers that write files do so: beside runs, not in them, since runs are given away
     settings: dict[str, Any]  # by path: {"optimiser.learning_rate": 0.001, …}
     tags: dict[str, str]

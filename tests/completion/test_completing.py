@@ -176,7 +176,7 @@ def test_a_file_without_questions_is_refused(predictor, tmp_path, text, on_error
     assert [found.name for found in tmp_path.iterdir()] == ["q.jsonl"]
 
 
-# ---------------------------------------------------------------------- stopped and gone on with
+# ---------------------------------------------------------------------- stopped and resumed
 
 
 class Stopped(Exception):

@@ -1,4 +1,4 @@
-"""Sweeps on one machine: what is tried, pruned, kept, and gone on with; and that the test split is never read."""
+"""Sweeps on one machine: what is tried, pruned, kept, and resumed; and that the test split is never read."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_ctrl_c_keeps_the_trial_and_goes_on_from_its_checkpoint(people, tmp_path
     assert [epoch for epoch, _ in heard.values[again]] == [3, 4], "the first two epochs were not trained again"
     assert heard.began[again] == trials_of(plan)[0].params
     whole = sweep(make_plan(people, tmp_path / "whole", trials=1, pruning="none"), Heard(), Stopper())
-    assert heard.outcomes[again][1] == whole["best"]["value"], "stopped and gone on with, it ends where it would have"
+    assert heard.outcomes[again][1] == whole["best"]["value"], "stopped and resumed, it ends where it would have"
 
 
 def test_a_second_ctrl_c_does_not_lose_the_trial(people, tmp_path):

@@ -57,7 +57,7 @@ def test_a_run_that_was_stopped_before_its_first_checkpoint_starts_there_again(i
 def test_weights_that_do_not_fit_are_refused_before_a_folder_is_made(inductive_run, tmp_path):
     with pytest.raises(UsageError, match="--from: the weights do not fit"):
         hynt.train(small_graph(), out=tmp_path / "run", start_from=inductive_run, changes=["model.dimension=32"])
-    with pytest.raises(UsageError, match="a run that is gone on with starts from its own weights"):
+    with pytest.raises(UsageError, match="a run that is resumed starts from its own weights"):
         hynt.train(small_graph(), out=tmp_path / "run", start_from=inductive_run, resume=True)
     assert not (tmp_path / "run").exists()
     vectors = hynt.train(small_graph(), "transea", epochs=1, out=tmp_path / "transea", device="cpu")

@@ -139,8 +139,8 @@ Answer: TypeAlias = RankedAnswer | NumberAnswer
 
 @dataclass(frozen=True)
 class Answers(Table):
-    """The answers to one question, best first: a sequence, and a table with a row per answer. Before them, in `stored`,
-    stands what the graph holds.
+    """The answers to one question, best first: a sequence, and a table with a row per answer. `stored` holds what the
+    graph itself says.
 
     >>> answers = run.predict("Japan", "capital", "?", top=3)
     >>> [answer.rank for answer in answers]
@@ -229,7 +229,8 @@ class Answers(Table):
 
     @property
     def guesses(self) -> tuple[RankedAnswer, ...]:
-        """The answers that the graph does not hold, less probable than `new_from` says: a short view folds them away.
+        """The answers that the graph does not hold and whose probability is below `new_from`: a short view leaves them
+        out.
 
         >>> all(answer.probability < 0.5 for answer in run.predict("Japan", "capital", "?").guesses)
         True
@@ -240,7 +241,7 @@ class Answers(Table):
 
     @property
     def new(self) -> tuple[RankedAnswer, ...]:
-        """The answers that the graph does not hold, at least as probable as `new_from` says."""
+        """The answers that the graph does not hold and whose probability is at least `new_from`."""
         return tuple(one for one in self.answers if isinstance(one, RankedAnswer) and one.new)
 
     def _repr_html_(self) -> str:
@@ -278,7 +279,7 @@ class Answers(Table):
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether two answers have one name, so that only their ids tell them apart.
+        """Whether two answers have the same name, so that only their ids tell them apart.
 
         >>> run.predict("Japan", "capital", "?").is_ambiguous
         False

@@ -62,7 +62,7 @@ class OpenedRun:
 
     @cached_property
     def graph(self) -> KnowledgeGraph:
-        """The graph that it is asked of: the one it was trained on, with all updates since."""
+        """The graph that questions are about: the one it was trained on, with all updates since."""
         with whole_run():
             return Journal(self.path).graph(self.saved.graph(), self.version)
 
@@ -98,7 +98,7 @@ class OpenedRun:
             return load_run(self.saved, self.device)
 
     def newest(self) -> Self | None:
-        """The run at the newest version of its graph, with the same weights; None where it is at that already.
+        """The run at the newest version of its graph, with the same weights; None if it is at that version already.
 
         >>> run.newest() is None
         True
@@ -126,7 +126,7 @@ class OpenedRun:
 
     @cached_property
     def calibration(self) -> Calibration:
-        """What makes probabilities and intervals mean what they say; made on first use where the run has none."""
+        """What makes probabilities and intervals trustworthy; fitted on first use if the run has none."""
         from hynt.calibration.calibration import calibration_of
 
         with whole_run():
@@ -148,8 +148,8 @@ class OpenedRun:
         return self.graph.names
 
     def on(self, graph: KnowledgeGraph | str | os.PathLike[str]) -> Self:
-        """The same run, asked of another graph: new entities, new relations, other facts. It needs a model that reads
-        observed facts, such as hynt-inductive, and trains nothing.
+        """The same run, asked about another graph: new entities, new relations, other facts. Nothing is trained; the
+        model must read observed facts, as hynt-inductive does.
 
         >>> elsewhere = inductive.on(hynt.graph_from_facts([("Ann", "knows", "Bob"), ("Bob", "knows", "Eve")]))
         >>> elsewhere.predict("Eve", "knows", "?").candidates

@@ -37,7 +37,7 @@ def load(
 ) -> Predictor:
     """Opens a run to ask it. Every file is checked first; one that was changed is a `UsageError` that names it.
 
-    `note` hears what takes a while, such as the calibration on first use.
+    `note` is called with a line of text when something takes a while, such as calibration on first use.
     """
     predictor = Predictor(run, device, note)
     _ = predictor.loaded
@@ -59,11 +59,11 @@ class Predictor(OpenedRun):
         candidates: str | Sequence[str | Iterable[str]] = (),
         level: float = LEVEL,
     ) -> Answers:
-        """Answers to a fact with one "?" in it, given by its parts or whole, as `(head, relation, tail, qualifiers)`.
+        """Answers a fact with one "?" in it, given in parts or as a whole: `(head, relation, tail, qualifiers)`.
 
-        Qualifiers are pairs (relation, value), or a mapping from relation to value. `candidates` narrows what may be
-        answered: "type", "unknown", a list of names, or several of these in a list. `level` is how sure the interval
-        of a number is.
+        Qualifiers are pairs (relation, value), or a mapping from relation to value. `candidates` restricts the answers:
+        "type" to what was seen in that place, "unknown" to answers that the graph does not hold, a list to these names;
+        several of them can be given in a list. `level` is the coverage of the interval of a number.
 
         >>> run.predict("Japan", "capital", "?").kind
         'entity'
@@ -85,10 +85,10 @@ class Predictor(OpenedRun):
         candidates: str | Sequence[str | Iterable[str]] = (),
         level: float = LEVEL,
     ) -> list[Answers]:
-        """Answers to many facts with one "?" each, scored together: the same that `predict` gives to each of them.
+        """Answers many facts with one "?" each, scored together; each gets the answers that `predict` gives.
 
-        A question is a tuple `(head, relation, tail, qualifiers)` or a mapping with these keys. `candidates` holds for
-        every question that does not ask for a number. A refusal says which question it is about, from 1.
+        A question is a tuple `(head, relation, tail, qualifiers)` or a mapping with these keys. `candidates` applies to
+        every question that does not ask for a number. An error names the question by its number, from 1.
 
         >>> found = run.predict_many([("Japan", "capital", "?"), ("Brazil", "capital", "?")], top=1)
         >>> [answers.question for answers in found]
@@ -185,7 +185,7 @@ class Predictor(OpenedRun):
         return QuestionBatch(self.loaded, self.device, self.calibration, self.known, asked, fold)
 
     def similar(self, entity: str, top: int = 10) -> list[SimilarEntity]:
-        """The entities whose vectors point most nearly the same way (cosine).
+        """The entities with the most similar vectors, by cosine.
 
         >>> [other.rank for other in run.similar("Japan", top=2)]
         [1, 2]
@@ -198,7 +198,7 @@ class Predictor(OpenedRun):
         return similar_entities(self.loaded, identity, top)
 
     def embeddings(self) -> NDArray[np.float32]:
-        """(entities, width) the entities' vectors, in the order of `graph.entities`.
+        """(entities, width) the vectors of the entities, in the order of `graph.entities`.
 
         >>> len(run.embeddings()) == len(run.graph.entities)
         True
@@ -210,7 +210,7 @@ class Predictor(OpenedRun):
     # ------------------------------------------------------------------ looking at the graph
 
     def entities(self, query: str, limit: int = 10) -> list[dict[str, Any]]:
-        """The entities that a query may mean, best first.
+        """The entities that a text may refer to, best match first.
 
         >>> run.entities("jap", limit=1)[0]["name"]
         'Japan'

@@ -298,7 +298,7 @@ def _put(
     return False
 
 
-# What a job of many questions is, so that a stopped one is gone on with only where it is the same.
+# What a job of many questions is, so that a stopped one is resumed only if it is the same.
 
 OnBadQuestion: TypeAlias = Literal["stop", "record"]
 META = b"hynt-completion"

@@ -43,7 +43,8 @@ def graph_from_facts(
     mixed_relations: MixedRelations = "error",
     name: str = "",
 ) -> KnowledgeGraph:
-    """A graph of facts or tuples. A text is an entity; int, float and `Number` are numbers; a date is a date.
+    """A graph of facts or tuples. A string is an entity, an int, a float or a `Number` is a number, and a date is a
+    date.
 
     Splits: pass `valid` and `test`, or a mapping with the keys train, valid and test; without them they are made, by
     the shares of `split` or else by 8:1:1. `labels` names entities for people, `units` gives the unit that bare numbers
@@ -97,9 +98,10 @@ def graph_from_table(
 ) -> KnowledgeGraph:
     """A graph of a pandas, polars or Arrow table with one fact per row.
 
-    Columns other than head, relation and tail are qualifiers where they are not null (`qualifiers` names some of them).
-    Columns of numbers hold numbers, of dates dates, of durations seconds, of text entities; `numeric` and `dates` name
-    columns, or relations whose tails, hold numbers or dates all the same: as text, or years as numbers.
+    Columns other than head, relation and tail are qualifiers where they are not null; `qualifiers` selects some of
+    them. Numeric columns hold numbers, date columns dates, durations seconds, and text columns entities; `numeric` and
+    `dates` name columns, or relations, whose values are numbers or dates although they look different, such as numbers
+    as text or years as numbers.
 
     >>> import pandas
     >>> table = pandas.DataFrame({"who": ["Ann"], "what": ["height"], "value": [1.7], "year": [2020]})

@@ -33,13 +33,13 @@ def audit(
     progress: Watching = None,
     **settings: Any,
 ) -> Audit:
-    """Ranks the facts of a graph, or of a run's graph with the run's settings, by how wrong they look to models that
-    did not see them. With `out` the ranking is written as Parquet as well, a row per fact or, with `components`, a row
-    per component.
+    """Ranks the facts of a graph, or of the graph of a run with the settings of that run, by how wrong they look to
+    models that did not see them. With `out` the ranking is also written as Parquet: a row per fact or, with
+    `components`, per component.
 
-    The facts are dealt into `folds`, and each is judged by a model trained on the others; `fold_by="head,relation"`
-    keeps a time series together. `work` is a folder that keeps what is done, so that an audit that was stopped goes on;
-    with `out` alone it lies beside it until all is done. Settings are given as in `hynt.train`.
+    The facts are divided into `folds`, and each fold is judged by a model trained on the others;
+    `fold_by="head,relation"` keeps a time series together. `work` is a folder that keeps what is done, so that an audit
+    can be resumed; with `out` alone it lies beside that file until all is done. Settings are given as in `hynt.train`.
 
     >>> found = hynt.audit(graph, model="transea", splits=["test"], folds=2, epochs=1)
     >>> found.to_arrow().column_names[:3]

@@ -166,10 +166,10 @@ class Completable(RecordedRun):
         processes: int = 1,
         progress: Watching = None,
     ) -> Completed:
-        """Answers to a whole file of questions (.jsonl or .parquet), or to questions in memory, however many.
+        """Answers all questions of a file (.jsonl or .parquet), or questions in memory, however many there are.
 
-        With `out` the answers become a Parquet file, written part by part and resumable; without it they are held in
-        memory. With `on_error="record"` a question that cannot be asked becomes a row that says why.
+        With `out` the answers are written to a Parquet file, part by part, so that a job can be resumed; without it
+        they are held in memory. With `on_error="record"` a question that cannot be asked becomes a row that says why.
 
         >>> found = run.complete([("Japan", "capital", "?"), ("Japan", "population", "?")], top=2)
         >>> found.questions, found.to_arrow().column_names[:3]
@@ -180,7 +180,7 @@ class Completable(RecordedRun):
         from hynt.distributed.launch import is_launched
 
         if out is None and resume:
-            raise UsageError("answers in memory cannot be gone on with.", where="resume", advice="Give a file as out.")
+            raise UsageError("answers in memory cannot be resumed.", where="resume", advice="Give a file as out.")
         with tempfile.TemporaryDirectory(prefix="hynt-complete-") as place:
             target = Path(place) / "answers.parquet" if out is None else Path(out)
             if out is not None:
@@ -245,8 +245,8 @@ class Completable(RecordedRun):
         heads: Sequence[str] = (),
         progress: Watching = None,
     ) -> ProposalReport:
-        """Facts that the graph lacks, for entities without a relation that a `share` of their peers has; most
-        probable first. `heads` asks about these entities alone. `without` takes splits for unknown, to see which
+        """Facts that the graph lacks, most probable first: of entities without a relation that at least a `share` of
+        their peers have. `heads` asks about these entities alone. `without` treats splits as unknown, to see which
         proposals they confirm.
 
         >>> found = run.propose(["capital"], threshold=0.0, share=0.5, without=["test"], budget=3)

@@ -22,9 +22,9 @@ def ensemble(
 ) -> Run:
     """Several runs on one graph as one run, which answers, evaluates and explains like any other.
 
-    How much each counts, for links, relations and numbers, and statistics of the training facts beside them, is fitted
-    on the validation split; `evaluate` shows each run alone, and so what the others add. The run keeps all that it
-    needs in the folder `out`; without one it lies in a temporary folder, and `Run.save` keeps it.
+    How much each run counts for links, relations and numbers, beside statistics of the training facts, is fitted on the
+    validation split; `evaluate` also shows each run alone, and so what the others add. The new run keeps all that it
+    needs in the folder `out`, or else in a temporary folder; `Run.save` keeps that.
 
     >>> small = {"epochs": 1, "batch_size": 4096, "model.dimension": 16}
     >>> runs = [hynt.train(graph, seed=seed, **small) for seed in (0, 1)]
@@ -61,7 +61,7 @@ def ensemble(
         try:
             with writing(folder, "the run"):
                 made.save(new, weights, means)
-        except BaseException:  # there is nothing in it that could be gone on with
+        except BaseException:  # there is nothing in it to resume from
             remove(folder)
             raise
     return Run(folder, device, note, kept)

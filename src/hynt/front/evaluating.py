@@ -309,13 +309,15 @@ class Evaluable(RecordedRun):
         processes: int = 1,
         progress: Watching = None,
     ) -> EvaluationReport:
-        """Asks every question of a held-out split and says how well the run answers, beside trivial models. Readings
-        of a split are counted in the run.
+        """Asks every question of a held-out split and reports how well the run answers, beside trivial models. Each
+        reading of a split is counted in the run.
 
-        `intervals` adds 95 % bootstrap intervals, `breakdown` tells questions apart, `compare` asks another run on the
-        same graph; `questions` is a Parquet file. A model that reads observed facts is given the training split, of
-        which `without_duplicates` leaves out asked facts, or that of the graph `observed`; the split is then that of
-        `asked`. `shuffle_literals`: links and relations where numbers are those of other facts: do they help?
+        `intervals` adds 95 % bootstrap intervals, `breakdown` groups the questions, `compare` asks another run on the
+        same graph, and `questions` is a Parquet file for the result of each question. A model that reads observed facts
+        is given those of the training split, or of the training split of the graph `observed`; `without_duplicates`
+        leaves out those that equal an asked fact. With `asked`, the questions are those of that graph.
+        `shuffle_literals` gives facts the numbers of other facts, to see whether numbers help to answer links and
+        relations.
 
         >>> found = run.evaluate("valid", tasks="link", references=False)
         >>> 0 < found.metric("link.all.mrr") < 1
@@ -400,8 +402,8 @@ class Evaluable(RecordedRun):
         return EvaluationReport(result)
 
     def calibrate(self, split: str | None = None) -> CalibrationReport:
-        """Fits probabilities and intervals on the validation split, once, and says how well they fit; with `split`,
-        measured there as well, and the reading is counted.
+        """Fits probabilities and intervals on the validation split, once, and reports how well they fit. With `split`
+        they are measured on that split as well, which counts as a reading of it.
 
         >>> run.calibrate().calibrated
         True

@@ -43,16 +43,16 @@ def import_graph(
     progress: Watching = None,
     **options: Unpack[ImportWords],
 ) -> KnowledgeGraph:
-    """Reads facts from a file, or a folder of files, in one of the formats that `hynt.list_formats` names; with `out`
-    the graph is saved there as well. Of several sources the first that has splits keeps them, and the facts of the
-    others join train.
+    """Reads facts from a file or a folder of files, in one of the formats that `hynt.list_formats` lists; with `out`
+    the graph is also saved there. Of several sources the first that has splits keeps them, and the facts of the others
+    join train.
 
-    Without `format` its names and first lines decide, where they leave no doubt. A record that cannot be kept is a
+    Without `format`, file names and first lines decide, where they leave no doubt. A record that cannot be kept is a
     `DataError` with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split
     ("8:1:1"), split_by, seed, across_splits, remove_leakage, units, mixed_relations, strict, outlier_rules, numeric,
     dates, date_format, head, relation, tail, relation_name, wide, qualifier, label, delimiter, string_literals,
-    label_language, base, named_graphs, entity_labels, relation_labels, corrections, on_error, published, name,
-    licence, source_words.
+    label_language, base, named_graphs, entity_labels, relation_labels, corrections, on_error, published, name, licence,
+    source_words.
 
     >>> from pathlib import Path
     >>> _ = Path("facts.csv").write_text("head,relation,tail,year\\nAnn,height,1.7,2020\\nAnn,knows,Bob,2021\\n")

@@ -27,8 +27,8 @@ TABLE = ".csv"
 
 
 def draw(found: Trend | Explanation | EntityFacts, *out: str | os.PathLike[str]) -> None:
-    """Draws a trend, an explanation or the facts around an entity to one or more files, .png or .svg; facts also as
-    .pdf. A trend is written as a table to a file that ends in .csv.
+    """Draws a trend, an explanation or the facts around an entity to one or more files, .png or .svg; facts to .pdf as
+    well. For a trend, a file that ends in .csv gets the table.
 
     >>> hynt.draw(run.trends("Brazil", "total fertility rate", points=5), "brazil.svg", "brazil.csv")
     >>> hynt.draw(run.explain("Japan", "capital", "?"), "why.png")
@@ -103,7 +103,7 @@ def push(
     overwrite: bool = False,
     public: bool = False,
 ) -> dict[str, Any]:
-    """Gives a finished run away with a model card made from it: to a folder, or to "hf:owner/name" on the hub.
+    """Publishes a finished run, with a model card made from it, to a folder or to "hf:owner/name" on the hub.
 
     `evaluation` is a file that `hynt evaluate --save` wrote; `licence` is the model's, else the graph's. Weights are
     safetensors; nothing is a pickle.
@@ -124,8 +124,8 @@ def push(
 
 
 def pull(source: str | os.PathLike[str], out: str | os.PathLike[str], device: str = "auto") -> Run:
-    """Takes a run that was given away: from a folder, or from "hf:owner/name" on the hub. Each file is checked by its
-    hash first; files that no run has are passed over.
+    """Fetches a published run from a folder or from "hf:owner/name" on the hub. The hash of each file is checked first;
+    files that do not belong to a run are left out.
 
     >>> _ = hynt.push(run, "given")
     >>> hynt.pull("given", "taken").predict("Japan", "capital", "?").kind
@@ -157,8 +157,8 @@ class Publishable(RecordedRun):
         again: bool = False,
         progress: Watching = None,
     ) -> Report:
-        """One self-contained page that says what the run is and how far it can be trusted, written to `out`. Figures
-        that were measured before are used again unless `again`. `entity` is the one whose facts are drawn.
+        """Writes one self-contained page to `out` that says what the run is and how far it can be trusted. Figures that
+        were measured before are used again unless `again`. `entity` is the one whose facts are drawn.
 
         >>> made = run.report("report.html", "valid")
         >>> made.sections[0], made.page.startswith("<!doctype html>")
@@ -196,8 +196,8 @@ class Publishable(RecordedRun):
         qualifiers: int | None = None,
         overwrite: bool = False,
     ) -> dict[str, Any]:
-        """Writes the scoring model for programs without torch, after comparing its answers with torch's. `qualifiers`
-        is the most that a fact may have; else as the graph has them.
+        """Writes the scoring model for programs without torch, after comparing its answers with those of torch.
+        `qualifiers` is the most that a fact may have, by default as in the graph.
 
         >>> run.export("model.onnx", qualifiers=2)["qualifiers"]
         2

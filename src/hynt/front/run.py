@@ -36,8 +36,8 @@ def load(
 ) -> Run:
     """Opens a run. Every file is checked first; one that was changed is a `UsageError` that names it.
 
-    `note` hears what takes a while, such as the calibration on first use. `version` opens it as it was after so many
-    updates of its graph, 0 as it was trained; else all updates count.
+    `note` is called with a line of text when something takes a while, such as calibration on first use. `version` opens
+    the run as it was after so many updates of its graph (0: as trained); by default all of them count.
 
     >>> run = hynt.load("runs/world")
     >>> run.graph.name
@@ -49,10 +49,10 @@ def load(
 
 
 class Run(Evaluable, Completable, Publishable, Updatable):
-    """A trained model with its graph, settings and records, in a folder. It answers, and it says how well it does.
+    """A trained model with its graph, settings and records, in a folder. It answers questions and says how well it
+    does.
 
-    `hynt.train` makes one and `hynt.load` opens one. What a served run answers through `hynt.Client`, it answers by the
-    same words.
+    `hynt.train` makes one and `hynt.load` opens one. `hynt.Client` asks a served run in the same words.
 
     >>> run = hynt.load("runs/world")
     >>> run.predict("Japan", "capital", "?", top=2).to_pandas().shape
@@ -80,7 +80,8 @@ class Run(Evaluable, Completable, Publishable, Updatable):
         candidates: str | Sequence[str | Iterable[str]] = (),
         level: float = LEVEL,
     ) -> Explanation:
-        """What mattered to the first answer to a question, or to `answer`: each part is taken away in turn.
+        """What the first answer to a question, or the one named by `answer`, depends on: each part of the question is
+        left out in turn.
 
         >>> found = run.explain("Japan", "life expectancy", "?", {"point in time": 2024, "sex": "female"})
         >>> sorted(one.part for one in found.influences)[:3]
@@ -109,8 +110,8 @@ class Run(Evaluable, Completable, Publishable, Updatable):
         points: int = 100,
         level: float = LEVEL,
     ) -> Trend:
-        """How a number of some heads moves along a qualifier, which is the date that the facts carry most unless
-        `over` names another. `qualifiers` choose a series.
+        """How a number of one or more heads changes along a qualifier: the date that most facts carry, unless `over`
+        names another. `qualifiers` choose a series where there are several.
 
         >>> found = run.trends(["Brazil", "India"], "total fertility rate", points=5)
         >>> [one.name for one in found.series], len(found.at)
@@ -125,8 +126,8 @@ class Run(Evaluable, Completable, Publishable, Updatable):
         )
 
     def embeddings(self, out: str | os.PathLike[str] | None = None) -> NDArray[np.float32]:
-        """(entities, width) the entities' vectors, in the order of `graph.entities`. With `out` they are written as
-        Parquet as well, with id, name and type.
+        """(entities, width) the vectors of the entities, in the order of `graph.entities`. With `out` they are also
+        written as Parquet, with id, name and type.
 
         >>> run.embeddings("vectors.parquet").shape[0] == len(run.graph.entities)
         True
@@ -140,7 +141,7 @@ class Run(Evaluable, Completable, Publishable, Updatable):
         return super().embeddings()
 
     def audit(self, out: str | os.PathLike[str] | None = None, **options: Any) -> Audit:
-        """The facts of the run's graph by how wrong they look: `hynt.audit` of this run, with its options.
+        """Ranks the facts of the run's graph by how wrong they look: `hynt.audit` of this run, with the same options.
 
         >>> found = run.audit(model="transea", preset="transea-small", splits=["test"], folds=2, epochs=1)
         >>> len(found) > 0
@@ -152,7 +153,7 @@ class Run(Evaluable, Completable, Publishable, Updatable):
         return audit(trained.path, out, **{"device": self._device, **options})
 
     def save(self, folder: str | os.PathLike[str]) -> Run:
-        """A copy of the run in a new folder, which is opened: what keeps a run that was trained without `out`.
+        """Copies the run to a new folder and opens the copy; so a run that was trained without `out` is kept.
 
         >>> run.save("runs/copy").path.name
         'copy'

@@ -89,9 +89,9 @@ def serve(
 ) -> RunningService:
     """Serves a run over HTTP: pages for people, JSON under /v1 for programs, tools for agents at /mcp.
 
-    With `wait` it serves until Ctrl-C or SIGTERM and tells `started` its address; without, it serves beside the program
-    and returns once the model is loaded. Other machines are let in only with a `token_file`. `port` 0 takes any that is
-    free. `settings` are those of `hynt.service.settings.ServiceSettings`, such as `queue=64` or `answer_within=5.0`.
+    With `wait` it serves until Ctrl-C or SIGTERM and calls `started` with its address; without, it serves in the
+    background and returns once the model is loaded. Other machines need the `token_file`. `port` 0 takes any free port.
+    `settings` are those of `hynt.service.settings.ServiceSettings`, such as `queue=64` or `answer_within=5.0`.
 
     >>> with hynt.serve(run, port=0, wait=False) as service:
     ...     answers = hynt.Client(service.url).predict("Japan", "capital", "?", top=2)

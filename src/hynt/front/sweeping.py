@@ -82,12 +82,12 @@ def sweep(
     progress: Watching = None,
     **settings: Any,
 ) -> SweepReport:
-    """Tries settings of a model on a graph, judged on its validation split; the test split is never read. The best
-    settings become a preset in the folder `out`.
+    """Searches for good settings of a model on a graph, judged on its validation split; the test split is never read.
+    The best settings become a preset in the folder `out`.
 
-    `space` is a TOML file or the name of one of hynt's spaces; else the model's own. `storage` is a SQLite file or a
-    postgresql:// address that workers of several machines share. `changes` and `settings` hold settings at a value,
-    as in `hynt.train`. `resume` goes on with the sweep of this name, or joins it.
+    `space` is a TOML file or the name of a space that comes with hynt; by default the one of the model. `storage` is a
+    SQLite file or a postgresql:// address that workers on several machines share. `changes` and `settings` hold
+    settings fixed, as in `hynt.train`. `resume` continues the sweep of this name, or joins it.
 
     >>> found = hynt.sweep(graph, "transea", trials=1, epochs=1, metric="link.all.mrr", out="sweep")
     >>> found.found["trials"]["complete"], found.preset

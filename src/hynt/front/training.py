@@ -58,19 +58,19 @@ def train(
 ) -> Run:
     """Trains a model on a graph and returns the run, which answers, evaluates and explains.
 
-    Where neither `epochs` nor `minutes` of training are given, nor a preset, it ends when validation stops improving;
-    `minutes` plans the schedule to end there.
+    Without `epochs`, `minutes` or a preset, training ends when validation stops improving; with `minutes` the schedule
+    is planned to end then.
 
-    The model is `hynt` where none is named; with `minutes` and no settings, the one that did best in such a time on
-    the graph most like this one. Without `preset` the settings suit the model and the size of the graph. Every one of
-    them can be given by its name: `batch_size=512`, `schedule={"epochs": 5}`, `**{"model.dimension": 64}`; `changes`
-    takes the same as "key=value". The run is kept in the folder `out`; without
-    one it lies in a temporary folder that goes with it, and `Run.save` keeps it. `resume` goes on with the run in
-    `out`, whatever its model: Ctrl-C saves before it stops. `start_from` is a run whose settings and weights training
-    starts from; one of hynt-inductive may be of another graph.
+    The default model is `hynt`; with `minutes` and no other settings it is the one that did best in that time on the
+    most similar graph that was measured. Without `preset` the settings suit the model and the size of the graph. Any
+    setting can be given by its name: `batch_size=512`, `schedule={"epochs": 5}`, `**{"model.dimension": 64}`; or in
+    `changes`, as "key=value". The run is kept in the folder `out`, or else in a temporary folder that is removed with
+    it unless `Run.save` copies it. `resume` continues the run in `out`, whatever its model; Ctrl-C saves it before it
+    stops. `start_from` is a run whose settings and weights training starts from; for hynt-inductive it may be a run on
+    another graph.
 
-    `track` names trackers (tensorboard, mlflow, wandb). `progress` says whether to show how it goes: by default where
-    somebody looks, at a terminal or in a notebook.
+    `track` names trackers (tensorboard, mlflow, wandb). `progress` says whether to show progress: by default in a
+    terminal and in a notebook.
 
     >>> hynt.train(graph, epochs=1, batch_size=4096, **{"model.dimension": 16})
     <run of hynt on world: 1 epoch, finished, in a temporary folder>
@@ -81,7 +81,7 @@ def train(
     from hynt.training.resolve_settings import SettingsRequest
 
     if resume and start_from is not None:
-        what = "a run that is gone on with starts from its own weights."
+        what = "a run that is resumed starts from its own weights."
         raise UsageError(what, where="--from", advice="Leave out --resume, or --from.")
     said = (*changes, *_written(settings))
     if (processes > 1 or is_launched()) and not resume and start_from is None:

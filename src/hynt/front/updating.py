@@ -24,9 +24,9 @@ class Updatable(RecordedRun):
     """A run whose graph is kept up to date, without training."""
 
     def with_facts(self, facts: Iterable[Any]) -> Self:
-        """What if these were facts too? The same run, asked of its graph and of them; nothing is written. Facts are
-        tuples `(head, relation, tail, qualifiers)`, and may name entities and relations that are new. It needs a model
-        that reads observed facts, such as hynt-inductive.
+        """The same run, asked as if these were facts of its graph too; nothing is written. Facts are tuples `(head,
+        relation, tail, qualifiers)` and may name new entities and relations. The model must read observed facts, as
+        hynt-inductive does.
 
         >>> more = inductive.with_facts([("Zoe", "knows", "person 1")])
         >>> "Zoe" in more.graph, "Zoe" in inductive.graph
@@ -50,12 +50,12 @@ class Updatable(RecordedRun):
         source: str = "",
         key: str = "",
     ) -> Self:
-        """Changes the graph of the run for good, without training: adds facts, takes some away, takes entities away
-        with all their facts, makes the first of two entities the second. Facts are tuples, or a file of any format that
-        can be imported; `corrections` is a file of decisions from the page of doubtful facts. All of it becomes one
-        version, or nothing does; the run at that version comes back.
+        """Changes the graph of the run for good, without training: adds facts, removes facts, removes entities with all
+        their facts, and merges the first of two entities into the second. Facts are tuples, or a file of any format
+        that can be imported; `corrections` is a file of decisions from the page of doubtful facts. Either all of it
+        becomes one new version, or nothing is changed. Returns the run at that version.
 
-        `source` says for the log where it comes from; asking again with the same `key` changes nothing.
+        `source` tells the log where the facts come from; a second update with the same `key` changes nothing.
 
         >>> later = inductive.update([("Zoe", "knows", "person 1")], source="the registry")
         >>> later.version, "Zoe" in later.graph, later.versions()[-1].added

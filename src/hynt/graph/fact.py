@@ -66,7 +66,7 @@ class Fact(NamedTuple):
     qualifiers: tuple[Qualifier, ...] = ()
 
     def key(self) -> FactKey:
-        """The same for two facts exactly when they say the same, whatever the order of their qualifiers."""
+        """Equal for two facts exactly when they state the same, whatever the order of their qualifiers."""
         pairs = sorted((relation, value_key(value)) for relation, value in self.qualifiers)
         return (self.head, self.relation, value_key(self.tail), tuple(pairs))
 

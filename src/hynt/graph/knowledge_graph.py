@@ -127,8 +127,7 @@ def _is_sound(manifest: Manifest) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnowledgeGraph(Table):
-    """Facts in splits, with the entities and relations they speak of. It does not change: what changes it makes a new
-    one.
+    """Facts in splits, with the entities and relations they mention. A graph is immutable: each change makes a new one.
 
     `entities` holds names and types for people, aligned with the vocabulary's entity ids.
 
@@ -208,7 +207,7 @@ class KnowledgeGraph(Table):
 
     @cached_property
     def seen_in_training(self) -> SeenValues:
-        """The entities and relations that train holds at each place."""
+        """The entities and relations that the training split has at each place."""
         return SeenValues.of([self.split("train")], self.vocabulary.relation_is_number)
 
     def split(self, name: str) -> FactTable:
@@ -273,8 +272,8 @@ class KnowledgeGraph(Table):
         return with_new_splits(self, SplitRule.of(shares, seed, by))
 
     def hold_out(self, share: float = 0.1, *, seed: int = 0, observed: float = 0.7) -> HeldOutEntities:
-        """A graph to train on without a share of the entities, and one to ask about them: of their facts a share is
-        `observed`, and the rest is its valid and test split. Hubs are never held out.
+        """Two graphs: one to train on, without a share of the entities, and one to ask about these. In the second, a
+        share of their facts is `observed`, and the rest are its valid and test splits. Hubs are never held out.
 
         >>> held = hynt.read_graph("world").hold_out(0.1)
         >>> held.entities[0] in held.training, held.entities[0] in held.asked

@@ -131,11 +131,11 @@ class _EveryQuestion(NamedTuple):
 def check_model(
     model: Build | str, *, literals: bool = False, seed: int = 0, settings: Mapping[str, Any] | None = None
 ) -> None:
-    """Runs the whole contract on a model: one that is registered, by its name, or a function that makes one from sizes
-    and training facts. Raises ContractError with a reason.
+    """Checks a model against the whole contract: a registered one by its name, or a function that makes one from sizes
+    and training facts. Raises ContractError with the reason.
 
-    `literals` gives the facts ids for their literals, for models that need them. `settings` are those of a registered
-    model, which are checked fastest with a small width; it also knows by itself whether it needs literals.
+    `literals` gives the facts ids for their literals, for models that need them; for registered models that is known.
+    `settings` are those of a registered model, which is checked fastest with a small width.
 
     >>> hynt.check_model("transea")
     """

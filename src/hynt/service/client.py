@@ -38,8 +38,8 @@ class ServiceProblem(HyntError):
 
 
 class Client:
-    """Asks one service by the words of `hynt.Run`, with the same answers. Holds no connection, so it may be shared
-    between threads and processes.
+    """Asks a service in the words of `hynt.Run` and gets the same answers. It holds no connection, so threads and
+    processes may share it.
 
     >>> client = hynt.Client(address)
     >>> client.is_ready()
@@ -70,7 +70,7 @@ class Client:
         candidates: str | Sequence[str | Iterable[str]] = (),
         level: float = 0.9,
     ) -> Answers:
-        """Answers to a fact with one "?" in it; everything as `Run.predict` takes it."""
+        """Answers a fact with one "?" in it; takes all that `Run.predict` takes."""
         asked = asked_parts(fact, relation, tail, qualifiers, head)
         return Answers.from_dict(self._post("/v1/predict", _question(asked, top, candidates, level)))
 
@@ -82,7 +82,7 @@ class Client:
         candidates: str | Sequence[str | Iterable[str]] = (),
         level: float = 0.9,
     ) -> list[Answers]:
-        """Answers to many facts, in their order; as many requests as that takes."""
+        """Answers many facts, in their order, in as many requests as that takes."""
         asked = [_question(parts_of(question), top, candidates, level) for question in questions]
         found: list[Answers] = []
         for together in _batches(asked):
@@ -101,7 +101,7 @@ class Client:
         candidates: str | Sequence[str | Iterable[str]] = (),
         level: float = 0.9,
     ) -> Explanation:
-        """What mattered to the first answer, or to the one that is named."""
+        """What the first answer, or the one named by `answer`, depends on."""
         from hynt.explanation.explanations import Explanation
 
         asked = _question(asked_parts(fact, relation, tail, qualifiers, head), None, candidates, level)
@@ -121,7 +121,7 @@ class Client:
         points: int = 100,
         level: float = 0.9,
     ) -> Trend:
-        """How a number moves along a qualifier, the date that the facts carry most unless `over` names another."""
+        """How a number changes along a qualifier: the date that most facts carry, unless `over` names another."""
         from hynt.trends.trends import Trend
 
         named = [heads] if isinstance(heads, str) else list(heads)
@@ -137,11 +137,11 @@ class Client:
         return Trend.from_dict(self._post("/v1/trends", asked | said))
 
     def similar(self, entity: str, top: int = 10) -> list[SimilarEntity]:
-        """The entities that the run sees as most alike."""
+        """The entities with the most similar vectors, by cosine."""
         return [SimilarEntity(**one) for one in self._get("/v1/similar", entity=entity, top=top)["similar"]]
 
     def entities(self, query: str, limit: int = 10) -> list[dict[str, Any]]:
-        """The entities that a query may mean, best first."""
+        """The entities that a text may refer to, best match first."""
         found: list[dict[str, Any]] = self._get("/v1/entities", query=query, limit=limit)["entities"]
         return found
 
@@ -155,7 +155,7 @@ class Client:
         return found
 
     def is_ready(self) -> bool:
-        """Whether the model is loaded; False too where nobody answers."""
+        """Whether the model is loaded; False if nothing answers."""
         try:
             return bool(self._get("/ready")["ready"])
         except ServiceProblem:

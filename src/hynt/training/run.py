@@ -170,7 +170,7 @@ def _trained(
         run.tidy()
         return run
     settings, graph = run.settings(), run.graph()
-    check_tables(settings)  # a run that several processes began may be gone on with in one
+    check_tables(settings)  # a run that several processes began may be resumed in one
     remove_partial(run.path)
     progress, checkpoint = last_good(run, watcher.note)
     _cut_metrics(run, progress)
