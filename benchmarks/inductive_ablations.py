@@ -73,14 +73,14 @@ def no_split() -> None:
 
 
 def mean_of_messages() -> None:
-    """A node hears itself and every message alike: without a query all logits are 0."""
-    plain = passing.Attention.__init__
+    """A node weighs itself and every message alike: without a query all logits are 0."""
+    plain = passing.NodeAttention.__init__
 
     def without_query(self: Any, own: Tensor, heads: int, parts: int) -> None:
         width = own.shape[1] // 3
         plain(self, torch.cat([torch.zeros_like(own[:, :width]), own[:, width:]], 1), heads, parts)
 
-    passing.Attention.__init__ = without_query  # type: ignore[method-assign]
+    passing.NodeAttention.__init__ = without_query  # type: ignore[method-assign]
 
 
 def message_with_receiver() -> None:

@@ -118,3 +118,27 @@ def test_files_are_short_and_well_named(folder):
         assert path.stem not in VAGUE_NAMES, f"{path}: name the file after what it does"
         lines = len(path.read_text(encoding="utf-8").splitlines())
         assert lines <= LONGEST_FILE, f"{path} has {lines} lines: split it by idea"
+
+
+def test_a_class_name_means_one_thing():
+    found: dict[str, list[str]] = {}
+    for path in FILES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(path.relative_to(SOURCE).as_posix())
+    assert not {name: places for name, places in found.items() if len(places) > 1}
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports inside functions are left out: they are how a module reaches for another only when it is called."""
+    modules = {path.relative_to(SOURCE.parent).with_suffix("").as_posix().replace("/", "."): path for path in FILES}
+    needs = {name: {one for one in _loaded(path) if one in modules} for name, path in modules.items()}
+    while ready := {name for name, others in needs.items() if not others}:
+        needs = {name: others - ready for name, others in needs.items() if name not in ready}
+    assert not needs, f"among these is a circle: {', '.join(sorted(needs))}"
+
+
+def _loaded(path: Path) -> Iterator[str]:
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            yield node.module or ""

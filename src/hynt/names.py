@@ -9,13 +9,17 @@ from typing import Generic, TypeVar
 from hynt.errors import UsageError
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name closest in spelling, or None when none is close. Case does not count."""
+def spelled_like(name: str, known: Iterable[str], count: int) -> list[str]:
+    """Up to `count` known names close in spelling, the closest first. Case does not count."""
     by_folded: dict[str, str] = {}
     for candidate in known:
         by_folded.setdefault(candidate.casefold(), candidate)
-    matches = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
-    return by_folded[matches[0]] if matches else None
+    return [by_folded[match] for match in get_close_matches(name.casefold(), by_folded, count)]
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name closest in spelling, or None when none is close."""
+    return next(iter(spelled_like(name, known, 1)), None)
 
 
 def advice_on(name: str, known: Iterable[str], prefix: str = "") -> str:

@@ -7,7 +7,7 @@ import torch
 
 from hynt.batches import fact_slots
 from hynt.batches.fact_slots import Links, NumberRows
-from hynt.batches.message_plan import Heard, plan_observed, plan_training
+from hynt.batches.message_plan import Received, plan_observed, plan_training
 from hynt.kernels import entity_softmax, linear_maps
 from hynt.kernels.dropout import Dropout, kept, kept_pairs, limit_and_growth
 from hynt.kernels.entity_softmax import EntityQuestions, entity_loss, plain_entity_loss
@@ -15,7 +15,7 @@ from hynt.kernels.linear_maps import apply_all
 from hynt.kernels.segment_sums import look_up, sum_up, summed
 from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
 from hynt.models.layers import message_passing
-from hynt.models.layers.message_passing import Attention, MessageLayer, Pairs, linear, norm
+from hynt.models.layers.message_passing import MessageLayer, NodeAttention, Pairs, linear, norm
 from hynt.objectives.streams import PhaseSettings
 from tests.batches.random_graphs import mixed_facts
 
@@ -104,8 +104,8 @@ def test_attention_over_segments(links, tables, by_kernel):
     context = Links.of(torch.randint(0, sum(sizes), (len(links.row),)), sum(sizes))
 
     def outcome():
-        attention = Attention(inputs[0], heads, 1)
-        attention.hear(inputs[1], tuple(inputs[2:]), Heard.of(context, links))
+        attention = NodeAttention(inputs[0], heads, 1)
+        attention.receive(inputs[1], tuple(inputs[2:]), Received.of(context, links))
         return attention.outcome()
 
     plain = outcome()

@@ -54,7 +54,7 @@ class QuestionBatch:
         relation, scaling = self.asked.relation[chosen], self.loaded.scaling
         said = SaidNumbers(np.zeros(len(chosen)))
         rows, position = self.asked.rows[chosen], self.asked.position[chosen]
-        self._read(rows, position, said.hear)
+        self._read(rows, position, said.add)
         with np.errstate(over="ignore", invalid="ignore"):
             value = scaling.unscale(relation, said.scaled)
         low, high, radii, width = value, value, self.calibration.radii, np.zeros(len(chosen))

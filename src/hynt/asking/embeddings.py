@@ -16,7 +16,7 @@ from hynt.errors import UsageError
 from hynt.files import whole_file
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.combination import TaskWeights
-from hynt.models.contract import give_observed
+from hynt.models.contract import StatesEntities, give_observed
 from hynt.runs.opening import LoadedRun
 
 _ROWS_AT_ONCE = 65_536
@@ -28,7 +28,7 @@ def entity_vectors(loaded: LoadedRun) -> NDArray[np.float32]:
     if isinstance(model, TaskWeights):
         model = model.of(Task.LINK)
     table = getattr(model, "entity", None)
-    if loaded.observed is not None and hasattr(model, "entity_states"):
+    if loaded.observed is not None and isinstance(model, StatesEntities):
         give_observed(model, loaded.observed.facts)
         with torch.no_grad():
             table = model.entity_states()

@@ -86,7 +86,7 @@ def deal(
     held = in_training & wanted[group]  # a fact that stands in another split as well is no secret there
 
     uses = _Uses.of(table, vocabulary)
-    of_group, stays, reason = _Groups(uses.within(in_training), group, held, drawn, count).dealt()
+    of_group, stays, reason = _FactGroups(uses.within(in_training), group, held, drawn, count).dealt()
     fold, is_held = of_group[group], held & ~stays[group]
     learned = np.zeros(len(first), dtype=np.bool_)
     learned[group[in_training]] = True
@@ -136,7 +136,7 @@ class _Uses:
         return _Uses(self.row[chosen], self.name[chosen], self.names)
 
 
-class _Groups:
+class _FactGroups:
     """Facts that stay together, dealt as one."""
 
     def __init__(self, uses: _Uses, group: Ids, held: Flags, drawn: NDArray[np.uint64], count: int) -> None:

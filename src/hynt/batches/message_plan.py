@@ -1,4 +1,4 @@
-"""Who hears from whom: the messages to slots of facts, and the lists that say who receives them.
+"""Who sends to whom: the messages to slots of facts, and the lists that say who receives them.
 
 A message goes to a slot and is made of the *other* slots of its fact. An observed slot's message is received by the
 entity that stands there, and for heads and qualifiers by the slot's relation too; the message to a slot that is asked
@@ -27,19 +27,19 @@ class SummedItems(NamedTuple):
     offsets: Tensor  # (sums + 1,) int64
 
 
-class Heard(NamedTuple):
-    """Messages as their receivers hear them: with a row of a table beside each."""
+class Received(NamedTuple):
+    """Messages as their receivers read them: each beside a row of a table."""
 
     rows: Links  # messages → rows of the table
     receiver: Links  # messages → nodes
     in_order: Tensor  # (messages,) int32 the rows in the receivers' order
 
     @classmethod
-    def of(cls, rows: Links, receiver: Links) -> Heard:
+    def of(cls, rows: Links, receiver: Links) -> Received:
         return cls(rows, receiver, rows.row.index_select(0, receiver.order))
 
 
-class Sizes(NamedTuple):
+class PlanSizes(NamedTuple):
     """How many rows the tables have that a plan reads."""
 
     entities: int  # entities that are read
@@ -53,7 +53,7 @@ class Sizes(NamedTuple):
 class MessagePlan:
     """What a layer reads and who receives it. Messages that relations receive come first."""
 
-    sizes: Sizes
+    sizes: PlanSizes
     slot_first: Tensor  # (slots,) int32
     slot_stop: Tensor  # (slots,) int32
     slot_message: Tensor  # (slots,) int32 the message to this slot, or the number of messages where there is none
@@ -74,14 +74,14 @@ class MessagePlan:
         return len(self.own_rows.row)
 
     @cached_property
-    def heard_by_values(self) -> Heard:
-        """How value nodes hear messages."""
-        return Heard.of(self.context_rows, self.to_values)
+    def received_by_values(self) -> Received:
+        """How value nodes receive messages."""
+        return Received.of(self.context_rows, self.to_values)
 
     @cached_property
-    def heard_by_relations(self) -> Heard:
-        """How relation nodes hear the first messages."""
-        return Heard.of(self.own_rows, self.to_relations)
+    def received_by_relations(self) -> Received:
+        """How relation nodes receive the first messages."""
+        return Received.of(self.own_rows, self.to_relations)
 
     @cached_property
     def slots_of_message(self) -> SummedItems:
@@ -96,8 +96,8 @@ class MessagePlan:
         slots, none = len(self.slot_first), len(self.message_slot)
         owner, other = self._others(torch.arange(slots, device=self.slot_first.device))
         message = self.slot_message.long()[other]
-        heard = message < none
-        return SummedItems(message[heard], _ends(owner[heard], slots))
+        received = message < none
+        return SummedItems(message[received], _ends(owner[received], slots))
 
     def _others(self, slot: Tensor) -> tuple[Tensor, Tensor]:
         """(pairs,) int64 each: the place in `slot` (n,), ascending, and another slot of the same fact."""
@@ -122,7 +122,7 @@ class _Messages(NamedTuple):
 
 
 def _plan(
-    sizes: Sizes, slots: Slots, relation_node: Tensor, own_number: Tensor, messages: list[_Messages]
+    sizes: PlanSizes, slots: Slots, relation_node: Tensor, own_number: Tensor, messages: list[_Messages]
 ) -> MessagePlan:
     """`relation_node` (slots,) stands for each slot's relation; `own_number` (slots,) is the row of a slot's number as
     the slot's own relation may read it. Messages to relations must come first.
@@ -162,7 +162,7 @@ def _plan(
     )
 
 
-class Questions(NamedTuple):
+class AskedNodes(NamedTuple):
     """Which nodes of a plan are questions, one for every slot and every relation of the target facts."""
 
     targets: Slots  # the slots of the target facts: value question j asks for slot j
@@ -178,7 +178,7 @@ def plan_training(
     observed_capacity: int,
     target_capacity: int,
     bare: int = 0,
-) -> tuple[MessagePlan, Questions]:
+) -> tuple[MessagePlan, AskedNodes]:
     """The plan of a step: `observed` are the facts with entities and with numbers as tails, (n,) int64 each, `targets`
     (k,) those asked about. Capacities are numbers of qualifiers. Of the numbers of targets the first `bare` have rows
     without their relation, in order; with 0 each is just "a number" there.
@@ -200,7 +200,7 @@ def plan_training(
 
     triplet, of_targets = _fact_starts(known, seen), _fact_starts(asked, k)
     qualifiers, asked_qualifiers = _qualifier_slots(known, seen), _qualifier_slots(asked, k)
-    nodes = Sizes(entities, entities + len(asked.role), relations + k + target_capacity, len(numbers.value), bare)
+    nodes = PlanSizes(entities, entities + len(asked.role), relations + k + target_capacity, len(numbers.value), bare)
     nobody = torch.full_like(known.entity, nodes.entity_nodes)
     to_entity = torch.where(known.is_number | known.there.logical_not(), nobody, known.entity)
     to_relation = torch.where(known.there, known.relation, nodes.relation_nodes)
@@ -227,7 +227,7 @@ def plan_training(
     own_number = torch.cat([known.number, unknown, unknown])
     plan = _plan(nodes, slots, relation_node, own_number, messages)
     answers = torch.cat([facts.relation[targets], asked.relation[asked_qualifiers]])
-    return plan, Questions(asked, answers, torch.cat([torch.ones_like(targets, dtype=torch.bool), there]))
+    return plan, AskedNodes(asked, answers, torch.cat([torch.ones_like(targets, dtype=torch.bool), there]))
 
 
 def plan_observed(facts: FactTensors, numbers: NumberRows, rows: Tensor) -> MessagePlan:
@@ -235,7 +235,7 @@ def plan_observed(facts: FactTensors, numbers: NumberRows, rows: Tensor) -> Mess
     entities, relations, k = facts.sizes.entities, facts.sizes.relations, len(rows)
     capacity = int((facts.offsets[rows + 1] - facts.offsets[rows]).sum())
     slots = slots_of(facts, rows, numbers, capacity)
-    nodes = Sizes(entities, entities, relations, len(numbers.value), 0)
+    nodes = PlanSizes(entities, entities, relations, len(numbers.value), 0)
     heads, qualifiers = _fact_starts(slots, k), _qualifier_slots(slots, k)
     tails = heads[facts.tail_is_number[rows].logical_not()] + 1
     to_entity = torch.where(slots.is_number, entities, slots.entity)
@@ -305,7 +305,7 @@ def plan_questions(batch: MaskedBatch, bare: bool = False, numbers: bool = True)
         relation_row.to(torch.int32),
     )
     own = count_of_numbers * int(bare)
-    sizes = Sizes(len(entity), len(entity) + rows, len(relation) + rows, count_of_numbers, own)
+    sizes = PlanSizes(len(entity), len(entity) + rows, len(relation) + rows, count_of_numbers, own)
     # A fact whose relation is asked for has the question there; a qualifier's own pair is not in its message at all.
     node = torch.where(asks_itself & (role != QUALIFIER), len(relation) + fact, slots.relation)
     asked = head + torch.where(batch.asked <= 2, (batch.asked == 2).long(), 2 + batch.asked_slot)

@@ -69,14 +69,14 @@ class NeighbourLists(NamedTuple):
             facts.sizes.relations,
         )
 
-    def seen(self, observed: Tensor) -> SeenValues:
+    def seen(self, observed: Tensor) -> ObservedNeighbours:
         """With only the facts that `observed` (facts,) bool marks."""
         counted = observed[self.value_fact].long()
         running = torch.stack([self.value * counted, counted], 1).cumsum(0)
-        return SeenValues(self, functional.pad(running, (0, 0, 1, 0)), observed[self.neighbour_fact])
+        return ObservedNeighbours(self, functional.pad(running, (0, 0, 1, 0)), observed[self.neighbour_fact])
 
 
-class SeenValues(NamedTuple):
+class ObservedNeighbours(NamedTuple):
     """The same lists as far as they are observed."""
 
     lists: NeighbourLists

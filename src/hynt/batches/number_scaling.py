@@ -23,7 +23,7 @@ from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Floats, Vocabulary
 from hynt.names import advice_on
 
-Ids = NDArray[np.integer[Any]]
+AnyIds = NDArray[np.integer[Any]]
 
 FURTHEST = 1e18
 """In widths of a relation's range: models work in single precision, which cannot square what lies further out."""
@@ -40,7 +40,7 @@ class Expectation(NamedTuple):
         """Means that are the answers themselves."""
         return cls(np.zeros(relations), np.ones(relations))
 
-    def __call__(self, relation: Ids, value: Floats) -> Floats:
+    def __call__(self, relation: AnyIds, value: Floats) -> Floats:
         """(n,) means, from answers (n,)."""
         result: Floats = self.offset[relation] + self.factor[relation] * value
         return result
@@ -99,7 +99,7 @@ class NumberScaling:
             found._refuse_far(*_numbers(table, vocabulary), vocabulary)
         return found
 
-    def _refuse_far(self, relation: Ids, value: Floats, vocabulary: Vocabulary) -> None:
+    def _refuse_far(self, relation: AnyIds, value: Floats, vocabulary: Vocabulary) -> None:
         """One wrong digit group in a test fact must not end an evaluation hours later."""
         with np.errstate(over="ignore"):
             far = np.flatnonzero(~(np.abs(self.scale(relation, value)) <= FURTHEST))
@@ -112,19 +112,19 @@ class NumberScaling:
                 advice="Correct or remove it; hynt data stats GRAPH --outliers lists such numbers.",
             )
 
-    def scale(self, relation: Ids, value: Floats) -> Floats:
+    def scale(self, relation: AnyIds, value: Floats) -> Floats:
         """(n,) values as a model sees them; `relation` (n,) holds their relation ids."""
         logs = np.log(np.where(self.is_log[relation], value, 1.0))
         scaled = (logs - self.log_offset[relation]) / self.log_width[relation]
         return np.where(self.is_log[relation], scaled, self.linear(relation, value))
 
-    def unscale(self, relation: Ids, scaled: Floats) -> Floats:
+    def unscale(self, relation: AnyIds, scaled: Floats) -> Floats:
         """(n,) scaled values back in the units of the graph."""
         logs = np.where(self.is_log[relation], scaled, 0.0) * self.log_width[relation] + self.log_offset[relation]
         plain = scaled * self.width[relation] + self.offset[relation]
         return np.where(self.is_log[relation], np.exp(logs), plain)
 
-    def expected(self, relation: Ids, value: Floats) -> Floats:
+    def expected(self, relation: AnyIds, value: Floats) -> Floats:
         """(n,) the means beside answers (n,), in the units of the graph: what squared errors are measured from."""
         if self.expectation is None:
             return value
@@ -135,7 +135,7 @@ class NumberScaling:
         nothing = np.zeros(len(self.offset))
         return NumberScaling(self.offset, self.width, nothing.astype(np.bool_), nothing, nothing + 1.0)
 
-    def linear(self, relation: Ids, value: Floats) -> Floats:
+    def linear(self, relation: AnyIds, value: Floats) -> Floats:
         """(n,) values on the plain min–max scale, whatever scale the model sees."""
         result: Floats = (value - self.offset[relation]) / self.width[relation]
         return result
@@ -197,7 +197,7 @@ def _log_flags(vocabulary: Vocabulary, names: Iterable[str]) -> NDArray[np.bool_
     return flags
 
 
-def _numbers(table: FactTable, vocabulary: Vocabulary) -> tuple[Ids, Floats]:
+def _numbers(table: FactTable, vocabulary: Vocabulary) -> tuple[AnyIds, Floats]:
     """Relation ids and values of all numbers of a table: tails, then qualifier values."""
     relation = np.concatenate([table.relation, table.qualifier_relation])
     value = np.concatenate([table.tail_number, table.qualifier_number])

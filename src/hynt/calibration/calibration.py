@@ -294,7 +294,7 @@ def read_numbers(loaded: LoadedRun, split: str, device: torch.device) -> NumberR
     if not len(taken):
         return None
     relation, said = taken.relation.astype(np.int64), SaidNumbers(np.zeros(len(taken)))
-    read_tiles(loaded, table, taken.row, taken.position, device, said.hear, fold=stored_folds(loaded, table))
+    read_tiles(loaded, table, taken.row, taken.position, device, said.add, fold=stored_folds(loaded, table))
     with np.errstate(over="ignore", invalid="ignore"):
         predicted = scaling.unscale(relation, said.scaled)
     refuse_non_finite(np.isfinite(predicted), taken, graph, split)

@@ -111,8 +111,8 @@ def fit_oversights(places: ExpectedPlaces, relations: int) -> Oversights:
     """By turns: reasons of relations and the rate, given those of heads; then those of heads."""
     head, relation, entities = places.head, places.relation, int(places.head.max(initial=0)) + 1
     lacked = (places.facts == 0).astype(np.float64)
-    by_relation = _Groups.of(relation, lacked, relations, _FALLING_OF_RELATIONS)
-    by_head = _Groups.of(head, lacked, entities, _FALLING_OF_HEADS)
+    by_relation = _PlaceGroups.of(relation, lacked, relations, _FALLING_OF_RELATIONS)
+    by_head = _PlaceGroups.of(head, lacked, entities, _FALLING_OF_HEADS)
     hidden = by_relation.total(places.emptied)
     of_head, of_relation, rate = np.zeros(entities), np.zeros(relations), 0.0
     for _ in range(_ROUNDS):
@@ -127,7 +127,7 @@ def fit_oversights(places: ExpectedPlaces, relations: int) -> Oversights:
 
 
 @dataclass(frozen=True, eq=False)
-class _Groups:
+class _PlaceGroups:
     """Places by relation or by head."""
 
     group: Ids  # (m,)
@@ -136,7 +136,7 @@ class _Groups:
     falling: float
 
     @classmethod
-    def of(cls, group: Ids, lacked: Floats, groups: int, falling: float) -> _Groups:
+    def of(cls, group: Ids, lacked: Floats, groups: int, falling: float) -> _PlaceGroups:
         size = np.bincount(group, minlength=groups).astype(np.float64)
         return cls(group, size, np.bincount(group, lacked, groups).astype(np.int64), falling)
 

@@ -58,7 +58,7 @@ def changed_options(options: ReadOptions) -> list[str]:
     return [item.name for item in fields(ReadOptions) if getattr(options, item.name) != getattr(default, item.name)]
 
 
-class Reader(Protocol):
+class FactReader(Protocol):
     def __call__(self, path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]: ...
 
 
@@ -75,7 +75,7 @@ class Format:
     name: str
     summary: str  # one line for `hynt data list`
     suffixes: tuple[str, ...]  # of its files, before any compression suffix: (".txt",)
-    read: Reader
+    read: FactReader
     write: Writer | None = None
     units: UnitRule = "si"  # whether numbers with units are converted to SI by default
     options: frozenset[str] = field(default_factory=frozenset)  # the ReadOptions it knows beyond strict and the limits

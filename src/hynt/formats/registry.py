@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hynt.errors import DataError, UsageError
-from hynt.formats.format import Format, Reader, ReadOptions, ReadReport, Writer
+from hynt.formats.format import FactReader, Format, ReadOptions, ReadReport, Writer
 from hynt.formats.parts import bare_name, split_of
 from hynt.graph.fact import Fact
 from hynt.names import advice_on
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
 
 
-def _reader(module: str, function: str = "read_facts") -> Reader:
+def _reader(module: str, function: str = "read_facts") -> FactReader:
     def read(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
         return cast(Iterator[Fact], getattr(import_module(f"hynt.formats.{module}"), function)(path, options, report))
 

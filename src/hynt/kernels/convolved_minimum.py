@@ -74,11 +74,15 @@ def _forward(
     output: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(n,) scores, and their derivatives by windows of triplets (n, 9, columns) and of pairs (slots, 6, columns)."""
-    from hynt.kernels.convolved_minimum_kernel import Facts, Weights, scores_and_slopes  # importing triton takes long
+    from hynt.kernels.convolved_minimum_kernel import (  # importing triton takes long
+        Facts,
+        FilterWeights,
+        scores_and_slopes,
+    )
 
     del slot_row
     facts = Facts(images.contiguous(), pairs.contiguous(), present)
-    weights = Weights(*(one.contiguous() for one in (triplet, shift, both, shift_both, output)))
+    weights = FilterWeights(*(one.contiguous() for one in (triplet, shift, both, shift_both, output)))
     return scores_and_slopes(facts, weights, layout)
 
 
@@ -102,10 +106,10 @@ def _backward(
     output: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Gradients of the five last."""
-    from hynt.kernels.convolved_minimum_kernel import Facts, Weights, weight_gradients
+    from hynt.kernels.convolved_minimum_kernel import Facts, FilterWeights, weight_gradients
 
     facts = Facts(images.contiguous(), pairs.contiguous(), present)
-    weights = Weights(*(one.contiguous() for one in (triplet, shift, both, shift_both, output)))
+    weights = FilterWeights(*(one.contiguous() for one in (triplet, shift, both, shift_both, output)))
     return tuple(weight_gradients(outer.contiguous(), facts, weights, layout))  # type: ignore[return-value]
 
 

@@ -177,7 +177,7 @@ class Facts(NamedTuple):
     present: Tensor  # (slots,) bool whether there is one
 
 
-class Weights(NamedTuple):
+class FilterWeights(NamedTuple):
     """Normalised filters, what is added to what they find, and what each feature counts for."""
 
     triplet: Tensor  # (filters, 9) float32
@@ -208,7 +208,7 @@ def _fixed(capacity: int) -> dict[str, int | str]:
     return {"numbers": NUMBERS, "precision": precision, "capacity": capacity, "num_warps": WARPS}
 
 
-def scores_and_slopes(facts: Facts, weights: Weights, layout: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+def scores_and_slopes(facts: Facts, weights: FilterWeights, layout: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
     """(n,) scores; their derivatives by windows of triplets (n, 9, columns) and of pairs (slots, 6, columns)."""
     (filters, columns), d = weights.output.shape, facts.images.shape[2]
     score = facts.images.new_empty(len(facts.images))
@@ -223,7 +223,7 @@ def scores_and_slopes(facts: Facts, weights: Weights, layout: Sequence[int]) -> 
     return score, to_images, to_pairs
 
 
-def weight_gradients(outer: Tensor, facts: Facts, weights: Weights, layout: Sequence[int]) -> Weights:
+def weight_gradients(outer: Tensor, facts: Facts, weights: FilterWeights, layout: Sequence[int]) -> FilterWeights:
     """The gradients of all weights from those of the scores, (n,)."""
     (filters, columns), d = weights.output.shape, facts.images.shape[2]
     tile, wide = (max(NUMBERS, min(TILE, triton.next_power_of_2(size))) for size in (filters, columns))
@@ -246,7 +246,7 @@ def weight_gradients(outer: Tensor, facts: Facts, weights: Weights, layout: Sequ
             pair.append(to_pair.sum(0))
     of_triplet, of_both, of_pair, of_output = (torch.stack(found).sum(0) for found in (triplet, both, pair, output))
     joined = torch.cat([of_both[:, :9], of_pair[:, :6]], 1)
-    return Weights(
+    return FilterWeights(
         of_triplet[:, :9].contiguous(), of_triplet[:, -1].contiguous(), joined, of_both[:, -1].contiguous(), of_output
     )
 

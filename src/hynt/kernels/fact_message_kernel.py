@@ -22,7 +22,7 @@ from hynt.kernels.linear_kernel import column_sums
 from hynt.kernels.segment_kernel import summed_by_kernel
 
 
-class Shape(NamedTuple):
+class NetShape(NamedTuple):
     """How the work of the net is cut."""
 
     tile: int  # messages of a program
@@ -31,10 +31,10 @@ class Shape(NamedTuple):
     stages: int
 
 
-NET, NET_BACK = Shape(64, 32, 4, 1), Shape(64, 64, 8, 1)
+NET, NET_BACK = NetShape(64, 32, 4, 1), NetShape(64, 64, 8, 1)
 """In bf16; the best of those tried on an H200 at width 128. Tiles of 128 on the way back broke the device there."""
 
-EXACT, EXACT_BACK = Shape(64, 32, 4, 1), Shape(16, 16, 4, 1)
+EXACT, EXACT_BACK = NetShape(64, 32, 4, 1), NetShape(16, 16, 4, 1)
 """In float32. There products are made of three of shorter numbers each, which is as exact and twice as fast."""
 
 

@@ -1,6 +1,6 @@
 """Triton kernels over segments of a sorted list: sums, whose plain twin is `segment_sums.summed`, and attention.
 
-Attention is over nodes and the messages they hear, each way one kernel and a small one for long segments. A program
+Attention is over nodes and the messages they receive, each way one kernel and a small one for long segments. A program
 looks at one piece of a node's messages and gathers keys and values itself. Logits are clamped, so parts of a softmax
 are simply added, in a fixed order. Import this module only where Triton is installed.
 """
@@ -89,7 +89,7 @@ def summed_by_kernel(items: Tensor, links: Links) -> Tensor:
 
 
 BLOCK, WARPS = 4, 1
-"""Messages that a program looks at together, and its warps: most nodes hear few."""
+"""Messages that a program looks at together, and its warps: most nodes receive few."""
 
 BLOCK_BACK, WARPS_BACK = 4, 1
 """The same on the way back."""
@@ -212,11 +212,11 @@ def _attend_back(  # type: ignore[no-untyped-def]
 ):
     piece = tl.program_id(0)
     row = tl.load(piece_row + piece)
-    if row <= rows:  # the messages that nobody hears come last: their gradient is 0
+    if row <= rows:  # the messages that nobody receives come last: their gradient is 0
         first, last, place = tl.load(piece_first + piece), tl.load(piece_last + piece), tl.load(piece_place + piece)
         column, head = tl.arange(0, width), tl.arange(0, heads)
-        heard = row < rows
-        node = tl.where(heard, row, 0).to(tl.int64)
+        received = row < rows
+        node = tl.where(received, row, 0).to(tl.int64)
         mine_at = own + node * (3 * width) + column
         query = tl.load(mine_at).to(tl.float32)
         outer = tl.load(outer_all + node * width + column).to(tl.float32)
@@ -228,7 +228,7 @@ def _attend_back(  # type: ignore[no-untyped-def]
             at = start + tl.arange(0, block)
             mine = at < last
             item = tl.load(order + at, mine, 0).to(tl.int64)
-            reads = mine & heard
+            reads = mine & received
             context = tl.load(context_row + at, reads, 0).to(tl.int64)
             key = _said(key_value, first_table, second_table, item, context, reads, column, in_first, width, two)
             value = _said(
@@ -247,7 +247,7 @@ def _attend_back(  # type: ignore[no-untyped-def]
             kind = of_key_value.dtype.element_ty
             tl.store(to, (by_head * query[None, :]).to(kind), mine[:, None])
             tl.store(to + width, (shares * outer[None, :]).to(kind), mine[:, None])
-        if heard:
+        if received:
             if place == places:
                 to_at = of_own + node * (3 * width) + column
                 _own_back(mine_at, to_at, query, outer, delta, weights, of_query, scale, clamp, width, heads)

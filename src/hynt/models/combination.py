@@ -323,7 +323,7 @@ class TaskWeights(nn.Module):
         super().__init__()
         self.sizes, self.others = first.sizes, list(others)
         self.members = nn.ModuleList(cast(list[nn.Module], [first, *others.values()]))
-        if hasattr(first, "distribution"):
+        if isinstance(first, AnswersDistributions):
             self.distribution = self._distribution
 
     @property

@@ -128,6 +128,15 @@ class ShowsAttention(Protocol):
 
 
 @runtime_checkable
+class StatesEntities(Protocol):
+    """A model whose vectors of entities follow from the facts it observes."""
+
+    def entity_states(self) -> Tensor:
+        """(entities, width) the vectors, for the facts observed at the moment."""
+        ...
+
+
+@runtime_checkable
 class ReadsSeveralMasks(Protocol):
     """A model with a vector for a masked component at any place, so that it reads facts with several of them."""
 

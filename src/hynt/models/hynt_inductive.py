@@ -1,11 +1,16 @@
 """`hynt-inductive`: a model that reads the graph instead of memorising its entities.
 
-No parameter belongs to an entity or a relation. Each starts from a shared vector and how often it is met, and layer by
-layer it attends to messages from the observed facts it stands in. A message to a slot of a fact is made of the fact's
-other slots, never of the slot itself. A question starts from a shared vector, hears the one message to the slot it asks
-for through the same weights, and is heard by nobody; so entities and relations are encoded once and kept, and questions
-are asked of what was kept. Numbers are read as features of value, logarithm and rank, and answered as distributions.
-On a relation's scale a number would give its relation away; where that is asked, it is read as the graph has it.
+    E⁰ = e₀ + W·0.3·log(1 + degrees)              f_s = LN(Σ of the other slots of the fact) + b_role
+    E ← E + attention over {E, messages f}, E ← E + FFN(E), layer by layer; R likewise; score = LN(z)·LN(E) / √d
+
+No parameter belongs to an entity or a relation. Each starts from a shared vector and its degrees, and in every layer
+(`layers/message_passing.py`) attends to itself and to the messages of the observed facts it occurs in. The message to a
+slot of a fact is made from the fact's other slots, never from the slot itself. A question starts from a shared vector
+too. It goes through the same weights and receives a single message, the one to the slot it asks for; nothing reads it.
+So entities and relations are encoded once and kept, and any question can be asked of what was kept.
+
+Numbers are read as features of value, logarithm and rank within their relation, and predicted as distributions. Such
+features would give the relation away; where the relation is asked for, a number is read without it.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.message_plan import plan_questions
 from hynt.batches.neighbour_values import FEATURES as NEARBY_FEATURES
-from hynt.batches.neighbour_values import Degrees, NeighbourLists, SeenValues, degrees_of
+from hynt.batches.neighbour_values import Degrees, NeighbourLists, ObservedNeighbours, degrees_of
 from hynt.config.declarations import Range
 from hynt.kernels.device import keep_freed_memory
 from hynt.kernels.dropout import Dropout
@@ -71,12 +76,12 @@ FACTS_AT_ONCE, FACTS_AT_ONCE_ON_GPU = 2**17, 2**20
 """How many facts are observed at once when a graph is encoded: this bounds memory, whatever the graph's size."""
 
 FACTS_IN_CACHE, MOST_PARTS = 2**12, 64
-"""A processor observes fewer: so many that their messages hardly leave its cache. What entities heard is added up once
-for each part, so there are no more parts than this, and none has fewer facts than there are entities.
+"""A CPU observes fewer, so that their messages mostly stay in its cache. What entities receive is summed once per part,
+so there are at most this many parts, and none has fewer facts than the graph has entities.
 """
 
 KEPT_PARTS = 4
-"""So many times as many facts are kept ready for all layers; beyond, what a layer reads of them is made anew."""
+"""How many times as many facts are prepared once for all layers; the rest is prepared again for each layer."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +97,9 @@ class HyntInductiveSettings:
     bins: Annotated[int, Range(2)] = 101
     bin_margin: Annotated[float, Range(0)] = 0.0  # how far bins reach beyond the scale, as a share of it
     observed_share: Annotated[float, Range(0, 1, above_minimum=True, below_maximum=True)] = 0.7  # of facts, in a step
-    nearby_values: bool = True  # a question for a number is told the relation's values of the head and around it
-    head_reads_relation: bool = True  # what answers numbers reads the relation's state beside the question's
-    plain_numbers: Literal["none", "asked", "all"] = "none"  # which are read in the graph's unit too
+    nearby_values: bool = True  # a question for a number is given its relation's values at the head and around it
+    head_reads_relation: bool = True  # the number head reads the state of the relation as well as that of the question
+    plain_numbers: Literal["none", "asked", "all"] = "none"  # which numbers are also read in the unit of the graph
 
     def __post_init__(self) -> None:
         if self.dimension % self.heads:
@@ -106,7 +111,7 @@ class ObservedStates(NamedTuple):
 
     layers: tuple[Nodes, ...]  # layers + 1 of them, each of (entities, d) and (relations, d)
     seen: Tensor  # (entities,) bool: some observed fact names it
-    nearby: SeenValues  # who has which numbers
+    nearby: ObservedNeighbours  # who has which numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +135,7 @@ class HyntInductive(nn.Module):
     def __init__(
         self, sizes: Sizes, settings: HyntInductiveSettings, features: NumberFeatures, facts: FactTensors
     ) -> None:
-        """`facts` are observed until it is told to observe others."""
+        """`facts` are observed until `observe` is called with others."""
         super().__init__()
         self.sizes, self.settings, self.features = sizes, settings, features
         self.bins = Bins(settings.bins, settings.bin_margin)
@@ -152,17 +157,17 @@ class HyntInductive(nn.Module):
         self.nearby = nn.Parameter(torch.zeros(d, NEARBY_FEATURES)) if settings.nearby_values else None
         self.observe(facts)
         self.make_states: Callable[[HyntInductive, FactTensors], ObservedStates] = HyntInductive.encode
-        """What `states` are made by where they are not at hand; a run may look for them on disk first."""
+        """How states that are not in memory are made; a run may look for them on disk first."""
         self._kept: WeakKeyDictionary[FactTensors, tuple[list[int], ObservedStates]] = WeakKeyDictionary()
 
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: HyntInductiveSettings) -> HyntInductive:
-        """A new model, which observes the training facts. Of these it also keeps the ranks of numbers."""
+        """A new model that observes the training facts, among whose numbers it also ranks others."""
         numbers = NumberRows.of(train)
         return cls(sizes, settings, NumberFeatures(sizes.relations, numbers.relation, numbers.value), train)
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
-        """Each step observes some facts and is asked about others; the batch size is how many these are."""
+        """Each step observes some of the facts and asks about others; the batch size counts the latter."""
         numbers = NumberRows.of(train)
         features = self._features(numbers.relation, numbers.value, numbers.plain)
         share, epoch_steps = self.settings.observed_share, settings.epoch_steps
@@ -174,11 +179,13 @@ class HyntInductive(nn.Module):
     # ------------------------------------------------------------------ reading the graph
 
     def observe(self, facts: FactTensors) -> None:
-        """What questions are asked of from now on. It is encoded when first needed, and kept while `facts` are."""
+        """From now on, questions are asked of these facts. They are encoded when first needed; the states are kept as
+        long as `facts` are.
+        """
         self._facts, self._has_numbers = facts, bool(facts.relation_is_number.any())
 
     def predicts(self, relation: Tensor) -> Tensor:
-        """(n,) bool: a relation without ranks has no scale either."""
+        """(n,) bool: whether numbers of a relation can be predicted. One without ranks has no scale either."""
         return self.features.known(relation)
 
     def states(self) -> ObservedStates:
@@ -186,7 +193,7 @@ class HyntInductive(nn.Module):
         return self.prepare(self._facts)
 
     def prepare(self, facts: FactTensors) -> ObservedStates:
-        """What questions of these facts will need. A thread may do this while another one asks."""
+        """The states that questions about these facts need. One thread may prepare them while another asks."""
         state = [tensor._version for tensor in self.parameters()] + [self.entity_start.data_ptr()]
         kept = self._kept.get(facts)
         if self.training or kept is None or kept[0] != state:
@@ -195,7 +202,7 @@ class HyntInductive(nn.Module):
         return kept[1]
 
     def entity_states(self) -> Tensor:
-        """(entities, d) what the observed facts say of each entity, as answers are compared with it."""
+        """(entities, d) the final state of each entity, as answers are compared with it."""
         states: Tensor = self.entity_norm(self.states().layers[-1].value)
         return states
 
@@ -207,8 +214,8 @@ class HyntInductive(nn.Module):
 
     @torch.no_grad()
     def encode(self, facts: FactTensors, rows: Tensor | None = None, at_once: int | None = None) -> ObservedStates:
-        """The states of a graph from its facts, or from those at `rows` (k,) int64, so many `at_once`; None: what suits
-        the device.
+        """The states of a graph from its facts, or from those at `rows` (k,) int64: `at_once` facts at a time, by
+        default as many as suit the device.
         """
         at_once = at_once or (FACTS_AT_ONCE_ON_GPU if facts.device.type == "cuda" else FACTS_AT_ONCE)
         rows = torch.arange(len(facts), device=facts.device) if rows is None else rows
@@ -226,7 +233,7 @@ class HyntInductive(nn.Module):
         return _with_lists(tuple(layers), facts, rows, degrees)
 
     def states_from(self, facts: FactTensors, layers: tuple[Nodes, ...]) -> ObservedStates:
-        """The states whose layers were made of these facts before."""
+        """The states of these facts, from layers that were computed before."""
         rows = torch.arange(len(facts), device=facts.device)
         return _with_lists(layers, facts, rows, degrees_of(facts, rows))
 
@@ -253,7 +260,7 @@ class HyntInductive(nn.Module):
     ) -> Numbers:
         """X of numbers with these `features` (numbers, ·), and of those `bare` (k, ·) without their relation.
 
-        Where `known` (numbers,) is false, nothing is known of the relation's other values: it is read without.
+        Where `known` (numbers,) is false, no other values of the relation are known: the number is read without it.
         """
         kind = kind or self._precision(features.device)
         hidden = functional.gelu(apply(self.number_in, features[:, :FEATURES].to(kind)))
@@ -299,11 +306,11 @@ class HyntInductive(nn.Module):
     # ------------------------------------------------------------------ reading questions
 
     def read(self, batch: MaskedBatch) -> InductiveQuestion:
-        """The state of each row's question after all layers, asked of what is observed."""
+        """The state of each row's question after all layers, given the observed facts."""
         return self.read_beside(batch, self.states())
 
     def read_beside(self, batch: MaskedBatch, states: ObservedStates) -> InductiveQuestion:
-        """The same, asked of these states."""
+        """The same, given these states."""
         asked = plan_questions(batch, self.reads_plain, self._has_numbers)
         kind = self._precision(batch.head.device)
         entities, relations = len(asked.entity), len(asked.relation)
@@ -323,11 +330,11 @@ class HyntInductive(nn.Module):
             after, _ = layer(nodes, nodes.normed(kind), entities, [(asked.plan, numbers)], drop)
             value, relation = after.value[entities:], after.relation[relations:]
         encoded = torch.where(asked.asks_relation.unsqueeze(1), relation, value)
-        # Answers are scored by the last states alone: a question that is kept keeps no more.
+        # Scoring needs the last states alone, so a question holds no more.
         return InductiveQuestion(encoded, batch.asked_relation(), states._replace(layers=states.layers[-1:]))
 
-    def _values_near(self, batch: MaskedBatch, asks_number: Tensor, nearby: SeenValues) -> Tensor:
-        """(rows, ·) what is known near the numbers asked for; nothing where none is."""
+    def _values_near(self, batch: MaskedBatch, asks_number: Tensor, nearby: ObservedNeighbours) -> Tensor:
+        """(rows, ·) the values near the numbers asked for; zeros for other questions."""
         nobody = batch.sizes.mask_entity
         tail = torch.where(asks_number & batch.asks_qualifier & ~batch.tail_is_number, batch.tail_entity, nobody)
         return nearby.features(torch.where(asks_number, batch.head, nobody), tail, batch.asked_relation())
@@ -338,7 +345,7 @@ class HyntInductive(nn.Module):
         return (features @ self.nearby.t()).float()
 
     def read_step(self, step: ObservedStep) -> TargetOutcome:
-        """A training step: observed facts and questions go through the layers together."""
+        """A training step, in which observed facts and questions go through the layers together."""
         device = step.degrees.entity.device
         kind = self._precision(device)
         with torch.autocast(device.type, enabled=False):  # each product says its precision
@@ -398,7 +405,7 @@ class HyntInductive(nn.Module):
                 raise ValueError("this model scores entities, relations and numbers, not literals")
 
     def distribution(self, question: EncodedQuestion) -> NumberDistribution:
-        """What the model believes of the numbers asked for."""
+        """The predicted distributions of the numbers asked for."""
         if not isinstance(question, InductiveQuestion):
             raise ValueError("this model answers questions it has read itself")
         relation = question.states.layers[-1].relation
@@ -406,7 +413,7 @@ class HyntInductive(nn.Module):
         return NumberDistribution.of(self.bins, self._number_logits(question.encoded, asked))
 
     def _number_logits(self, encoded: Tensor, relation: Tensor) -> Tensor:
-        """(n, bins) from questions and the states of the relations they ask for a number of, (n, d) each."""
+        """(n, bins) from questions and the states of the relations whose numbers they ask for, (n, d) each."""
         hidden = self.head_in(self.number_norm(encoded))
         if self.head_relation is not None:
             hidden = hidden + self.head_relation(norm(relation))

@@ -18,7 +18,7 @@ from torch import Tensor
 from hynt.batches.epoch_plan import derived_seed, generator_for
 from hynt.batches.fact_slots import QUALIFIER, Links, NumberRows, Slots
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.message_plan import MessagePlan, Questions, plan_training
+from hynt.batches.message_plan import AskedNodes, MessagePlan, plan_training
 from hynt.batches.neighbour_values import Degrees, NeighbourLists, degrees_of
 from hynt.errors import DataError
 from hynt.graph.content_hash import question_keys
@@ -71,7 +71,7 @@ class ObservedStep(NamedTuple):
     """All that a step lets a model read, and which questions it asks."""
 
     plan: MessagePlan
-    questions: Questions
+    questions: AskedNodes
     degrees: Degrees
     share: float  # how much of the facts is observed
     numbers: ReadNumbers
@@ -259,7 +259,7 @@ class ObservedAndTargets(ItemStream):
         seen, around = (end[observed] - begin[observed]).sum(), self.neighbour_counts[targets].sum()
         return seen, asked, 2 * len(targets) + asked - numbers, numbers, around
 
-    def _asked_entities(self, questions: Questions, at: Tensor, seen: Tensor, targets: Tensor) -> EntityQuestions:
+    def _asked_entities(self, questions: AskedNodes, at: Tensor, seen: Tensor, targets: Tensor) -> EntityQuestions:
         """The questions at `at` (k,): an answer that no observed fact names cannot be found, and is not asked for."""
         slots = questions.targets
         answer = slots.entity[at].long()

@@ -86,7 +86,7 @@ class SaidNumbers:
     scaled: Floats  # (n,)
     reach: Floats | None = None  # (n, 2) as `ReadTile.number_reach` has it
 
-    def hear(self, tile: ReadTile) -> None:
+    def add(self, tile: ReadTile) -> None:
         """What is done with each tile."""
         self.scaled[tile.which] = tile.numbers().cpu().numpy()
         reach = tile.number_reach()

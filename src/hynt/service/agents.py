@@ -80,7 +80,7 @@ class AnswersFound(AnswersModel):
     model_config = _NO_EXAMPLES
 
 
-class ProposedFacts(ProposalsModel):
+class ToldProposals(ProposalsModel):
     model_config = _NO_EXAMPLES
 
 
@@ -97,7 +97,7 @@ class RelationNumbers(RelationModel):
     quantiles: dict[str, float] = Field(default_factory=dict)
 
 
-class Influence(BaseModel):
+class ToldInfluence(BaseModel):
     """A part of the question and what became of the answer without it."""
 
     says: str
@@ -107,10 +107,10 @@ class Influence(BaseModel):
     value_change: float | None = None
 
 
-class Explained(BaseModel):
+class ToldExplanation(BaseModel):
     question: str
     answer: str
-    influences: list[Influence]
+    influences: list[ToldInfluence]
     notes: list[str]
 
 
@@ -125,7 +125,7 @@ class TrendPoint(BaseModel):
     high: float | None
 
 
-class Trend(BaseModel):
+class ToldTrend(BaseModel):
     relation_name: str
     unit: str
     over_name: str
@@ -235,12 +235,12 @@ class _Tools:
         tail: ValueField,
         qualifiers: Pairs | None = None,
         answer: TextField | None = None,
-    ) -> Explained:
+    ) -> ToldExplanation:
         """What mattered to the first answer, or to the one named: each part of the question is taken away in turn."""
         question = _question(head, relation, tail, qualifiers)
         found = await self._asked(self._front.explain(question, answer))
         about, first = found["about"], found["answers"][0]
-        return Explained.model_validate({**found, "answer": about["name"] if about else first["text"]})
+        return ToldExplanation.model_validate({**found, "answer": about["name"] if about else first["text"]})
 
     async def trends(
         self,
@@ -250,14 +250,14 @@ class _Tools:
         start: str | float | None = None,
         end: str | float | None = None,
         points: Annotated[int, Field(ge=2, le=POINTS)] = 12,
-    ) -> Trend:
+    ) -> ToldTrend:
         """How a number moves, usually over time, with intervals, beside the values that the graph knows."""
         asked = self._front.trends(heads, relation, over=over, start=start, end=end, points=points)
-        return Trend.model_validate(await self._asked(asked))
+        return ToldTrend.model_validate(await self._asked(asked))
 
-    async def propose(self, entity: TextField, limit: Few = 10) -> ProposedFacts:
+    async def propose(self, entity: TextField, limit: Few = 10) -> ToldProposals:
         """Facts that the graph lacks about an entity though most of its peers have such a fact, most probable first."""
-        return ProposedFacts.model_validate(await self._asked(self._front.propose(entity, limit)))
+        return ToldProposals.model_validate(await self._asked(self._front.propose(entity, limit)))
 
     async def doubtful_facts(
         self,

@@ -119,7 +119,7 @@ def _sampler(plan: Plan, worker: int, trials_so_far: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Standing:
+class TrialCounts:
     """How many trials there are, of those that count."""
 
     complete: int
@@ -148,10 +148,10 @@ def history(trial: FrozenTrial) -> list[int]:
     return list(trial.system_attrs.get("retry_history", []))
 
 
-def standing(trials: Sequence[FrozenTrial]) -> Standing:
+def standing(trials: Sequence[FrozenTrial]) -> TrialCounts:
     """The state of a sweep."""
     names = [trial.state.name for trial in counting(trials)]
-    return Standing(*(names.count(state) for state in ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")))
+    return TrialCounts(*(names.count(state) for state in ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")))
 
 
 def is_surplus(trials: Sequence[FrozenTrial], number: int, wanted: int) -> bool:

@@ -240,7 +240,7 @@ class Start:
         workers.broadcast_text(json.dumps(said))
 
     @classmethod
-    def heard(cls, workers: SingleProcess, graph: KnowledgeGraph) -> Start | None:
+    def received(cls, workers: SingleProcess, graph: KnowledgeGraph) -> Start | None:
         """What the first process tells; None: the run is finished. Refuses another graph than its."""
         said: dict[str, Any] = json.loads(workers.broadcast_text())
         if said["finished"]:
@@ -344,7 +344,7 @@ class _Follower:
 
 def follow(workers: SingleProcess, graph: KnowledgeGraph, device: torch.device, *, compiled: bool = True) -> None:
     """Trains along with the first process, which calls `train`, and writes nothing."""
-    start = Start.heard(workers, graph)
+    start = Start.received(workers, graph)
     if start is None:
         return
     trained(

@@ -17,7 +17,6 @@ numbers are kept in, so that nobody who computes or stores has to know; what sho
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from typing import NamedTuple
 
 from hynt.errors import DataError
 from hynt.graph.units.table import Measure, NotAUnit, UnitTable, load_table, power_text, read_expression
+from hynt.names import spelled_like
 
 _SECONDS_PER_YEAR = 31_557_600
 """A year of 365.25 days, used only where `convert` is asked to go between seconds and years."""
@@ -169,7 +169,7 @@ def require(name: str) -> Unit:
 
 @lru_cache(maxsize=256)  # the same unknown unit comes in many facts
 def _nearest(name: str) -> str:
-    near = difflib.get_close_matches(name, _table().spellings, n=3, cutoff=0.7)
+    near = spelled_like(name, _table().spellings, 3)
     return f"Did you mean {', '.join(repr(spelling) for spelling in near)}? " if near else ""
 
 

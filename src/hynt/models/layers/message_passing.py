@@ -1,9 +1,9 @@
-"""One round of messages of `hynt-inductive`, as a reader finds it in the model's description.
+"""One layer of `hynt-inductive`, as its description has it: messages, attention, feed-forward net.
 
-A message to a slot of a fact is made of the fact's other slots. Entities and relations attend to themselves and to the
-messages they receive; a question attends to itself and to the one message to the slot it asks for.
-Numbers are read as the value, its logarithm, its rank in its relation, and codes of all three; besides, or where the
-relation is asked for instead, as they stand in the graph: sign, magnitude, digits.
+A message to a slot of a fact is made from the other slots of the fact. Entities and relations attend to themselves and
+to the messages they receive; a question attends to itself and to the one message to the slot it asks for. Numbers are
+read as the value, its logarithm, its rank within its relation, and codes of all three. In addition, or instead where
+the relation is asked for, they are read as they stand in the graph: by sign, magnitude and digits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from hynt.batches.fact_slots import ROLES, Links, NumberRows
 from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.message_plan import Heard, MessagePlan, plan_observed
+from hynt.batches.message_plan import MessagePlan, Received, plan_observed
 from hynt.kernels.device import Beside, kernels_serve
 from hynt.kernels.dropout import Dropout
 from hynt.kernels.linear_maps import added_and_normed, apply, apply_all
@@ -191,7 +191,7 @@ class Drop(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """What each slot may bring into the messages of its fact: P = A_role LN(E) + B_role LN(R), the two halves apart."""
+    """What each slot contributes to the messages of its fact: P = A_role LN(E) + B_role LN(R), the two halves apart."""
 
     entity: Tensor  # (entities, 3d) A_role LN(E)
     number: Tensor  # (numbers + bare + 1, 2d) A'_role X as tail, as qualifier
@@ -199,7 +199,7 @@ class Pairs(NamedTuple):
 
 
 class MessageLayer(nn.Module):
-    """Values and relations are both updated from what came in."""
+    """Values and relations are both updated, from the states before the layer."""
 
     def __init__(self, dimension: int, heads: int, feedforward: int) -> None:
         super().__init__()
@@ -227,7 +227,7 @@ class MessageLayer(nn.Module):
         own = self.relation_node.query_key_value
         relation_maps = [own, self.relation_pair, self.relation_context, self.number_scale]
         own_relations, relation_pair, context, scale = apply_all(relation_maps, normed.relation)
-        of_values, of_relations = (Attention(one, self.heads, len(parts)) for one in (own_values, own_relations))
+        of_values, of_relations = (NodeAttention(one, self.heads, len(parts)) for one in (own_values, own_relations))
         # Relations are small work beside that on values; plain forms would let go of what a branch still reads.
         branch = Beside(own_relations.device, wanted=of_relations.by_kernel)
         for plan, numbers in parts:
@@ -236,8 +236,8 @@ class MessageLayer(nn.Module):
             pairs = Pairs(entity_pair, number_pair, relation_pair)
             to_values, to_relations = self._keys_and_values(pairs, plan, drop.message)
             with branch.reading(to_relations, own_relations, entity_own, number_own):
-                of_relations.hear(to_relations, (entity_own, number_own), plan.heard_by_relations)
-            of_values.hear(to_values, (context,), plan.heard_by_values)
+                of_relations.receive(to_relations, (entity_own, number_own), plan.received_by_relations)
+            of_values.receive(to_values, (context,), plan.received_by_values)
         with branch.reading(nodes.relation, self.relation_node.project.weight, drop.node.drawn, waits=False):
             relation, relation_normed = self.relation_node(nodes.relation, of_relations.outcome(), drop.node)
         value, value_normed = self.value_node(nodes.value, of_values.outcome(), drop.node)
@@ -245,7 +245,7 @@ class MessageLayer(nn.Module):
         return Nodes(value, relation), Nodes(value_normed, relation_normed)
 
     def _keys_and_values(self, pairs: Pairs, plan: MessagePlan, drop: Dropout) -> tuple[Tensor, Tensor]:
-        """W_kv f (messages, 2d) of all messages and W'_kv f of those that relations hear."""
+        """W_kv f (messages, 2d) of all messages and W'_kv f of those that relations receive."""
         kind, d = pairs.relation.dtype, self.role_bias.shape[1]
         if kernels_serve(pairs.relation, d):
             return self._fast_keys_and_values(pairs, plan, drop)
@@ -273,7 +273,7 @@ class MessageLayer(nn.Module):
         return found
 
 
-class Attention:
+class NodeAttention:
     """Softmax over {self, messages} of each node, from its own query, key and value; messages may come in parts."""
 
     def __init__(self, own: Tensor, heads: int, parts: int) -> None:
@@ -285,18 +285,18 @@ class Attention:
             self.total = _raised(self.query, key)  # (nodes, heads)
             self.mixed = self.total.unsqueeze(2) * value  # (nodes, heads, d / heads)
 
-    def hear(self, key_value: Tensor, context: tuple[Tensor, ...], heard: Heard) -> None:
+    def receive(self, key_value: Tensor, context: tuple[Tensor, ...], received: Received) -> None:
         """Takes in messages (messages, 2d), each beside a row of the context: of one or two tables whose rows of 2d
         numbers are counted one after the other.
         """
-        tables, receiver = [one.view(-1, 2 * self.width) for one in context], heard.receiver
+        tables, receiver = [one.view(-1, 2 * self.width) for one in context], received.receiver
         if self.by_kernel:
             from hynt.kernels.segment_kernel import SegmentAttention
 
             both = (*tables, None)[:2]
-            self.mixed = SegmentAttention.apply(self.own, key_value, *both, *heard, self.heads)  # type: ignore[no-untyped-call]
+            self.mixed = SegmentAttention.apply(self.own, key_value, *both, *received, self.heads)  # type: ignore[no-untyped-call]
             return
-        key, value = self._by_head(key_value + look_up(torch.cat(tables), heard.rows), 2)
+        key, value = self._by_head(key_value + look_up(torch.cat(tables), received.rows), 2)
         weight = _raised(look_up(self.query.flatten(1), receiver).view_as(key), key)
         self.total = self.total + sum_up(weight, receiver)
         self.mixed = self.mixed + sum_up((weight.unsqueeze(2) * value).flatten(1), receiver).view_as(self.mixed)
@@ -318,7 +318,7 @@ def _raised(query: Tensor, key: Tensor) -> Tensor:
 
 
 class NodeUpdate(nn.Module):
-    """What attention brings a node, and a feed-forward net, each with a residual connection."""
+    """Adds to a node what attention brings, then a feed-forward net, each with a residual connection."""
 
     def __init__(self, dimension: int, feedforward: int) -> None:
         super().__init__()

@@ -5,7 +5,6 @@ of how the answer changes with the qualifiers.
 from __future__ import annotations
 
 import asyncio
-import difflib
 import json
 import re
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from hynt.asking.answers import Answers
 from hynt.graph.sentences import format_difference, format_quantity
 from hynt.graph.units.conversion import with_display
 from hynt.markup import Markup
+from hynt.names import spelled_like
 from hynt.reporting.charts_svg import Marked, spread_chart
 from hynt.service.front import Front
 from hynt.service.http.problems import Fault, HttpProblem
@@ -236,5 +236,5 @@ def _relations_spelled_like(front: Front, written: str) -> list[dict[str, str]]:
     identities = {
         label: one.name for label, one in zip(front.graph.relation_labels, front.graph.relations, strict=True)
     }
-    close = difflib.get_close_matches(written, list(identities), SUGGESTED)
+    close = spelled_like(written, identities, SUGGESTED)
     return [{"name": label, "id": identities[label]} for label in close]
