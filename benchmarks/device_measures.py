@@ -31,7 +31,8 @@ from hynt.runs.checkpoint import Interrupted, Watcher
 from hynt.runs.ensemble import Ensemble, Member
 from hynt.runs.opening import load_run, new_model
 from hynt.runs.run_folder import RunFolder, refuse_changes
-from hynt.runs.training_data import fit_scaling, training_data, training_splits
+from hynt.runs.scoring import evaluator_of_run
+from hynt.runs.training_data import fit_scaling, training_data
 from hynt.training.optimisation import Optimisation
 from hynt.training.process import phases_for, runner_for
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
@@ -357,16 +358,7 @@ def _together(runs: list[Any], device: torch.device, weights: Weights | None) ->
 
 def _asked(bench: Bench, loaded: Any, model: Any) -> Evaluation:
     """Every question of the job's split."""
-    evaluator = Evaluator(
-        loaded.graph,
-        loaded.scaling,
-        bench.job.split,
-        device=bench.device,
-        literals=loaded.literals,
-        described=loaded.described(),
-        observed=training_splits(loaded.settings),
-    )
-    return evaluator.evaluate(model)
+    return evaluator_of_run(loaded, bench.job.split, bench.device).evaluate(model)
 
 
 def _by_ties(found: Evaluation) -> dict[str, Any]:

@@ -29,8 +29,9 @@ from hynt.runs.checkpoint import Watcher
 from hynt.runs.opening import LoadedRun, load_run
 from hynt.runs.place import read_record
 from hynt.runs.run_folder import RunFolder, refuse_changes
+from hynt.runs.scoring import evaluator_of_run
 from hynt.runs.settings import RunSettings
-from hynt.runs.training_data import fit_scaling, training_splits, training_table
+from hynt.runs.training_data import fit_scaling, training_table
 from hynt.training.estimate import peak_memory as process_memory
 from hynt.training.optimisation import lasting
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
@@ -140,16 +141,9 @@ def run_trial(
 
 
 def _questions(place: TrialPlace, facts: int | None, loaded: LoadedRun, split: str) -> Evaluator:
-    evaluator = Evaluator(
-        loaded.graph,
-        loaded.scaling,
-        split,
-        checked_tasks(place.tasks),
-        device=place.device,
-        literals=loaded.literals,
-        described=loaded.described() | {"test_facts": facts or "all"},
-        observed=training_splits(loaded.settings),
-    )
+    described = loaded.described() | {"test_facts": facts or "all"}
+    tasks = checked_tasks(place.tasks)
+    evaluator = evaluator_of_run(loaded, split, place.device, tasks=tasks, described=described)
     return evaluator if facts is None else SampledEvaluator.of(evaluator, facts)
 
 

@@ -139,24 +139,21 @@ def _evaluator(
     without_duplicates: bool,
     workers: Any,
 ) -> Evaluator:
-    from hynt.evaluation.evaluator import Evaluator
+    from hynt.runs.scoring import evaluator_of_run
 
     described = loaded.described()
     if loaded.home is None:
         described |= {"reads_of_split": _counted(loaded, split, counts=workers.rank == 0)}
     else:
         described |= {"observed_graph": loaded.graph.name, "observed_facts": len(loaded.graph.split("train"))}
-    return Evaluator(
-        loaded.graph,
-        loaded.scaling,
+    return evaluator_of_run(
+        loaded,
         split,
-        tasks,
-        ties,
         run.device,
-        type_constrained,
-        literals=loaded.literals,
+        tasks=tasks,
+        ties=ties,
+        type_constrained=type_constrained,
         described=described,
-        observed=loaded.known_splits,
         without_duplicates=without_duplicates,
         workers=workers,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
-from hynt.evaluation.evaluator import scoring_conditions
+from hynt.evaluation.evaluator import Evaluator, scoring_conditions
 from hynt.evaluation.tiles import Tile, Tiling, in_one_shape, read_each_tile, tile_rows
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.vocabulary import Floats, Ids
@@ -31,6 +32,12 @@ from hynt.models.contract import (
 )
 from hynt.runs.observing import by_fold
 from hynt.runs.opening import LoadedRun
+
+
+def evaluator_of_run(loaded: LoadedRun, split: str, device: torch.device, **how: Any) -> Evaluator:
+    """The questions of a split for this run, by the one protocol; `how` may say more, such as `tasks` or `ties`."""
+    given = {"literals": loaded.literals, "described": loaded.described(), "observed": loaded.known_splits}
+    return Evaluator(loaded.graph, loaded.scaling, split, device=device, **given | how)
 
 
 @dataclass(frozen=True, eq=False)

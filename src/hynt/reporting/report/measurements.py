@@ -22,8 +22,8 @@ from hynt.calibration.temperature import expected_calibration_error, first_answe
 from hynt.errors import DataError, UsageError
 from hynt.evaluation import results as breakdowns
 from hynt.evaluation.bootstrap import intervals
-from hynt.evaluation.evaluator import Evaluator, reference_rows
-from hynt.evaluation.metrics import KIND_OF_TASK, SCOPES, TASKS, TaskName, answerable_components
+from hynt.evaluation.evaluator import reference_rows
+from hynt.evaluation.metrics import KIND_OF_TASK, SCOPES, TaskName, answerable_components
 from hynt.evaluation.results import Evaluation
 from hynt.files import index_text, write_whole
 from hynt.graph.content_hash import question_keys
@@ -36,7 +36,7 @@ from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.observing import stored_folds
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import whole_run
-from hynt.runs.scoring import ReadTile, read_tiles
+from hynt.runs.scoring import ReadTile, evaluator_of_run, read_tiles
 from hynt.runs.training_data import training_table
 
 Asking = Callable[[int, int], None]
@@ -90,16 +90,8 @@ def refuse_split(loaded: LoadedRun, split: str) -> None:
 def measure_all(predictor: Predictor, split: str, reads: int, asking: Asking | None) -> Measurements:
     """Metrics with intervals, trivial rows, breakdowns, reliability, coverage, and the surest answers."""
     loaded = predictor.loaded
-    evaluator = Evaluator(
-        loaded.graph,
-        loaded.scaling,
-        split,
-        TASKS,
-        device=predictor.device,
-        literals=loaded.literals,
-        described=loaded.described() | {"reads_of_split": reads},
-        observed=loaded.known_splits,
-    )
+    described = loaded.described() | {"reads_of_split": reads}
+    evaluator = evaluator_of_run(loaded, split, predictor.device, described=described)
     evaluation = evaluator.evaluate(loaded.model, asking)
     if not evaluation.per_question:
         raise DataError(
