@@ -17,7 +17,7 @@ from hynt.interruption import Stopper
 from hynt.runs.checkpoint import Interrupted
 from hynt.training.run import start, train
 from tests.heard_progress import HeardProgress
-from tests.training.small_graph import tiny_settings
+from tests.training.small_graph import TINY_MODEL, tiny_settings
 from tests.trends.series_graph import PLANTED, SERIES, series_facts, series_graph
 
 TINY = (
@@ -25,13 +25,7 @@ TINY = (
     "optimiser.learning_rate=0.005",
     "optimiser.clip=1.0",
     "losses.smoothing=0.1",
-    "model.dimension=16",
-    "model.context_layers=1",
-    "model.prediction_layers=1",
-    "model.context_heads=2",
-    "model.prediction_heads=2",
-    "model.context_feedforward=32",
-    "model.prediction_feedforward=32",
+    *TINY_MODEL,
     "model.dropout=0.1",
 )
 CPU = torch.device("cpu")

@@ -15,30 +15,10 @@ import pytest
 from hynt.graph.storage import save_graph
 from tests.cli.conftest import leftovers
 from tests.conftest import ROOT
+from tests.training.small_graph import NARROW, set_each
 from tests.trends.series_graph import series_graph
 
-OPTIONS = [
-    "--set",
-    "model.dimension=16",
-    "--set",
-    "model.context_heads=2",
-    "--set",
-    "model.prediction_heads=2",
-    "--set",
-    "model.context_feedforward=32",
-    "--set",
-    "model.prediction_feedforward=32",
-    "--set",
-    "batch_size=16",
-    "--set",
-    "saving.minutes=0",
-    "--device",
-    "cpu",
-    "--epochs",
-    "6",
-    "--folds",
-    "2",
-]
+OPTIONS = [*set_each(*NARROW, "batch_size=16", "saving.minutes=0"), "--device", "cpu", "--epochs", "6", "--folds", "2"]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 

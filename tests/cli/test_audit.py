@@ -14,30 +14,11 @@ from hynt.graph.storage import save_graph
 from hynt.training.run import start, train
 from tests.conftest import ROOT
 from tests.documented import fields
-from tests.training.small_graph import tiny_settings
+from tests.training.small_graph import NARROW, set_each, tiny_settings
 from tests.trends.series_graph import SERIES, series_graph
 
 PAGE = (ROOT / "docs" / "how-to" / "auditing.md").read_text(encoding="utf-8")
-SMALL = [
-    "--set",
-    "model.dimension=16",
-    "--set",
-    "model.context_heads=2",
-    "--set",
-    "model.prediction_heads=2",
-    "--set",
-    "model.context_feedforward=32",
-    "--set",
-    "model.prediction_feedforward=32",
-    "--set",
-    "batch_size=64",
-    "--device",
-    "cpu",
-    "--epochs",
-    "2",
-    "--folds",
-    "2",
-]
+SMALL = [*set_each(*NARROW, "batch_size=64"), "--device", "cpu", "--epochs", "2", "--folds", "2"]
 
 
 @pytest.fixture(autouse=True)

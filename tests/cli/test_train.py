@@ -9,24 +9,9 @@ import torch
 
 from hynt.graph.storage import save_graph
 from hynt.runs.run_folder import RunFolder
-from tests.training.small_graph import small_graph
+from tests.training.small_graph import NARROW, set_each, small_graph
 
-SMALL = [
-    "--set",
-    "model.dimension=16",
-    "--set",
-    "model.context_heads=2",
-    "--set",
-    "model.prediction_heads=2",
-    "--set",
-    "model.context_feedforward=32",
-    "--set",
-    "model.prediction_feedforward=32",
-    "--set",
-    "batch_size=32",
-    "--device",
-    "cpu",
-]
+SMALL = [*set_each(*NARROW, "batch_size=32"), "--device", "cpu"]
 
 
 @pytest.fixture(autouse=True)

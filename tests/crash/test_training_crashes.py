@@ -17,7 +17,7 @@ from hynt.graph.storage import save_graph
 from hynt.runs.opening import load_run
 from hynt.training.run import start, train
 from tests.conftest import ROOT
-from tests.training.small_graph import small_graph, tiny_settings
+from tests.training.small_graph import set_each, small_graph, tiny_settings
 
 CPU = torch.device("cpu")
 
@@ -116,12 +116,7 @@ def test_a_polite_stop_saves_and_says_how_to_go_on(tmp_path):
         "cpu",
         "--epochs",
         "2000",
-        "--set",
-        "model.dimension=32",
-        "--set",
-        "model.context_heads=2",
-        "--set",
-        "model.prediction_heads=2",
+        *set_each("model.dimension=32", "model.context_heads=2", "model.prediction_heads=2"),
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(

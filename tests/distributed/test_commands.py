@@ -21,21 +21,9 @@ from hynt.runs.run_folder import RunFolder
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import start, train
 from tests.distributed.test_runs import same_weights
-from tests.training.small_graph import small_graph
+from tests.training.small_graph import TINY_MODEL, small_graph
 
-SETTINGS = (
-    "batch_size=32",
-    "model.dimension=16",
-    "model.context_layers=1",
-    "model.prediction_layers=1",
-    "model.context_heads=2",
-    "model.prediction_heads=2",
-    "model.context_feedforward=32",
-    "model.prediction_feedforward=32",
-    "model.dropout=0.0",
-    "saving.minutes=0.0",
-    "validation.every=1000",
-)
+SETTINGS = ("batch_size=32", *TINY_MODEL, "model.dropout=0.0", "saving.minutes=0.0", "validation.every=1000")
 
 
 @pytest.fixture(scope="module")

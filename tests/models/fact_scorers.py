@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 import torch
 
 from hynt.batches.buckets import layout_of
 from hynt.batches.masked_batch import fill, mask
 from hynt.config import from_mapping
+from hynt.models.contract import Entities, Relations
 from hynt.models.registry import MODELS
 from hynt.objectives.streams import PhaseSettings
 from tests.models.small_models import facts_of
@@ -57,6 +59,19 @@ def scored(model, batch):
     """The score of a batch of one."""
     with torch.no_grad():
         return float(model.score_facts(batch, torch.ones(len(batch), dtype=torch.bool)))
+
+
+def check_by_formula(model, by_formula):
+    """Whole facts and swept candidates score as `by_formula` has it: (model, facts, row, position, candidate)."""
+    for row in range(5):
+        own = int(FACTS.head[row])
+        assert scored(model, whole(FACTS, row)) == pytest.approx(by_formula(model, FACTS, row, 0, own), abs=1e-5)
+        for position in range(3 + 2 * int(FACTS.qualifier_counts()[row])):
+            kind, count = (Relations(), FACTS.sizes.relations) if position % 2 else (Entities(), FACTS.sizes.entities)
+            with torch.no_grad():
+                found = model.score(model.read(asked_of(FACTS, row, position)), kind)[0].tolist()
+            expected = [by_formula(model, FACTS, row, position, one) for one in range(count)]
+            assert found == pytest.approx(expected, abs=1e-4)
 
 
 def substituted(model, facts, row, position, candidates):

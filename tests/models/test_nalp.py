@@ -8,10 +8,9 @@ import torch
 from hynt.batches.corruption import Corruption
 from hynt.batches.fact_tensors import Sizes
 from hynt.kernels.pair_sweep import lowest_features
-from hynt.models.contract import Entities, Relations
 from hynt.models.layers.relatedness import MaskedBatchNorm
 from hynt.models.nalp import Nalp, NalpSettings
-from tests.models.fact_scorers import FACTS, asked_of, corruption_of, model_for, scored, whole, with_qualifiers
+from tests.models.fact_scorers import FACTS, check_by_formula, corruption_of, model_for, whole, with_qualifiers
 from tests.models.first_steps import trained
 from tests.training.small_graph import small_graph
 
@@ -50,16 +49,7 @@ def by_formula(model, facts, row, position, candidate):
 
 
 def test_whole_facts_and_swept_candidates_score_by_the_formula():
-    model = model_for("nalp", FACTS)
-    for row in range(5):
-        own = int(FACTS.head[row])
-        assert scored(model, whole(FACTS, row)) == pytest.approx(by_formula(model, FACTS, row, 0, own), abs=1e-5)
-        for position in range(3 + 2 * int(FACTS.qualifier_counts()[row])):
-            kind, count = (Relations(), FACTS.sizes.relations) if position % 2 else (Entities(), FACTS.sizes.entities)
-            with torch.no_grad():
-                found = model.score(model.read(asked_of(FACTS, row, position)), kind)[0].tolist()
-            expected = [by_formula(model, FACTS, row, position, one) for one in range(count)]
-            assert found == pytest.approx(expected, abs=1e-4)
+    check_by_formula(model_for("nalp", FACTS), by_formula)
 
 
 def test_a_further_pair_can_only_lower_features():

@@ -28,6 +28,22 @@ TINY = {
     },
 }
 
+NARROW = (
+    "model.dimension=16",
+    "model.context_heads=2",
+    "model.prediction_heads=2",
+    "model.context_feedforward=32",
+    "model.prediction_feedforward=32",
+)
+"""Of HyNT's two layers, as `--set` takes it."""
+TINY_MODEL = (*NARROW, "model.context_layers=1", "model.prediction_layers=1")
+
+
+def set_each(*changes: str) -> list[str]:
+    """These changes of settings as options of a command."""
+    return [word for change in changes for word in ("--set", change)]
+
+
 NO_DROPOUT = {
     "gran": {"dimension": 16, "layers": 2, "heads": 2, "feedforward": 32, "dropout": 0.0},
     "ram": {"dimension": 8, "role_dropout": 0.0, "entity_dropout": 0.0},
