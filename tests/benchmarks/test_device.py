@@ -69,7 +69,7 @@ def test_runs_are_asked_elsewhere_and_as_one(tmp_path):
 @pytest.fixture
 def changed(monkeypatch):
     """Makes the changes of an ablation, which are undone after the test."""
-    places = [(passing, "kernels_serve"), (passing.Attention, "__init__"), (MessagePlan, "_others"), (Bins, "loss")]
+    places = [(passing, "kernels_serve"), (passing.NodeAttention, "__init__"), (MessagePlan, "_others"), (Bins, "loss")]
     for place, name in [*places, (DrawnBeside, "_chosen"), (ObservedAndTargets, "drawn")]:
         monkeypatch.setattr(place, name, getattr(place, name))
     return lambda name: ABLATIONS[name]()
@@ -102,7 +102,7 @@ def test_without_a_split_what_is_asked_about_is_observed(changed):
 def test_a_mean_hears_every_message_alike(changed):
     changed("mean")
     own = torch.randn(3, 12)
-    attention = passing.Attention(own, 2, 1)
+    attention = passing.NodeAttention(own, 2, 1)
     assert attention.total.eq(1).all()
     torch.testing.assert_close(attention.mixed.flatten(1), own[:, 8:])
 
