@@ -15,6 +15,7 @@ from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.registry import MODELS
+from hynt.objectives.streams import PhaseSettings
 from hynt.runs.checkpoint import EpochRecord, TrainingProgress
 from hynt.runs.run_folder import RunFolder
 from hynt.training.default_model import cases, model_for
@@ -29,6 +30,7 @@ from hynt.training.resolve_settings import (
     resolve_settings,
 )
 from hynt.training.run import start, train
+from tests.batches.random_graphs import mixed_facts
 from tests.heard_progress import HeardProgress
 from tests.training.small_graph import small_graph, tiny_settings
 
@@ -129,15 +131,19 @@ def test_a_step_gets_no_more_threads_than_it_has_work_for(monkeypatch):
     given = []
     monkeypatch.setattr(torch, "set_num_threads", given.append)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
-    hynt_like = replace(tiny_settings(), batch_size=512, model=replace(tiny_settings().model, dimension=128))
-    for settings, entities, device in (
+    facts = mixed_facts(30)
+    hynt_like, other = (
+        MODELS.get(name).build(facts.sizes, facts, MODELS.get(name).settings()) for name in ("hynt", "transea")
+    )
+    for model, entities, device in (
         (hynt_like, 500, CPU),
         (hynt_like, 12_439, CPU),
         (hynt_like, 10**6, CPU),
         (hynt_like, 500, torch.device("cuda")),
-        (tiny_settings("transea"), 500, CPU),
+        (other, 500, CPU),
     ):
-        with threads_for(settings, entities, device):
+        model.sizes = facts.sizes._replace(entities=entities)
+        with threads_for(model.phases(facts, PhaseSettings(batch_size=256, epochs=1)), device):
             pass
     assert given == [1, 8, 4, 8, 8, 8, 8, 8]
 

@@ -197,7 +197,7 @@ class ShardedHynt(Hynt):
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
         """As HyNT's; the loss fetches the rows it needs."""
         stream = MaskedFacts(train, settings.batch_size, settings.masking, settings.losses, sharded_loss)
-        return [Phase(stream, trainable(self), settings.epochs)]
+        return [Phase(stream, trainable(self), settings.epochs, work=self.work_of(settings))]
 
     @property
     def tables(self) -> tuple[ShardedTable, ...]:

@@ -116,7 +116,11 @@ class Hynt(nn.Module):
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
         """Facts with a component hidden; very many entities are compared with a sample of them."""
         stream = MaskedFacts(train, settings.batch_size, settings.masking, settings.losses, affine_loss)
-        return [Phase(stream, trainable(self), settings.epochs)]
+        return [Phase(stream, trainable(self), settings.epochs, work=self.work_of(settings))]
+
+    def work_of(self, settings: PhaseSettings) -> int:
+        """Products in a step that scores all entities."""
+        return settings.batch_size * self.sizes.entities * self.settings.dimension
 
     # ------------------------------------------------------------------ reading
 

@@ -152,6 +152,7 @@ class Phase:
     rate: float | None = None  # learning rate, the same throughout; None: as the settings' schedule says
     second: tuple[nn.Parameter, ...] = ()  # what a second optimiser moves; some may be among the others
     matrices: tuple[nn.Parameter, ...] = ()  # of the parameters, the layers' matrices: the trainer finds them
+    work: int | None = None  # products in a step, of a model so light that they say how many threads a CPU has work for
 
     @property
     def name(self) -> str:

@@ -79,7 +79,7 @@ def estimate(graph: KnowledgeGraph, settings: RunSettings, device: torch.device)
         runner: StepRunner = EagerStep(model, phase.stream, optimisation, device, bf16=bf16)
         if device.type == "cuda":
             runner = CapturedStep(model, phase.stream, optimisation, device, bf16=bf16, compiled=False)
-        with threads_for(settings, data.facts.sizes.entities, device):
+        with threads_for(phases, device):
             per_step = _seconds(runner, phase, settings.seed, device)
         steps = len(phase.stream.epoch(settings.seed, 0))
         epochs += phase.epochs

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,7 +35,6 @@ from hynt.graph.content_hash import graph_differences, graph_fingerprints
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.models.contract import Model
-from hynt.models.hynt import HyntSettings
 from hynt.objectives.streams import Phase
 from hynt.runs.checkpoint import (
     OPTIMISER,
@@ -299,21 +298,21 @@ def trained(
         prepare=tables.prepare,
     )
     model.train()
-    with threads_for(settings, data.facts.sizes.entities, device):
+    with threads_for(phases, device):
         return model, trainer.train(start.progress, partial(tables.fill_state, state) if start.resumed else None)
 
 
 WORK_OF_A_THREAD = 200_000_000
-"""Products in a step of hynt that scores all entities: so many keep a thread busy (docs/results/laptop.md)."""
+"""Products in a step that keep a thread busy, as measured for hynt (docs/results/laptop.md)."""
 
 
 @contextmanager
-def threads_for(settings: RunSettings, entities: int, device: torch.device) -> Iterator[None]:
-    """On a CPU no more threads than a step of hynt has work for: they wait for one another longer than they help."""
+def threads_for(phases: Sequence[Phase], device: torch.device) -> Iterator[None]:
+    """On a CPU no more threads than a step has work for: they wait for one another longer than they help."""
     before = torch.get_num_threads()
-    if device.type == "cpu" and isinstance(settings.model, HyntSettings):
-        work = settings.batch_size * entities * settings.model.dimension
-        torch.set_num_threads(min(before, max(1, work // WORK_OF_A_THREAD)))
+    work = [phase.work for phase in phases if phase.work is not None]
+    if device.type == "cpu" and work:
+        torch.set_num_threads(min(before, max(1, max(work) // WORK_OF_A_THREAD)))
     try:
         yield
     finally:
