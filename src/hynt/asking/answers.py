@@ -363,4 +363,4 @@ class SimilarEntity(PlainValues):
     similarity: float
 
     def to_dict(self) -> dict[str, Any]:
-        return {"rank": self.rank, "id": self.id, "name": self.name, "type": self.type, "similarity": self.similarity}
+        return asdict(self)

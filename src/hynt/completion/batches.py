@@ -17,9 +17,8 @@ from hynt.asking.columns import AskedFacts, NumberColumns, RankedColumns
 from hynt.asking.encoding import QuestionEncoder
 from hynt.asking.predictor import Predictor
 from hynt.asking.refusals import NO_CANDIDATE, non_finite, off_scale, too_few_numbers, unanswerable
-from hynt.completion.question_files import FileBatch, QuestionFile, open_questions
+from hynt.completion.question_files import FileBatch, QuestionFile, RefusedQuestion, open_questions
 from hynt.distributed.worker_group import SingleProcess
-from hynt.errors import UsageError
 from hynt.evaluation.metrics import answerable
 from hynt.graph.fact_table import KIND_NAMES, NUMBER_KIND, RELATION_KIND
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -36,15 +35,6 @@ class CompletionOptions:
     top: int = 10
     level: float = 0.9
     candidates: tuple[str, ...] = ()  # "type", "unknown", or both; numbers have no candidates and ignore it
-
-
-@dataclass(frozen=True)
-class RefusedQuestion:
-    """A question that cannot be asked."""
-
-    number: int  # among the questions of the file, from 1
-    line: int  # its line or row, from 1
-    problem: UsageError
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +72,11 @@ class BatchAnswers:
             cannot[owner[row]] = True
             problems.setdefault(int(encoded.row[owner[row]]), problem)
         fine = np.flatnonzero(~cannot).astype(np.int64)
-        refused = [RefusedQuestion(bad.number, bad.line, bad.problem) for bad in batch.bad]
-        refused += [
+        refused = [
             RefusedQuestion(int(batch.numbers[row]), int(batch.lines[row]), problem)
             for row, problem in problems.items()
         ]
+        refused += batch.bad
         refused.sort(key=lambda one: one.number)
         kept = asked if len(fine) == len(asked) else asked.take(fine)
         return CheckedBatch(kept, batch.numbers[encoded.row[fine]], refused)

@@ -29,11 +29,10 @@ from hynt.completion.batches import (
     FINISHED,
     BatchAnswers,
     CompletionOptions,
-    RefusedQuestion,
     answered_together,
     own_batches,
 )
-from hynt.completion.question_files import QuestionFile, open_questions
+from hynt.completion.question_files import QuestionFile, RefusedQuestion, open_questions
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
 from hynt.files import WorkFolder, flush, sha256_of, whole_file, writing

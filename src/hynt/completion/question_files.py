@@ -38,8 +38,8 @@ QUESTION_SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True)
-class BadQuestion:
-    """What is no question at all."""
+class RefusedQuestion:
+    """A question that cannot be asked, or what is no question at all."""
 
     number: int  # among the questions of the file, from 1
     line: int  # its line or row, from 1
@@ -53,7 +53,7 @@ class FileBatch:
     questions: WrittenQuestions  # (n,)
     numbers: Ids  # (n,) which question of the file each is, from 1
     lines: Ids  # (n,) its line, or row, from 1
-    bad: tuple[BadQuestion, ...]  # what stood between them and could not be read
+    bad: tuple[RefusedQuestion, ...]  # what stood between them and could not be read
 
     def __len__(self) -> int:
         return len(self.numbers) + len(self.bad)
@@ -124,7 +124,7 @@ class JsonLines:
         facts: list[Fact] = []
         numbers: list[int] = []
         lines: list[int] = []
-        bad: list[BadQuestion] = []
+        bad: list[RefusedQuestion] = []
         count = 0
 
         def batch() -> FileBatch:
@@ -143,7 +143,7 @@ class JsonLines:
             for line, problem in rejected:  # they stand before the fact
                 count += 1
                 if count > skip:
-                    bad.append(BadQuestion(count, line, UsageError.of(problem)))
+                    bad.append(RefusedQuestion(count, line, UsageError.of(problem)))
                     if len(facts) + len(bad) == size:
                         yield batch()
             if fact is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -94,7 +94,7 @@ class Explained:
     rank: int
 
     def to_dict(self) -> dict[str, Any]:
-        return {"id": self.id, "name": self.name, "probability": self.probability, "rank": self.rank}
+        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,20 +41,16 @@ class NumberSummary:
 
     def to_mapping(self, relation: Relation) -> dict[str, Any]:
         """The summary as plain values that JSON can hold."""
-        return {
-            "relation": relation.name,
-            "label": relation.label or relation.name,
-            "unit": relation.unit,
-            "scale": relation.scale,
-            "frequency": self.frequency,
-            "as_tail": self.as_tail,
-            "as_qualifier": self.as_qualifier,
-            "minimum": self.minimum,
-            "maximum": self.maximum,
-            "mean": self.mean,
-            "standard_deviation": self.standard_deviation,
-            "quantiles": {f"{share:g}": value for share, value in self.quantiles.items()},
-        }
+        quantiles = {f"{share:g}": value for share, value in self.quantiles.items()}
+        return {**_named(relation), "scale": relation.scale, **_without_relation(self), "quantiles": quantiles}
+
+
+def _named(relation: Relation) -> dict[str, str]:
+    return {"relation": relation.name, "label": relation.label or relation.name, "unit": relation.unit}
+
+
+def _without_relation(found: NumberSummary | RobustRange) -> dict[str, Any]:
+    return {name: value for name, value in vars(found).items() if name != "relation"}
 
 
 @dataclass(frozen=True)
@@ -212,16 +208,7 @@ class RobustRange:
     above: int
 
     def to_mapping(self, relation: Relation) -> dict[str, Any]:
-        return {
-            "relation": relation.name,
-            "label": relation.label or relation.name,
-            "unit": relation.unit,
-            "low": self.low,
-            "high": self.high,
-            "log": self.log,
-            "below": self.below,
-            "above": self.above,
-        }
+        return {**_named(relation), **_without_relation(self)}
 
 
 @dataclass(frozen=True)

@@ -171,15 +171,8 @@ class Leak(NamedTuple):
         return self.shared / max(self.pairs, self.kept_pairs)
 
     def to_mapping(self, names: Sequence[str]) -> dict[str, Any]:
-        return {
-            "removed": names[self.removed],
-            "kept": names[self.kept],
-            "kind": self.kind,
-            "shared": self.shared,
-            "pairs": self.pairs,
-            "kept_pairs": self.kept_pairs,
-            "overlap": round(self.overlap, 4),
-        }
+        named = {"removed": names[self.removed], "kept": names[self.kept]}
+        return self._asdict() | named | {"overlap": round(self.overlap, 4)}
 
 
 def find_leakage(

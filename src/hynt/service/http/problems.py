@@ -6,7 +6,7 @@ import json
 import re
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -46,8 +46,7 @@ class Fault:
     advice: str = ""
 
     def to_dict(self) -> dict[str, str]:
-        found = {"detail": self.detail, "pointer": self.pointer, "parameter": self.parameter, "advice": self.advice}
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in asdict(self).items() if value}
 
     def under(self, prefix: str) -> Fault:
         """The same fault of a question that is itself part of a body."""
