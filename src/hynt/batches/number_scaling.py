@@ -1,4 +1,4 @@
-"""Numbers to the unit range and back, one min–max scale a relation.
+"""Numbers to the unit range and back, one min–max scale per relation.
 
 A graph keeps numbers as they are; the scaling belongs to a run, because it depends on the splits it was fitted on.
 Values outside the fitted range are legal and are not clamped: they land outside [0, 1].

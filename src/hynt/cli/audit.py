@@ -52,7 +52,7 @@ def audit(
 ) -> None:
     """Rank the facts of GRAPH, or of RUN's graph, by how wrong they look to models that did not see them.
 
-    An audit that was stopped goes on when the same command is run again.
+    The same command resumes an audit that was stopped.
     """
     from hynt.front.auditing import audit as audited
 

@@ -40,7 +40,7 @@ def compare(
 ) -> None:
     """Train models on GRAPH for the same time, test them, and set them beside each other and beside trivial ones.
 
-    The same command goes on with what was stopped; rows that are there are not made again.
+    The same command resumes what was stopped; finished rows are kept.
     """
     from hynt.front.comparing import compare as compared
 
@@ -82,7 +82,7 @@ def _print(console: Console, result: dict[str, Any]) -> None:
 
     console.print(
         f"{visible(result['graph']) or 'the graph'}, test split; {minutes_text(result['minutes_per_model'])} of "
-        f"{'processor' if result['clock'] == 'processor' else 'training'} time a model; ties realistic"
+        f"{'processor' if result['clock'] == 'processor' else 'training'} time per model; ties realistic"
     )
     for cells in (quality_table(result), cost_table(result)):
         print_table(console, cells.columns, cells.rows)

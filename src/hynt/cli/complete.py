@@ -48,7 +48,7 @@ def complete(
         Literal["stop", "record"],
         typer.Option("--on-error", help="Refuse the whole file for a bad question, or record why as a row."),
     ] = "stop",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a job that was stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume a job that was stopped.")] = False,
     missing: Annotated[
         bool, typer.Option("--missing", help="Propose facts for entities that lack a relation their peers have.")
     ] = False,

@@ -142,7 +142,7 @@ def create(
 ) -> None:
     """Make a graph from a dump of Wikidata, YAGO3 or Freebase.
 
-    Stopped builds go on where they were when the same command is given again.
+    The same command resumes a build that was stopped.
     """
     from hynt.front.creating import create as created
 

@@ -48,7 +48,7 @@ def sweep(
         Literal["tpe", "random", "grid"], typer.Option("--sampler", help="How to choose what to try.")
     ] = "tpe",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Decides what is tried, and seeds each run.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep of this name, or join it.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the sweep of this name, or join it.")] = False,
     device: TrainingDevice = "auto",
     as_json: JsonFlag = False,
     save: SaveFile = None,

@@ -48,7 +48,7 @@ def train(
         Literal["train", "all-splits"] | None,
         typer.Option("--scale-on", help="Which splits number scales are fitted on."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in RUN.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in RUN.")] = False,
     start_from: Annotated[
         Path | None,
         typer.Option("--from", metavar="RUN", help="Start from the settings and weights of this run, and train on."),
@@ -68,7 +68,7 @@ def train(
     ] = 1,
     as_json: JsonFlag = False,
 ) -> None:
-    """Train a model on GRAPH and keep it in RUN. Ctrl-C saves; --resume goes on."""
+    """Train a model on GRAPH and keep it in RUN. Ctrl-C saves; --resume continues."""
     lost = "training stopped; the last checkpoint is kept."
     if not estimate and done_in_processes(processes, lost, _how_to_go_on(graph, out, processes)):
         return

@@ -172,7 +172,7 @@ def read_ids(path: Path) -> Iterator[str]:
 
 
 def read_pairs(path: Path) -> Iterator[tuple[str, str]]:
-    """Two ids a line, with a tab between; such a file maps one id to another."""
+    """Two ids per line, with a tab between; such a file maps one id to another."""
     for line, where in _lines(path):
         if not line.strip() or line.startswith("#"):
             continue

@@ -73,7 +73,7 @@ class Evaluator:
     ties: Ties = "realistic"
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     type_constrained: bool = False
-    rows: int | None = None  # questions a tile; None: what suits the device
+    rows: int | None = None  # questions per tile; None: what suits the device
     literals: Any = None  # pa.StringArray: ids for literals, for token models
     described: Mapping[str, Any] = field(default_factory=dict)  # what the caller adds to the protocol: model, seed, …
     observed: tuple[str, ...] = ("train",)  # splits given to a model that reads observed facts

@@ -1,4 +1,5 @@
-"""JF17K and WikiPeople as the NaLP paper has them: one JSON object a line, from roles to values, and their number "N".
+"""JF17K and WikiPeople as the NaLP paper has them: a line is a JSON object from roles to values and
+their number "N".
 
 WikiPeople names the primary pair: `P166_h` and `P166_t` are head and tail of P166, all other roles are qualifiers.
 

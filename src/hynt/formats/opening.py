@@ -341,7 +341,7 @@ def number_as_head(text: str) -> RecordProblem:
     )
 
 
-# One JSON object a line, read strictly: what both JSON formats stand on.
+# One JSON object per line, read strictly: what both JSON formats stand on.
 #
 # Numbers come out as `Number` with the literal as written. Refused: `NaN` and `Infinity`, a key given twice, nesting
 # without end.

@@ -55,7 +55,7 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
 
 
 def write_graph(graph: KnowledgeGraph, path: Path) -> list[Path]:
-    """A folder with one Parquet file a split, units included, and what is known of entities and relations beside
+    """A folder with one Parquet file per split, units included, and what is known of entities and relations beside
     them."""
     from hynt.formats.declarations import write_declarations
 

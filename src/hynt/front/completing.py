@@ -107,7 +107,7 @@ class ProposalReport(Table):
         return len(self.table)
 
     def to_arrow(self) -> pa.Table:
-        """An Arrow table, a row a proposal."""
+        """An Arrow table, a row per proposal."""
         return self.table
 
     def counts(self) -> dict[str, Any]:

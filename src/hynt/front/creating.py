@@ -65,8 +65,8 @@ class CreatedGraph:
 def create(
     source: str, dump: AnyPath, out: AnyPath, *, overwrite: bool = False, progress: Watching = None, **options: Any
 ) -> CreatedGraph:
-    """Makes a graph from a dump of "wikidata", "yago" or "freebase" and saves it in the folder `out`. A build that was
-    stopped goes on when the same call is made again.
+    """Makes a graph from a dump of "wikidata", "yago" or "freebase" and saves it in the folder `out`. The same call
+    resumes a build that was stopped.
 
     The options are those of `hynt create`: entities, mapping, instance_of, subclasses, everything, redirects, language,
     preferred_only, text, keep_tails, min_tail_uses, max_qualifiers, long_facts, mediators, primaries, units,

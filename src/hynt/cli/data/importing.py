@@ -179,7 +179,7 @@ def check(
     json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
-    """Read a source whole and change nothing. Leaves with 1 when records cannot be kept, and shows the first 20."""
+    """Read a source whole and change nothing. Exits with 1 if records cannot be kept, and shows the first 20."""
     from hynt.formats.importing import check_source
 
     check_save(save)
@@ -348,7 +348,9 @@ def _counted(counts: Mapping[str, int]) -> str:
 def export(
     graph: GraphArgument,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="PATH", help="What to write; it must not exist yet.")],
-    format: FormatOption = "",
+    format: Annotated[
+        str, typer.Option("--format", "-f", metavar="F", help="The format to write, if the name of PATH does not say.")
+    ] = "",
     json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:

@@ -24,7 +24,8 @@ SourcesArgument: TypeAlias = Annotated[
     ),
 ]
 FormatOption: TypeAlias = Annotated[
-    str, typer.Option("--format", "-f", metavar="F", help="Its format, where its names and first lines leave a doubt.")
+    str,
+    typer.Option("--format", "-f", metavar="F", help="The format, if file names and first lines leave it in doubt."),
 ]
 _SPLITS: dict[str, Any] = {"rich_help_panel": "Splits"}
 _READING: dict[str, Any] = {"rich_help_panel": "Reading"}
@@ -57,7 +58,7 @@ class SourceOptions:
     )] = False
     train_file: Annotated[str, typer.Option(
         "--train-file", metavar="NAME", **_SPLITS,
-        help="The file of the folder that is train, in place of the one called so: msg.txt of inductive benchmarks.",
+        help="The file of the folder that holds train, if it has another name: msg.txt of inductive benchmarks.",
     )] = ""
     keep_splits: Annotated[bool, typer.Option(
         "--keep-splits", **_SPLITS, help="Further sources keep the splits they have, instead of joining train."

@@ -201,7 +201,7 @@ _HEADINGS = {"head": "", "tail": "as the tail of", "value": "as the value of a q
 def show(
     graph: GraphArgument,
     entity: Annotated[str, typer.Argument(metavar="ENTITY", help="An entity's id or name.")],
-    limit: Annotated[int, typer.Option("--limit", min=1, help="How many facts to show, of many relations.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many facts to show, spread over relations.")] = 20,
     position: Annotated[
         Literal["head", "tail", "value"] | None,
         typer.Option("--position", help="Only facts where it stands here; also settles a name that several share."),

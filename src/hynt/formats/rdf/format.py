@@ -111,7 +111,7 @@ def _may_change(value: str | Number) -> bool:
 
 
 def write_graph(graph: KnowledgeGraph, path: Path) -> list[Path]:
-    """Write a folder with one N-Triples file a split, and what is known of entities and relations beside them."""
+    """Write a folder with one N-Triples file per split, and what is known of entities and relations beside them."""
     from hynt.formats.declarations import write_declarations
 
     pyoxigraph = load_pyoxigraph()

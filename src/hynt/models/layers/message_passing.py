@@ -66,7 +66,7 @@ class NumberFeatures(nn.Module):
 
 
 LEAST_POWER, POWERS, STEPS_OF_POWER = -4, 18, 4
-"""Magnitudes from 10⁻⁴ to 10¹⁴, four codes a power of ten."""
+"""Magnitudes from 10⁻⁴ to 10¹⁴, four codes per power of ten."""
 
 DIGITS = 10
 """Whether 1,000 times the number is whole, 100 times, …, a millionth."""
