@@ -139,6 +139,10 @@ def test_a_model_that_reads_facts_judges_a_stored_one_without_it(towns, tmp_path
     again = run.predict("p1", "born in", "?", top=100)
     own = next(answer for answer in again if answer.id == "t1")
     assert own.score != pytest.approx(_score_without(run, "p1", "P19", "t1"))
+    # So a reader of both is told why a guess may have more than the stored answer of a better rank.
+    for text in (str(again), again._repr_html_()):
+        assert ", with all facts in view" in text
+    assert "in view" not in str(run.predict("p1", "born in", "t1", [("place", "?")]))
     assert stored.rank == _rank_without(run, "p1", "P19", "t1")
 
 

@@ -79,12 +79,25 @@ FOUR_WAYS = {
     "what the graph holds comes first": {"head": "p2", "relation": "born in", "tail": "?"},
     "a number has the unit that people read": {"head": "p3", "relation": "height", "tail": "?"},
     "a question unlike any stored one is told so": {"head": "town/0", "relation": "population", "tail": "?"},
+    "what no fact says is told so": {
+        "head": "p3",
+        "relation": "height",
+        "tail": "?",
+        "qualifiers": [{"relation": "date", "value": "1993"}],
+    },
+    "ranked answers tell it too": {"head": "p3", "relation": "spouse", "tail": "?"},
     "asked as it should be, it has an interval": {
         "head": "town/0",
         "relation": "population",
         "tail": "?",
         "qualifiers": [{"relation": "date", "value": "1993"}],
     },
+}
+
+
+OFFERED = {
+    "a question unlike any stored one is told so": ["2009"],
+    "ranked answers tell it too": ["1993", "Springfield"],
 }
 
 
@@ -113,9 +126,10 @@ def test_the_command_line_python_http_and_the_page_say_the_same(name, service, p
     if said["kind"] == "number":
         told += [text for text in (first["text"], first["low_text"], first["high_text"]) if text is not None]
         assert first["value"] >= 0  # as all heights and populations are
-        assert (first["low"] is None) == bool(said["missing"])
-    told += [f"{one['share']:.0%} of the {one['facts']:,}" for one in said["missing"]]
-    told += [one["offered"] for one in said["missing"]]
+        assert (first["low"] is None) == bool(said["notes"])
+    told += [note.partition(": ")[2] for note in said["notes"]]
+    assert [one["offered"] for one in said["missing"]] == OFFERED.get(name, [])
+    assert all(f"; ask with {one['name']}={one['offered']}" in " ".join(told) for one in said["missing"])
     for surface, text in surfaces.items():
         words = " ".join(text.split())
         for one in told:

@@ -59,13 +59,13 @@ class StoredAnswer:
 
 @dataclass(frozen=True)
 class MissingQualifier:
-    """A qualifier that stored facts like the one asked for nearly always have, and the question does not."""
+    """A qualifier that training facts of the question's relation nearly always have, and the question does not."""
 
     relation: str  # its id
     name: str
-    share: float  # of the stored facts of the question's relation
+    share: float  # of the relation's training facts
     facts: int  # how many these are
-    offered: str  # the value that is commonest there, as a question can be asked with it
+    offered: str  # what the stored answers say there, else what is commonest; "" where each fact has its own number
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -162,7 +162,7 @@ class Answers(Table):
     notes: tuple[str, ...] = field(default=())  # what a reader of the answers should know
     stored: tuple[StoredAnswer, ...] = field(default=())  # what the graph holds: the closest facts, then the latest
     stored_total: int = 0  # how many different answers the graph holds
-    missing: tuple[MissingQualifier, ...] = field(default=())  # what stored facts like this nearly always say
+    missing: tuple[MissingQualifier, ...] = field(default=())  # what facts of the relation nearly always say
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -262,7 +262,7 @@ class Answers(Table):
             ]
             headings = ["rank", self.kind, *ids, "probability", "status"]
             parts.append(table(headings, rows, numbers=(0, 2 + len(ids))))
-            parts.append(quiet(f"of {self.candidates:,} candidate{'' if self.candidates == 1 else 's'}"))
+            parts.append(quiet(f"of {self.candidates:,} candidate{'' if self.candidates == 1 else 's'}{in_view(self)}"))
         return box(self.question, *parts, quiet(*self.notes))
 
     def _numbers(self) -> list[NumberAnswer]:
@@ -317,7 +317,12 @@ def told_of_guesses(answers: Answers, shown: int = 0) -> str:
     if not left:
         return ""
     first = f"the first of them {left[0].name} ({left[0].probability:.3f})"
-    return f"{len(left):,} guess{'' if len(left) == 1 else 'es'} below probability {NEW_FROM:g}: {first}"
+    return f"{len(left):,} guess{'' if len(left) == 1 else 'es'} below probability {NEW_FROM:g}{in_view(answers)}: {first}"
+
+
+def in_view(answers: Answers) -> str:
+    """Why a list says otherwise than the lines above it, which judge a stored answer without itself; "" if it cannot."""
+    return ", with all facts in view" if any(one.judged_without for one in answers.stored) else ""
 
 
 def _number(found: Mapping[str, Any]) -> NumberAnswer:

@@ -160,14 +160,14 @@ class Predictor(OpenedRun):
         for number, one in enumerate(reached):
             if numbers is not None and number in place:
                 self._refuse_non_finite(numbers.is_finite[place[number]], one)
-                made = self._builder.number(one, numbers, place[number], level)
+                made = self._builder.number(one, numbers, place[number], level, held.held[number])
             else:
                 assert ranked is not None
                 self._refuse_non_finite(ranked.is_finite[number], one)
                 if not ranked.count[number]:
                     problem = UsageError(NO_CANDIDATE, where="candidates", advice="Allow more of them.")
                     raise problem if len(asked) == 1 else _of_question(problem, number + 1)
-                made = self._builder.ranked(one, ranked, number, held.ids(number))
+                made = self._builder.ranked(one, ranked, number, held.held[number])
             found.append(
                 replace(made, stored=held.told(number, self.graph, self._added), stored_total=len(held.held[number]))
             )

@@ -8,6 +8,7 @@ folds, so its rank means what a held-out rank means.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +31,7 @@ from hynt.asking.answers import (
 from hynt.asking.candidates import CandidateMasks
 from hynt.asking.columns import AskedFact, NumberColumns, RankedColumns, Standing
 from hynt.calibration.calibration import Calibration
+from hynt.graph.fact import DATE_UNIT, Number, Value
 from hynt.graph.fact_table import (
     ENTITY_KIND,
     FIRST_QUALIFIER,
@@ -41,7 +43,7 @@ from hynt.graph.fact_table import (
 )
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import KnownAnswers, StoredFact, StoredFacts
-from hynt.graph.sentences import Sentences, format_quantity, pair_texts
+from hynt.graph.sentences import Sentences, format_quantity, format_stored, pair_texts
 from hynt.graph.vocabulary import Ids
 from hynt.models.contract import Part
 from hynt.runs.journal import AddedFacts
@@ -57,8 +59,9 @@ class AnswerBuilder:
     calibration: Calibration
     known: KnownAnswers
 
-    def ranked(self, asked: AskedFact, columns: RankedColumns, number: int, held: frozenset[int]) -> Answers:
-        """The answers to question `number` of the columns; those that the graph holds in any form are `held`."""
+    def ranked(self, asked: AskedFact, columns: RankedColumns, number: int, stored: Sequence[HeldAnswer]) -> Answers:
+        """The answers to question `number` of the columns; the graph holds those `stored`, in any form."""
+        held = frozenset(int(one.answer) for one in stored)
         here = slice(int(columns.offsets[number]), int(columns.offsets[number + 1]))
         ids, labels = self._relation_names if asked.kind == RELATION_KIND else self._entity_names
         rows = zip(
@@ -80,12 +83,13 @@ class AnswerBuilder:
             )
             for rank, (one, probability, score, bits) in enumerate(rows, 1)
         )
-        return self._answers(
-            asked, found, int(columns.count[number]), "link" if asked.kind == ENTITY_KIND else "relation"
-        )
+        task = "link" if asked.kind == ENTITY_KIND else "relation"
+        return self._answers(asked, found, int(columns.count[number]), task, stored)
 
-    def number(self, asked: AskedFact, columns: NumberColumns, number: int, level: float) -> Answers:
-        """The answer to question `number` of the columns."""
+    def number(
+        self, asked: AskedFact, columns: NumberColumns, number: int, level: float, stored: Sequence[HeldAnswer]
+    ) -> Answers:
+        """The answer to question `number` of the columns; the graph holds those `stored`."""
         assert asked.relation is not None
         interval, source = None, ""
         if columns.has_interval[number]:
@@ -100,7 +104,7 @@ class AnswerBuilder:
         )
         unit, reach = self.loaded.graph.relations[asked.relation].unit, self.loaded.training_ranges.get(asked.relation)
         answer = NumberAnswer(float(columns.value[number]), unit, interval, level, source, reach, known)
-        return self._answers(asked, (answer,), 0, "number")
+        return self._answers(asked, (answer,), 0, "number", stored)
 
     @cached_property
     def _entity_names(self) -> tuple[Sequence[str], Sequence[str]]:
@@ -110,7 +114,9 @@ class AnswerBuilder:
     def _relation_names(self) -> tuple[Sequence[str], Sequence[str]]:
         return [relation.name for relation in self.loaded.graph.relations], self.loaded.graph.relation_labels
 
-    def _answers(self, asked: AskedFact, answers: tuple[Answer, ...], count: int, task: str) -> Answers:
+    def _answers(
+        self, asked: AskedFact, answers: tuple[Answer, ...], count: int, task: str, stored: Sequence[HeldAnswer]
+    ) -> Answers:
         calibration, notes = self.calibration, []
         fitted = calibration.radii is not None if task == "number" else task in calibration.tasks
         if not fitted:
@@ -119,11 +125,9 @@ class AnswerBuilder:
             notes.append(f"{what}: {reason}")
         if not self.loaded.is_finished:
             notes.append(f"training is not finished; these are the weights of epoch {self.loaded.epoch}")
-        missing = self._missing(asked)
-        for one in missing:
-            what = "there is no interval" if task == "number" else "probabilities may be off"
-            told = f"{one.share:.0%} of the {one.facts:,} stored facts of this relation say {one.name}"
-            notes.append(f"{what}: {told}, and the question does not; ask with {one.name}={one.offered}")
+        missing = self._missing(asked, stored)
+        what = "there is no interval" if task == "number" else "probabilities may be off"
+        notes += [f"{what}: {told}" for told in (*map(_told_missing, missing), *self._unheard(asked))]
         if asked.table.qualifier_total and Part.QUALIFIERS not in self.loaded.model.reads:
             notes.append("this model does not look at qualifiers")
         if fitted and self.loaded.changed:
@@ -138,16 +142,56 @@ class AnswerBuilder:
         kind = KIND_NAMES[asked.kind]
         return Answers(asked.text, asked.place, kind, answers, count, fitted, tuple(notes), missing=missing)
 
-    def _missing(self, asked: AskedFact) -> tuple[MissingQualifier, ...]:
+    def _missing(self, asked: AskedFact, stored: Sequence[HeldAnswer]) -> tuple[MissingQualifier, ...]:
         graph, usual = self.loaded.graph, self.loaded.usual_qualifiers
+        lacking = usual.lacking(asked.table, 0, asked.position).tolist()
+        facts = [fact for one in stored for fact in one.facts][:_LOOKED_AT] if lacking else []
+        pairs = [pair for fact in facts for pair in next(_table(fact, graph).facts(graph.vocabulary)).qualifiers]
         found = []
-        for pair in usual.lacking(asked.table, 0, asked.position).tolist():
+        for pair in lacking:
             index, value = int(usual.key[pair]) % usual.relations, usual.common[pair]
             named = graph.relations[index]
-            offered = format_quantity(value, named.unit) if named.kind == "number" else graph.entity_labels[int(value)]
+            offered = _commonest([value for relation, value in pairs if relation == named.name])
+            if isinstance(offered, Number):
+                text = format_stored(offered)
+            elif offered is not None:
+                text = Sentences(graph).entity(offered)
+            elif value is None or any(relation == named.name for relation, _ in pairs):
+                text = ""
+            else:
+                text = format_quantity(value, named.unit) if named.kind == "number" else graph.entity_labels[int(value)]
             label = graph.relation_labels[index]
-            found.append(MissingQualifier(named.name, label, float(usual.share[pair]), int(usual.facts[pair]), offered))
+            found.append(MissingQualifier(named.name, label, float(usual.share[pair]), int(usual.facts[pair]), text))
         return tuple(found)
+
+    def _unheard(self, asked: AskedFact) -> Iterator[str]:
+        """What the question says and no fact does, in words."""
+        labels = self.loaded.graph.relation_labels
+        for relation in self.loaded.usual_qualifiers.unheard(asked.table, 0, asked.position).tolist():
+            if relation == asked.table.relation[0]:
+                yield f"{labels[relation]} is the relation of no training fact, only of qualifiers"
+            else:
+                yield f"no training fact of this relation says {labels[relation]}"
+
+
+_LOOKED_AT = 100
+"""Stored facts that say what to ask with."""
+
+
+def _commonest(values: Sequence[Value]) -> Value | None:
+    """What most say; of equally common dates the latest, and None where each has a number of its own."""
+    if not values:
+        return None
+    times = Counter(values)
+    best = max(times, key=lambda one: (times[one], one.value if isinstance(one, Number) else 0.0))
+    own = isinstance(best, Number) and best.unit != DATE_UNIT and times[best] == 1 < len(values)
+    return None if own else best
+
+
+def _told_missing(one: MissingQualifier) -> str:
+    share = f"all {one.facts:,}" if one.share == 1 else f"{math.floor(100 * one.share)}% of the {one.facts:,}"
+    offered = f"; ask with {one.name}={one.offered}" if one.offered else ""
+    return f"{share} training facts of this relation say {one.name}, and the question does not{offered}"
 
 
 def _alike(answers: tuple[Answer, ...]) -> tuple[str, str] | None:
@@ -198,10 +242,6 @@ class HeldAnswers:
                 groups.setdefault(key, HeldAnswer(number, fact.answer, [])).facts.append(fact)
             found.append(tuple(groups.values()))
         return cls(asked, tuple(found))
-
-    def ids(self, question: int) -> frozenset[int]:
-        """The entities or relations that answer a question, all of them."""
-        return frozenset(int(one.answer) for one in self.held[question])
 
     def told(self, question: int, graph: KnowledgeGraph, added: AddedFacts) -> tuple[StoredAnswer, ...]:
         """The stored answers to a question, the closest facts first; those of `added` facts say so."""

@@ -54,11 +54,11 @@ def _print_answers(console: Console, answers: Answers, *, whole: bool) -> None:
     else:
         _print_ranked(console, answers, whole=whole)
     for note in answers.notes:
-        console.print(f"note: {note}", style="dim", soft_wrap=True)
+        console.print(f"note: {visible(note)}", style="dim", soft_wrap=True)
 
 
 def _print_ranked(console: Console, answers: Answers, *, whole: bool) -> None:
-    from hynt.asking.answers import NEW_FROM, RankedAnswer, told_of_guesses
+    from hynt.asking.answers import NEW_FROM, RankedAnswer, in_view, told_of_guesses
 
     guesses = 0 if answers.stored or answers.new else 1  # something is always shown
     shown = list(answers) if whole else [*answers.new, *answers.guesses[:guesses]]
@@ -75,7 +75,8 @@ def _print_ranked(console: Console, answers: Answers, *, whole: bool) -> None:
     folded = "" if whole else told_of_guesses(answers, guesses)
     if folded:
         console.print(f"  {visible(folded)}; --top 10 shows them", style="dim", soft_wrap=True)
-    console.print(f"  of {answers.candidates:,} candidate{'' if answers.candidates == 1 else 's'}", style="dim")
+    count = f"{answers.candidates:,} candidate{'' if answers.candidates == 1 else 's'}"
+    console.print(f"  of {count}{in_view(answers) if shown else ''}", style="dim")
 
 
 def _print_number(console: Console, answer: NumberAnswer) -> None:

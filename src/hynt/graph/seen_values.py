@@ -4,8 +4,8 @@ what could stand there.
 A place is a position (head, tail, value of a qualifier) of a relation. For relations themselves it is a position and
 the sort of relation; unless sorts are told, all relations are of one sort.
 
-Every life expectancy has a date. Asked without one, a question is like none that was held out, and what was measured
-there promises nothing about it.
+Every life expectancy has a date and none a currency. Asked otherwise, a question is like none that was held out, and
+what was measured there promises nothing about it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import (
     FIRST_QUALIFIER,
     HEAD,
@@ -25,6 +26,7 @@ from hynt.graph.fact_table import (
     FactTable,
     concatenate,
     position_group,
+    qualifier_of,
 )
 from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary, spread
 
@@ -120,17 +122,25 @@ NEARLY_ALWAYS = 0.95
 """The share of a relation's facts from which on a qualifier belongs to them."""
 FEWEST_FACTS = 20
 """Facts from which on a relation has a habit."""
+_SHARED = 0.05
+"""Of the facts that carry a qualifier: a number that fewer of them have says nothing about others."""
 
 
 @dataclass(frozen=True, eq=False)
 class UsualQualifiers:
-    """`p` pairs of a relation and the relation of a qualifier that its facts nearly always carry."""
+    """`p` pairs of a relation and the relation of a qualifier that its facts nearly always carry; and what they carry
+    at all.
+    """
 
     relations: int  # of the vocabulary
     key: Ids  # (p,) relation × relations + qualifier, ascending
     share: Floats  # (p,) of the relation's facts
     facts: Ids  # (p,) how many facts the relation has
-    common: tuple[float, ...]  # (p,) the commonest value, an entity's id or a number; of equally common ones the last
+    common: tuple[float | None, ...]
+    """(p,) the commonest value, an entity's id or a number; of equally common ones the last. None where facts have
+    numbers of their own."""
+    carried: Ids  # (c,) such pairs of which there is any fact, ascending
+    stands: Flags  # (relations,) which relations are those of a fact, not of qualifiers alone
 
     @classmethod
     def of(cls, tables: Sequence[FactTable], vocabulary: Vocabulary) -> UsualQualifiers:
@@ -138,19 +148,24 @@ class UsualQualifiers:
         owner = table.qualifier_owner()
         pair = table.relation[owner].astype(np.int64) * width + table.qualifier_relation
         once = np.unique(np.stack([owner, pair]), axis=1)[1] if len(owner) else pair
-        key, count = np.unique(once, return_counts=True)
-        facts = np.bincount(table.relation, minlength=width)[key // width]
+        carried, count = np.unique(once, return_counts=True)
+        size = np.bincount(table.relation, minlength=width)
+        facts = size[carried // width]
         usual = (facts >= FEWEST_FACTS) & (count >= NEARLY_ALWAYS * facts)
-        key, count, facts = key[usual], count[usual], facts[usual]
+        key, count, facts = carried[usual], count[usual], facts[usual]
         is_number = vocabulary.relation_is_number[table.qualifier_relation]
         value = np.where(is_number, table.qualifier_number, table.qualifier_entity)
         order = np.argsort(pair, kind="stable")
         starts, ends = (np.searchsorted(pair[order], key, side=side) for side in ("left", "right"))
-        common = []
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        common: list[float | None] = []
+        for one, start, end in zip(key.tolist(), starts.tolist(), ends.tolist(), strict=True):
             values, times = np.unique(value[order[start:end]], return_counts=True)
-            common.append(float(values[len(times) - 1 - np.argmax(times[::-1])]))
-        return cls(width, key, count / np.maximum(facts, 1), facts.astype(np.int64), tuple(common))
+            best = len(times) - 1 - int(np.argmax(times[::-1]))
+            named = vocabulary.relations[one % width]
+            own = named.kind == "number" and named.unit != DATE_UNIT and times[best] < _SHARED * (end - start)
+            common.append(None if own else float(values[best]))
+        every = (key, count / np.maximum(facts, 1), facts.astype(np.int64), tuple(common))
+        return cls(width, *every, carried.astype(np.int64), size > 0)
 
     def lacking(self, table: FactTable, row: int, position: int) -> Ids:
         """The pairs, by number, that the question in a row lacks which hides this position."""
@@ -158,17 +173,37 @@ class UsualQualifiers:
             return np.zeros(0, dtype=np.int64)
         own = np.flatnonzero(self.key // self.relations == int(table.relation[row])).astype(np.int64)
         given = table.qualifier_relation[int(table.offsets[row]) : int(table.offsets[row + 1])]
-        return own[~np.isin(self.key[own] % self.relations, given)]
+        lacking = own[~np.isin(self.key[own] % self.relations, given)]
+        # Where the relation of a qualifier is asked for, it may be the only one that is lacking.
+        return lacking[:0] if position > TAIL and position % 2 == 1 and len(lacking) == 1 else lacking
+
+    def unheard(self, table: FactTable, row: int, position: int) -> Ids:
+        """The relations of qualifiers that the question in a row has which hides this position, and no fact of its
+        relation; the relation itself where no fact has it.
+        """
+        relation = int(table.relation[row])
+        if position == RELATION:
+            return np.zeros(0, dtype=np.int64)
+        if not self.stands[relation]:
+            return np.array([relation])
+        given = table.take(np.array([row])).qualifier_relation.astype(np.int64)
+        odd = ~np.isin(relation * self.relations + given, self.carried)
+        if position > TAIL and position % 2 == 1:
+            odd[qualifier_of(position)] = False  # it is asked for
+        return np.unique(given[odd])
 
     def is_unusual(self, table: FactTable, rows: Ids, position: Ids) -> Flags:
-        """(n,) whether the questions in these rows lack any, which hide these positions (n,)."""
-        if not len(self.key):
-            return np.zeros(len(rows), dtype=np.bool_)
-        wanted = np.bincount(self.key // self.relations, minlength=self.relations)[table.relation[rows]]
+        """(n,) whether the questions in these rows, which hide these positions (n,), are unlike all facts: whether
+        they lack what facts nearly always say, or say what none does.
+        """
         taken = table.take(rows)
-        owner = taken.qualifier_owner()
+        owner, count = taken.qualifier_owner(), len(rows)
         pair = taken.relation[owner].astype(np.int64) * self.relations + taken.qualifier_relation
+        wanted = np.bincount(self.key // self.relations, minlength=self.relations)[taken.relation]
         usual = np.isin(pair, self.key)
         met = np.unique(owner[usual] * np.int64(self.relations) + taken.qualifier_relation[usual])
-        count = np.bincount(met // self.relations, minlength=len(rows))
-        return np.asarray((position != RELATION) & (count < wanted))
+        lacks = np.bincount(met // self.relations, minlength=count) < wanted
+        asked_for = (position[owner] > TAIL) & (position[owner] % 2 == 1)
+        asked_for &= np.arange(len(owner)) - taken.offsets[owner] == qualifier_of(position[owner])
+        odd = np.bincount(owner[~np.isin(pair, self.carried) & ~asked_for], minlength=count) > 0
+        return np.asarray((position != RELATION) & (lacks | odd | ~self.stands[taken.relation]))

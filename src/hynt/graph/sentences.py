@@ -12,7 +12,7 @@ from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
 from hynt.graph.fact_table import FIRST_QUALIFIER
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.units.conversion import shown, shown_difference
-from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date, to_calendar
+from hynt.graph.units.dates import DatePrecision, UnreadableDate, format_date, parse_iso_date, to_calendar
 
 BLANK = "?"
 """What stands where the answer goes."""
@@ -21,7 +21,7 @@ _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _COUNTED = {"year": "years", "degree": "degrees", "byte": "bytes", "day": "days", "month": "months"}
 _SIGNS = {"percent": "%", "per mille": "‰"}
 _CLOSE_TO_A_YEAR = 1e-9
-_YEARS = 4.0  # an interval from which on a date is told as a year
+_YEARS, _MONTHS = 4.0, 1 / 3  # intervals from which on a date is told as a year, and as a month
 _STEPS = 20  # an interval is told by so many steps of its last digit at least
 _LONGEST = 300
 
@@ -92,7 +92,9 @@ def format_quantity(value: float, unit: str = "", width: float | None = None) ->
     `width` is how far apart the ends of its interval are: digits that say more than that are left out.
     """
     if unit == DATE_UNIT:
-        return format_moment(value) if width is None or width < _YEARS else format_moment(float(math.floor(value)))
+        if width is None or width < _MONTHS:
+            return format_moment(value)
+        return format_moment(value, "month") if width < _YEARS else format_moment(float(math.floor(value)))
     if width is not None:
         width = shown_difference(width, unit)[0]
     value, unit = shown(value, unit)
@@ -158,19 +160,20 @@ def format_number(value: float) -> str:
     return _trimmed(f"{value:,.{decimals}f}").replace("-", "−")
 
 
-def format_moment(value: float) -> str:
-    """A decimal year as a date; as a year alone where it is a whole one: that is how a year alone is kept."""
+def format_moment(value: float, precision: DatePrecision = "day") -> str:
+    """A decimal year as a date; as a year alone where it is a whole one and days are told: so a year alone is kept."""
     try:
-        year, month, day, _ = to_calendar(value)
+        year, month, day, _ = to_calendar(value, precision)
     except OverflowError:
         return format_number(value)
-    if abs(value - round(value)) < _CLOSE_TO_A_YEAR:
+    if precision == "day" and abs(value - round(value)) < _CLOSE_TO_A_YEAR:
         year, month, day = round(value), None, None
     if year < 1:  # astronomical year 0 is 1 BCE
-        return f"{1 - year:,} BCE" if month is None else f"{1 - year}-{month:02d}-{day:02d} BCE"
+        parts = [f"{one:02d}" for one in (month, day) if one is not None]
+        return "-".join([f"{1 - year}" if parts else f"{1 - year:,}", *parts]) + " BCE"
     if month is None:
         return str(year)
-    return format_date(value)
+    return format_date(value, precision)
 
 
 def _trimmed(text: str) -> str:
