@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 import torch
 
 import hynt
+from hynt.cli.application import run as invoke
 from hynt.errors import DataError
+from hynt.graph.number_summary import hiding_numbers
 
 torch.set_num_threads(1)
 
@@ -38,6 +41,32 @@ def test_a_value_beyond_all_others_is_refused_before_training(split, tmp_path):
         trained(graph_with(**{split: 1e45}), out=tmp_path / "run")
     assert "log scale" not in str(refused.value.advice)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("value", "told"), [(1e45, "1 × 10⁴⁵"), (-1e200, "−1 × 10²⁰⁰"), (1e300, "1 × 10³⁰⁰")])
+def test_a_number_that_hides_all_others_is_told_at_import_and_before_training(value, told, tmp_path, capsys):
+    """Learned with it, all other numbers of the relation are one point."""
+    words = f"size has the number {told}, beside which all others are as one: nine tenths lie between 1"
+    source = tmp_path / "facts.jsonl"
+    lines = [{"head": f"e{index}", "relation": "size", "tail": 10.0 + index} for index in range(40)]
+    lines += [{"head": "e0", "relation": "size", "tail": value}, {"head": "e0", "relation": "near", "tail": "e1"}]
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert invoke(["data", "import", str(source), "--out", str(tmp_path / "graph")]) == 0
+    assert words in " ".join(capsys.readouterr().err.split())
+    notes = []
+    hynt.train(tmp_path / "graph", "transea", epochs=1, device="cpu", progress=False, note=notes.append)
+    assert any(note.startswith(words) for note in notes)
+
+
+def test_long_tails_hide_nothing():
+    """Populations, whatever their scale, and numbers of which nearly all are zero."""
+    chance = random.Random(3)
+    facts = [(f"e{index}", "people", round(10 ** chance.uniform(0, 9))) for index in range(400)]
+    facts += [(f"e{index}", "dead", 1_000_000 if index == 7 else 0) for index in range(400)]
+    graph = hynt.graph_from_facts(facts)
+    assert hiding_numbers(graph.vocabulary, list(graph.splits.values())) == []
+    world = hynt.read_graph("world")
+    assert hiding_numbers(world.vocabulary, list(world.splits.values())) == []
 
 
 def test_an_audit_finds_1e300(tmp_path):

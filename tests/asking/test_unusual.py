@@ -65,7 +65,10 @@ def test_a_number_that_each_fact_has_for_itself_is_not_offered():
             "there is no interval: no training fact of this relation says place",
         ),
         (("p0", "date", "?"), "there is no interval: date is the relation of no training fact, only of qualifiers"),
-        (("p0", "born in", "?", [("place", "t0")]), "probabilities may be off: no training fact of this relation says place"),
+        (
+            ("p0", "born in", "?", [("place", "t0")]),
+            "probabilities may be off: no training fact of this relation says place",
+        ),
     ],
 )
 def test_what_no_fact_says_is_told_and_nothing_is_promised_about_it(predictor, asked, told):
@@ -77,6 +80,25 @@ def test_what_no_fact_says_is_told_and_nothing_is_promised_about_it(predictor, a
         assert found[0].interval is None
         assert "90%" not in str(found)
         assert predictor.predict("p0", "height", "?")[0].interval is not None
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (("p0", "spouse", "?", [("date", "2050"), ("place", "t0")]), True),
+        (("p0", "spouse", "?", [("date", "1850"), ("place", "t0")]), True),
+        (("p0", "spouse", "?", [("date", "1999"), ("place", "t0")]), False),
+        (("p0", "spouse", "p7", [("date", "?"), ("place", "t0")]), False),
+        (("p0", "?", "p7", [("date", "2050"), ("place", "t0")]), False),
+    ],
+)
+def test_an_answer_beyond_all_training_facts_is_called_a_guess(predictor, asked, told):
+    """As trends say it of the curve there."""
+    date = asked[3][0][1]
+    says = (
+        f"date {date} lies beyond all training facts of this relation, 1990-06-01 to 2008-06-01: the answer is a guess"
+    )
+    assert predictor.predict(asked).notes == ((says,) if told else ())
 
 
 def test_a_relation_that_is_asked_for_is_not_held_against_the_question(predictor):

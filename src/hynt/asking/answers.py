@@ -317,11 +317,12 @@ def told_of_guesses(answers: Answers, shown: int = 0) -> str:
     if not left:
         return ""
     first = f"the first of them {left[0].name} ({left[0].probability:.3f})"
-    return f"{len(left):,} guess{'' if len(left) == 1 else 'es'} below probability {NEW_FROM:g}{in_view(answers)}: {first}"
+    below = f"below probability {NEW_FROM:g}{in_view(answers)}"
+    return f"{len(left):,} guess{'' if len(left) == 1 else 'es'} {below}: {first}"
 
 
 def in_view(answers: Answers) -> str:
-    """Why a list says otherwise than the lines above it, which judge a stored answer without itself; "" if it cannot."""
+    """Why a list may say otherwise than the lines above it, which judge a stored answer without itself."""
     return ", with all facts in view" if any(one.judged_without for one in answers.stored) else ""
 
 

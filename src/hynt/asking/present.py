@@ -128,6 +128,7 @@ class AnswerBuilder:
         missing = self._missing(asked, stored)
         what = "there is no interval" if task == "number" else "probabilities may be off"
         notes += [f"{what}: {told}" for told in (*map(_told_missing, missing), *self._unheard(asked))]
+        notes += self._beyond(asked)
         if asked.table.qualifier_total and Part.QUALIFIERS not in self.loaded.model.reads:
             notes.append("this model does not look at qualifiers")
         if fitted and self.loaded.changed:
@@ -172,6 +173,13 @@ class AnswerBuilder:
                 yield f"{labels[relation]} is the relation of no training fact, only of qualifiers"
             else:
                 yield f"no training fact of this relation says {labels[relation]}"
+
+    def _beyond(self, asked: AskedFact) -> Iterator[str]:
+        graph = self.loaded.graph
+        for relation, *numbers in self.loaded.usual_qualifiers.beyond(asked.table, 0, asked.position):
+            value, low, high = (format_quantity(one, graph.relations[relation].unit) for one in numbers)
+            where = f"{graph.relation_labels[relation]} {value} lies beyond all training facts of this relation"
+            yield f"{where}, {low} to {high}: the answer is a guess"
 
 
 _LOOKED_AT = 100

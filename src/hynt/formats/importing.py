@@ -18,7 +18,7 @@ from hynt.formats.csv_edges import read_value
 from hynt.formats.declarations import Declarations, labels_without_use, read_declarations
 from hynt.formats.format import EVERYWHERE, Format, ReadOptions, ReadReport, UnitRule, changed_options
 from hynt.formats.inference import files_beside, infer_format
-from hynt.formats.outcome import AUTO, counts_of, hints_at, looked_at, outcome_of, unmarked_in
+from hynt.formats.outcome import AUTO, counts_of, hints_at, hints_at_extremes, looked_at, outcome_of, unmarked_in
 from hynt.formats.parts import SourceFile, find_parts, title_of, with_train_file
 from hynt.formats.registry import differences, get_format, places_of, published
 from hynt.graph.assembly import Assembler, Assembly, AssemblyPolicy
@@ -256,6 +256,9 @@ class _Import:
         vocabulary, report = assembly.vocabulary, self.report
         relations = [relation.name for relation in vocabulary.relations]
         report.hints += hints_at(unmarked_in(assembly))
+        report.hints += hints_at_extremes(
+            vocabulary, (table for split in assembly.split_names for table in assembly.tables(split))
+        )
         for file in self.sources[0].declared.labelled:
             report.hints += labels_without_use(file, vocabulary.entities if file.what == "entity" else relations)
         given = (self.options.entity_labels, self.options.relation_labels)

@@ -16,7 +16,8 @@ import numpy as np
 from hynt.graph.assembly import Assembly
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.sentences import Sentences
+from hynt.graph.number_summary import hiding_numbers
+from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.splitting import find_leakage
 from hynt.graph.vocabulary import Vocabulary
 
@@ -134,6 +135,19 @@ def hints_at(unmarked: dict[str, list[str]]) -> list[str]:
         start = f"values of {_listed(names)} are written like {words} and were read as names. "
         exact = f"{start}If they are {words}, add: --{option} {as_given(names)}"
         said.append(exact if len(exact) <= _LONGEST_HINT else f"{start}If they are {words}, add: --{option} {AUTO}")
+    return said
+
+
+def hints_at_extremes(vocabulary: Vocabulary, tables: Iterable[FactTable]) -> list[str]:
+    """What to say of numbers that would hide all others of their relation."""
+    said = []
+    for one in hiding_numbers(vocabulary, list(tables)):
+        relation = vocabulary.relations[one.relation]
+        value, low, high = (format_quantity(number, relation.unit) for number in (one.value, one.low, one.high))
+        said.append(
+            f"{relation.label or relation.name} has the number {value}, beside which all others are as one: nine "
+            f"tenths lie between {low} and {high}. Correct or remove it; hynt data stats GRAPH --outliers lists more."
+        )
     return said
 
 

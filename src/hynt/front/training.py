@@ -305,12 +305,14 @@ def _say_time(graph: KnowledgeGraph, run: RunFolder, device: torch.device, shown
 
 
 def say_hint(graph: KnowledgeGraph, note: Callable[[str], None]) -> None:
-    """A graph without numbers whose values look like numbers was probably read wrongly."""
-    from hynt.formats.outcome import hint_at_numbers
+    """A graph without numbers whose values look like numbers was probably read wrongly; and one number may hide all
+    others of its relation.
+    """
+    from hynt.formats.outcome import hint_at_numbers, hints_at_extremes
 
     hint = hint_at_numbers(graph)
-    if hint is not None:
-        note(hint)
+    for one in ([hint] if hint else []) + hints_at_extremes(graph.vocabulary, graph.splits.values()):
+        note(one)
 
 
 def say_scales(graph: KnowledgeGraph, names: Sequence[str], note: Callable[[str], None]) -> None:

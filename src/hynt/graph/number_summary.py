@@ -7,6 +7,7 @@ so that a protocol's errors stay the model's own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -320,6 +321,44 @@ def _located(
         )
         for fact, place in zip(facts, places.tolist(), strict=True)
     )
+
+
+_HIDES, _HIDES_LOGARITHMS, _HIDES_EQUALS = 1e5, 20.0, 1e18
+"""How many times as far out as nine tenths of the others reach a number hides these on their scale. A log scale takes
+more; and where nine tenths are equal, it is their size that counts."""
+
+
+@dataclass(frozen=True)
+class HidingNumber:
+    """A number beside which nine tenths of its relation's others, between `low` and `high`, are as one."""
+
+    relation: int
+    value: float
+    low: float
+    high: float
+
+
+def hiding_numbers(vocabulary: Vocabulary, tables: Sequence[FactTable]) -> list[HidingNumber]:
+    """The furthest out of each relation that has such numbers: a run would learn nothing of the others."""
+    table = concatenate(list(tables))
+    numbers = sorted_numbers(table, vocabulary.relation_is_number)
+    if not len(numbers.value):
+        return []
+    logs = set(suited_to_logarithms(vocabulary, table))
+    log = np.array([vocabulary.relations[one].name in logs for one in numbers.present.tolist()], dtype=np.bool_)
+    ends = np.stack([numbers.value[numbers.start], numbers.value[numbers.start + numbers.size - 1]])
+    place = np.stack([np.ceil((numbers.size - 1) * 0.05), np.floor((numbers.size - 1) * 0.95)]).astype(np.int64)
+    body = numbers.value[numbers.start + place]  # not between two of them, or the furthest would count
+    found = []
+    with np.errstate(over="ignore"):
+        for at in np.flatnonzero(numbers.size >= FEWEST_NUMBERS).tolist():
+            (least, most), (low, high) = ends[:, at].tolist(), body[:, at].tolist()
+            scale, times = (math.log, _HIDES_LOGARITHMS) if log[at] else (float, _HIDES)
+            reach = times * (scale(high) - scale(low)) or _HIDES_EQUALS * max(abs(low), 1.0)
+            below, above = scale(low) - scale(least), scale(most) - scale(high)
+            if max(below, above) > reach:
+                found.append(HidingNumber(int(numbers.present[at]), most if above >= below else least, low, high))
+    return found
 
 
 FEWEST_TO_JUDGE = 10

@@ -140,6 +140,7 @@ class UsualQualifiers:
     """(p,) the commonest value, an entity's id or a number; of equally common ones the last. None where facts have
     numbers of their own."""
     carried: Ids  # (c,) such pairs of which there is any fact, ascending
+    ends: Floats  # (2, c) the least and the greatest number of each; −∞ and ∞ of entities
     stands: Flags  # (relations,) which relations are those of a fact, not of qualifiers alone
 
     @classmethod
@@ -164,8 +165,14 @@ class UsualQualifiers:
             named = vocabulary.relations[one % width]
             own = named.kind == "number" and named.unit != DATE_UNIT and times[best] < _SHARED * (end - start)
             common.append(None if own else float(values[best]))
+        ends = np.full((2, len(carried)), np.inf) * np.array([[-1.0], [1.0]])
+        first = np.searchsorted(pair[order], carried)
+        if len(carried):
+            numeric = vocabulary.relation_is_number[carried % width]
+            for row, least in enumerate((np.minimum, np.maximum)):
+                ends[row, numeric] = least.reduceat(value[order], first)[numeric]
         every = (key, count / np.maximum(facts, 1), facts.astype(np.int64), tuple(common))
-        return cls(width, *every, carried.astype(np.int64), size > 0)
+        return cls(width, *every, carried.astype(np.int64), ends, size > 0)
 
     def lacking(self, table: FactTable, row: int, position: int) -> Ids:
         """The pairs, by number, that the question in a row lacks which hides this position."""
@@ -191,6 +198,23 @@ class UsualQualifiers:
         if position > TAIL and position % 2 == 1:
             odd[qualifier_of(position)] = False  # it is asked for
         return np.unique(given[odd])
+
+    def beyond(self, table: FactTable, row: int, position: int) -> list[tuple[int, float, float, float]]:
+        """Of each qualifier of the question in a row whose number lies beyond those of all facts of its relation: its
+        relation, the number, and the least and greatest of the facts.
+        """
+        if position == RELATION or not len(self.carried):
+            return []
+        start, end, found = int(table.offsets[row]), int(table.offsets[row + 1]), []
+        for slot in range(start, end):
+            named, value = int(table.qualifier_relation[slot]), float(table.qualifier_number[slot])
+            pair = int(table.relation[row]) * self.relations + named
+            at = min(int(np.searchsorted(self.carried, pair)), len(self.carried) - 1)
+            asked_for = position > TAIL and slot - start == qualifier_of(position)
+            low, high = self.ends[:, at].tolist()
+            if self.carried[at] == pair and not asked_for and not low <= value <= high:
+                found.append((named, value, low, high))
+        return found
 
     def is_unusual(self, table: FactTable, rows: Ids, position: Ids) -> Flags:
         """(n,) whether the questions in these rows, which hide these positions (n,), are unlike all facts: whether
