@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from hynt import number
 from hynt.asking.answers import Answers
+from hynt.asking.predictor import load
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact_table import RELATION, TAIL
 from hynt.graph.seen_values import UsualQualifiers
+from hynt.training.run import start, train
+from hynt.trends.plan import plan_trend
+from hynt.trends.trends import trend_of
+from tests.training.small_graph import tiny_settings
+
+CPU = torch.device("cpu")
 
 
 def test_a_number_asked_without_what_its_facts_always_say_has_no_interval(predictor):
@@ -92,13 +100,30 @@ def test_what_no_fact_says_is_told_and_nothing_is_promised_about_it(predictor, a
         (("p0", "?", "p7", [("date", "2050"), ("place", "t0")]), False),
     ],
 )
-def test_an_answer_beyond_all_training_facts_is_called_a_guess(predictor, asked, told):
-    """As trends say it of the curve there."""
-    date = asked[3][0][1]
-    says = (
-        f"date {date} lies beyond all training facts of this relation, 1990-06-01 to 2008-06-01: the answer is a guess"
-    )
-    assert predictor.predict(asked).notes == ((says,) if told else ())
+def test_a_date_far_beyond_all_others_is_told(predictor, asked, told):
+    says = f"date {asked[3][0][1]} lies far from all training facts of this relation, 1990-06-01 to 2008-06-01"
+    assert predictor.predict(asked).notes == ((f"probabilities may be off: {says}",) if told else ())
+
+
+@pytest.mark.parametrize(("year", "checked"), [(1999, True), (2018, True), (2040, False), (1950, False)])
+def test_no_interval_is_claimed_for_a_date_far_beyond_all_others(year, checked, tmp_path):
+    """Training has 2000 to 2017; a tenth more is still like them. A trend goes on, and says where it is a guess."""
+    facts = {"train": [], "valid": [], "test": []}
+    for index in range(400):
+        split = ("train", "train", "train", "valid", "test")[index % 5]
+        when = ("when", number(2000.0 + index % 20, "date", str(2000 + index % 20)))
+        facts[split].append((f"e{index % 7}", "size", number(10.0 + index % 20), [when]))
+    settings = tiny_settings("relation-median")
+    run = load(train(start(graph_from_facts(facts), settings, tmp_path / "run", CPU), CPU).path, "cpu")
+    found = run.predict("e1", "size", "?", {"when": str(year)})
+    assert (found[0].interval is not None) == checked
+    told = f"there is no interval: when {year} lies far from all training facts of this relation, 2000 to 2017"
+    assert ("there is no interval" in str(found)) != checked
+    assert checked or told in found.notes
+    trend = trend_of(run, plan_trend(run.graph, ["e1"], "size", start=str(year), end=str(year + 25)))
+    (line,) = trend.series
+    assert np.isfinite(line.predicted.low).all()
+    assert not any("no interval" in note for note in trend.notes)
 
 
 def test_a_relation_that_is_asked_for_is_not_held_against_the_question(predictor):

@@ -49,8 +49,10 @@ class QuestionBatch:
             self._rank_tried(tried, allowed, top, found, named)
         return found.columns()
 
-    def numbers(self, chosen: Ids, level: float) -> NumberColumns:
-        """The answers to these questions (n,), each for a number, with intervals of this level."""
+    def numbers(self, chosen: Ids, level: float, *, extrapolating: bool = False) -> NumberColumns:
+        """The answers to these questions (n,), each for a number, with intervals of this level; `extrapolating`: also
+        for dates far beyond all that training has, where nobody has checked them.
+        """
         relation, scaling = self.asked.relation[chosen], self.loaded.scaling
         said = SaidNumbers(np.zeros(len(chosen)))
         rows, position = self.asked.rows[chosen], self.asked.position[chosen]
@@ -67,7 +69,9 @@ class QuestionBatch:
             low, high = radii.ends(scaling, relation, said.scaled, level, reach)
             has_interval = np.isfinite(radii.radius[row, relation]) & np.isfinite(low) & np.isfinite(high)
             # What was measured on held-out questions promises nothing about one that is unlike all of them.
-            has_interval &= ~self.loaded.usual_qualifiers.is_unusual(self.asked.table, rows, position)
+            usual = self.loaded.usual_qualifiers
+            has_interval &= ~usual.is_unusual(self.asked.table, rows, position)
+            has_interval &= extrapolating | ~usual.is_beyond(self.asked.table, rows, position)
             width[has_interval] = high[has_interval] - low[has_interval]
             width = np.where(radii.ends_at_zero[relation] & (value < 0), np.inf, width)
             low, high = radii.cut(relation, value, low, high)

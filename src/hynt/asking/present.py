@@ -127,8 +127,8 @@ class AnswerBuilder:
             notes.append(f"training is not finished; these are the weights of epoch {self.loaded.epoch}")
         missing = self._missing(asked, stored)
         what = "there is no interval" if task == "number" else "probabilities may be off"
-        notes += [f"{what}: {told}" for told in (*map(_told_missing, missing), *self._unheard(asked))]
-        notes += self._beyond(asked)
+        odd = (*map(_told_missing, missing), *self._unheard(asked), *self._beyond(asked))
+        notes += [f"{what}: {told}" for told in odd]
         if asked.table.qualifier_total and Part.QUALIFIERS not in self.loaded.model.reads:
             notes.append("this model does not look at qualifiers")
         if fitted and self.loaded.changed:
@@ -146,7 +146,9 @@ class AnswerBuilder:
     def _missing(self, asked: AskedFact, stored: Sequence[HeldAnswer]) -> tuple[MissingQualifier, ...]:
         graph, usual = self.loaded.graph, self.loaded.usual_qualifiers
         lacking = usual.lacking(asked.table, 0, asked.position).tolist()
-        facts = [fact for one in stored for fact in one.facts][:_LOOKED_AT] if lacking else []
+        facts = [fact for one in stored for fact in one.facts] if lacking else []
+        learned = [fact for fact in facts if fact.split in self.loaded.known_splits]
+        facts = (learned or facts)[:_LOOKED_AT]  # what training has is what errors were measured on
         pairs = [pair for fact in facts for pair in next(_table(fact, graph).facts(graph.vocabulary)).qualifiers]
         found = []
         for pair in lacking:
@@ -178,8 +180,8 @@ class AnswerBuilder:
         graph = self.loaded.graph
         for relation, *numbers in self.loaded.usual_qualifiers.beyond(asked.table, 0, asked.position):
             value, low, high = (format_quantity(one, graph.relations[relation].unit) for one in numbers)
-            where = f"{graph.relation_labels[relation]} {value} lies beyond all training facts of this relation"
-            yield f"{where}, {low} to {high}: the answer is a guess"
+            where = f"{graph.relation_labels[relation]} {value} lies far from all training facts of this relation"
+            yield f"{where}, {low if low == high else f'{low} to {high}'}"
 
 
 _LOOKED_AT = 100

@@ -124,6 +124,8 @@ FEWEST_FACTS = 20
 """Facts from which on a relation has a habit."""
 _SHARED = 0.05
 """Of the facts that carry a qualifier: a number that fewer of them have says nothing about others."""
+_SLACK = 0.1
+"""Of the range of a qualifier's numbers: so far beyond it a question is still like them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,21 +202,41 @@ class UsualQualifiers:
         return np.unique(given[odd])
 
     def beyond(self, table: FactTable, row: int, position: int) -> list[tuple[int, float, float, float]]:
-        """Of each qualifier of the question in a row whose number lies beyond those of all facts of its relation: its
-        relation, the number, and the least and greatest of the facts.
+        """Of each qualifier of the question in a row whose number lies far beyond those of all facts of its relation:
+        its relation, the number, and the least and greatest of the facts.
         """
-        if position == RELATION or not len(self.carried):
-            return []
-        start, end, found = int(table.offsets[row]), int(table.offsets[row + 1]), []
-        for slot in range(start, end):
-            named, value = int(table.qualifier_relation[slot]), float(table.qualifier_number[slot])
-            pair = int(table.relation[row]) * self.relations + named
-            at = min(int(np.searchsorted(self.carried, pair)), len(self.carried) - 1)
-            asked_for = position > TAIL and slot - start == qualifier_of(position)
-            low, high = self.ends[:, at].tolist()
-            if self.carried[at] == pair and not asked_for and not low <= value <= high:
-                found.append((named, value, low, high))
+        slots, at = self._beyond(table.take(np.array([row])), np.array([position]))
+        taken, ends = table.take(np.array([row])), self.ends[:, at]
+        columns = (taken.qualifier_relation[slots], taken.qualifier_number[slots], *ends)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    def is_beyond(self, table: FactTable, rows: Ids, position: Ids) -> Flags:
+        """(n,) whether the questions in these rows, which hide these positions (n,), have such a qualifier."""
+        taken = table.take(rows)
+        found = np.zeros(len(rows), dtype=np.bool_)
+        found[taken.qualifier_owner()[self._beyond(taken, position)[0]]] = True
         return found
+
+    def _beyond(self, taken: FactTable, position: Ids) -> tuple[Ids, Ids]:
+        """(k,) qualifiers of the questions, one for each row, and (k,) which of `carried` they are."""
+        nothing = np.zeros(0, dtype=np.int64)
+        if not len(self.carried):
+            return nothing, nothing
+        owner = taken.qualifier_owner()
+        pair = taken.relation[owner].astype(np.int64) * self.relations + taken.qualifier_relation
+        at = np.minimum(np.searchsorted(self.carried, pair), len(self.carried) - 1)
+        low, high = self.ends[:, at]
+        slack, value = _SLACK * (high - low), taken.qualifier_number
+        out = (self.carried[at] == pair) & ((value < low - slack) | (value > high + slack))
+        out &= ~self._asked_for(taken, owner, position) & (position[owner] != RELATION)
+        slots = np.flatnonzero(out).astype(np.int64)
+        return slots, at[slots].astype(np.int64)
+
+    @staticmethod
+    def _asked_for(taken: FactTable, owner: Ids, position: Ids) -> Flags:
+        """Of each qualifier, whether it is the one that its question hides a part of."""
+        here = np.arange(len(owner)) - taken.offsets[owner] == qualifier_of(position[owner])
+        return np.asarray(here & (position[owner] > TAIL))
 
     def is_unusual(self, table: FactTable, rows: Ids, position: Ids) -> Flags:
         """(n,) whether the questions in these rows, which hide these positions (n,), are unlike all facts: whether
@@ -227,7 +249,6 @@ class UsualQualifiers:
         usual = np.isin(pair, self.key)
         met = np.unique(owner[usual] * np.int64(self.relations) + taken.qualifier_relation[usual])
         lacks = np.bincount(met // self.relations, minlength=count) < wanted
-        asked_for = (position[owner] > TAIL) & (position[owner] % 2 == 1)
-        asked_for &= np.arange(len(owner)) - taken.offsets[owner] == qualifier_of(position[owner])
+        asked_for = self._asked_for(taken, owner, position) & (position[owner] % 2 == 1)
         odd = np.bincount(owner[~np.isin(pair, self.carried) & ~asked_for], minlength=count) > 0
         return np.asarray((position != RELATION) & (lacks | odd | ~self.stands[taken.relation]))

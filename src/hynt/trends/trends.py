@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -292,8 +292,15 @@ def trend(
 
 
 def trend_of(predictor: Predictor, plan: TrendPlan, level: float = LEVEL) -> Trend:
-    # The first question is asked as any other: it is refused where it must be, and says what to know of the answers.
-    first = predictor.answer(plan.asked, CandidateMask(None, False), 1, level)
+    # One question is asked as any other: it is refused where it must be, and says what to know of the answers. It is
+    # the first, or the nearest within the training values: what lies beyond is told apart.
+    span = _training_span(predictor, plan)
+    table = plan.asked.table
+    if span is not None:
+        number = table.qualifier_number.copy()
+        number[0] = min(max(number[0], span[0]), span[1])  # the first qualifier is the axis
+        table = replace(table, qualifier_number=number)
+    first = predictor.answer(replace(plan.asked, table=table), CandidateMask(None, False), 1, level)
     answer = first[0]
     assert isinstance(answer, NumberAnswer)
     curves = predicted_tails(predictor, concatenate([one.curve for one in plan.series]), level)
@@ -306,7 +313,6 @@ def trend_of(predictor: Predictor, plan: TrendPlan, level: float = LEVEL) -> Tre
         at, place = points.stop, values.stop
     graph = predictor.graph
     relation, over = graph.relations[plan.relation], graph.relations[plan.over]
-    span = _training_span(predictor, plan)
     notes = [*plan.notes, *first.notes]
     if span is not None and (plan.at[0] < span[0] or plan.at[-1] > span[1]):
         ends = " to ".join(format_quantity(end, over.unit) for end in span)
@@ -366,7 +372,9 @@ def predicted_tails(predictor: Predictor, table: FactTable, level: float, *, sto
 
     count, is_number = len(table), predictor.graph.vocabulary.relation_is_number
     asked = AskedFacts.of_triplets(table, np.full(count, TAIL, dtype=np.int64), is_number)
-    found = predictor.question_batch(asked, stored=stored).numbers(np.arange(count, dtype=np.int64), level)
+    found = predictor.question_batch(asked, stored=stored).numbers(
+        np.arange(count, dtype=np.int64), level, extrapolating=True
+    )
     if not found.is_finite.all():
         raise non_finite(predictor.loaded, "a question of the trend")
     if not found.has_interval.all():

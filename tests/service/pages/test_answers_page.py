@@ -36,6 +36,27 @@ def test_a_question_that_lacks_what_all_facts_say_is_offered_it(service):
     assert "in 9 of 10 such questions" in answered
 
 
+def test_ids_stand_only_beside_names_that_several_have(service):
+    """Springfield is a town and a firm, Curaçao is one town."""
+    asked = _page(service, "head=p2&relation=born+in&tail=%3F&top=100")
+    found = service.get("/?query=Springfield", Accept="text/html").body.decode()
+    assert asked.count('<span class="aside">town/0</span>') == 1
+    assert ">Curaçao</a></th>" in asked
+    assert "town/0 · " in found
+    assert "f0 · " in found
+    alone = service.get("/?query=Cura", Accept="text/html").body.decode()
+    assert "Curaçao" in alone
+    assert "town/3 · " not in alone
+
+
+def test_a_number_has_no_digits_that_its_interval_is_not_sure_of(service):
+    page = _page(service, "head=p3&relation=height&tail=%3F")
+    shown = re.search(r'<p class="big"><span class="quantity">([^<]*)', page).group(1)
+    exact = service.post("/v1/predict", {"head": "p3", "relation": "height", "tail": "?"}).json["answers"][0]
+    assert shown == exact["text"]
+    assert not re.search(r"\d\.\d{3}", page[page.index('<div class="number-answer">') : page.index("<figure>")])
+
+
 def test_the_home_page_asks_what_the_run_answers_best(service, predictor):
     from hynt.asking.examples import held_out_examples
     from hynt.service.pages.questions import beginnings

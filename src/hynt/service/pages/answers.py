@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hynt.asking.answers import Answers
-from hynt.graph.sentences import format_difference, format_quantity
+from hynt.graph.sentences import format_difference
 from hynt.graph.units.conversion import with_display
 from hynt.markup import Markup
 from hynt.names import spelled_like
@@ -87,7 +87,7 @@ async def _number(front: Front, form: AskedForm, found: Mapping[str, Any]) -> di
 
 def rounded_texts(answer: Mapping[str, Any]) -> dict[str, str]:
     """A predicted number and its interval with as many digits as the interval is sure of; dates stay dates."""
-    found = {"value": str(answer["text"]), "exact": format_quantity(float(answer["value"]), answer_unit(answer))}
+    found = {"value": str(answer["text"])}
     return found if answer["low"] is None else found | {"low": answer["low_text"], "high": answer["high_text"]}
 
 
