@@ -185,6 +185,9 @@ def test_similar(run, hynt):
     assert found["entity"] == {"id": "p2", "name": "Person 2", "type": ""}
     assert [other["rank"] for other in found["similar"]] == [1, 2, 3]
     assert "most like Person 2" in hynt("similar", run, "p2").out
+    few, all_of_them = (hynt("similar", run, "Shelbyville", "--top", top).out for top in (1, 100))
+    assert "id" not in few.split()
+    assert {"id", "t0", "f0"} <= set(all_of_them.split())  # both are called Springfield
     refused = hynt("similar", run, "Persn 2")
     assert refused.code == 2
     assert "'Person 2'" in refused.err

@@ -52,6 +52,9 @@ def test_relations_are_told_in_their_units_and_without_any(found):
     assert row["worse_than_median"] == pytest.approx(0.5)  # mean and median of 150 … 165 are the same
     titles = [table.title for table in evaluation_tables(found.to_dict())]
     assert "numbers by relation, all" in titles
+    (by_relation,) = (table for table in evaluation_tables(found.to_dict()) if table.title == titles[-1])
+    (height,) = (cells for cells in by_relation.rows if cells[0] == "height")
+    assert height[2].endswith("% of it")  # not to be taken for percents that a relation holds
     assert any("0.5 as good as the training median" in line for line in remarks(found.to_dict()))
 
 

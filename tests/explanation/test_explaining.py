@@ -185,6 +185,7 @@ def test_other_models_say_what_they_cannot_show(tmp_path):
     assert found.attention is None
     assert found.tokens == ()
     assert found.notes == (
+        "there is no interval: no training fact of this relation says place",
         "this model does not look at qualifiers",
         "this model reads facts with one hidden component only: other components cannot be hidden",
         "this model has no context transformer: there is no attention to show",

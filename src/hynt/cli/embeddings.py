@@ -39,11 +39,13 @@ def similar(
 
 def _print(console: Console, result: dict[str, Any]) -> None:
     console.print(f"most like {visible(result['entity']['name'])}", style="bold")
+    names = [other["name"] for other in result["similar"]]
+    ids = ("id",) if len(set(names)) < len(names) else ()  # where names do not tell entities apart
     rows = [
-        (str(other["rank"]), other["name"], other["id"], other["type"] or "-", f"{other['similarity']:.4f}")
-        for other in result["similar"]
+        (str(one["rank"]), one["name"], *(one["id"] for _ in ids), one["type"] or "-", f"{one['similarity']:.4f}")
+        for one in result["similar"]
     ]
-    print_table(console, ("rank", "entity", "id", "type", "cosine"), rows)
+    print_table(console, ("rank", "entity", *ids, "type", "cosine"), rows)
 
 
 def embeddings(

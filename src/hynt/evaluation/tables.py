@@ -144,7 +144,7 @@ def _typical(row: Found) -> str:
     if factor is not None and factor >= FACTORS:
         return f"× {factor:.3g}"
     if share is not None:
-        return f"{share:.1%}"
+        return f"{share:.1%} of it"  # the relation itself may hold percents
     return "-" if "median_error" not in row else _error(row["median_error"], row["unit"])
 
 
