@@ -361,7 +361,8 @@ def test_runs_that_err_by_chance_count_alike_and_a_useless_statistic_nothing(que
     truth = torch.rand(questions, generator=chance, dtype=torch.float64)
     said = truth.unsqueeze(1) + 0.1 * torch.randn(questions, 3, generator=chance, dtype=torch.float64)
     said = torch.cat([said, torch.full((questions, 1), 0.5, dtype=torch.float64)], 1).unsqueeze(1)
-    asked = Asked(said, torch.ones(questions, 1, dtype=torch.bool), np.zeros(questions, dtype=np.int64), truth)
+    everyone = torch.ones(questions, said.shape[2], dtype=torch.bool)
+    asked = Asked(said, everyone[:, :1], np.zeros(questions, dtype=np.int64), truth, everyone)
     found = _numbers(asked, [True] * 4, trained=3).everywhere
     assert found[:3] == pytest.approx([1 / 3] * 3, abs=0.01 if questions < 8 else 0.15)
     assert abs(found[3]) < 0.1

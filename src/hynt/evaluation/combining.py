@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -67,10 +68,11 @@ class Asked:
     present: Tensor  # (n, candidates) bool: false fills up
     relation: Ids  # (n,) beside what is asked for
     target: Tensor  # (n,) float64 the number on the model's scale; unused for links and relations
+    answered: Tensor  # (n, members) bool: who has an answer
 
     def take(self, rows: Tensor) -> Asked:
         found = self.relation[rows.numpy()]
-        return Asked(self.features[rows], self.present[rows], found, self.target[rows])
+        return Asked(self.features[rows], self.present[rows], found, self.target[rows], self.answered[rows])
 
 
 def fit_weights(
@@ -125,22 +127,27 @@ def _asked(
     rows = max(1, min(ROWS_ON_CPU, SCORES_AT_ONCE // (count * len(able))))
     tiling = Tiling.of(qualifiers, evaluator.device, rows)
     gather = _number_features if task == "number" else _rank_features(evaluator, task, chosen, parts, tiling, chance)
-    found: list[tuple[Ids, Tensor, Tensor]] = []
+    found: list[tuple[Ids, Tensor, Tensor, Tensor]] = []
 
     def work(tile: Tile, question: EncodedQuestion) -> None:
         assert isinstance(question, CombinedQuestion)
         features, present = gather(model, question, tile, able)
-        found.append((tiling.question[tile.places][: tile.real], features[: tile.real], present[: tile.real]))
+        everything = torch.ones(tile.layout.rows, dtype=torch.bool, device=question.relation.device)
+        said = [one.answered() for one in question.members]
+        answered = torch.stack([everything if one is None else one for one in said], 1)
+        at = tiling.question[tile.places][: tile.real]
+        found.append((at, features[: tile.real], present[: tile.real], answered[: tile.real]))
 
     read_each_tile(model, evaluator.facts, tiling, parts.row, parts.position, work)
     order = torch.from_numpy(np.argsort(np.concatenate([one[0] for one in found]), kind="stable"))
     features = torch.cat([one[1] for one in found]).cpu()[order]
     present = torch.cat([one[2] for one in found]).cpu()[order]
+    answered = torch.cat([one[3] for one in found]).cpu()[order]
     relation = parts.relation.astype(np.int64)
     scaled = evaluator.scaling.scale(relation, parts.number) if task == "number" else np.zeros(len(chosen))
     if task == "relation":  # beside the answer there is none
         relation = np.full(len(chosen), evaluator.facts.sizes.mask_relation)
-    return Asked(features.double(), present, relation, torch.from_numpy(scaled))
+    return Asked(features.double(), present, relation, torch.from_numpy(scaled), answered)
 
 
 def _candidates(evaluator: Evaluator, task: TaskName) -> int:
@@ -283,19 +290,57 @@ def _reciprocal(asked: Asked, weights: Tensor) -> Tensor:
 
 
 def _numbers(asked: Asked, able: Sequence[bool], trained: int) -> GroupWeights:
-    count, mean, usable = len(able), _mean(able, trained), torch.tensor(able)
+    count = len(able)
+    always = [one and bool(asked.answered[:, index].all()) for index, one in enumerate(able)]
+    mean, usable = _mean(always, trained), torch.tensor(always)
 
     def fit(some: Asked) -> Tensor:
         return _least_squares(some, mean, usable, TO_MEAN)
 
-    singles = [_one_hot(count, one) for one in range(count) if able[one]]
+    singles = [_one_hot(count, one) for one in range(count) if always[one]]
     weights = _better(asked, fit, [mean, *singles], _squared)
     relations: dict[int, Tensor] = {}
     for relation, some in _by_relation(asked):
         own = _better(some, lambda part: _least_squares(part, weights, usable, TO_ALL), [weights], _squared)
         if own is not weights:
             relations[relation] = own
+    for index, one in enumerate(able):
+        if one and not always[index]:
+            weights, relations = _with_some_answers(asked, weights, relations, index)
     return _group(weights, relations, torch.ones(count, dtype=torch.float64), None)
+
+
+def _with_some_answers(
+    asked: Asked, weights: Tensor, relations: dict[int, Tensor], member: int
+) -> tuple[Tensor, dict[int, Tensor]]:
+    """The same with a member that answers some questions: a share of the weight, fitted on these alone."""
+    asked = asked.take(torch.nonzero(asked.answered[:, member]).squeeze(1))
+    alone = _one_hot(len(weights), member)
+
+    def fit(some: Asked, rest: Tensor, prior: float, strength: float) -> Tensor:
+        """A share of the member's, drawn to `prior`; the rest of the weight stays as it is."""
+        others = some.features[:, 0] @ rest
+        apart, wanted = some.features[:, 0, member] - others, some.target - others
+        typical = strength * apart.square().mean().clamp(min=SMALLEST)
+        share = (apart @ wanted + prior * typical) / (apart.square().sum() + typical)
+        share = share.clamp(0.0, LARGEST_SHARE)
+        return (1 - share) * rest + share * alone
+
+    together = _better(asked, partial(fit, rest=weights, prior=0.0, strength=TO_MEAN), [weights], _squared)
+    share = float(together[member])
+    found = {one: (1 - share) * row + share * alone for one, row in relations.items()}
+    for relation, some in _by_relation(asked, FOR_A_SHARE):
+        rest, as_all = relations.get(relation, weights), found.get(relation, together)
+        own = _better(some, partial(fit, rest=rest, prior=share, strength=TO_ALL), [as_all, rest], _squared)
+        if own is not as_all:
+            found[relation] = own
+    return together, found
+
+
+FOR_A_SHARE = 20
+"""Questions from which on a relation may have a share of its own."""
+LARGEST_SHARE = 0.99
+"""Of a member that answers some questions: what is left answers the others."""
 
 
 def _least_squares(asked: Asked, prior: Tensor, usable: Tensor, strength: float) -> Tensor:
@@ -348,9 +393,9 @@ SMALLEST_HALF = 4
 """Questions below which nothing can be told from a half."""
 
 
-def _by_relation(asked: Asked) -> list[tuple[int, Asked]]:
+def _by_relation(asked: Asked, least: int = FOR_A_RELATION) -> list[tuple[int, Asked]]:
     found, counts = np.unique(asked.relation, return_counts=True)
-    enough: NDArray[np.int64] = found[counts >= FOR_A_RELATION]
+    enough: NDArray[np.int64] = found[counts >= least]
     if len(found) == 1:  # its weights are those of all
         return []
     return [(int(one), asked.take(torch.from_numpy(np.flatnonzero(asked.relation == one)))) for one in enough]

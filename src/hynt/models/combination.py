@@ -1,7 +1,8 @@
 """Several models that answer as one: each member's score times a weight, added up.
 
 Links and relations: what a member adds to all candidates of a question alike changes no rank, so scores can be added
-as they are, chunk by chunk, and no member need be normalised. Numbers: weights add up to 1. The weights of a question
+as they are, chunk by chunk, and no member need be normalised. Numbers: weights add up to 1, and where a member has no
+answer, its weight goes to the others, in proportion. The weights of a question
 follow from what it asks for, where, and beside which relation; `evaluation.combining` fits them on validation.
 
 `TaskWeights` is one model whose weights were at their best at another time for each task. Links, relations and numbers
@@ -233,13 +234,18 @@ class Combination(nn.Module):
         weights = self.table[int(task), question.position, question.relation]  # (rows, members)
         counts = (weights != 0).any(0).tolist()
         total: Tensor | None = None
+        silent = torch.zeros_like(weights[:, 0])
         for index, scores in self.each(question, candidates, counts):
             weight = weights[:, index]
+            answered = question.members[index].answered()
+            if answered is not None:
+                silent = silent + torch.where(answered, 0.0, weight)
+                weight = torch.where(answered, weight, 0.0)
             part = scores * (weight if scores.dim() == 1 else weight.unsqueeze(1))
             total = part if total is None else total + part
         if total is None:
             raise ValueError("no member answers these questions")
-        return self._within(total, question.relation) if task is Task.NUMBER else total
+        return self._within(total / (1 - silent), question.relation) if task is Task.NUMBER else total
 
     def _distribution(self, question: EncodedQuestion) -> NumberDistribution:
         """What the trained members believe together, by their weights, moved to where the weighted sum of all lies."""
@@ -262,29 +268,13 @@ class Combination(nn.Module):
     def each(
         self, question: CombinedQuestion, candidates: Candidates, wanted: Sequence[bool]
     ) -> Iterator[tuple[int, Tensor]]:
-        """(index, scores) of the members that are wanted, counts as logarithms. A statistic that has no answer to some
-        questions for numbers says there what the trained members say.
-        """
+        """(index, scores) of the members that are wanted, counts as logarithms."""
         for index, member in enumerate(self._models()):
             if wanted[index]:
                 scores = member.score(question.members[index], candidates)
                 if isinstance(candidates, ScaledNumber):
                     scores = self._within(scores, question.relation)
-                    answered = question.members[index].answered()
-                    if answered is not None:
-                        scores = torch.where(answered, scores, self._trained_number(question))
                 yield index, torch.log1p(scores) if getattr(member, "scores_are_counts", False) else scores
-
-    def _trained_number(self, question: CombinedQuestion) -> Tensor:
-        """(rows,) the mean of the numbers that the trained members say who can."""
-        total, count = torch.zeros_like(question.relation, dtype=torch.float32), torch.zeros_like(question.relation)
-        for member, read in zip(self.trained_members(), question.members, strict=False):
-            places = [place for place, one in enumerate(POSITIONS) if (Task.NUMBER, one) in member.answers]
-            if places:
-                able = torch.isin(question.position, torch.tensor(places, device=question.position.device))
-                said = self._within(member.score(read, ScaledNumber()), question.relation)
-                total, count = total + torch.where(able, said, 0.0), count + able
-        return total / count.clamp(min=1)
 
     def _within(self, numbers: Tensor, relation: Tensor) -> Tensor:
         return numbers if self.ranges is None else numbers.clamp(self.ranges[0, relation], self.ranges[1, relation])

@@ -3,8 +3,8 @@
 Facts of one head and relation that hold two numbers make a curve: of years and populations, of ranks and shares. A
 question for a number in a fact with another number is answered from such a curve: by a line between the two nearest
 points, or by the end of the curve. A curve goes through the training facts whose qualifiers hold the same entities, or
-through all of them; and a fact may hold several other numbers. Those curves are asked that told most in training;
-where none told enough, there is no answer.
+through all of them; and a fact may hold several other numbers. Of facts with the same relations those curves are asked
+that told most in training; where none told enough, there is no answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAMILIES = 2
 """Curves through facts whose qualifiers hold the same entities, and through all."""
 NUMBERS_OF_A_FACT = 8
 """So many make curves with one another; of longer facts the tail and the first qualifiers."""
-TELLING = 0.5
+TELLING = 0.2
 """Curves tell enough that leave at most so much of a relation's variance."""
 FEWEST = 10
 """Of fewer points than these nothing is known of a kind of curves."""
@@ -58,6 +58,16 @@ class _Held(NamedTuple):
     value: Values  # scaled
 
 
+class _Contexts(NamedTuple):
+    """What facts or questions are about besides their numbers."""
+
+    kind: Keys  # (n,) their relation and those of their qualifiers that hold entities
+    key: NDArray[np.uint64]  # (FAMILIES, n) their head and relation, with those qualifiers and without
+
+    def take(self, rows: Integers) -> _Contexts:
+        return _Contexts(self.kind[rows], self.key[:, rows])
+
+
 class _Points(NamedTuple):
     """Points of curves, (k,) each, by curve and then by x."""
 
@@ -81,7 +91,7 @@ class NumberSeries(nn.Module):
         held, contexts = _of_facts(facts)
         first, second = _pairs(held.owner)
         owner = held.owner[first]
-        kind, curve = self._curves(owner, facts.relation.numpy(), contexts, held.place[first], held.place[second])
+        kind, curve = _curves(contexts.take(owner), held.place[first], held.place[second])
         x, y = np.tile(held.value[second], FAMILIES), np.tile(held.value[first], FAMILIES)
         order = np.lexsort((x, curve))
         kind, curve, x, y = kind[order], curve[order], x[order], y[order]
@@ -108,11 +118,10 @@ class NumberSeries(nn.Module):
         rows, relation = len(batch), batch.asked_relation()
         shown, contexts = _shown(batch)
         asked = (relation + batch.asks_qualifier * (self.sizes.relations + 1)).cpu().numpy()
-        primary = batch.relation.cpu().numpy()
-        kind, curve = self._curves(shown.owner, primary, contexts, asked[shown.owner], shown.place)
+        kind, curve = _curves(contexts.take(shown.owner), asked[shown.owner], shown.place)
         value, inside, met = self._at(curve, np.tile(shown.value, FAMILIES))
-        error = np.where(met, self._error_of(kind, inside), np.inf)
         owner, beside = np.tile(shown.owner, FAMILIES), relation.cpu().numpy()
+        error = np.where(met, self._error_of(kind, inside, beside[owner]), np.inf)
         best = np.lexsort((error, owner))
         best = best[np.r_[True, owner[best][1:] != owner[best][:-1]][: len(best)]]
         owner = owner[best]
@@ -128,15 +137,6 @@ class NumberSeries(nn.Module):
         if not isinstance(candidates, ScaledNumber) or not isinstance(question, SeriesQuestion):
             raise ValueError(f"this model answers numbers it has read itself, not {type(candidates).__name__}")
         return question.value
-
-    def _curves(
-        self, owner: Integers, primary: Integers, contexts: NDArray[np.uint64], y: Integers, x: Integers
-    ) -> tuple[Integers, Keys]:
-        """The kinds of curves, and the curves, of y and x (n,) in the facts `owner` (n,): FAMILIES × n each."""
-        places = 2 * (self.sizes.relations + 1)
-        pair = (primary[owner].astype(np.int64) * places + y) * places + x
-        kind = np.concatenate([FAMILIES * pair + family for family in range(FAMILIES)])
-        return kind, _scrambled(contexts[:FAMILIES, owner].ravel() ^ _scrambled(kind.astype(np.uint64)))
 
     def _at(self, curve: Keys, x: Values) -> tuple[Values, NDArray[np.bool_], NDArray[np.bool_]]:
         """(n,) what curves say at `x`, whether that lies between two points, and whether there is such a curve."""
@@ -162,9 +162,9 @@ class NumberSeries(nn.Module):
         value = self._points.y[left] + share * (self._points.y[right] - self._points.y[left])
         return value, (width > 0) & (from_x <= x) & (x <= to_x) | (to_x == x) | (from_x == x)
 
-    def _errors(self, kind: Integers, y: Values, point: Integers) -> tuple[Integers, Values]:
+    def _errors(self, kind: Keys, y: Values, point: Integers) -> tuple[Keys, Values]:
         """Of every kind of curve, within it and at its ends, the mean squared error in telling each training number
-        from the others: kinds × 2 + within, ascending, and the errors.
+        from the others: kinds + within, ascending, and the errors.
         """
         points, own = self._points, np.arange(len(self._points.curve))
         same = points.curve[1:] == points.curve[:-1]
@@ -176,19 +176,18 @@ class NumberSeries(nn.Module):
         told = np.where(others > 0, ((points.y * points.met)[point] - y) / others.clip(min=1), value[point])
         within = (others > 0) | (before & after)[point]
         tells = (others > 0) | (before | after)[point]
-        keys, at = np.unique(2 * kind[tells] + within[tells], return_inverse=True)
+        keys, at = np.unique(kind[tells] + within[tells].astype(np.uint64), return_inverse=True)
         square = np.bincount(at, (told - y)[tells] ** 2, minlength=len(keys))
         count = np.bincount(at, minlength=len(keys))
         enough = count >= FEWEST
         return keys[enough], square[enough] / count[enough]
 
-    def _error_of(self, kind: Integers, inside: NDArray[np.bool_]) -> Values:
+    def _error_of(self, kind: Keys, inside: NDArray[np.bool_], relation: Integers) -> Values:
         """(n,) what to expect of curves of these kinds: the relation's variance where training has none to tell."""
-        relations = self.sizes.relations + 1
-        unknown = self._variance[kind // (FAMILIES * 2 * relations) % relations]
+        unknown = self._variance[relation]
         if not len(self._kinds):
             return unknown
-        key = 2 * kind + inside
+        key = kind + inside.astype(np.uint64)
         at = np.searchsorted(self._kinds, key).clip(max=len(self._kinds) - 1)
         return np.where(self._kinds[at] == key, self._error[at], unknown)
 
@@ -212,22 +211,30 @@ def _pairs(owner: Integers) -> tuple[Integers, Integers]:
     return first[different], second[different]
 
 
+def _curves(contexts: _Contexts, y: Integers, x: Integers) -> tuple[Keys, Keys]:
+    """(FAMILIES × n,) the kinds of curves of the places y and x (n,) in these contexts, and the curves themselves."""
+    pair = _scrambled(_scrambled(contexts.kind + y.astype(np.uint64)) + x.astype(np.uint64))
+    kind = np.concatenate([_scrambled(pair + np.uint64(family)) for family in range(FAMILIES)])
+    return kind, _scrambled(contexts.key[:FAMILIES].ravel() ^ kind)
+
+
 def _scrambled(values: Keys) -> Keys:
     return mixed(np.stack([values, values], axis=1))[:, 0]
 
 
-def _contexts(head: Tensor, relation: Tensor, of: Tensor, qualifier: Tensor, entity: Tensor, sizes: Sizes) -> Keys:
-    """(FAMILIES, n) keys for the head, the relation and the entities in qualifiers: those `of` a row have a relation
-    and an entity. A sum has no order.
-    """
-    key = qualifier.long() * (sizes.entities + 1) + entity.long()
-    beside = np.zeros(len(head), dtype=np.uint64)
-    np.add.at(beside, of.cpu().numpy(), _scrambled(key.cpu().numpy().astype(np.uint64)))
-    triplet = _scrambled(_scrambled(head.cpu().numpy().astype(np.uint64)) ^ relation.cpu().numpy().astype(np.uint64))
-    return np.stack([triplet + beside, triplet])
+def _contexts(head: Tensor, relation: Tensor, of: Tensor, qualifier: Tensor, entity: Tensor, sizes: Sizes) -> _Contexts:
+    """Of facts and questions: those `of` a row have a qualifier of this relation and entity. A sum has no order."""
+    of_row, names = of.cpu().numpy(), qualifier.cpu().numpy().astype(np.uint64)
+    held = names * np.uint64(sizes.entities + 1) + entity.cpu().numpy().astype(np.uint64)
+    primary = _scrambled(relation.cpu().numpy().astype(np.uint64))
+    kind, triplet = primary.copy(), _scrambled(primary ^ head.cpu().numpy().astype(np.uint64))
+    same = triplet.copy()
+    np.add.at(kind, of_row, _scrambled(names))
+    np.add.at(same, of_row, _scrambled(held))
+    return _Contexts(kind, np.stack([same, triplet]))
 
 
-def _of_facts(facts: FactTensors) -> tuple[_Held, Keys]:
+def _of_facts(facts: FactTensors) -> tuple[_Held, _Contexts]:
     """The numbers of facts, by fact, and the contexts of facts."""
     owner = torch.repeat_interleave(torch.arange(len(facts)), facts.qualifier_counts())
     tails, is_number = facts.tail_is_number, facts.qualifier_is_number[:-1]
@@ -243,7 +250,7 @@ def _of_facts(facts: FactTensors) -> tuple[_Held, Keys]:
     return held, _contexts(facts.head, facts.relation, owner[~is_number], qualifier, entity, facts.sizes)
 
 
-def _shown(batch: MaskedBatch) -> tuple[_Held, Keys]:
+def _shown(batch: MaskedBatch) -> tuple[_Held, _Contexts]:
     """The numbers that questions show, and the contexts of questions."""
     tail = torch.nonzero(batch.tail_is_number & ~batch.tail_number_masked).squeeze(1)
     of, place, value = [tail], [batch.relation[tail]], [batch.tail_number[tail]]
