@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from hynt.batches.fact_slots import HEAD, QUALIFIER, TAIL, Links, NumberRows, slots_of
+from hynt.batches.fact_slots import HEAD_ROLE, QUALIFIER_ROLE, TAIL_ROLE, Links, NumberRows, slots_of
 from hynt.batches.message_plan import plan_observed, plan_training
 from tests.batches.random_graphs import mixed_facts
 
@@ -25,12 +25,12 @@ def components(facts, row):
     """(role, entity or None, number or None, relation) of each slot."""
     head, relation = int(facts.head[row]), int(facts.relation[row])
     is_number = bool(facts.tail_is_number[row])
-    found = [(HEAD, head, None, relation)]
-    found.append((TAIL, *either(facts.tail_entity[row], facts.tail_number[row], is_number), relation))
+    found = [(HEAD_ROLE, head, None, relation)]
+    found.append((TAIL_ROLE, *either(facts.tail_entity[row], facts.tail_number[row], is_number), relation))
     for q in range(int(facts.offsets[row]), int(facts.offsets[row + 1])):
         is_number = bool(facts.qualifier_is_number[q])
         value = either(facts.qualifier_entity[q], facts.qualifier_number[q], is_number)
-        found.append((QUALIFIER, *value, int(facts.qualifier_relation[q])))
+        found.append((QUALIFIER_ROLE, *value, int(facts.qualifier_relation[q])))
     return found
 
 
@@ -58,7 +58,7 @@ def test_a_small_capacity_costs_qualifiers_and_nothing_else():
     rows = torch.argsort(FACTS.qualifier_counts(), descending=True)[:4]
     slots = slots_of(FACTS, rows, NumberRows.of(FACTS), 3)
     assert slots.there.sum() == 2 * 4 + 3
-    assert [int(((slots.fact == k) & slots.there & (slots.role != QUALIFIER)).sum()) for k in range(4)] == [2] * 4
+    assert [int(((slots.fact == k) & slots.there & (slots.role != QUALIFIER_ROLE)).sum()) for k in range(4)] == [2] * 4
 
 
 def heard(plan):
@@ -78,7 +78,7 @@ def test_observed_facts_reach_their_entities_and_relations():
         for k, (role, entity, _, relation) in enumerate(components(FACTS, row)):
             if entity is not None:
                 values.add((at + k, entity))
-            if role != TAIL:
+            if role != TAIL_ROLE:
                 relations.add((at + k, relation))
         at += len(components(FACTS, row))
     assert heard(plan) == [values, relations]

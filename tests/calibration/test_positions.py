@@ -10,6 +10,7 @@ import torch
 
 from hynt import number
 from hynt.asking.predictor import Predictor, load
+from hynt.batches.fact_slots import HEAD_ROLE, ROLES, TAIL_ROLE
 from hynt.calibration import calibration
 from hynt.calibration.calibration import Calibration, calibrate, held_out
 from hynt.calibration.measuring import measure
@@ -18,7 +19,6 @@ from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact_table import HEAD, RELATION, TAIL
 from hynt.graph.known_answers import KnownAnswers
 from hynt.models.contract import Relations
-from hynt.models.training_statistics import HEAD_PLACE, PLACES, TAIL_PLACE
 from hynt.training.run import start, train
 from tests.training.small_graph import tiny_settings
 
@@ -57,9 +57,9 @@ class TooSure:
         logarithm = torch.log(self._counting.score(question, candidates) + 1e-3)
         if isinstance(candidates, Relations):
             return logarithm * torch.where(question.in_qualifier, 0.5, 4.0)[:, None]
-        place = question.place % PLACES
-        beside = torch.where(question.place // PLACES == self._surest, 6.0, 3.0)
-        sure = torch.where(place == HEAD_PLACE, beside, torch.where(place == TAIL_PLACE, 0.4, 2.0))
+        place = question.place % ROLES
+        beside = torch.where(question.place // ROLES == self._surest, 6.0, 3.0)
+        sure = torch.where(place == HEAD_ROLE, beside, torch.where(place == TAIL_ROLE, 0.4, 2.0))
         return logarithm * sure[:, None]
 
 

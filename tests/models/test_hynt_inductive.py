@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from hynt.batches.fact_slots import QUALIFIER
+from hynt.batches.fact_slots import QUALIFIER_ROLE
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
 from hynt.batches.neighbour_values import degrees_of
@@ -88,7 +88,7 @@ def test_a_question_read_from_a_batch_has_the_state_it_has_in_a_training_step():
         if position == 1:
             torch.testing.assert_close(relation[k], outcome.relation[nth[row]], **close)
         elif position % 2:
-            before = int(((slots.role == QUALIFIER) & slots.there)[: slot + 1].sum())
+            before = int(((slots.role == QUALIFIER_ROLE) & slots.there)[: slot + 1].sum())
             torch.testing.assert_close(relation[k], outcome.relation[len(targets) + before], **close)
         elif answers.task[k] == Task.NUMBER:
             torch.testing.assert_close(believed[k], outcome.number[of_number[slot]].softmax(0), **close)
@@ -128,7 +128,7 @@ def test_what_a_training_step_asks_for_does_not_reach_its_question_by_a_single_b
     step, before = outcome(FACTS)
     slots = step.questions.targets
     nth = torch.arange(len(slots.role)) - slots.first  # of its fact
-    qualifiers = torch.nonzero(slots.there & (slots.role == QUALIFIER)).squeeze(1)
+    qualifiers = torch.nonzero(slots.there & (slots.role == QUALIFIER_ROLE)).squeeze(1)
     asked = {  # the position that each question asks for
         "entity": torch.where(slots.there & ~slots.is_number, 2 * nth, -1)[step.entity_question],
         "number": torch.where(slots.is_number, 2 * nth, -1)[step.number_question],

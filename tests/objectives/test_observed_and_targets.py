@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as functional
 
-from hynt.batches.fact_slots import QUALIFIER
+from hynt.batches.fact_slots import QUALIFIER_ROLE
 from hynt.errors import DataError
 from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
 from hynt.objectives.drawn_beside import ReadNumbers, Room, room_for
@@ -86,7 +86,7 @@ def test_no_qualifier_is_left_out_however_uneven_the_facts():
     assert room_for(counts, 1) == room_for(counts, 1999) == 500
     step = stream_of(20).step((torch.arange(100), torch.arange(0)), torch.arange(150, 170))
     asked, facts = step.questions.targets, FACTS.qualifier_counts()
-    assert int((asked.there & (asked.role == QUALIFIER)).sum()) == int(facts[150:170].sum())
+    assert int((asked.there & (asked.role == QUALIFIER_ROLE)).sum()) == int(facts[150:170].sum())
     assert bool(step.fits)
 
 
@@ -118,7 +118,7 @@ def test_every_slot_and_relation_of_a_target_is_asked_for_once():
     entity, number = step.entity_question, step.number_question
     assert sorted(entity[of_entity[entity]].tolist()) == torch.nonzero(of_entity).squeeze(1).tolist()
     assert sorted(number[asked.is_number[number]].tolist()) == torch.nonzero(asked.is_number).squeeze(1).tolist()
-    qualifiers = int((asked.there & (asked.role == QUALIFIER)).sum())
+    qualifiers = int((asked.there & (asked.role == QUALIFIER_ROLE)).sum())
     assert int(step.questions.relation_asked.sum()) == 20 + qualifiers
 
 

@@ -35,7 +35,7 @@ from hynt.training.resolve_settings import SettingsRequest, resolve_settings, re
 REACH = 3.0
 """How many widths of its bulk a number may lie outside it."""
 
-TAIL = 0.01
+EACH_SIDE = 0.01
 """The share on each side that is not of the bulk; more in small relations, so that a single number never is."""
 
 ENOUGH = 10
@@ -69,7 +69,7 @@ def edges(table: FactTable, vocabulary: Vocabulary, log_relations: Sequence[str]
         value = numbers.value[start : start + size]
         if relation in logs:
             value = np.log(value)
-        share = max(TAIL, 1.5 / (size - 1))
+        share = max(EACH_SIDE, 1.5 / (size - 1))
         first, last = np.quantile(value, [share, 1 - share])
         width = last - first
         ends = np.array([first - REACH * width, last + REACH * width])

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
+from hynt.batches.fact_slots import HEAD_ROLE, QUALIFIER_ROLE, ROLES, TAIL_ROLE, role_at
 from hynt.batches.fact_tensors import FactTensors
 from hynt.config.declarations import Count, Share
 from hynt.graph.fact_table import HEAD, RELATION, TAIL
@@ -98,7 +99,6 @@ ROUNDS = ((1, True), (1, True), (2, True), (4, True), (8, True), (84, False))
 facts, any value may follow. The fewer facts are left, the more draws at once: a device that is asked after every draw
 whether one is left spends its time on being asked. A fact for which none was false gets no negative.
 """
-_PLACES = 3  # head, tail, qualifier value
 
 Pool: TypeAlias = Literal["seen", "all", "answers"]
 """Where new values come from: those seen beside the same relation in the same place, all, or those among which an
@@ -197,9 +197,9 @@ class Corrupter:
         return is_number, torch.where(is_number, every, self.facts.sizes.entities)
 
     def _place(self, rows: Tensor, asked: Tensor) -> Tensor:
-        """(n,) int64 relation × places + place, of a value at position `asked`."""
+        """(n,) int64 relation × ROLES + role, of a value at position `asked`."""
         relation = relation_at(self.facts, rows, asked)
-        return relation * _PLACES + torch.where(asked == HEAD, 0, torch.where(asked <= TAIL, 1, 2))
+        return relation * ROLES + role_at(asked)
 
 
 def value_at(facts: FactTensors, rows: Tensor, asked: Tensor) -> Tensor:
@@ -215,11 +215,11 @@ def relation_at(facts: FactTensors, rows: Tensor, asked: Tensor) -> Tensor:
 
 
 def _pools(facts: FactTensors) -> tuple[Tensor, Tensor]:
-    """Values by place, each once: (v,) int64 end to end and (relations × places + 1,) int64 where each place starts."""
+    """Values by place, each once: (v,) int64 end to end and (relations × ROLES + 1,) int64 where each place starts."""
     head, tail, qualifier = facts.head.long(), facts.relation.long(), facts.qualifier_relation[:-1].long()
-    place = torch.cat([tail * _PLACES, tail * _PLACES + 1, qualifier * _PLACES + 2])
+    place = torch.cat([tail * ROLES + HEAD_ROLE, tail * ROLES + TAIL_ROLE, qualifier * ROLES + QUALIFIER_ROLE])
     value = torch.cat([head, facts.tail_entity.long(), facts.qualifier_entity[:-1].long()])
     ids = facts.sizes.entities + 1 + facts.sizes.literals
     key = torch.unique(place * ids + value)
-    counts = torch.bincount(key // ids, minlength=facts.sizes.relations * _PLACES)
+    counts = torch.bincount(key // ids, minlength=facts.sizes.relations * ROLES)
     return key % ids, torch.cat([counts.new_zeros(1), counts.cumsum(0)])

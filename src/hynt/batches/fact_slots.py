@@ -17,11 +17,16 @@ import torch.nn.functional as functional
 from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
-
-HEAD, TAIL, QUALIFIER = 0, 1, 2
-"""Roles of slots."""
+from hynt.graph.fact_table import HEAD, TAIL
 
 ROLES = 3
+HEAD_ROLE, TAIL_ROLE, QUALIFIER_ROLE = range(ROLES)
+"""Where a value stands in its fact. A place is a relation and a role in it: relation × ROLES + role."""
+
+
+def role_at(position: Tensor) -> Tensor:
+    """(n,) int64 the role of the value at, or beside, each position (n,)."""
+    return torch.where(position == HEAD, HEAD_ROLE, torch.where(position <= TAIL, TAIL_ROLE, QUALIFIER_ROLE))
 
 
 class Links(NamedTuple):
@@ -57,7 +62,7 @@ class Slots(NamedTuple):
     first: Tensor  # (slots,) int32 the first slot of the same fact
     stop: Tensor  # (slots,) int32 one behind its last
     fact: Tensor  # (slots,) int64 which of the facts
-    role: Tensor  # (slots,) int32 HEAD, TAIL or QUALIFIER
+    role: Tensor  # (slots,) int32 HEAD_ROLE, TAIL_ROLE or QUALIFIER_ROLE
     there: Tensor  # (slots,) bool false for filler
     is_number: Tensor  # (slots,) bool
     entity: Tensor  # (slots,) int32 the entity that stands there; 0 where a number does
@@ -134,7 +139,7 @@ def slots_of(facts: FactTensors, rows: Tensor, numbers: NumberRows, capacity: in
     stop = torch.where(there, ends[fact], first)
     within = (place - first).clamp(min=0)
     of_fact = rows[fact]
-    role = within.clamp(max=QUALIFIER)
+    role = within.clamp(max=QUALIFIER_ROLE)
     qualifier = torch.where(there & (within >= 2), begin[fact] + within - 2, facts.qualifier_total)
     in_triplet, is_tail = within < 2, within == 1
     is_number = torch.where(in_triplet, is_tail & facts.tail_is_number[of_fact], facts.qualifier_is_number[qualifier])

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hynt.batches.fact_slots import HEAD, QUALIFIER, ROLES, TAIL, Links, NumberRows, Slots, slots_of
+from hynt.batches.fact_slots import HEAD_ROLE, QUALIFIER_ROLE, ROLES, TAIL_ROLE, Links, NumberRows, Slots, slots_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch
 
@@ -128,7 +128,7 @@ def _plan(
     the slot's own relation may read it. Messages to relations must come first.
     """
     entities, relations, numbers = sizes.entities, sizes.relation_nodes, sizes.numbers + sizes.bare + 1
-    kind = (slots.role == QUALIFIER).to(torch.int32)
+    kind = (slots.role == QUALIFIER_ROLE).to(torch.int32)
     role = slots.role
     value_row = torch.where(slots.is_number, ROLES * entities + 2 * slots.number + kind, ROLES * slots.entity + role)
     values = ROLES * entities + 2 * numbers
@@ -190,12 +190,12 @@ def plan_training(
     nth = (asked.is_number.cumsum(0) - 1).clamp(min=0) if bare else torch.zeros_like(asked.number)
     unknown = (len(numbers.value) + nth).to(torch.int32)  # (slots,)
     # A copy of each target with the question in the place of the relation; a number there is one of unknown relation.
-    in_copy = asked.is_number & (asked.role == TAIL)
+    in_copy = asked.is_number & (asked.role == TAIL_ROLE)
     copy = asked._replace(number=torch.where(in_copy, unknown, asked.number))
     at_asked, at_copy = len(known.role), len(known.role) + len(asked.role)
     parts = (known, asked.shifted(at_asked), copy.shifted(at_copy))
     slots = Slots(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
-    of_copy = torch.where(copy.role == QUALIFIER, copy.relation, relations + copy.fact.to(torch.int32))
+    of_copy = torch.where(copy.role == QUALIFIER_ROLE, copy.relation, relations + copy.fact.to(torch.int32))
     relation_node = torch.cat([known.relation, asked.relation, of_copy])
 
     triplet, of_targets = _fact_starts(known, seen), _fact_starts(asked, k)
@@ -276,7 +276,7 @@ def plan_questions(batch: MaskedBatch, bare: bool = False, numbers: bool = True)
         columns = torch.cat([of_head, of_tail, of_qualifier])
         return torch.zeros_like(columns).index_copy_(0, place, columns)
 
-    role = laid_out(row * 0 + HEAD, row * 0 + TAIL, of_slot * 0 + QUALIFIER).to(torch.int32)
+    role = laid_out(row * 0 + HEAD_ROLE, row * 0 + TAIL_ROLE, of_slot * 0 + QUALIFIER_ROLE).to(torch.int32)
     fact = laid_out(row, row, of_slot)
     there = laid_out(row >= 0, row >= 0, batch.qualifier_present)
     is_number = laid_out(row < 0, batch.tail_is_number, batch.qualifier_is_number) & there
@@ -307,7 +307,7 @@ def plan_questions(batch: MaskedBatch, bare: bool = False, numbers: bool = True)
     own = count_of_numbers * int(bare)
     sizes = PlanSizes(len(entity), len(entity) + rows, len(relation) + rows, count_of_numbers, own)
     # A fact whose relation is asked for has the question there; a qualifier's own pair is not in its message at all.
-    node = torch.where(asks_itself & (role != QUALIFIER), len(relation) + fact, slots.relation)
+    node = torch.where(asks_itself & (role != QUALIFIER_ROLE), len(relation) + fact, slots.relation)
     asked = head + torch.where(batch.asked <= 2, (batch.asked == 2).long(), 2 + batch.asked_slot)
     message = _Messages(
         asked,
@@ -331,7 +331,7 @@ def _fact_starts(slots: Slots, facts: int) -> Tensor:
     place = torch.arange(len(slots.role), device=slots.role.device)
     starts = place.new_zeros(facts + 1)
     # Only heads are written where they belong; all others go to a last place that nobody reads.
-    is_head = slots.there & (slots.role == HEAD)
+    is_head = slots.there & (slots.role == HEAD_ROLE)
     return starts.index_copy_(0, torch.where(is_head, slots.fact, facts), place)[:facts]
 
 
@@ -339,6 +339,6 @@ def _qualifier_slots(slots: Slots, facts: int) -> Tensor:
     """(capacity,) int64: the places of qualifiers, filler last."""
     place = torch.arange(len(slots.role), device=slots.role.device)
     capacity = len(place) - 2 * facts
-    nth = torch.where(slots.role == QUALIFIER, place - 2 * (slots.fact + 1), capacity)
+    nth = torch.where(slots.role == QUALIFIER_ROLE, place - 2 * (slots.fact + 1), capacity)
     nth = torch.where(slots.there, nth, place - 2 * facts)
     return place.new_zeros(capacity + 1).index_copy_(0, nth, place)[:capacity]

@@ -8,10 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hynt.batches.fact_slots import HEAD_ROLE, QUALIFIER_ROLE, ROLES, TAIL_ROLE
 from hynt.batches.fact_tensors import FactTensors
-
-PLACES = 3  # head, tail, qualifier value
-HEAD_PLACE, TAIL_PLACE, QUALIFIER_PLACE = range(PLACES)
 
 
 class TrainingNumbers(NamedTuple):
@@ -31,9 +29,9 @@ class NeighbourSums(NamedTuple):
 
 
 class AnswerCounts(NamedTuple):
-    """For each place, relation × PLACES + (head, tail or qualifier value): the entities seen there."""
+    """For each place, relation × ROLES + (head, tail or qualifier value): the entities seen there."""
 
-    offsets: Tensor  # ((relations + 1) × PLACES + 1,) int64
+    offsets: Tensor  # ((relations + 1) × ROLES + 1,) int64
     entity: Tensor  # (e,) int64
     times: Tensor  # (e,) float32 how often
 
@@ -154,13 +152,13 @@ def pair_counts(facts: FactTensors) -> AnswerCounts:
 def answer_counts(facts: FactTensors) -> AnswerCounts:
     """How often train answers each place with each entity."""
     facts = facts.to("cpu")
-    entities, places = facts.sizes.entities, (facts.sizes.relations + 1) * PLACES
+    entities, places = facts.sizes.entities, (facts.sizes.relations + 1) * ROLES
     tails, values = ~facts.tail_is_number, ~facts.qualifier_is_number[:-1]
     place = torch.cat(
         [
-            facts.relation.long() * PLACES + HEAD_PLACE,
-            facts.relation[tails].long() * PLACES + TAIL_PLACE,
-            facts.qualifier_relation[:-1][values].long() * PLACES + QUALIFIER_PLACE,
+            facts.relation.long() * ROLES + HEAD_ROLE,
+            facts.relation[tails].long() * ROLES + TAIL_ROLE,
+            facts.qualifier_relation[:-1][values].long() * ROLES + QUALIFIER_ROLE,
         ]
     )
     entity = torch.cat([facts.head, facts.tail_entity[tails], facts.qualifier_entity[:-1][values]]).long()

@@ -14,19 +14,15 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from hynt.batches.fact_slots import ROLES, role_at
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.graph.fact_table import HEAD
 from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, Relations, ScaledNumber
 from hynt.models.number_beside import NumberBeside
 from hynt.models.number_regression import NumberRegression
 from hynt.models.number_series import NumberSeries
 from hynt.models.shared_facts import SharedFacts, TwoSteps, listed, scores_of
 from hynt.models.training_statistics import (
-    HEAD_PLACE,
-    PLACES,
-    QUALIFIER_PLACE,
-    TAIL_PLACE,
     NeighbourSums,
     answer_counts,
     head_sums,
@@ -64,7 +60,7 @@ class HeadQuestion(EncodedQuestion):
 class PlaceQuestion(EncodedQuestion):
     """A question and the place of what it asks for."""
 
-    place: Tensor  # (rows,) int64 relation × PLACES + head, tail or qualifier value
+    place: Tensor  # (rows,) int64 relation × ROLES + head, tail or qualifier value
     in_qualifier: Tensor  # (rows,) bool
 
 
@@ -181,7 +177,7 @@ class Frequency(_MadeAtOnce):
 
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE - NUMBERS
     reads: ClassVar[frozenset[Part]] = frozenset()
-    offsets: Tensor  # ((relations + 1) × PLACES + 1,) int64 entities of place i are offsets[i] … offsets[i + 1]
+    offsets: Tensor  # ((relations + 1) × ROLES + 1,) int64 entities of place i are offsets[i] … offsets[i + 1]
     entity: Tensor  # (e,) int64
     times: Tensor  # (e,) float32 how often
     relations: Tensor  # (2, relations) float32 how often each is a primary relation, and one of a qualifier
@@ -201,10 +197,9 @@ class Frequency(_MadeAtOnce):
 
     def read(self, batch: MaskedBatch) -> PlaceQuestion:
         """The relation and the position are all it looks at."""
-        of_triplet = torch.where(batch.asked == HEAD, HEAD_PLACE, TAIL_PLACE)
-        within = torch.where(batch.asks_qualifier, QUALIFIER_PLACE, of_triplet)
         relation = batch.asked_relation()
-        return PlaceQuestion(_nothing(batch), relation, relation * PLACES + within, batch.asks_qualifier)
+        place = relation * ROLES + role_at(batch.asked)
+        return PlaceQuestion(_nothing(batch), relation, place, batch.asks_qualifier)
 
     def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """(rows, candidates) counts."""

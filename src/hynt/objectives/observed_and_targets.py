@@ -16,7 +16,7 @@ import torch.nn.functional as functional
 from torch import Tensor
 
 from hynt.batches.epoch_plan import derived_seed, generator_for
-from hynt.batches.fact_slots import QUALIFIER, Links, NumberRows, Slots
+from hynt.batches.fact_slots import QUALIFIER_ROLE, Links, NumberRows, Slots
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.message_plan import AskedNodes, MessagePlan, plan_training
 from hynt.batches.neighbour_values import Degrees, NeighbourLists, degrees_of
@@ -243,7 +243,7 @@ class ObservedAndTargets(ItemStream):
         is_seen = torch.zeros(len(facts), dtype=torch.bool, device=facts.device).index_fill_(0, observed, True)
         fact, nobody = targets[asked.fact[at]], facts.sizes.entities
         asks = asked.is_number[at]
-        beside = asks & (asked.role[at] == QUALIFIER) & facts.tail_is_number[fact].logical_not()
+        beside = asks & (asked.role[at] == QUALIFIER_ROLE) & facts.tail_is_number[fact].logical_not()
         return self.neighbours.seen(is_seen).features(
             torch.where(asks, facts.head[fact].long(), nobody),
             torch.where(beside, facts.tail_entity[fact].long(), nobody),
