@@ -46,9 +46,9 @@ MODEL_MEMORY = 2**30
 """Bytes that a model of a saved run may take in one piece, beyond what the file of its weights accounts for."""
 
 
-def is_out_of_proportion(made: int, taken: int, most: int = MOST_EXPANSION) -> bool:
+def is_out_of_proportion(made: int, taken: int) -> bool:
     """Whether so many bytes, made of so many, are those of a bomb."""
-    return made > WATCHED_OUTPUT and made > most * taken
+    return made > WATCHED_OUTPUT and made > MOST_EXPANSION * taken
 
 
 @contextmanager

@@ -44,9 +44,9 @@ class Progress:
         """Something that a person should know, once."""
         self.say(f"note: {text}")
 
-    def counting(self, stage: str, unit: str = "questions") -> Callable[[int, int], None]:
-        """For work that counts only what is done, of how many."""
-        return lambda done, total: self.update(stage, done, total, unit)
+    def counting(self, stage: str) -> Callable[[int, int], None]:
+        """For work that counts only how many questions are done, of how many."""
+        return lambda done, total: self.update(stage, done, total, "questions")
 
 
 SILENT = Progress()

@@ -138,7 +138,7 @@ def conformal_radius(residuals: Floats, level: float) -> float:
     return float(np.partition(residuals, rank - 1)[rank - 1])
 
 
-def fit_radii(relation: Ids, residual: Floats, spread: Floats, enough: int = ENOUGH) -> Radii:
+def fit_radii(relation: Ids, residual: Floats, spread: Floats) -> Radii:
     """From the relations (n,) and absolute residuals (n,) of held-out questions, and each relation's spread."""
     relations = len(spread)
     count = np.bincount(relation, minlength=relations).astype(np.int64)
@@ -148,7 +148,7 @@ def fit_radii(relation: Ids, residual: Floats, spread: Floats, enough: int = ENO
     radius, is_own = np.full((len(LEVELS), relations), np.inf), np.zeros((len(LEVELS), relations), np.bool_)
     for row, level in enumerate(LEVELS):
         own = np.array([conformal_radius(found, level) for found in of_relation])
-        is_own[row] = (count >= enough) & np.isfinite(own)
+        is_own[row] = (count >= ENOUGH) & np.isfinite(own)
         # Those who share are like one another: few values each. Only where even they are too few do all join in.
         shared = conformal_radius(normalised[~is_own[row, relation]], level)
         if not math.isfinite(shared):

@@ -151,11 +151,11 @@ class _Seen(NamedTuple):
         return _Seen(best, place, rest, gaps + weight * (other_gaps + further * (1.0 + other_rest)))
 
 
-def expected_calibration_error(confidence: Floats, correct: NDArray[np.bool_], bins: int = BINS) -> float:
+def expected_calibration_error(confidence: Floats, correct: NDArray[np.bool_]) -> float:
     """|Σ confidence − number correct| of each bin of confidence, summed and divided by the number of answers."""
-    place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
-    sure = np.bincount(place, confidence, bins)
-    right = np.bincount(place, correct.astype(np.float64), bins)
+    place = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+    sure = np.bincount(place, confidence, BINS)
+    right = np.bincount(place, correct.astype(np.float64), BINS)
     return float(np.abs(sure - right).sum() / len(confidence))
 
 

@@ -160,8 +160,10 @@ class RowwiseAdagrad:
     The state of a table of width d is 1/d of its size, where Adam's is twice its size.
     """
 
-    def __init__(self, table: ShardedTable, epsilon: float = 1e-8) -> None:
-        self.table, self.epsilon = table, epsilon
+    epsilon = 1e-8
+
+    def __init__(self, table: ShardedTable) -> None:
+        self.table = table
         self.squares = torch.zeros(len(table.local()), device=table.local().device)  # (own rows,) G
 
     @torch.no_grad()

@@ -99,13 +99,12 @@ def intervals(
     scope: AccountScope = "all",
     ties: Ties = "realistic",
     samples: int = SAMPLES,
-    level: float = LEVEL,
     seed: int = 0,
 ) -> dict[str, Interval]:
     """The bootstrap interval of each metric by name; the same seed gives the same interval."""
     sums = fact_sums(questions, scope, ties)
     values = resampled([sums], samples, seed)[:, 0]
-    return {name: interval(values[:, index], level) for index, name in enumerate(sums.names)}
+    return {name: interval(values[:, index]) for index, name in enumerate(sums.names)}
 
 
 # Two runs on the same questions, compared in pairs.

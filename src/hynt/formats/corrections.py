@@ -71,7 +71,7 @@ def read_corrections(path: Path) -> Corrections:
         try:
             _take(found, read_object(line))
         except RecordProblem as problem:
-            raise DataError(problem.what, where=report.where, advice=problem.advice) from None
+            raise DataError.of(problem, report.where) from None
         if len(found.changed) > MOST:
             raise DataError(f"there are more than {MOST:,} decisions.", where=str(path), advice="Give fewer at a time.")
     return found

@@ -164,7 +164,7 @@ def _relation(row: dict[str, str], where: str) -> RelationDeclaration:
         try:
             with_display(row["unit"], row["display"])
         except DataError as problem:
-            raise DataError(problem.what, where=where, advice=problem.advice) from None
+            raise DataError.of(problem, where) from None
     return RelationDeclaration(
         row["id"], _KINDS[row["kind"]], row["unit"], _SCALES[row["scale"]], row["label"], row["display"]
     )

@@ -94,7 +94,7 @@ def encoded(facts: Iterable[Fact], vocabulary: Vocabulary) -> tuple[FactTable, V
             try:
                 encoder.add(fact)
             except RecordProblem as problem:
-                raise DataError(problem.what, where=f"fact {number}", advice=problem.advice) from None
+                raise DataError.of(problem, f"fact {number}") from None
         relations = encoder.finish()
         known = tuple(vocabulary.relations)
         return concatenate(list(store)) if store.fact_count else empty_table(), Vocabulary(
@@ -102,9 +102,9 @@ def encoded(facts: Iterable[Fact], vocabulary: Vocabulary) -> tuple[FactTable, V
         )
 
 
-def with_facts(graph: KnowledgeGraph, facts: Iterable[Fact], labels: Sequence[Entity] = ()) -> KnowledgeGraph:
+def with_facts(graph: KnowledgeGraph, facts: Iterable[Fact]) -> KnowledgeGraph:
     """The graph and these facts, in its training split, which every model that reads observed facts reads. A fact that
-    the graph holds already is a `DataError`; `labels` name entities that are new.
+    the graph holds already is a `DataError`.
     """
     table, vocabulary = encoded(facts, graph.vocabulary)
     hashes = fact_hashes(table, vocabulary)
@@ -121,9 +121,7 @@ def with_facts(graph: KnowledgeGraph, facts: Iterable[Fact], labels: Sequence[En
     splits = {"train": concatenate([graph.splits.get("train", empty_table()), table])} | {
         name: one for name, one in graph.splits.items() if name != "train"
     }
-    named = {entity.name: entity for entity in labels}
-    new = vocabulary.entities[len(graph.entities) :]
-    entities = (*graph.entities, *(named.get(name, Entity(name)) for name in new))
+    entities = (*graph.entities, *map(Entity, vocabulary.entities[len(graph.entities) :]))
     return _remade(graph, vocabulary, splits, entities)
 
 

@@ -232,7 +232,7 @@ class Names:
         numbers = np.asarray(number.fill_null(0.0).to_numpy(), dtype=np.float64)
         if not bool(np.isfinite(numbers).all()):
             raise _damaged(where, f"a {what} is not a finite number")
-        return entities, numbers, _joined(literal)
+        return entities, numbers, pa.concat_arrays([*literal.chunks, pa.array([], type=pa.string())])
 
     def _ids(self, column: pa.ChunkedArray, names: pa.Array, what: str, where: str) -> NDArray[np.int32]:
         found = pc.index_in(column, value_set=names)
@@ -255,10 +255,6 @@ def table_with_units(graph: KnowledgeGraph, splits: Iterable[str]) -> pa.Table:
 
 def _valid(column: pa.ChunkedArray) -> NDArray[np.bool_]:
     return np.asarray(column.is_valid().to_numpy(), dtype=np.bool_)
-
-
-def _joined(literals: pa.ChunkedArray) -> pa.StringArray:
-    return pa.concat_arrays([*literals.chunks, pa.array([], type=pa.string())])
 
 
 def _damaged(where: str, what: str) -> DataError:
@@ -288,11 +284,10 @@ _QUALIFIERS = pa.schema(
 class ChunkStore:
     """Tables put in once and read back in order as often as needed. Use as a context manager: it removes its files."""
 
-    def __init__(self, facts_in_memory: int = 1_000_000, folder: Path | None = None) -> None:
+    def __init__(self, facts_in_memory: int = 1_000_000) -> None:
         self._limit = facts_in_memory
         self._held: list[FactTable] = []
         self._held_facts = 0
-        self._folder = folder
         self._spill: _Spill | None = None
         self.fact_count = 0
 
@@ -302,7 +297,7 @@ class ChunkStore:
             self._held.append(table)
             self._held_facts += len(table)
             return
-        self._spill = self._spill or _Spill(self._folder)
+        self._spill = self._spill or _Spill()
         self._spill.append(table)
 
     def __iter__(self) -> Iterator[FactTable]:
@@ -324,8 +319,8 @@ class ChunkStore:
 class _Spill:
     """Two Arrow files side by side, facts and qualifiers, one batch per table."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="hynt-import-", dir=folder)
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="hynt-import-")
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         self._paths = [Path(self._folder.name) / name for name in ("facts.arrow", "qualifiers.arrow")]
         self._writers = [

@@ -79,8 +79,11 @@ class EntityFacts(Table):
         return shown("\n".join(lines))
 
     def _repr_html_(self) -> str:
-
-        return entity_facts_html(self)
+        name, few = self.graph.entity_labels[self.entity], self.facts[:SHOWN]
+        if not few:
+            return box(name, quiet("No facts."))
+        shown = facts_table(self.graph, [one.fact for one in few], [one.split for one in few])
+        return box(name, shown, more(self.total - len(few), "facts"))
 
     @property
     def total(self) -> int:
@@ -199,17 +202,6 @@ def graph_html(graph: KnowledgeGraph) -> str:
     return box(f"graph {graph.name or 'without a name'}", pairs(about), first, more(len(graph) - FEW, "facts"))
 
 
-def entity_facts_html(found: EntityFacts) -> str:
-    """The facts of an entity, up to a screenful."""
-    graph, few = found.graph, found.facts[:SHOWN]
-    shown = facts_table(graph, [one.fact for one in few], [one.split for one in few])
-    return (
-        box(graph.entity_labels[found.entity], shown, more(found.total - len(few), "facts"))
-        if few
-        else box(graph.entity_labels[found.entity], quiet("No facts."))
-    )
-
-
 def facts_table(graph: KnowledgeGraph, facts: list[Fact], splits: list[str] | None = None) -> Markup:
     """Facts in words, a row each."""
     words = Sentences(graph)
@@ -320,7 +312,7 @@ class EntityGroups:
     def _dates(self, rows: Ids) -> NDArray[np.float64]:
         """(facts,) the latest date among the qualifiers of each; least where there is none."""
         found = np.full(len(rows), -np.inf)
-        owner, slot = _slots(self.table, rows)
+        owner, slot = spread(self.table.offsets[:-1][rows], self.table.qualifier_counts()[rows])
         dated = self._is_date[self.table.qualifier_relation[slot]]
         np.maximum.at(found, owner[dated], self.table.qualifier_number[slot[dated]])
         return found
@@ -331,8 +323,3 @@ class EntityGroups:
         facts = self.table.take(rows).facts(self.graph.vocabulary)
         texts = (folded(self._sentences.fact(fact), None) for fact in facts)
         return np.array([all(word in text for word in wanted) for text in texts], dtype=np.bool_)
-
-
-def _slots(table: FactTable, rows: Ids) -> tuple[Ids, Ids]:
-    """(qualifiers,) which of the rows owns each qualifier, and where it stands in the table."""
-    return spread(table.offsets[:-1][rows], table.qualifier_counts()[rows])

@@ -198,7 +198,7 @@ def _grouped(names: Iterable[str]) -> dict[str, list[int]]:
     return found
 
 
-def nearest_names(name: str, names: Sequence[str], count: int = _NEAREST, column: pa.Array | None = None) -> list[str]:
+def nearest_names(name: str, names: Sequence[str], column: pa.Array | None = None) -> list[str]:
     """The names most like one, most alike first.
 
     A quick pass over all names (how many pieces of three letters they share, counted in compiled code) leaves a hundred
@@ -230,7 +230,7 @@ def nearest_names(name: str, names: Sequence[str], count: int = _NEAREST, column
         candidate = names[index].casefold()[:_LONGEST_NAME]
         matcher.set_seq1(candidate)
         scored[names[index]] = -matcher.ratio() - (0.2 if begins[index] else 0.0)
-    return sorted(scored, key=lambda found: (scored[found], found))[:count]
+    return sorted(scored, key=lambda found: (scored[found], found))[:_NEAREST]
 
 
 def _pieces(text: str, most: int = 16) -> list[str]:

@@ -111,10 +111,10 @@ def format_estimate(
     return format_quantity(value, unit, high - low or abs(value))
 
 
-def format_difference(value: float, unit: str = "", digits: int = 3) -> str:
-    """A difference of two numbers, to a few digits; one of dates is in years."""
+def format_difference(value: float, unit: str = "") -> str:
+    """A difference of two numbers, to three digits; one of dates is in years."""
     value, unit = shown_difference(value, "year" if unit == DATE_UNIT else unit)
-    return _with_unit(format_number(float(f"{value:.{digits}g}")), unit)
+    return _with_unit(format_number(float(f"{value:.3g}")), unit)
 
 
 def rounded_to(value: float, width: float) -> float:

@@ -69,7 +69,10 @@ def load_graph(source: str | os.PathLike[str]) -> KnowledgeGraph:
     vocabulary = Vocabulary(tuple(entity.name for entity in entities), relations)
     _ = vocabulary.entity_ids, vocabulary.relation_ids  # refuses a name that is listed twice
     lookup = Names(vocabulary)
-    splits = {split: _facts(files[f"{split}.parquet"], lookup, folder / f"{split}.parquet") for split in names}
+    splits = {}
+    for split in names:
+        path = folder / f"{split}.parquet"
+        splits[split] = lookup.from_columns(_read(files[path.name], FACT_SCHEMA, path), str(path))
     return KnowledgeGraph(vocabulary, splits, entities, manifest)
 
 
@@ -154,7 +157,8 @@ def _save(
         for split, chunks in tables.items():
             batches = (names.to_columns(chunk) for chunk in chunks)
             rows[f"{split}.parquet"] = counts[split] = _write(staging / f"{split}.parquet", FACT_SCHEMA, batches)
-        files = {name: _record(staging / name, count) for name, count in rows.items()}
+        paths = {name: staging / name for name in rows}
+        files = {name: FileRecord(sha256_of(path), path.stat().st_size, rows[name]) for name, path in paths.items()}
         displays = {r.name: found for r in vocabulary.relations if (found := display_of(r.unit))}
         manifest = replace(manifest, counts=counts, files=files, display_units=displays)
         (staging / MANIFEST_NAME).write_text(manifest.to_json(), encoding="utf-8", newline="\n")
@@ -173,10 +177,6 @@ def _write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> 
 def _batch(schema: pa.Schema, rows: Iterable[tuple[str, ...]]) -> pa.RecordBatch:
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     return pa.record_batch([pa.array(column, type=pa.string()) for column in columns], schema=schema)
-
-
-def _record(path: Path, rows: int) -> FileRecord:
-    return FileRecord(sha256_of(path), path.stat().st_size, rows)
 
 
 def _checked(folder: Path, name: str, record: FileRecord) -> pa.Buffer:
@@ -211,7 +211,3 @@ def _relation(row: tuple[str, str, str, str, str], displays: Mapping[str, str], 
     return Relation(
         name, cast(RelationKind, kind), with_display(unit, displays.get(name, "")), cast(Scale, scale), label
     )
-
-
-def _facts(buffer: pa.Buffer, names: Names, path: Path) -> FactTable:
-    return names.from_columns(_read(buffer, FACT_SCHEMA, path), str(path))

@@ -174,17 +174,13 @@ def _check(build: Build, literals: bool, seed: int) -> None:
     again = _made(build, train, seed)
     _same(answers, _answers(again, asked.batch), "two models built from the same seed answer differently")
     other = _made(build, train, seed + 1)
-    other.load_state_dict(load(save(_contiguous(model))))
+    other.load_state_dict(load(save({name: one.contiguous().clone() for name, one in model.state_dict().items()})))
     _same(answers, _answers(other, asked.batch), "a model answers differently after saving and loading")
 
 
 def _made(build: Build, train: FactTensors, seed: int) -> Any:
     torch.manual_seed(seed)
     return build(train.sizes, train).to(train.device).eval()
-
-
-def _contiguous(model: nn.Module) -> dict[str, Tensor]:
-    return {name: tensor.contiguous().clone() for name, tensor in model.state_dict().items()}
 
 
 def _close(one: Tensor, other: Tensor) -> bool:

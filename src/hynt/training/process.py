@@ -341,7 +341,7 @@ class _Follower:
         self.tables.fill_weights(None)
 
 
-def follow(workers: SingleProcess, graph: KnowledgeGraph, device: torch.device, *, compiled: bool = True) -> None:
+def follow(workers: SingleProcess, graph: KnowledgeGraph, device: torch.device) -> None:
     """Trains along with the first process, which calls `train`, and writes nothing."""
     start = Start.received(workers, graph)
     if start is None:
@@ -355,5 +355,4 @@ def follow(workers: SingleProcess, graph: KnowledgeGraph, device: torch.device, 
         workers=workers,
         stopper=workers.stopper,
         clock=workers.clock,
-        compiled=compiled,
     )

@@ -223,7 +223,9 @@ class BlockReader:
         """The values of a statement. An address is one of a picture or a web page: what the JSON dump calls text."""
         if isinstance(value, str):
             if is_unknown_value(value):
-                raise _unknown_value()
+                raise RecordProblem(
+                    "unknown-value", "the value exists but nobody knows it.", "Nothing: a fact needs a tail."
+                )
             if not (self._keep_text or is_wikibase_entity(value) or is_statement(value)):
                 raise RecordProblem(
                     "web-address",
@@ -267,10 +269,6 @@ def _use(predicate: str) -> tuple[str, str]:
 
 def _is_no_value(key: tuple[str, Any]) -> bool:
     return key[0] == TYPE and isinstance(key[1], str) and _use(key[1])[0] == "novalue"
-
-
-def _unknown_value() -> RecordProblem:
-    return RecordProblem("unknown-value", "the value exists but nobody knows it.", "Nothing: a fact needs a tail.")
 
 
 def _list() -> RecordProblem:

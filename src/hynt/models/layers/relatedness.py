@@ -79,9 +79,10 @@ class MaskedBatchNorm(nn.Module):
     running_mean: Tensor  # (features,)
     running_variance: Tensor  # (features,)
 
-    def __init__(self, features: int, momentum: float = 0.1, epsilon: float = 1e-5) -> None:
+    momentum, epsilon = 0.1, 1e-5
+
+    def __init__(self, features: int) -> None:
         super().__init__()
-        self.momentum, self.epsilon = momentum, epsilon
         self.weight = nn.Parameter(torch.ones(features))
         self.bias = nn.Parameter(torch.zeros(features))
         self.register_buffer("running_mean", torch.zeros(features))

@@ -92,11 +92,11 @@ def _spread(graph: KnowledgeGraph, numbers: SortedNumbers, place: int) -> Markup
     return figure(chart, f"{label}: {size:,} numbers, median {middle}")
 
 
-def thinned(values: NDArray[np.float64], most: int = MOST_DRAWN) -> NDArray[np.float64]:
+def thinned(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sorted values, evenly thinned out where there are more than a drawing can show."""
-    if len(values) <= most:
+    if len(values) <= MOST_DRAWN:
         return values
-    return values[np.linspace(0, len(values) - 1, most).astype(np.int64)]
+    return values[np.linspace(0, len(values) - 1, MOST_DRAWN).astype(np.int64)]
 
 
 def _relations(graph: KnowledgeGraph, facts: FactTable) -> Markup:

@@ -189,9 +189,9 @@ def _panel(trend: Trend, one: Series, number: int, size: tuple[float, float]) ->
     }
 
 
-def _rounded(value: float, unit: str, digits: int = 5) -> str:
+def _rounded(value: float, unit: str) -> str:
     """To a few digits: a curve is no table of constants."""
-    return format_quantity(value if unit == DATE_UNIT else float(f"{value:.{digits}g}"), unit)
+    return format_quantity(value if unit == DATE_UNIT else float(f"{value:.5g}"), unit)
 
 
 def _fit_sentence(found: Mapping[str, Any], head: Mapping[str, Any]) -> str:
