@@ -1,4 +1,4 @@
-"""Hostile folders, files, settings, graphs, runs, questions, messages and requests, each a function of a seed.
+"""Hostile folders, files, settings, graphs, runs and questions, each a function of a seed.
 
 `case(seed, place, originals)` lays one out in `place` and gives the command that meets it. Whoever finds a seed that
 breaks something has the whole attack in one number.
@@ -11,47 +11,16 @@ import os
 import random
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.attacks import hostile_uses
 from tests.attacks.forging import sign_graph, sign_run
+from tests.attacks.mutations import Originals, changed, mutated, sign_anyway, write_json
 
-TEXTS = (
-    "",
-    "?",
-    "a",
-    "=1+1",
-    "../../etc/passwd",
-    "\0",
-    "\ud800",
-    "é" * 300,
-    "x" * 20_000,
-    "NaN",
-    "1e999",
-    "-0",
-    "[]",
-    "{}",
-)
-VALUES: tuple[Any, ...] = (
-    None,
-    True,
-    0,
-    -1,
-    2**31,
-    10**30,
-    1e308,
-    float("nan"),
-    [],
-    {},
-    [[]],
-    {"a": {"b": []}},
-    *TEXTS,
-)
 SETTINGS = (
     "0",
     "-1",
@@ -81,37 +50,6 @@ RDF_LINES = {
     "rdf": '<?xml version="1.0"?><r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
     '<r:Description r:about="http://e/a"><e:r r:resource="http://e/b"/></r:Description></r:RDF>',
 }
-PIECES = (
-    b"\0",
-    b"\xff",
-    b"\xc3",
-    b"<!DOCTYPE a [",
-    b"<<",
-    b"[" * 500,
-    b"{" * 500,
-    b"\r",
-    b"\n" * 50,
-    b"\t" * 50,
-    b'"',
-    b"\\",
-    b"=",
-    b"@-99999",
-    b"1e9999",
-    b"\xef\xbb\xbf",
-    b"\x1f\x8b\x08",
-    b"(\xb5/\xfd",
-    b"BZh9",
-    b"PK\x03\x04",
-    "\u2028".encode(),
-)
-
-
-@dataclass(frozen=True)
-class Originals:
-    """What is changed: a graph, and a run that was given away. Nobody writes to them."""
-
-    graph: Path
-    away: Path
 
 
 def case(seed: int, place: Path, originals: Originals) -> list[str]:
@@ -130,35 +68,21 @@ def case(seed: int, place: Path, originals: Originals) -> list[str]:
         _weights,
         _folder,
         _question,
+        hostile_uses.updates,
+        hostile_uses.calibration,
+        hostile_uses.ensemble,
+        hostile_uses.decisions,
+        hostile_uses.questions,
+        hostile_uses.elsewhere,
     )
     return kinds[seed % len(kinds)](chance, place, originals)
-
-
-def _mutated(chance: random.Random, content: bytes) -> bytes:
-    for _ in range(chance.randint(1, 6)):
-        at, to = sorted(chance.randint(0, len(content)) for _ in range(2))
-        how = chance.randrange(5)
-        piece = chance.choice(PIECES)
-        if how == 0:
-            content = content[:at] + piece + content[at:]
-        elif how == 1:
-            content = content[:at] + content[to:]
-        elif how == 2:
-            content = content[:at] + content[at:to] * chance.randint(2, 40) + content[to:]
-        elif how == 3 and content:
-            flipped = bytearray(content)
-            flipped[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
-            content = bytes(flipped)
-        else:
-            content = content[:at] + bytes(chance.randrange(256) for _ in range(chance.randint(1, 20))) + content[at:]
-    return content[:200_000]
 
 
 def _source(chance: random.Random, place: Path, originals: Originals) -> list[str]:
     del originals
     name = chance.choice(list(LINES))
     path = place / "source.txt"
-    path.write_bytes(_mutated(chance, "\n".join([LINES[name]] * chance.randint(1, 5)).encode()))
+    path.write_bytes(mutated(chance, "\n".join([LINES[name]] * chance.randint(1, 5)).encode()))
     verb = chance.choice((["check"], ["import", "--out", str(place / "out")]))
     return ["data", verb[0], str(path), "--format", name, *verb[1:], *chance.choice(([], ["--on-error", "skip"]))]
 
@@ -167,7 +91,7 @@ def _rdf(chance: random.Random, place: Path, originals: Originals) -> list[str]:
     del originals
     ending = chance.choice(list(RDF_LINES))
     path = place / f"source.{ending}"
-    path.write_bytes(_mutated(chance, RDF_LINES[ending].encode()))
+    path.write_bytes(mutated(chance, RDF_LINES[ending].encode()))
     return ["data", "check", str(path), "--format", "rdf"]
 
 
@@ -176,7 +100,7 @@ def _table(chance: random.Random, place: Path, originals: Originals) -> list[str
     path = place / "source.parquet"
     pq.write_table(_random_table(chance), path)
     if chance.random() < 0.5:
-        path.write_bytes(_mutated(chance, path.read_bytes()))
+        path.write_bytes(mutated(chance, path.read_bytes()))
     return ["data", "check", str(path), "--format", "parquet"]
 
 
@@ -206,7 +130,7 @@ def _graph(chance: random.Random, place: Path, originals: Originals) -> list[str
     path = place / "graph" / chance.choice(("entities", "relations", "train", "valid", "test"))
     path = path.with_suffix(".parquet")
     if chance.random() < 0.5:
-        path.write_bytes(_mutated(chance, path.read_bytes()))
+        path.write_bytes(mutated(chance, path.read_bytes()))
     else:
         table = pq.read_table(path)
         for _ in range(chance.randint(1, 3)):
@@ -229,44 +153,23 @@ def _graph(chance: random.Random, place: Path, originals: Originals) -> list[str
     return ["data", "stats", str(place / "graph")]
 
 
-def _changed(chance: random.Random, content: Any) -> Any:
-    """JSON with one value, somewhere, that is of another kind."""
-    if isinstance(content, dict) and content and chance.random() < 0.85:
-        key = chance.choice(sorted(content))
-        return {**content, key: _changed(chance, content[key])}
-    if isinstance(content, list) and content and chance.random() < 0.85:
-        return [*content[:-1], _changed(chance, content[-1])]
-    return chance.choice(VALUES)
-
-
-def _write_json(path: Path, content: Any) -> None:
-    path.write_bytes(json.dumps(content).encode("utf-8", "surrogatepass"))
-
-
 def _manifest(chance: random.Random, place: Path, originals: Originals) -> list[str]:
     """A manifest of a graph or a run says something else."""
     if chance.random() < 0.5:
         shutil.copytree(originals.graph, place / "graph")
         path = place / "graph" / "manifest.json"
-        _write_json(path, _changed(chance, json.loads(path.read_bytes())))
+        write_json(path, changed(chance, json.loads(path.read_bytes())))
         if chance.random() < 0.7:
-            _sign_anyway(sign_graph, place / "graph")
+            sign_anyway(sign_graph, place / "graph")
         return ["data", "stats", str(place / "graph")]
     shutil.copytree(originals.away, place / "away")
     path = place / "away" / "manifest.json"
     content = json.loads(path.read_bytes())
     content.pop("sha256")
-    changed = _changed(chance, content)
-    _write_json(path, changed if isinstance(changed, dict) else content)
-    _sign_anyway(sign_run, place / "away")
+    said = changed(chance, content)
+    write_json(path, said if isinstance(said, dict) else content)
+    sign_anyway(sign_run, place / "away")
     return ["pull", str(place / "away"), str(place / "out")]
-
-
-def _sign_anyway(sign: Callable[[Path], None], folder: Path) -> None:
-    try:
-        sign(folder)
-    except (KeyError, TypeError, AttributeError, ValueError, OSError):
-        return  # it is too far gone to be signed: met as it is
 
 
 def _settings(chance: random.Random, place: Path, originals: Originals) -> list[str]:
@@ -278,7 +181,7 @@ def _settings(chance: random.Random, place: Path, originals: Originals) -> list[
         lines[at] = f"{lines[at].partition('=')[0]}= {chance.choice(SETTINGS)}"
     path.write_text("\n".join(lines) + "\n")
     if chance.random() < 0.2:
-        path.write_bytes(_mutated(chance, path.read_bytes()))
+        path.write_bytes(mutated(chance, path.read_bytes()))
     sign_run(place / "away")
     return ["pull", str(place / "away"), str(place / "out")]
 
@@ -287,9 +190,9 @@ def _scaling(chance: random.Random, place: Path, originals: Originals) -> list[s
     shutil.copytree(originals.away, place / "away")
     path = place / "away" / chance.choice(("scaling.json", "environment.json", "reads.json", "metrics.jsonl"))
     if path.suffix == ".json":
-        _write_json(path, _changed(chance, json.loads(path.read_bytes())))
+        write_json(path, changed(chance, json.loads(path.read_bytes())))
     else:
-        path.write_bytes(_mutated(chance, path.read_bytes()))
+        path.write_bytes(mutated(chance, path.read_bytes()))
     sign_run(place / "away")
     return ["pull", str(place / "away"), str(place / "out")]
 
@@ -302,11 +205,11 @@ def _weights(chance: random.Random, place: Path, originals: Originals) -> list[s
     header = json.loads(content[8 : 8 + length])
     if chance.random() < 0.5:
         name = chance.choice(sorted(header))
-        header[name] = _changed(chance, header[name])
+        header[name] = changed(chance, header[name])
         text = json.dumps(header).encode("utf-8", "surrogatepass")
         path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
     else:
-        path.write_bytes(_mutated(chance, content)[: len(content) + 1000])
+        path.write_bytes(mutated(chance, content)[: len(content) + 1000])
     sign_run(place / "away")
     return ["pull", str(place / "away"), str(place / "out")]
 
@@ -355,58 +258,3 @@ def _question(chance: random.Random, place: Path, originals: Originals) -> list[
     qualifiers = [f"{one('year', 'in')}={one('2000', 'town 1')}" for _ in range(chance.randrange(3))]
     words = [part for name, value in given.items() if chance.random() < 0.95 for part in (name, value)]
     return ["predict", str(place / "asked"), "--json", *words, *(f"--qualifier={one}" for one in qualifiers)]
-
-
-TOOLS = ("search_entities", "facts_of", "numbers_of", "predict", "explain", "trends", "propose", "doubtful_facts", "no")
-ARGUMENTS = ("query", "entity", "relation", "head", "tail", "heads", "qualifiers", "limit", "offset", "points", "kind")
-
-
-def message(seed: int) -> bytes:
-    """One line for `hynt mcp`: a call with arguments of any kind, JSON that is no call, or no JSON at all."""
-    chance = random.Random(seed)
-    values = (*VALUES, "person 0", "knows", "height", [["person 0"]], [{"relation": "year", "value": "?"}])
-    arguments = {chance.choice(ARGUMENTS): chance.choice(values) for _ in range(chance.randint(0, 6))}
-    call = {
-        "jsonrpc": "2.0",
-        "id": seed,
-        "method": "tools/call",
-        "params": {"name": chance.choice(TOOLS), "arguments": arguments},
-    }
-    how = chance.randrange(6)
-    if how == 0:
-        call = _changed(chance, call)
-    elif how == 1:
-        arguments["query"] = "x" * chance.choice((1_000, 60_000, 70_000, 5_000_000))
-    text = json.dumps(call).encode("utf-8", "surrogatepass")
-    if how == 2:
-        depth = chance.choice((10, 200, 20_000))
-        text = text.replace(b'"arguments": {', b'"arguments": {"query": ' + b"[" * depth + b"]" * depth + b", ", 1)
-    elif how == 3:
-        text = _mutated(chance, text)
-    return text.replace(b"\n", b" ").replace(b"\r", b" ")
-
-
-PATHS = ("/v1/predict", "/v1/explain", "/v1/trends", "/v1/facts", "/v1/entities", "/v1/relations", "/v1/similar")
-PAGES = ("/", "/ask", "/trends", "/entity", "/relation", "/relations", "/fact", "/doubtful", "/about", "/docs", "/mcp")
-FIELDS = ("head", "relation", "tail", "qualifier", "value", "query", "id", "top", "offset", "split", "row", "words")
-
-
-def request(seed: int) -> tuple[bytes, bool]:
-    """One request, whose connection is to be closed after the answer: odd values, or bytes that are hardly HTTP; and
-    whether it is whole, so that an answer must come.
-    """
-    chance = random.Random(seed)
-    address = chance.choice((*PATHS, *PAGES, "/entity/", "/v1/entities/%00"))
-    if chance.random() < 0.5:
-        given = [(chance.choice(FIELDS), str(chance.choice((*VALUES, "Japan", "?")))[:3_000]) for _ in range(4)]
-        text = urlencode(given[: chance.randint(1, 4)], errors="surrogatepass")
-        head, body = f"GET {address}?{text} HTTP/1.1", b""
-    else:
-        content = {chance.choice(FIELDS): chance.choice(VALUES) for _ in range(chance.randint(0, 5))}
-        asked = {"head": "p0", "relation": "born in", "tail": "?", "questions": [content], "heads": [content]}
-        body = json.dumps(_changed(chance, {**asked, **content})).encode("utf-8", "surrogatepass")
-        head = f"{chance.choice(('POST', 'POST', 'DELETE', 'PUT'))} {address} HTTP/1.1"
-    kind = chance.choice(("application/json", "application/json", "text/html", "a/b; charset=x"))
-    lines = [head, "Host: localhost", "Connection: close", f"Accept: {kind}", f"Content-Type: {kind}"]
-    whole = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
-    return (_mutated(chance, whole), False) if chance.random() < 0.1 else (whole, True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from hynt.files import index_text
 from hynt.graph.knowledge_graph import FileRecord, Manifest
+from hynt.runs.journal import JOURNAL, UPDATES
 from hynt.sharing.push_and_pull import LIST
 
 
@@ -38,6 +39,24 @@ def sign_run(run: Path, **changes: Any) -> None:
         content.pop("sha256", None)
         content["files"] = {name: _digest(run / name) for name in content["files"] if (run / name).is_file()}
         (run / LIST).write_text(index_text(content))
+
+
+def write_index(path: Path, content: dict[str, Any]) -> None:
+    """Writes JSON that carries the hash of itself."""
+    content.pop("sha256", None)
+    path.write_bytes(index_text(content).encode("utf-8", "surrogatepass"))
+
+
+def sign_updates(run: Path) -> None:
+    """Makes the journal of a run's updates agree with their files, and each of its lines with itself."""
+    signed = []
+    for number, line in enumerate((run / UPDATES / JOURNAL).read_bytes().splitlines(), 1):
+        record = json.loads(line)
+        record.pop("line", None)
+        record |= {"sha256": _digest(run / UPDATES / f"{number:06d}.jsonl")} if "sha256" in record else {}
+        digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:16]
+        signed.append(json.dumps({**record, "line": digest}, sort_keys=True) + "\n")
+    (run / UPDATES / JOURNAL).write_text("".join(signed))
 
 
 def _digest(path: Path) -> str:

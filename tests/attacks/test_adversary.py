@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from hynt.graph.storage import save_graph
-from tests.attacks.adversary import Originals, case, message, request
+from tests.attacks.adversary import case
+from tests.attacks.hostile_requests import message, request
+from tests.attacks.mutations import Originals
 from tests.conftest import ROOT
 from tests.service.conftest import in_thread, serving
 from tests.service.inference.fake_engine import FakeEngine
@@ -25,10 +27,23 @@ QUICK, SLOW, AT_ONCE = 200, 20_000, 500
 
 
 @pytest.fixture(scope="module")
-def originals(tmp_path_factory, given_away):
+def originals(hynt, tmp_path_factory, given_away, inductive_run):
     folder = tmp_path_factory.mktemp("adversary")
     save_graph(small_graph(), folder / "graph")
-    return Originals(folder / "graph", given_away)
+    followed = shutil.copytree(inductive_run, folder / "followed")
+    fact = {"head": "Zoe", "relation": "knows", "tail": "person 1", "qualifiers": {"year": 2020}}
+    (folder / "more.jsonl").write_text(json.dumps(fact) + "\n" + json.dumps({**fact, "tail": "Max"}) + "\n")
+    (folder / "one.jsonl").write_text(json.dumps(fact) + "\n")
+    for words in (
+        ("update", followed, folder / "more.jsonl", "--key", "monday"),
+        ("update", followed, "--remove", folder / "one.jsonl"),
+        ("update", followed, "--merge", "Max", "person 2", "--remove-entity", "person 3"),
+        ("calibrate", followed),
+        ("ensemble", given_away, given_away, "--out", folder / "ensemble", "--device", "cpu"),
+        ("calibrate", folder / "ensemble"),
+    ):
+        assert hynt.fair(*words).code == 0
+    return Originals(folder / "graph", given_away, followed, folder / "ensemble")
 
 
 def attack(hynt, originals, tmp_path, seeds) -> None:
@@ -41,6 +56,14 @@ def attack(hynt, originals, tmp_path, seeds) -> None:
             raise AssertionError(f"seed {seed}: {problem}") from None
         assert not list(place.rglob(".partial-*")), f"seed {seed} left something half-written"
         shutil.rmtree(place)
+
+
+BROKE = (823, 2839, 3487, 4710, 5179, 5323)
+"""Seeds of the slow lane that broke something once."""
+
+
+def test_what_broke_something_once(hynt, originals, tmp_path):
+    attack(hynt, originals, tmp_path, BROKE)
 
 
 def test_two_hundred_attacks(hynt, originals, tmp_path):

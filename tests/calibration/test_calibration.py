@@ -92,6 +92,50 @@ def test_the_calibration_of_another_run_is_refused(run):
         load(run, "cpu").predict(QUESTION)
 
 
+def beside(part, **changes):
+    """A calibration with a temperature beside a relation, and with changes to it, or to the numbers of a relation."""
+
+    def changed(content):
+        figures = {name: value for name, value in content["link"].items() if name != "positions"}
+        tail = {**figures, "relations": {"P19": 1.0}}
+        link = {**figures, "positions": {"tail": tail}}
+        number = {**content["number"]}
+        {"link": link, "tail": tail, "beside": tail["relations"], "height": {}}[part].update(changes)
+        number["height"] = {**number["height"], **(changes if part == "height" else {})}
+        return {**content, "link": link, "number": number}
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (beside("link", loss_after=float("nan")), "the calibration cannot be read"),
+        (beside("link", of=float("inf")), "the calibration cannot be read"),
+        (beside("tail", questions="nan"), "the calibration cannot be read"),
+        (beside("tail", temperature=5e-324), "the calibration cannot be read"),
+        (beside("beside", P19=10**400), "the calibration cannot be read"),
+        (beside("beside", P19=1e300), "the calibration cannot be read"),
+        (beside("height", values=10**400), "the intervals are not those of this graph"),
+        (beside("height", values=-1), "the intervals are not those of this graph"),
+        (beside("height", radius={"0.9": float("nan")}), "the intervals are not those of this graph"),
+        (beside("height", radius={"0.9": -1.0}), "the intervals are not those of this graph"),
+        (lambda content: content | {"reach": {**content["reach"], "constant": 10**400}}, "the sizes of errors"),
+    ],
+)
+def test_figures_that_nobody_fitted_are_refused_though_their_hash_agrees(run, changed, told):
+    """A run that is given away may carry any."""
+    load(run, "cpu").predict(QUESTION)
+    path = run / "calibration.json"
+    content = json.loads(path.read_text())
+    content.pop("sha256")
+    path.write_text(index_text(beside("link")(content)))
+    load(run, "cpu").predict(QUESTION)
+    path.write_text(index_text(changed(content)))
+    with pytest.raises(UsageError, match=told):
+        load(run, "cpu").predict(QUESTION)
+
+
 def test_a_run_trained_on_valid_is_marked_uncalibrated(tmp_path):
     settings = tiny_settings(train_on="train+valid")
     run = train(start(town_graph(), settings, tmp_path / "run", CPU), CPU).path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 
@@ -100,6 +101,41 @@ def test_the_oldest_states_go_first(calibrated, kept, encoded, monkeypatch):
     assert newest.exists()
     assert not oldest.exists()
     assert sum(path.stat().st_size for path in kept.iterdir()) <= kept_states.MOST_BYTES
+
+
+@pytest.mark.parametrize("whose", ["everybody", "their group", "somebody else"])
+def test_a_folder_that_others_may_write_to_is_not_used(whose, calibrated, kept, encoded, monkeypatch):
+    first = answers(calibrated)
+    if whose == "somebody else":
+        user = os.geteuid()
+        monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    else:
+        kept.chmod(0o777 if whose == "everybody" else 0o770)
+    before = {path: path.stat().st_mtime_ns for path in kept.iterdir()}
+    assert answers(calibrated) == first
+    assert len(encoded) == 4
+    assert {path: path.stat().st_mtime_ns for path in kept.iterdir()} == before
+
+
+def test_a_folder_that_may_only_be_read_is_read(calibrated, kept, encoded, monkeypatch):
+    first = answers(calibrated)
+
+    def refuse(*_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert answers(calibrated) == first
+    assert len(encoded) == 2
+
+
+def test_what_a_killed_process_left_half_written_goes_after_a_day(calibrated, kept):
+    kept.mkdir(mode=0o700, parents=True)
+    old, new = (kept / f".partial-one.states-{ending}" for ending in ("abcdefgh", "ijklmnop"))
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (1, 1))
+    answers(calibrated)
+    assert (old.exists(), new.exists()) == (False, True)
 
 
 @pytest.mark.parametrize("place", ["off", "a file", "few facts"])

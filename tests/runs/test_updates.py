@@ -228,6 +228,10 @@ FORGED = [
     '{"add": {"head": "a", "relation": "born in", "tail": "b", "qualifiers": [["year"]]}}',
     '{"add": {"head": "a", "relation": "height", "tail": {"number": "x", "literal": "x", "unit": ""}}}',
     '{"add": {"head": "a", "relation": "height", "tail": {"number": 1, "literal": 5, "unit": ""}}}',
+    f'{{"add": {{"head": "a", "relation": "height", "tail": {{"number": 1{"0" * 400}, "literal": "", "unit": ""}}}}}}',
+    '{"add": {"head": "a", "relation": "height", "tail": {"number": NaN, "literal": "", "unit": ""}}}',
+    '{"add": {"head": "a", "relation": "height", "tail": {"number": 1, "literal": "\\ud800", "unit": ""}}}',
+    '{"remove_entity": "\\ud800"}',
     '{"merge": ["a"]}',
     '{"merge": [["x"], {}]}',
     '{"remove_entity": 5}',
@@ -250,7 +254,10 @@ def test_changes_that_nobody_wrote_are_refused_though_their_hash_agrees(tmp_path
         Journal(tmp_path).change(found)
 
 
-@pytest.mark.parametrize("change", [{"facts": "x"}, {"at": 5}, {"source": []}, {"version": 1.0}, {"key": {}}])
+@pytest.mark.parametrize(
+    "change",
+    [{"facts": "x"}, {"at": 5}, {"source": []}, {"version": 1.0}, {"key": {}}, {"added": 10**400}, {"removed": -1}],
+)
 def test_a_line_whose_values_are_of_another_kind_is_damaged(tmp_path, change):
     from hynt.runs.journal import Version, _line
 

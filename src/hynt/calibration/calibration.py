@@ -43,6 +43,8 @@ CALIBRATION = "calibration.json"
 SCHEMA_VERSION = 2
 OLDER_VERSIONS = (1,)
 """Of 0.1, in which a relation's intervals were all of one width."""
+HOTTEST = 1e9
+"""No temperature that is fitted is above it, or below one part in it."""
 SPLIT = "valid"
 RANKED: tuple[TaskName, ...] = ("link", "relation")
 
@@ -126,9 +128,13 @@ class Calibration:
                 }
                 for task in tasks
             }
-            fine = all(0 < found["temperature"] < math.inf for found in kept)
-            fine = fine and all((one > 0).all() for found in relations.values() for one in found.values())
-        except (KeyError, TypeError, ValueError, AttributeError):
+            temperatures = [one["temperature"] for one in kept] + [
+                temperature for task in relations.values() for one in task.values() for temperature in one
+            ]
+            fine = all(math.isfinite(number) for one in kept for number in one.values()) and all(
+                1 / HOTTEST <= one <= HOTTEST for one in temperatures
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             fine = False
         if not fine:
             raise DataError("the calibration cannot be read.", where=where, advice=RESTORE)
@@ -152,7 +158,7 @@ def _temperatures(mapping: Mapping[str, Any], others: float, vocabulary: Vocabul
     for name, temperature in mapping.items():
         if name in vocabulary.relation_ids:
             found[vocabulary.relation_ids[name]] = float(temperature)
-    return np.where(np.isfinite(found), found, 0.0)
+    return found
 
 
 def calibration_of(

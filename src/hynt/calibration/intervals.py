@@ -118,7 +118,9 @@ class Radii:
                 for row, level in enumerate(LEVELS):
                     found.radius[row, index] = float(entry["radius"].get(f"{level:g}", math.inf))
                     found.is_own[row, index] = f"{level:g}" in entry["own"]
-        except (KeyError, TypeError, ValueError, AttributeError):
+            if (found.count < 0).any() or not (found.radius >= 0).all():
+                raise ValueError("a count or a radius is below zero, or none at all")
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise DataError("the intervals are not those of this graph.", where=where) from None
         return found
 

@@ -283,7 +283,7 @@ class ResidualScale:
                     np.array([key for key, _ in pairs], dtype=np.int64), np.array([effect for _, effect in pairs])
                 )
             constant, own = float(mapping["constant"]), float(mapping.get("own", 1.0))
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise DataError("the sizes of errors cannot be read.", where=where, advice=RESTORE) from None
         finite = (
             math.isfinite(constant) and 0 <= own <= 1 and all(np.isfinite(one.effect).all() for one in found.values())

@@ -13,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -170,7 +171,7 @@ class Journal:
             raise DataError("the file was changed: its hash is not the journal's.", where=str(path), advice=RESTORE)
         try:
             return GraphChange.from_lines(path.read_text(encoding="utf-8"))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise DataError("these are no changes of a graph.", where=str(path), advice=RESTORE) from None
 
     def count_added(self, known: AddedFacts, version: int | None = None) -> AddedFacts:
@@ -298,7 +299,10 @@ def _version(line: bytes, number: int) -> Version | None:
             return None
         version = Version(**{"source": "", **content})
         kinds = {field.name: str if field.type == "str" else int for field in fields(Version)}
-        is_fine = all(type(value) is kinds[name] for name, value in asdict(version).items())
+        is_fine = all(
+            type(value) is kinds[name] and (not isinstance(value, int) or 0 <= value < 2**53)
+            for name, value in asdict(version).items()
+        )
         return version if is_fine else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
@@ -319,8 +323,11 @@ def _to_plain(fact: Fact) -> dict[str, Any]:
 
 def _from_plain(plain: Mapping[str, Any]) -> Fact:
     def value(one: Any) -> Value:
-        is_number = isinstance(one, dict)
-        return Number(float(one["number"]), _name(one["literal"]), _name(one["unit"])) if is_number else _name(one)
+        if not isinstance(one, dict):
+            return _name(one)
+        if not math.isfinite(number := float(one["number"])):
+            raise ValueError(f"{number} is no number of a fact")
+        return Number(number, _name(one["literal"]), _name(one["unit"]))
 
     pairs = tuple(Qualifier(_name(relation), value(one)) for relation, one in plain.get("qualifiers", ()))
     return Fact(_name(plain["head"]), _name(plain["relation"]), value(plain["tail"]), pairs)
@@ -329,6 +336,7 @@ def _from_plain(plain: Mapping[str, Any]) -> Fact:
 def _name(given: Any) -> str:
     if not isinstance(given, str):
         raise TypeError(f"a name is a text, not {given!r}")
+    given.encode()  # half a character is a ValueError
     return given
 
 

@@ -1,6 +1,7 @@
 """States of observed facts that outlive the process: a fresh one answers without reading the graph anew.
 
-They lie in the user's cache folder and never in a run, so no run that was fetched brings any. A file is named by the
+They lie in the user's cache folder and never in a run, so no run that was fetched brings any; a folder that others may
+write to is not used. A file is named by the
 hash of all that its states are made from (weights, facts, ranks of numbers, the code itself), so none is ever stale; it
 carries the hash of its own content, and one that is damaged is made again. The oldest go when there are too many.
 """
@@ -26,6 +27,7 @@ import hynt
 from hynt.batches.fact_tensors import FactTensors
 from hynt.errors import DataError
 from hynt.files import check_regular, write_whole
+from hynt.leftovers import A_DAY, clean
 from hynt.models.contract import Model
 from hynt.models.hynt_inductive import HyntInductive, ObservedStates
 from hynt.models.layers.message_passing import Nodes
@@ -66,8 +68,15 @@ def kept_states(model: HyntInductive, facts: FactTensors) -> ObservedStates:
     made = model.encode(facts)
     with suppress(OSError, DataError):  # a full disk, or a home that may only be read: then nothing is kept
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write(path, made.layers)
+        if _is_ours(folder):
+            _write(path, made.layers)
     return made
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether nobody else can write there: states of another's making would be answers of another's making."""
+    found = folder.stat()
+    return os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & 0o022)
 
 
 def cache_folder() -> Path | None:
@@ -107,14 +116,15 @@ def _read(path: Path, model: HyntInductive, facts: FactTensors) -> tuple[Nodes, 
     shapes = [shape for _ in range(layers) for shape in ((facts.sizes.entities, d), (facts.sizes.relations, d))]
     try:
         check_regular(path)
-        if path.stat().st_size > _HEADER + 4 * sum(map(math.prod, shapes)):
+        if not _is_ours(path.parent) or path.stat().st_size > _HEADER + 4 * sum(map(math.prod, shapes)):
             return None
         content = memoryview(path.read_bytes())
         if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST]:
             return None
         named = load(bytes(content[_DIGEST:]))
         found = [named[str(number)] for number in range(len(shapes))]
-        os.utime(path)
+        with suppress(OSError):  # a folder that may only be read
+            os.utime(path)
     except (OSError, DataError, SafetensorError, KeyError):
         return None
     if any(one.dtype != torch.float32 or one.shape != shape for one, shape in zip(found, shapes, strict=True)):
@@ -123,6 +133,7 @@ def _read(path: Path, model: HyntInductive, facts: FactTensors) -> tuple[Nodes, 
 
 
 def _write(path: Path, layers: tuple[Nodes, ...]) -> None:
+    clean(path.parent, A_DAY)
     content = save({str(number): one.contiguous() for number, one in enumerate(chain.from_iterable(layers))})
     if len(content) > MOST_BYTES:
         return
