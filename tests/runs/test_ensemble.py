@@ -83,6 +83,43 @@ def test_what_cannot_be_one_run_is_refused(members, joined, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_runs_that_were_updated_are_joined_as_they_were_trained(inductive_run, tmp_path):
+    """Members that know other entities and relations cannot read one another's facts."""
+    plain, updated = (hynt.load(inductive_run, "cpu").save(tmp_path / name) for name in ("plain", "updated"))
+    updated.update([("Zoe", "adores", "person 1"), ("Zoe", "weighs", 50)])
+    answers = []
+    for order in ((plain, updated), (updated, plain)):
+        said = []
+        made = hynt.ensemble(order, tmp_path / f"joined {len(answers)}", device="cpu", note=said.append)
+        assert said == [
+            f"{updated.path} was updated: the new run answers of the graph that it was trained on, without the updates"
+        ]
+        assert "Zoe" not in made.graph
+        answers.append(made.predict("person 1", "born in", "?", top=3).to_dict())
+    assert answers[0]["answers"] == answers[1]["answers"]
+    with pytest.raises(UsageError, match="a run of 'ensemble' cannot follow its graph"):
+        made.update([("Zoe", "knows", "person 1")])
+
+
+def test_half_an_ensemble_is_never_there(members, tmp_path, monkeypatch):
+    """A kill leaves nothing under its name: there is no `--resume` to go on with it."""
+    from hynt.runs.run_folder import RunFolder
+
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    with pytest.raises(UsageError, match=r"taken exists already\. Choose another folder\."):
+        hynt.ensemble(members[:2], tmp_path / "taken", device="cpu")
+    (tmp_path / "both").mkdir()  # empty: it may be filled
+    real, seen = RunFolder.finish, []
+    monkeypatch.setattr(
+        RunFolder,
+        "finish",
+        lambda run, *given, **named: seen.append((tmp_path / "both").exists()) or real(run, *given, **named),
+    )
+    assert hynt.ensemble(members[:2], tmp_path / "both", device="cpu").predict("p1", "P108", "?").to_dict()
+    assert seen == [False]
+
+
 @pytest.mark.parametrize("name", [COMBINATION, MEMBERS])
 def test_a_changed_file_is_refused(joined, tmp_path, name):
     copy = joined.save(tmp_path / name)

@@ -338,6 +338,19 @@ def test_the_command_line(folder, tmp_path, capsys):
     assert "no entity called 'Zoe'" in capsys.readouterr().err
 
 
+def test_an_update_that_is_refused_leaves_no_copy(folder, tmp_path, capsys):
+    (tmp_path / "bad.jsonl").write_text('{"head": "Zoe", "relation": "height", "tail": "tall"}\n')
+    (tmp_path / "more.jsonl").write_text('{"head": "Zoe", "relation": "knows", "tail": "person 1"}\n')
+    words = ["update", str(folder), "--out", str(tmp_path / "copy")]
+    assert invoke([*words, str(tmp_path / "bad.jsonl")]) == 1
+    assert not (tmp_path / "copy").exists()
+    assert invoke([*words, str(tmp_path / "more.jsonl")]) == 0
+    capsys.readouterr()
+    assert Journal(tmp_path / "copy").latest() == 1
+    assert invoke([*words, str(tmp_path / "more.jsonl")]) == 2  # somebody's copy stays
+    assert Journal(tmp_path / "copy").latest() == 1
+
+
 def test_an_update_takes_decisions_from_the_page(run, tmp_path):
     from hynt.formats.jsonl import write_fact
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hynt import leftovers
 from hynt.cli.options import RunArgument
 from hynt.cli.output import JsonFlag, deliver, print_table
 from hynt.errors import UsageError
@@ -74,17 +75,22 @@ def update(
         check_new_folder(out, "--out")
         opened, run = opened.save(out), out
     before = opened.version
-    later = opened.update(
-        facts,
-        remove=remove,
-        remove_entities=remove_entities or (),
-        merge=[] if merge is None else [merge],
-        corrections=corrections,
-        skip_known=skip_known,
-        format=format,
-        source=source,
-        key=key,
-    )
+    try:
+        later = opened.update(
+            facts,
+            remove=remove,
+            remove_entities=remove_entities or (),
+            merge=[] if merge is None else [merge],
+            corrections=corrections,
+            skip_known=skip_known,
+            format=format,
+            source=source,
+            key=key,
+        )
+    except BaseException:
+        if out is not None:  # an unchanged copy is not what was asked for
+            leftovers.remove(out)
+        raise
     result = {"run": str(run), "changed": later.version > before, **_told(later.versions())}
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
 

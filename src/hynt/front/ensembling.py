@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hynt.files import check_new_folder, writing
+from hynt.files import check_new_folder, new_folder, writing
 from hynt.front.jobs import TemporaryFolder
 from hynt.front.run import Run
-from hynt.leftovers import remove
 
 
 def ensemble(
@@ -34,7 +33,8 @@ def ensemble(
     from hynt.evaluation.combining import combined, fitted
     from hynt.kernels.device import chosen_device
     from hynt.runs.ensemble import Ensemble, Member, refuse_members
-    from hynt.runs.place import whole_run
+    from hynt.runs.journal import Journal
+    from hynt.runs.place import refuse_filled, whole_run
     from hynt.runs.run_folder import RunFolder, describe_environment
     from hynt.training.validating import evaluator_of, fitted_means
 
@@ -42,11 +42,17 @@ def ensemble(
     target = chosen_device(device)
     if out is not None:
         check_new_folder(Path(out), "--out")
+        refuse_filled(Path(out))
     kept = None if out is not None else TemporaryFolder("hynt-run-")
     folder = Path(out or "") if kept is None else kept.path / "run"
     with whole_run():
         refuse_members(paths, [RunFolder.open(path) for path in paths])
-        loaded = [Run(path, device).loaded for path in paths]
+        for path in paths:
+            if Journal(path).latest():
+                note(
+                    f"{path} was updated: the new run answers of the graph that it was trained on, without the updates"
+                )
+        loaded = [Run(path, device, version=0).loaded for path in paths]
         members = [Member(one.settings, one.trained, one.literals) for one in loaded]
         made = Ensemble(loaded[0].graph, replace(loaded[0].scaling, expectation=None), members, target)
         evaluator = evaluator_of(made.settings, made.graph, made.scaling, made.literals, target)
@@ -57,11 +63,10 @@ def ensemble(
             means = fitted_means(made.settings, numbers, combined(made.models(), facts, weights))
         place = loaded[0].run
         source = (place.path / place.manifest["graph"]["path"]).resolve()
-        new = RunFolder.create(folder, made.settings, made.graph, made.scaling, describe_environment(target), source)
-        try:
-            with writing(folder, "the run"):
-                made.save(new, weights, means)
-        except BaseException:  # there is nothing in it to resume from
-            remove(folder)
-            raise
+        if folder.is_dir():
+            folder.rmdir()  # it is empty
+        with new_folder(folder) as staging, writing(folder, "the run"):  # half of it could not be resumed
+            told = describe_environment(target)
+            new = RunFolder.create(staging, made.settings, made.graph, made.scaling, told, source)
+            made.save(new, weights, means)
     return Run(folder, device, note, kept)

@@ -66,9 +66,10 @@ class Updatable(RecordedRun):
         from hynt.models.contract import Part
         from hynt.models.registry import MODELS
         from hynt.runs.journal import Journal
+        from hynt.runs.model_choice import ENSEMBLE
 
         name = self.saved.manifest["model_name"]
-        if Part.OBSERVED_FACTS not in MODELS.get(name).reads:
+        if name == ENSEMBLE or Part.OBSERVED_FACTS not in MODELS.get(name).reads:
             raise UsageError(
                 f"a run of {name!r} cannot follow its graph: it knows what it was trained on and nothing else.",
                 where=str(self.path),

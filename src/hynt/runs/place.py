@@ -54,6 +54,12 @@ def refuse_packaged(run: Path) -> None:
         )
 
 
+def refuse_filled(target: Path) -> None:
+    """Refuses a place for a new run where there is something other than an empty folder."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target} exists already.", where=str(target), advice="Choose another folder.")
+
+
 def check_is_run(path: Path) -> None:
     """Refuses what is no run, with the command that would make one of it."""
     if is_graph(path):
@@ -112,11 +118,10 @@ class SavedRun:
         """The run in a new folder, whole or not at all. Where the graph is too large to be part of it, the copy finds
         the same.
         """
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise UsageError(f"{target} exists already.", where=str(target), advice="Choose another folder.")
+        refuse_filled(target)
+        if target.is_dir():
+            target.rmdir()
         with new_folder(target) as staging:
-            if target.is_dir():
-                target.rmdir()
             shutil.copytree(self.path, staging, dirs_exist_ok=True)
             place = self.manifest["graph"]["path"]
             if not (staging / place).is_dir():
