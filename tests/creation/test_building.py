@@ -243,7 +243,7 @@ def test_too_many_bad_lines_stop_the_build(tmp_path):
     rejects = tmp_path / "graph.rejects.jsonl"
     assert str(caught.value) == (
         "dump.json, byte 0: 19 of 19 lines cannot be read. The first: Input data was truncated. "
-        f"Look at {rejects}. Check that the dump is whole and of this kind, or bear more with --max-bad-lines SHARE."
+        f"Look at {rejects}. Check that the dump is whole and of this kind, or allow more with --max-bad-lines SHARE."
     )
     assert not (tmp_path / "graph").exists()
     assert len(rejects.read_text(encoding="utf-8").splitlines()) == 19

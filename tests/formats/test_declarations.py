@@ -81,7 +81,7 @@ def test_label_files_are_given_by_path(tmp_path):
             "entities.jsonl",
             "{\n",
             "entities.jsonl:1: no valid JSON at character 2: Expecting property name enclosed in double "
-            "quotes. Write one JSON object a line.",
+            "quotes. Write one JSON object per line.",
         ),
         (
             "entities.jsonl",

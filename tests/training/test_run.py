@@ -161,7 +161,7 @@ def test_resuming_under_other_settings_or_another_graph_is_refused(finished):
 
 
 def test_a_folder_that_is_there_is_not_written_over(finished):
-    with pytest.raises(UsageError, match=r"exists already\. Go on with it by --resume"):
+    with pytest.raises(UsageError, match=r"exists already\. Resume it with --resume"):
         start(small_graph(), tiny_settings(), finished.path, CPU)
 
 

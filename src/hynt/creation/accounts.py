@@ -63,7 +63,7 @@ class RejectGuard:
             raise DataError(
                 f"{self.rejected} of {self.read} lines cannot be read. The first: {first['what']}",
                 where=f"{first['file']}, byte {first['offset']}",
-                advice=f"Look at {self.path}. Check that the dump is whole and of this kind, or bear more with "
+                advice=f"Look at {self.path}. Check that the dump is whole and of this kind, or allow more with "
                 "--max-bad-lines SHARE.",
             )
 

@@ -363,7 +363,7 @@ def decoded_json(text: str) -> Any:
         return _DECODER.decode(text)
     except json.JSONDecodeError as problem:
         raise RecordProblem(
-            "bad-json", f"no valid JSON at character {problem.colno}: {problem.msg}.", "Write one JSON object a line."
+            "bad-json", f"no valid JSON at character {problem.colno}: {problem.msg}.", "Write one JSON object per line."
         ) from None
     except RecursionError:
         raise RecordProblem("too-deep", "the JSON is nested too deeply.", "A fact needs three levels.") from None

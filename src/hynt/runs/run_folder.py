@@ -84,7 +84,7 @@ class RunFolder(SavedRun):
         `weights` are those that training starts from.
         """
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise UsageError(f"{path} exists already.", advice="Go on with it by --resume, or choose another --out.")
+            raise UsageError(f"{path} exists already.", advice="Resume it with --resume, or choose another --out.")
         if path.is_dir():
             path.rmdir()  # an empty folder was made beforehand
         with new_folder(path) as staging:

@@ -74,7 +74,7 @@ def opened(plan: Plan, worker: int = 0, *, join: bool = True) -> Iterator[Study]
             raise UsageError(
                 f"there is a sweep named {plan.name!r} already.",
                 where="--name",
-                advice="Go on with it by --resume, or choose another name.",
+                advice="Resume it with --resume, or choose another name.",
             ) from None
         except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as problem:
             raise plan.storage.refused(problem) from None
