@@ -63,7 +63,13 @@ class CreatedGraph:
 
 
 def create(
-    source: str, dump: AnyPath, out: AnyPath, *, overwrite: bool = False, progress: Watching = None, **options: Any
+    source: str,
+    dump: AnyPath,
+    out: AnyPath,
+    *,
+    overwrite: bool = False,
+    progress: Watching = None,
+    **options: Unpack[CreationWords],
 ) -> CreatedGraph:
     """Makes a graph from a dump of "wikidata", "yago" or "freebase" and saves it in the folder `out`. The same call
     resumes a build that was stopped.
