@@ -70,6 +70,12 @@ def test_what_is_added_counts_at_once_and_every_version_can_be_opened(folder, ru
         hynt.load(folder, "cpu", version=7)
 
 
+def test_what_is_told_of_a_run_says_its_version(folder, run):
+    later = run.update(NEW)
+    assert later.described()["version"] == hynt.load(folder, "cpu").described()["version"] == 1
+    assert "version" not in hynt.load(folder, "cpu", version=0).described()  # the graph that it was trained on
+
+
 def test_an_update_gives_the_answers_that_asking_of_the_new_graph_gives(run):
     later = run.update(NEW)
     same = run.with_facts(NEW)
@@ -99,6 +105,69 @@ def test_facts_come_from_any_format_in_the_units_and_names_of_the_graph(inductiv
         later.update(tmp_path / "more.jsonl")
 
 
+BESIDE = [  # what a file holds, and the refusal of its last fact, which is in its line 4
+    ("head,relation,tail\n\nZoe,knows,person 1\nZoe,height,tall\n", ", height: 'height' holds numbers"),
+    ("head,relation,tail\n\nZoe,knows,person 1\nperson 0,born in,town 0\n", ": the graph holds this already"),
+    ("head,relation,tail\n\nZoe,knows,person 1\nZoe,knows,person 1\n", ": the graph holds this already"),
+]
+
+
+@pytest.mark.parametrize(("content", "told"), BESIDE)
+def test_a_refused_fact_of_a_file_is_told_by_its_line(folder, run, tmp_path, content, told):
+    path = tmp_path / "more.csv"
+    path.write_text(content)
+    with pytest.raises((DataError, UsageError)) as refusal:
+        run.update(path)
+    assert str(refusal.value).startswith(f"{path}:4{told}")
+    assert not files(folder)
+    path.write_text("head,relation,tail\nperson 0,born in,town 0\nperson 0,born in,town 77\n")
+    with pytest.raises(DataError, match=re.escape(f"{path}:3: the graph does not hold this")):
+        run.update(remove=path)
+
+
+def test_a_record_that_lacks_a_part_is_no_other_format(run, tmp_path):
+    path = tmp_path / "more.jsonl"
+    path.write_text('{"head": "Zoe", "relation": "knows"}\n')
+    with pytest.raises(DataError, match=re.escape(f"{path}:1")):
+        run.update(path)
+
+
+def test_names_for_people_come_along_and_stay(folder, run, tmp_path):
+    edge = {"source": "Q1", "type": "knows", "target": "person 1"}
+    people = {"nodes": [{"id": "Q1", "properties": {"name": "Zoe of Ulm"}}, {"id": "person 1"}], "edges": [edge]}
+    (tmp_path / "more.json").write_text(json.dumps(people))
+    later = run.update(tmp_path / "more.json")
+    other = hynt.graph_from_facts([("Q2", "P1", "Q1"), ("person 1", "P1", "Q2")])
+    named = [one._replace(label=f"called {one.name}", type="person") for one in other.entities]
+    relations = tuple(one._replace(label="met") for one in other.relations)
+    replace(other, vocabulary=replace(other.vocabulary, relations=relations), entities=tuple(named)).save(
+        tmp_path / "graph"
+    )
+    last = later.update(tmp_path / "graph")
+    for opened in (last, hynt.load(folder, "cpu")):
+        labels = {one.name: (one.label, one.type) for one in opened.graph.entities}
+        assert labels["Q1"] == ("Zoe of Ulm", "")
+        assert labels["Q2"] == ("called Q2", "person")
+        assert labels["person 1"] == ("", "")  # what was known keeps its name
+        assert opened.graph.relations[opened.graph.vocabulary.relation_ids["P1"]].label == "met"
+    assert last.predict("Zoe of Ulm", "met", "?").question.startswith("Zoe of Ulm")
+    assert last.update(remove_entities=["called Q2"]).graph["Zoe of Ulm"]
+
+
+def test_options_that_only_an_import_has_are_told_as_such(run, tmp_path, capsys):
+    (tmp_path / "odd.csv").write_text("a,b,c\n1,2,3\n")
+    with pytest.raises(UsageError, match="These are options of hynt data import: import it so, and give the graph's f"):
+        run.update(tmp_path / "odd.csv")
+    (tmp_path / "more.csv").write_text("head,relation,tail\nZoe,cats,7\nMo,cats,12\nMo,knows,person 1\n")
+    assert invoke(["update", str(run.path), str(tmp_path / "more.csv")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "note: values of cats are written like numbers and were read as names." in told
+    assert "hynt data import" in told
+    (tmp_path / "more.csv").write_text("head,relation,tail\nZoe,height,171\nIda,knows,person 1\n")
+    assert invoke(["update", str(run.path), str(tmp_path / "more.csv")]) == 0
+    assert "note" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -110,7 +179,11 @@ def test_facts_come_from_any_format_in_the_units_and_names_of_the_graph(inductiv
         ({"facts": [("Zoe", "size", hynt.number(1, "shoes"))]}, "fact 1: unknown unit 'shoes'"),
         ({"facts": [("Zoe", "height", hynt.number(1, "shoes"))]}, "fact 1, height: unknown unit 'shoes'"),
         ({"facts": [("Zoe", "height", hynt.number(1, "kg"))]}, "fact 1, height: 'height' has no unit, but 'kg'"),
-        ({"facts": [("Zoe", "size", 3), ("Ann", "size", "large")]}, "fact 2: the relation 'size'"),
+        (
+            {"facts": [("Zoe", "size", 3), ("Ann", "size", "large")]},
+            "fact 2: the relation 'size' has an entity here: (Ann, size, large); but a number before: (Zoe, size, 3). "
+            "Give one of the two another name.",
+        ),
         ({"facts": [("Zoe", "knows", "Ann", [("year", "soon")])]}, "fact 1, year: 'year' holds numbers"),
         ({"facts": [("person 0", "born in", "town 0")]}, "fact 1: the graph holds this already"),
         ({"facts": [NEW[0], NEW[0]]}, "fact 2: the graph holds this already"),
@@ -145,7 +218,9 @@ def test_many_small_updates_are_read_as_one(folder, run, monkeypatch):
     run = run.update(remove=[("new 0", "knows", "person 1")]).update([("new 0", "knows", "person 2")])
     expected, made = run.graph, []
     real = journal.with_facts
-    monkeypatch.setattr(journal, "with_facts", lambda graph, facts: made.append(len(facts)) or real(graph, facts))
+    monkeypatch.setattr(
+        journal, "with_facts", lambda graph, facts, *more: made.append(len(facts)) or real(graph, facts)
+    )
     again = hynt.load(folder, "cpu")
     assert again.graph == expected
     assert made == [4, 1]
@@ -333,7 +408,8 @@ def test_the_command_line(folder, tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert [one["source"] for one in told["versions"]] == ["more.jsonl", "by hand"]
     question = ["--head", "Zoe", "--relation", "born in", "--tail", "?", "--device", "cpu", "--as-of"]
-    assert invoke(["predict", str(folder), *question, "1"]) == 0
+    assert invoke(["predict", str(folder), *question, "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["version"] == 1
     assert invoke(["predict", str(folder), *question, "2"]) == 2
     assert "no entity called 'Zoe'" in capsys.readouterr().err
 

@@ -160,3 +160,41 @@ def test_an_agent_with_the_token_writes_too(updating):
     assert refused.is_error
     assert "Edith" in refused.content[0].text
     assert [one.source for one in Journal(updating.run).versions()][-2:] == ["an agent"] * 2
+
+
+def test_numbers_and_dates_of_new_relations_are_written_as_in_json_lines(updating):
+    given = {
+        "head": "Vera",
+        "relation": "shoe length",
+        "tail": {"number": 27, "unit": "cm"},
+        "qualifiers": [{"relation": "measured", "value": {"date": "2020-05"}}],
+    }
+    told = send(updating, "POST", {"facts": [given]})
+    assert told.status == 200, told.body
+    journal = Journal(updating.run)
+    (fact,) = journal.change(journal.versions()[-1]).added
+    assert (fact.tail.value, fact.tail.unit) == (pytest.approx(0.27), "m")
+    assert (fact.qualifiers[0].value.unit, fact.qualifiers[0].value.literal) == ("date", "2020-05")
+    for value, place in (
+        ({"number": 3, "unit": "shoes"}, "#/facts/0"),
+        ({"number": "3"}, "#/facts/0/tail/number"),
+        ({"number": 3, "units": "m"}, "#/facts/0/tail/units"),
+        ({"date": "soon"}, "#/facts/0/tail/date"),
+        ({}, "#/facts/0/tail/number"),
+        ([3], "#/facts/0/tail"),
+    ):
+        refused = send(updating, "POST", {"facts": [{"head": "Vera", "relation": "of a new kind", "tail": value}]})
+        assert (refused.status, refused.pointers) == (422, [place]), refused.body
+    assert journal.versions()[-1].version == told.json["version"]
+
+
+def test_every_answer_says_its_version(updating):
+    told = send(updating, "POST", facts(("Nora", "knows", "person 1")))
+    version = str(told.json["version"])
+    for address in ("entities?query=Nora", "entities/Nora", "relations", "relations/height"):
+        assert updating.get(f"/v1/{address}", **BEARER).headers["hynt-version"] == version
+    counted(updating, int(version))
+    for address in ("similar?entity=Nora", "proposals?entity=Nora"):
+        assert updating.get(f"/v1/{address}", **BEARER).headers["hynt-version"] == version
+    refused = ask(updating, "nobody at all")
+    assert (refused.status, refused.headers["hynt-version"]) == (422, version)

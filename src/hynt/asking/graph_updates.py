@@ -4,18 +4,21 @@ or nothing. No torch here: a service writes from the process that has none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hynt.errors import DataError, RecordProblem, UsageError
+from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.values import shortened
-from hynt.graph.changes import unknown_facts
+from hynt.graph.changes import encoded, unknown_facts
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.units.conversion import to_si
-from hynt.graph.vocabulary import Relation
+from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 from hynt.runs.journal import GraphChange, Journal, Version
 
 _LONGEST_SOURCE = 200
@@ -46,7 +49,7 @@ class GivenChange:
             if again is not None:
                 return again, None
             before = graph(journal, len(versions))
-            change = self._fitted(before)
+            change, after = self._fitted(before)
             if not change:
                 if self.skip_known:
                     return None, None
@@ -54,14 +57,110 @@ class GivenChange:
             words = [f"{one} is {other}" for one, other in change.merged]
             words += [f"without {one}" for one in change.without_entities]
             told = shortened(self.source or ", ".join(words), _LONGEST_SOURCE)
-            return writer.append(change, before, told, self.key), change.applied(before)
+            return writer.append(change, before, told, self.key, after), after
 
-    def _fitted(self, graph: KnowledgeGraph) -> GraphChange:
+    def _fitted(self, graph: KnowledgeGraph) -> tuple[GraphChange, KnowledgeGraph]:
+        """The change in the graph's own names and units, and the graph with it."""
         merged = tuple((_named(graph, one), _named(graph, other)) for one, other in self.merge)
         gone = tuple(_named(graph, one) for one in self.remove_entities)
         graph = GraphChange(merged, gone).applied(graph)
-        away, added = tuple(fitted_facts(graph, self.remove)), list(fitted_facts(graph, self.facts))
-        return GraphChange(merged, gone, away, tuple(unknown_facts(graph, added) if self.skip_known else added))
+        with _placed(self.remove):
+            away = tuple(fitted_facts(graph, self.remove))
+            after = GraphChange(removed=away).applied(graph)
+        with _placed(self.facts):
+            added = tuple(fitted_facts(graph, self.facts))
+            added = tuple(unknown_facts(after, added)) if self.skip_known else added
+            labels = self.facts.labels(added, after) if isinstance(self.facts, FactFile) else ()
+            after = GraphChange(added=added, labels=labels).applied(after)
+        return GraphChange(merged, gone, away, added, labels), after
+
+
+class FactFile:
+    """The facts of a file or folder of any format that can be imported, in its order, each once; and what it says of
+    their names. Where reading needs more than the format's name, a graph is imported first: its folder is read too.
+    """
+
+    def __init__(self, path: Path, format_name: str = "") -> None:
+        self.path, self._format = path, format_name
+        self._report, self._places = ReadReport(), list[str]()
+
+    def __iter__(self) -> Iterator[Fact]:
+        from hynt.formats.inference import infer_format
+        from hynt.formats.parts import find_parts
+        from hynt.formats.registry import get_format
+
+        report = self._report
+        if not self.path.exists():
+            raise UsageError(
+                f"there is no file {str(self.path)!r}.", advice="Give a file of facts, or a folder of files."
+            )
+        with self._importing():
+            chosen = get_format(self._format) if self._format else infer_format(self.path)
+            for part in find_parts(self.path, chosen):
+                for fact in chosen.read(part.path, ReadOptions(), report):
+                    self._places.append(report.where)
+                    yield fact
+        if report.rejected:
+            first = report.problems[0]
+            raise DataError(first.what, where=first.where, advice=first.advice)
+
+    @contextmanager
+    def _importing(self) -> Iterator[None]:
+        """Options that an advice names are those of an import."""
+        try:
+            yield
+        except (UsageError, DataError) as problem:
+            if "--" not in problem.advice.replace("--format", ""):
+                raise
+            more = "These are options of hynt data import: import it so, and give the graph's folder here."
+            raise type(problem)(problem.what, where=problem.where, advice=f"{problem.advice} {more}") from None
+
+    def place(self, number: int) -> str:
+        """Where the fact of this number, from 1, stands."""
+        return self._places[number - 1]
+
+    def labels(self, facts: Iterable[Fact], graph: KnowledgeGraph) -> tuple[Entity, ...]:
+        """What the file says of the names of these facts that the graph lacks."""
+        from hynt.formats.declarations import read_declarations
+
+        declared = read_declarations(self.path)
+        known = {name: Entity(name, label) for name, label in self._report.labels.items()}
+        known |= {one.name: Entity(one.name, one.label) for one in declared.relations if one.label}
+        known |= {one.name: one for one in declared.entities if one.label or one.type}
+        names = dict.fromkeys(name for fact in facts for name in _names(fact))
+        there = graph.vocabulary.entity_ids, graph.vocabulary.relation_ids
+        return tuple(known[name] for name in names if name in known and not any(name in ids for ids in there))
+
+
+def overlooked(change: GraphChange, before: KnowledgeGraph) -> list[str]:
+    """What to say of new relations whose values are written like numbers or dates and were read as names."""
+    from hynt.formats.outcome import find_unmarked, hints_at
+
+    table, vocabulary = encoded(change.added, Vocabulary((), ()))
+    known = before.vocabulary.relation_ids
+    found = find_unmarked(vocabulary, lambda: [table]).items()
+    hints = hints_at({option: [name for name in names if name not in known] for option, names in found})
+    return [f"{one} to hynt data import, remove these facts here, and add that graph's folder." for one in hints]
+
+
+def _names(fact: Fact) -> Iterator[str]:
+    yield fact.head
+    yield fact.relation
+    for relation, value in (("", fact.tail), *fact.qualifiers):
+        yield from (name for name in (relation, value) if isinstance(name, str))
+
+
+@contextmanager
+def _placed(given: Iterable[Any]) -> Iterator[None]:
+    """Of a refused fact of a file, its place in the file is told."""
+    try:
+        yield
+    except (UsageError, DataError) as problem:
+        found = re.match(r"fact (\d+)\b", problem.where)
+        if found is None or not isinstance(given, FactFile):
+            raise
+        where = given.place(int(found[1])) + problem.where[found.end() :]
+        raise type(problem)(problem.what, where=where, advice=problem.advice) from None
 
 
 def _named(graph: KnowledgeGraph, name: str) -> str:

@@ -32,6 +32,9 @@ _KEPT = ("path", "note", "saved", "trained", "_device", "_kept", "_version")
 class OpenedRun:
     """A run and its graph, each read when it is first needed."""
 
+    _elsewhere = False
+    """Whether it is asked of a graph that is given, and no version of its own."""
+
     def __init__(
         self,
         run: str | os.PathLike[str] | SavedRun,
@@ -115,14 +118,14 @@ class OpenedRun:
         return Journal(self.path).versions()[:version]
 
     def described(self) -> dict[str, Any]:
-        """The model and the graph, by name.
+        """The model and the graph, by name, and the graph's version where it has changed since training.
 
         >>> run.described()
         {'model': 'hynt', 'graph': 'world'}
         """
-        elsewhere = "loaded" in self.__dict__ and self.loaded.home is not None
-        graph = self.graph.name if elsewhere else self.saved.manifest["graph"]["name"]
-        return {"model": self.saved.manifest["model_name"], "graph": graph}
+        graph = self.graph.name if self._elsewhere else self.saved.manifest["graph"]["name"]
+        version = {"version": self.version} if self.version and not self._elsewhere else {}
+        return {"model": self.saved.manifest["model_name"], "graph": graph, **version}
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -167,7 +170,7 @@ class OpenedRun:
         other, device = copy(self), self.device
         for name in [name for name in other.__dict__ if name not in _KEPT]:
             del other.__dict__[name]
-        other.__dict__ |= {"graph": graph, "loaded": loaded, "device": device}
+        other.__dict__ |= {"graph": graph, "loaded": loaded, "device": device, "_elsewhere": loaded.home is not None}
         return other
 
     def observing(self, facts: FactTable) -> Self:

@@ -61,7 +61,9 @@ def update(
     """
     from dataclasses import asdict
 
+    from hynt.asking.graph_updates import overlooked
     from hynt.front.run import Run
+    from hynt.runs.journal import Journal
 
     opened = Run(run, "cpu")
     if log:
@@ -92,6 +94,9 @@ def update(
             leftovers.remove(out)
         raise
     result = {"run": str(run), "changed": later.version > before, **_told(later.versions())}
+    if facts is not None and result["changed"]:
+        journal = Journal(later.path)
+        result["notes"] = overlooked(journal.change(journal.versions()[later.version - 1]), opened.graph)
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
 
 
@@ -110,6 +115,8 @@ def _print(console: Console, result: dict[str, Any]) -> None:
         f"{plural(result['new_entities'], 'new entity', 'new entities')}, {result['gone_entities']:,} gone; "
         f"{plural(result['facts'], 'fact')} now."
     )
+    for note in result.get("notes", ()):
+        console.print(f"note: {visible(note)}")
 
 
 def _print_log(console: Console, versions: list[dict[str, Any]]) -> None:

@@ -112,7 +112,7 @@ def _fitting_json(lines: list[str]) -> Iterator[str]:
         return
     if not isinstance(record, dict):
         return
-    if record.keys() >= {"head", "relation", "tail"}:
+    if len(record.keys() & {"head", "relation", "tail"}) > 1:  # with one missing, jsonl says which
         yield "jsonl"
     elif record.get("type") in ("node", "relationship") or record.keys() & {"nodes", "vertices"}:
         yield "graph-json"

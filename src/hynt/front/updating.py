@@ -5,12 +5,12 @@ its journal, all or nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from hynt.errors import DataError, UsageError
+from hynt.errors import UsageError
 from hynt.front.recorded_run import RecordedRun
 
 if TYPE_CHECKING:
@@ -77,9 +77,10 @@ class Updatable(RecordedRun):
             )
         files = [Path(one).name for one in (facts, remove, corrections) if isinstance(one, (str, os.PathLike))]
         decided = None if corrections is None else read_corrections(Path(corrections))
+        added, gone = _given(facts, format), _given(remove, format)
         change = GivenChange(
-            chain(_read(facts, format), () if decided is None else decided.added()),
-            chain(_read(remove, format), () if decided is None else decided.removed()),
+            added if decided is None else chain(added, decided.added()),
+            gone if decided is None else chain(gone, decided.removed()),
             remove_entities,
             merge,
             skip_known,
@@ -106,24 +107,10 @@ class Updatable(RecordedRun):
         return self._journal(self.version)
 
 
-def _read(given: Facts | None, format_name: str) -> Iterator[Any]:
+def _given(facts: Facts | None, format_name: str) -> Iterable[Any]:
     """Facts from a file of any format, or as they are."""
-    if given is None:
-        return
-    if not isinstance(given, (str, os.PathLike)):
-        yield from given
-        return
-    from hynt.formats.format import ReadOptions, ReadReport
-    from hynt.formats.inference import infer_format
-    from hynt.formats.parts import find_parts
-    from hynt.formats.registry import get_format
+    from hynt.asking.graph_updates import FactFile
 
-    path, report = Path(given), ReadReport()
-    if not path.exists():
-        raise UsageError(f"there is no file {str(path)!r}.", advice="Give a file of facts, or a folder of files.")
-    chosen = get_format(format_name) if format_name else infer_format(path)
-    for part in find_parts(path, chosen):
-        yield from chosen.read(part.path, ReadOptions(), report)
-    if report.rejected:
-        first = report.problems[0]
-        raise DataError(first.what, where=first.where, advice=first.advice)
+    if isinstance(facts, (str, os.PathLike)):
+        return FactFile(Path(facts), format_name)
+    return () if facts is None else facts

@@ -81,9 +81,12 @@ _PAIR = np.dtype([("first", np.uint64), ("second", np.uint64)])
 """The two halves of a hash as one value."""
 
 
-def encoded(facts: Iterable[Fact], vocabulary: Vocabulary) -> tuple[FactTable, Vocabulary]:
-    """Facts as columns in the ids of a vocabulary, which grows by the names it lacks. A fact that does not fit it, such
-    as one with an entity where the relation carries numbers, is a `DataError` that says which one it is.
+def encoded(
+    facts: Iterable[Fact], vocabulary: Vocabulary, labels: Sequence[Entity] = ()
+) -> tuple[FactTable, Vocabulary]:
+    """Facts as columns in the ids of a vocabulary, which grows by the names it lacks, with their `labels`. A fact that
+    does not fit it, such as one with an entity where the relation carries numbers, is a `DataError` that says which
+    one it is.
     """
     with ChunkStore() as store:
         encoder = FactEncoder(store, convert_units=False, strict=True)
@@ -94,7 +97,11 @@ def encoded(facts: Iterable[Fact], vocabulary: Vocabulary) -> tuple[FactTable, V
             try:
                 encoder.add(fact)
             except RecordProblem as problem:
+                if problem.reason == "mixed-relation":  # whose advice is for an import
+                    problem.advice = "Give one of the two another name."
                 raise DataError.of(problem, f"fact {number}") from None
+        for one in labels:
+            encoder.name_relation(one.name, one.label)
         relations = encoder.finish()
         known = tuple(vocabulary.relations)
         return concatenate(list(store)) if store.fact_count else empty_table(), Vocabulary(
@@ -102,11 +109,11 @@ def encoded(facts: Iterable[Fact], vocabulary: Vocabulary) -> tuple[FactTable, V
         )
 
 
-def with_facts(graph: KnowledgeGraph, facts: Iterable[Fact]) -> KnowledgeGraph:
+def with_facts(graph: KnowledgeGraph, facts: Iterable[Fact], labels: Sequence[Entity] = ()) -> KnowledgeGraph:
     """The graph and these facts, in its training split, which every model that reads observed facts reads. A fact that
-    the graph holds already is a `DataError`.
+    the graph holds already is a `DataError`; `labels` are those of entities and relations that are new.
     """
-    table, vocabulary = encoded(facts, graph.vocabulary)
+    table, vocabulary = encoded(facts, graph.vocabulary, labels)
     hashes = fact_hashes(table, vocabulary)
     known = fact_hashes(concatenate(list(graph.splits.values())), vocabulary)
     twice = same_facts(hashes, known) | repeats(np.zeros(len(table), dtype=np.int8), hashes)
@@ -121,7 +128,9 @@ def with_facts(graph: KnowledgeGraph, facts: Iterable[Fact]) -> KnowledgeGraph:
     splits = {"train": concatenate([graph.splits.get("train", empty_table()), table])} | {
         name: one for name, one in graph.splits.items() if name != "train"
     }
-    entities = (*graph.entities, *map(Entity, vocabulary.entities[len(graph.entities) :]))
+    named = {one.name: one for one in labels}
+    new = vocabulary.entities[len(graph.entities) :]
+    entities = (*graph.entities, *(named.get(name, Entity(name)) for name in new))
     return _remade(graph, vocabulary, splits, entities)
 
 

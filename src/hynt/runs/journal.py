@@ -29,6 +29,7 @@ from hynt.files import RESTORE, check_regular, flush, sha256_of, write_whole, wr
 from hynt.graph.changes import merged, with_facts, without_entity, without_facts
 from hynt.graph.fact import Fact, FactKey, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.vocabulary import Entity
 from hynt.runs.place import refuse_packaged
 
 UPDATES, JOURNAL, LOCK = "updates", "journal.jsonl", "lock"
@@ -45,6 +46,7 @@ class GraphChange:
     without_entities: tuple[str, ...] = ()
     removed: tuple[Fact, ...] = ()
     added: tuple[Fact, ...] = ()
+    labels: tuple[Entity, ...] = ()  # what is known of names, of entities or relations, that the added facts bring
 
     def __bool__(self) -> bool:
         return bool(self.merged or self.without_entities or self.removed or self.added)
@@ -57,7 +59,7 @@ class GraphChange:
             graph, _ = without_entity(graph, _known(graph, name))
         if self.removed:
             graph = without_facts(graph, self.removed)
-        return with_facts(graph, self.added) if self.added else graph
+        return with_facts(graph, self.added, self.labels) if self.added else graph
 
     def lines(self) -> str:
         """As the file of a version has it."""
@@ -65,13 +67,14 @@ class GraphChange:
             *({"merge": list(pair)} for pair in self.merged),
             *({"remove_entity": name} for name in self.without_entities),
             *({"remove": _to_plain(fact)} for fact in self.removed),
+            *({"label": list(one)} for one in self.labels),
             *({"add": _to_plain(fact)} for fact in self.added),
         ]
         return "".join(json.dumps(row) + "\n" for row in rows)
 
     @classmethod
     def from_lines(cls, text: str) -> GraphChange:
-        found: dict[str, list[Any]] = {"merge": [], "remove_entity": [], "remove": [], "add": []}
+        found: dict[str, list[Any]] = {"merge": [], "remove_entity": [], "remove": [], "label": [], "add": []}
         for line in text.split("\n")[:-1]:
             ((kind, what),) = json.loads(line).items()
             found[kind].append(what)
@@ -80,6 +83,7 @@ class GraphChange:
             tuple(map(_name, found["remove_entity"])),
             tuple(map(_from_plain, found["remove"])),
             tuple(map(_from_plain, found["add"])),
+            tuple(Entity(*map(_name, one)) for one in found["label"]),
         )
 
 
@@ -155,14 +159,14 @@ class Journal:
                 where="version",
                 advice=f"It has versions 0 to {len(versions)}: hynt update {self.run} --log lists them.",
             )
-        adding: list[Fact] = []  # facts of versions in a row that only add are added at once
+        adding: list[GraphChange] = []  # versions in a row that only add are added at once
         for one in versions[:last]:
             change = self.change(one)
-            if change != GraphChange(added=change.added):
-                base, adding = change.applied(GraphChange(added=tuple(adding)).applied(base)), []
+            if change.merged or change.without_entities or change.removed:
+                base, adding = change.applied(_together(adding).applied(base)), []
             else:
-                adding += change.added
-        return GraphChange(added=tuple(adding)).applied(base)
+                adding.append(change)
+        return _together(adding).applied(base)
 
     def change(self, version: Version) -> GraphChange:
         """The changes of a version, refused where its file is not the one that was written."""
@@ -232,10 +236,19 @@ class JournalWriter:
 
     journal: Journal
 
-    def append(self, change: GraphChange, before: KnowledgeGraph, source: str, key: str = "") -> Version:
-        """One more version, on disk when this returns. `before` is the graph at the newest version so far."""
+    def append(
+        self,
+        change: GraphChange,
+        before: KnowledgeGraph,
+        source: str,
+        key: str = "",
+        after: KnowledgeGraph | None = None,
+    ) -> Version:
+        """One more version, on disk when this returns. `before` is the graph at the newest version so far, and `after`
+        with the change, made here if not given.
+        """
         journal, lines = self.journal, self.journal._lines()
-        after = change.applied(before)
+        after = change.applied(before) if after is None else after
         number = len(lines) + 1
         text = change.lines()
         names, gone = set(before.vocabulary.entities), set(after.vocabulary.entities)
@@ -276,6 +289,13 @@ class JournalWriter:
                 os.close(handle)
             flush(self.journal.folder)
             flush(self.journal.run)
+
+
+def _together(adding: Sequence[GraphChange]) -> GraphChange:
+    return GraphChange(
+        added=tuple(fact for one in adding for fact in one.added),
+        labels=tuple(label for one in adding for label in one.labels),
+    )
 
 
 def _known(graph: KnowledgeGraph, name: str) -> int:

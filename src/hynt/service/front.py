@@ -23,7 +23,7 @@ from hynt.graph.views import GraphViews
 from hynt.runs.journal import AddedFacts, Journal
 from hynt.runs.place import open_run
 from hynt.service.http.metrics import ServiceMetrics
-from hynt.service.http.problems import HttpProblem, fault_of, invalid, unavailable
+from hynt.service.http.problems import VERSION, HttpProblem, fault_of, invalid, unavailable
 from hynt.service.inference.answering import InferenceEngine
 from hynt.service.inference.question_queue import QuestionQueue
 from hynt.service.settings import ServiceSettings
@@ -185,9 +185,11 @@ class Front:
             for index, reply in enumerate(replies)
             for fault in reply.faults
         ]
+        version = min((reply.version for reply in replies), default=0)
         if faults:
-            raise invalid(faults)
-        return JsonReplies([reply.body for reply in replies], min((reply.version for reply in replies), default=0))
+            refused = invalid(faults)
+            raise HttpProblem(refused.status, refused.detail, refused.faults, {VERSION: str(version)})
+        return JsonReplies([reply.body for reply in replies], version)
 
     # ------------------------------------------------------------------ looking at the graph
 

@@ -14,7 +14,7 @@ from hynt.service.front import Front
 from hynt.service.http import answer_schemas, schemas
 from hynt.service.http.metrics import MEDIA_TYPE as METRICS_TYPE
 from hynt.service.http.problems import MEDIA_TYPE as PROBLEM_TYPE
-from hynt.service.http.problems import Fault, HttpProblem, unavailable
+from hynt.service.http.problems import VERSION, Fault, HttpProblem, unavailable
 from hynt.service.http.schemas import StrictRoute
 from hynt.service.settings import PAGE, TEXT, TOP
 
@@ -50,7 +50,15 @@ def front_of(request: Request) -> Front:
     return front
 
 
+def front_listing(request: Request, response: Response) -> Front:
+    """The front, for an answer that comes from the graph and not from the model."""
+    front = front_of(request)
+    response.headers[VERSION] = str(front.version)
+    return front
+
+
 FrontHere = Annotated[Front, Depends(front_of)]
+FrontListing = Annotated[Front, Depends(front_listing)]
 Top = Annotated[int, Query(ge=1, le=TOP)]
 Limit = Annotated[int, Query(ge=1, le=PAGE)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
@@ -64,7 +72,7 @@ router = APIRouter(route_class=StrictRoute)
 
 
 def _json(body: bytes, version: int | None = None) -> Response:
-    headers = {} if version is None else {"Hynt-Version": str(version)}
+    headers = {} if version is None else {VERSION: str(version)}
     return Response(body, media_type="application/json", headers=headers)
 
 
@@ -162,7 +170,8 @@ async def proposals(front: FrontHere, entity: Name, top: Top = 10) -> Response:
 
 async def _about_entity(front: Front, kind: str, entity: str, top: int) -> Response:
     try:
-        return _json((await front.asked(kind, [{"entity": entity, "top": top}]))[0])
+        found = await front.asked(kind, [{"entity": entity, "top": top}])
+        return _json(found[0], found.version)
     except HttpProblem as problem:
         faults = [
             Fault(fault.detail, parameter="entity" if fault.pointer else None, advice=fault.advice)
@@ -178,7 +187,7 @@ async def _about_entity(front: Front, kind: str, entity: str, top: int) -> Respo
     response_model=answer_schemas.EntitiesModel,
     responses=refusals(422),
 )
-async def entities(front: FrontHere, query: Typed = "", limit: Limit = 10) -> dict[str, Any]:
+async def entities(front: FrontListing, query: Typed = "", limit: Limit = 10) -> dict[str, Any]:
     """Names that begin so, words that begin so, then names spelled alike; the id as written always comes first."""
     return await front.entities(query, limit)
 
@@ -191,7 +200,7 @@ async def entities(front: FrontHere, query: Typed = "", limit: Limit = 10) -> di
     responses=refusals(404, 422),
 )
 async def entity(
-    front: FrontHere,
+    front: FrontListing,
     identity: EntityPath,
     offset: Offset = 0,
     limit: Limit = 50,
@@ -209,7 +218,7 @@ async def entity(
     responses=refusals(422),
 )
 async def relations(
-    front: FrontHere,
+    front: FrontListing,
     query: Typed = "",
     kind: Literal["entity", "number"] | None = None,
     offset: Offset = 0,
@@ -226,7 +235,7 @@ async def relations(
     response_model=answer_schemas.RelationNumbersModel,
     responses=refusals(404, 422),
 )
-async def relation(front: FrontHere, identity: RelationPath) -> dict[str, Any]:
+async def relation(front: FrontListing, identity: RelationPath) -> dict[str, Any]:
     """The relation is given by its id or its name."""
     return await front.relation(identity)
 

@@ -55,6 +55,10 @@ class Fault:
         return Fault(self.detail, f"#{prefix}{self.pointer.removeprefix('#')}", None, self.advice)
 
 
+VERSION = "Hynt-Version"
+"""The header that says which version of the graph an answer was made from."""
+
+
 class HttpProblem(Exception):
     """A refusal with a status; raised anywhere between the front and an endpoint."""
 

@@ -13,6 +13,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 from starlette.exceptions import HTTPException
 
 from hynt.calibration.intervals import LEVELS
+from hynt.graph.fact import DATE_UNIT, Number, number
+from hynt.graph.units.dates import UnreadableDate, parse_iso_date
 from hynt.service.http.problems import Fault, HttpProblem, invalid
 from hynt.service.settings import BATCH, HEADS, NESTING, ONLY, POINTS, QUALIFIERS, TEXT, TOP
 
@@ -168,13 +170,54 @@ class TrendQuestion(_Strict):
         return self.model_dump()
 
 
+class GivenNumber(_Strict):
+    """A number and its unit, for a relation that the graph lacks too."""
+
+    number: Annotated[StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)], AfterValidator(_finite)]
+    unit: Annotated[StrictStr, Field(max_length=TEXT)] = ""
+
+
+def _readable(text: str) -> str:
+    try:
+        parse_iso_date(text)
+    except UnreadableDate as problem:
+        raise ValueError(problem.what) from None
+    return text
+
+
+class GivenDate(_Strict):
+    """A date, for a relation that the graph lacks too."""
+
+    date: Annotated[TextField, AfterValidator(_readable)]
+
+
+def _written_as(value: Any) -> str:
+    fields = value if isinstance(value, dict) else value.__dict__ if isinstance(value, BaseModel) else ()
+    return "[date]" if "date" in fields else "[number]" if isinstance(value, dict | BaseModel) else "[value]"
+
+
+GivenValue = Annotated[
+    Annotated[ValueField, Tag("[value]")]
+    | Annotated[GivenNumber, Tag("[number]")]
+    | Annotated[GivenDate, Tag("[date]")],
+    Discriminator(_written_as),
+]
+
+
+class GivenQualifier(_Strict):
+    """A qualifier of a fact."""
+
+    relation: TextField
+    value: GivenValue
+
+
 class GivenFact(_Strict):
-    """A fact without a blank: values are read as in questions."""
+    """A fact without a blank: values are read as in questions, or as JSON Lines have them."""
 
     head: TextField
     relation: TextField
-    tail: ValueField
-    qualifiers: Annotated[list[QualifierPart], Field(max_length=QUALIFIERS)] = []
+    tail: GivenValue
+    qualifiers: Annotated[list[GivenQualifier], Field(max_length=QUALIFIERS)] = []
 
 
 class GivenFacts(_Strict):
@@ -202,9 +245,20 @@ class GivenFacts(_Strict):
     def tuples(self) -> list[tuple[Any, ...]]:
         """As the library takes facts."""
         return [
-            (fact.head, fact.relation, fact.tail, [(pair.relation, pair.value) for pair in fact.qualifiers])
+            (
+                fact.head,
+                fact.relation,
+                _given(fact.tail),
+                [(one.relation, _given(one.value)) for one in fact.qualifiers],
+            )
             for fact in self.facts
         ]
+
+
+def _given(value: Any) -> Any:
+    if isinstance(value, GivenNumber):
+        return number(value.number, value.unit)
+    return Number(parse_iso_date(value.date)[0], value.date, DATE_UNIT) if isinstance(value, GivenDate) else value
 
 
 # Bodies, read with suspicion: shallow, unambiguous, finite, real Unicode. Anything else is refused before use.
