@@ -13,6 +13,7 @@ from hynt.cli.output import JsonFlag, deliver, print_table
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
 from hynt.names import plural
+from hynt.progress import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
