@@ -1,0 +1,107 @@
+"""A run updated from files: of any format, refused by their lines, with names for people."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import pytest
+
+import hynt
+from hynt.cli.application import run as invoke
+from hynt.errors import DataError, UsageError
+from hynt.runs.journal import Journal
+
+
+@pytest.fixture
+def folder(inductive_run, tmp_path):
+    return shutil.copytree(inductive_run, tmp_path / "run")
+
+
+@pytest.fixture
+def run(folder):
+    return hynt.load(folder, "cpu")
+
+
+def test_facts_come_from_any_format_in_the_units_and_names_of_the_graph(tmp_path, folder):
+    rows = [
+        {"head": "Zoe", "relation": "knows", "tail": "PERSON 1"},
+        {"head": "Zoe", "relation": "height", "tail": {"number": 171}, "qualifiers": [["year", {"number": 2001}]]},
+        {"head": "Zoe", "relation": "distance", "tail": {"number": 2, "unit": "km"}},
+    ]
+    (tmp_path / "more.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    later = hynt.load(folder, "cpu").update(tmp_path / "more.jsonl")
+    facts = {fact.relation: fact for fact in later.graph["Zoe"]}
+    assert facts["knows"].tail == "person 1"
+    assert (facts["distance"].tail.value, facts["distance"].tail.unit) == (2000.0, "m")
+    assert later.versions()[0].source == "more.jsonl"
+    (tmp_path / "one.tsv").write_text("Zoe\tknows\tperson 2\n")
+    assert later.update(tmp_path / "one.tsv").version == 2
+    (tmp_path / "more.jsonl").write_text('{"head": 3}\n')
+    with pytest.raises(DataError, match=r"more\.jsonl:1"):
+        later.update(tmp_path / "more.jsonl")
+
+
+BESIDE = [  # what a file holds, and the refusal of its last fact, which is in its line 4
+    ("head,relation,tail\n\nZoe,knows,person 1\nZoe,height,tall\n", ", height: 'height' holds numbers"),
+    ("head,relation,tail\n\nZoe,knows,person 1\nperson 0,born in,town 0\n", ": the graph holds this already"),
+    ("head,relation,tail\n\nZoe,knows,person 1\nZoe,knows,person 1\n", ": the graph holds this already"),
+]
+
+
+@pytest.mark.parametrize(("content", "told"), BESIDE)
+def test_a_refused_fact_of_a_file_is_told_by_its_line(folder, run, tmp_path, content, told):
+    path = tmp_path / "more.csv"
+    path.write_text(content)
+    with pytest.raises((DataError, UsageError)) as refusal:
+        run.update(path)
+    assert str(refusal.value).startswith(f"{path}:4{told}")
+    assert not Journal(folder).versions()
+    path.write_text("head,relation,tail\nperson 0,born in,town 0\nperson 0,born in,town 77\n")
+    with pytest.raises(DataError, match=re.escape(f"{path}:3: the graph does not hold this")):
+        run.update(remove=path)
+
+
+def test_a_record_that_lacks_a_part_is_no_other_format(run, tmp_path):
+    path = tmp_path / "more.jsonl"
+    path.write_text('{"head": "Zoe", "relation": "knows"}\n')
+    with pytest.raises(DataError, match=re.escape(f"{path}:1")):
+        run.update(path)
+
+
+def test_names_for_people_come_along_and_stay(folder, run, tmp_path):
+    edge = {"source": "Q1", "type": "knows", "target": "person 1"}
+    people = {"nodes": [{"id": "Q1", "properties": {"name": "Zoe of Ulm"}}, {"id": "person 1"}], "edges": [edge]}
+    (tmp_path / "more.json").write_text(json.dumps(people))
+    later = run.update(tmp_path / "more.json")
+    other = hynt.graph_from_facts([("Q2", "P1", "Q1"), ("person 1", "P1", "Q2")])
+    named = [one._replace(label=f"called {one.name}", type="person") for one in other.entities]
+    relations = tuple(one._replace(label="met") for one in other.relations)
+    replace(other, vocabulary=replace(other.vocabulary, relations=relations), entities=tuple(named)).save(
+        tmp_path / "graph"
+    )
+    last = later.update(tmp_path / "graph")
+    for opened in (last, hynt.load(folder, "cpu")):
+        labels = {one.name: (one.label, one.type) for one in opened.graph.entities}
+        assert labels["Q1"] == ("Zoe of Ulm", "")
+        assert labels["Q2"] == ("called Q2", "person")
+        assert labels["person 1"] == ("", "")  # what was known keeps its name
+        assert opened.graph.relations[opened.graph.vocabulary.relation_ids["P1"]].label == "met"
+    assert last.predict("Zoe of Ulm", "met", "?").question.startswith("Zoe of Ulm")
+    assert last.update(remove_entities=["called Q2"]).graph["Zoe of Ulm"]
+
+
+def test_options_that_only_an_import_has_are_told_as_such(run, tmp_path, capsys):
+    (tmp_path / "odd.csv").write_text("a,b,c\n1,2,3\n")
+    with pytest.raises(UsageError, match="These are options of hynt data import: import it so, and give the graph's f"):
+        run.update(tmp_path / "odd.csv")
+    (tmp_path / "more.csv").write_text("head,relation,tail\nZoe,cats,7\nMo,cats,12\nMo,knows,person 1\n")
+    assert invoke(["update", str(run.path), str(tmp_path / "more.csv")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "note: values of cats are written like numbers and were read as names." in told
+    assert "hynt data import" in told
+    (tmp_path / "more.csv").write_text("head,relation,tail\nZoe,height,171\nIda,knows,person 1\n")
+    assert invoke(["update", str(run.path), str(tmp_path / "more.csv")]) == 0
+    assert "note" not in capsys.readouterr().out
