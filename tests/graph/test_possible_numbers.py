@@ -7,12 +7,22 @@ import numpy as np
 from hynt import number
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact import DATE_UNIT
-from hynt.graph.number_summary import PossibleNumbers
+from hynt.graph.number_summary import PossibleNumbers, values_over_time
 
 
 def graph_of(**values):
     facts = [(f"h{index}", name, one) for name, many in values.items() for index, one in enumerate(many)]
     return graph_from_facts({"train": facts})
+
+
+def test_many_values_of_one_date_are_no_movement():
+    facts = [("tin", "share", float(one), [("found", number(1922.0, "date"))]) for one in range(9)]
+    facts += [("Chad", "people", float(one), [("when", number(1990.0 + one, "date"))]) for one in range(3)]
+    graph = graph_from_facts({"train": facts})
+    width = len(graph.relations)
+    couples = [divmod(one, width) for one in values_over_time(graph, "train").tolist()]
+    names = [(graph.entity_labels[head], graph.relations[relation].name) for head, relation in couples]
+    assert sorted(names) == [("Chad", "people")] * 3 + [("tin", "share")]
 
 
 def test_counts_stay_whole_and_never_negative_but_dates_and_the_unknown_stay_free():

@@ -397,3 +397,19 @@ class PossibleNumbers:
         whole, above = self.whole[relation], self.never_negative[relation]
         low, high = np.where(whole, np.floor(low), low), np.where(whole, np.ceil(high), high)
         return np.where(above, np.maximum(low, 0.0), low), np.where(above, np.maximum(high, 0.0), high)
+
+
+def values_over_time(graph: KnowledgeGraph, split: str) -> Ids:
+    """(n,) head and relation in one number, for each date at which a split has a number of the two."""
+    table, is_number = graph.split(split), graph.vocabulary.relation_is_number
+    is_date = np.array([relation.unit == DATE_UNIT for relation in graph.relations], dtype=np.bool_)
+    slots = np.flatnonzero(is_date[table.qualifier_relation])
+    rows, first = np.unique(table.qualifier_owner()[slots], return_index=True)
+    chosen = is_number[table.relation[rows]]
+    rows, date = rows[chosen], table.qualifier_number[slots[first[chosen]]]
+    couple = table.head[rows] * np.int64(graph.vocabulary.relation_count) + table.relation[rows]
+    order = np.lexsort((date, couple))  # many values of one date are no movement
+    couple, date = couple[order], date[order]
+    again = (np.diff(couple) == 0) & (np.diff(date) == 0)
+    found: Ids = couple[np.append(True, ~again)[: len(couple)]]
+    return found

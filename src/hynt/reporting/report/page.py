@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hynt import __version__
 from hynt.asking.predictor import Predictor
 from hynt.config import to_mapping
 from hynt.errors import DataError, UsageError
 from hynt.files import read_json
-from hynt.graph.fact import DATE_UNIT
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.number_summary import values_over_time
 from hynt.markup import Content, Markup, definitions, element, figure, folded, joined, legend, section
 from hynt.reporting.charts_svg import curve_chart
 from hynt.reporting.report.graph import entity_to_draw, graph_section, neighbourhood_section
@@ -298,7 +297,7 @@ def heads_over_time(graph: KnowledgeGraph, split: str) -> list[tuple[int, int]]:
     """(head, relation) with many values under a date in train and `split`: first one head of each relation, then a
     second one. Series with values held out come first, because those say how good a curve is.
     """
-    train, held = (_dated(graph, name) for name in ("train", split))
+    train, held = (values_over_time(graph, name) for name in ("train", split))
     couples = np.unique(train)
     trained, kept = (np.searchsorted(np.sort(part), [couples, couples + 1]) for part in (train, held))
     trained, kept = np.diff(trained, axis=0)[0], np.diff(kept, axis=0)[0]
@@ -311,15 +310,6 @@ def heads_over_time(graph: KnowledgeGraph, split: str) -> list[tuple[int, int]]:
             found.append((turns[relation], head, relation))
             turns[relation] += 1
     return [(head, relation) for _, head, relation in sorted(found, key=lambda one: one[0])]
-
-
-def _dated(graph: KnowledgeGraph, split: str) -> NDArray[np.int64]:
-    """(n,) head and relation in one number, for each fact of a split whose tail is a number and that carries a date."""
-    table, is_number = graph.split(split), graph.vocabulary.relation_is_number
-    is_date = np.array([relation.unit == DATE_UNIT for relation in graph.relations], dtype=np.bool_)
-    rows = np.unique(table.qualifier_owner()[is_date[table.qualifier_relation]])
-    rows = rows[is_number[table.relation[rows]]]
-    return table.head[rows] * np.int64(graph.vocabulary.relation_count) + table.relation[rows]
 
 
 def trend_figure(identity: str, found: Trend, one: Series, split: str) -> Markup:

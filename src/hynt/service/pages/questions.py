@@ -18,6 +18,7 @@ import numpy as np
 from hynt.graph.fact import DATE_UNIT, Fact, Number
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.number_summary import values_over_time
 from hynt.graph.sentences import Sentences, format_moment
 
 BLANK = "?"
@@ -227,7 +228,7 @@ def beginnings(graph: KnowledgeGraph, best: Sequence[tuple[int, int]] = ()) -> d
     held_out = graph.splits.get("valid")
     table = held_out if held_out is not None and len(held_out) else train
     questions = _best_questions(graph, best) if best else _questions(graph, table)
-    return {"entities": _entities(graph, train), "questions": questions, "trends": _trends(graph, train)}
+    return {"entities": _entities(graph, train), "questions": questions, "trends": _trends(graph)}
 
 
 def _best_questions(graph: KnowledgeGraph, best: Sequence[tuple[int, int]]) -> list[dict[str, str]]:
@@ -298,13 +299,10 @@ def written_number(value: float, unit: str) -> str:
     return f"-{-year:04d}" if year else "0000"
 
 
-def _trends(graph: KnowledgeGraph, table: FactTable) -> list[dict[str, str]]:
-    """The relations with the most numbers under a date, each with the head that has most; a head comes once."""
-    is_date = np.array([relation.unit == DATE_UNIT for relation in graph.relations], dtype=np.bool_)
-    rows = np.unique(table.qualifier_owner()[is_date[table.qualifier_relation]])
-    rows = rows[graph.vocabulary.relation_is_number[table.relation[rows]]]
+def _trends(graph: KnowledgeGraph) -> list[dict[str, str]]:
+    """The relations with numbers at the most dates, each with the head that has most; a head comes once."""
     width = np.int64(graph.vocabulary.relation_count)
-    couples, counts = np.unique(table.head[rows] * width + table.relation[rows], return_counts=True)
+    couples, counts = np.unique(values_over_time(graph, "train"), return_counts=True)
     relations, heads = set[int](), set[int]()
     found = []
     for place in np.argsort(-counts, kind="stable").tolist():
