@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 
 from hynt.graph.storage import save_graph
+from hynt.runs.journal import Journal
+from hynt.runs.opening import load_run
 from tests.attacks.adversary import case
 from tests.attacks.hostile_requests import message, request
 from tests.attacks.mutations import Originals
 from tests.conftest import ROOT
-from tests.service.conftest import in_thread, serving
+from tests.service.conftest import TOKEN, accepting_updates, in_thread, serving
 from tests.service.inference.fake_engine import FakeEngine
 from tests.service.served_graph import served_graph
 from tests.training.small_graph import small_graph
@@ -76,11 +78,11 @@ def test_many_attacks(hynt, originals, tmp_path, start):
     attack(hynt, originals, tmp_path, range(start, start + AT_ONCE))
 
 
-def send(site, seeds) -> Counter[bytes]:
+def send(site, seeds, token="") -> Counter[bytes]:
     """What became of requests: each is answered or hung up on, none is a bug, and the next is answered as ever."""
     found: Counter[bytes] = Counter()
     for seed in seeds:
-        content, is_whole = request(seed)
+        content, is_whole = request(seed, token)
         with socket.create_connection((site.host, site.port), timeout=30 if is_whole else 0.05) as connection:
             try:
                 connection.sendall(content)
@@ -102,12 +104,18 @@ def test_two_hundred_requests():
 
 
 @pytest.mark.slow
-def test_many_requests(given_away, tmp_path):
-    run = Path(shutil.copytree(given_away, tmp_path / "run"))
-    with serving(run, tmp_path / "log") as site:
-        send(site, range(QUICK, 5_000))
+def test_many_requests(inductive_run, tmp_path):
+    """Whoever has the token may write, and what was written stands."""
+    run, options = accepting_updates(inductive_run, tmp_path)
+    with serving(run, tmp_path / "log", *options) as site:
+        found = send(site, range(QUICK, 5_000), TOKEN)
+        assert found[b"200"] > 500
         assert site.get("/ready").json["restarts"] == 0
         assert "Traceback" not in site.log
+    versions = Journal(run).versions()
+    assert len(versions) > 10
+    assert len(load_run(run).graph) == len(small_graph())  # the graph of training
+    assert len(Journal(run).graph(small_graph())) == versions[-1].facts
 
 
 def test_an_attack_is_a_function_of_its_seed(originals, tmp_path):

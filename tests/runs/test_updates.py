@@ -178,6 +178,22 @@ def test_a_journal_that_is_no_file_is_refused_and_not_waited_for(folder, run):
         hynt.load(folder, "cpu")
 
 
+@pytest.mark.parametrize("name", [JOURNAL, LOCK])
+def test_a_link_in_a_run_leads_no_writer_away(folder, run, tmp_path, name):
+    (tmp_path / "precious").write_bytes(b"no end of line")
+    (folder / UPDATES).mkdir()
+    (folder / UPDATES / name).symlink_to(tmp_path / "precious")
+    with pytest.raises(DataError, match=r"the journal of updates cannot be written: Too many levels of symbolic links"):
+        run.update(NEW[:1])
+    assert (tmp_path / "precious").read_bytes() == b"no end of line"
+
+
+def test_a_journal_that_is_a_folder_is_told(folder, run):
+    (folder / UPDATES / JOURNAL).mkdir(parents=True)
+    with pytest.raises(DataError, match=r"the journal of updates cannot be read: Is a directory"):
+        run.update(NEW[:1])
+
+
 def test_a_torn_line_is_not_there_and_a_damaged_one_is_named(folder, run):
     later = run.update(NEW[:1]).update(NEW[1:])
     path = folder / UPDATES / JOURNAL

@@ -34,6 +34,8 @@ from hynt.runs.place import refuse_packaged
 
 UPDATES, JOURNAL, LOCK = "updates", "journal.jsonl", "lock"
 _LONGEST_LINE = 2**16
+_OURS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+"""A link in somebody else's run may lead to a file that is no journal: what looks torn there is not cut off."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ class Journal:
         refuse_packaged(self.run)
         with writing(self.folder, "the journal of updates"):
             self.folder.mkdir(exist_ok=True)
-            lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            lock = os.open(self.folder / LOCK, _OURS, 0o644)
         try:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -215,6 +217,9 @@ class Journal:
             content = path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):  # what is no run is refused by whoever opens it
             return []
+        except OSError as problem:
+            what = f"the journal of updates cannot be read: {problem.strerror}."
+            raise DataError(what, where=str(path), advice=RESTORE) from None
         found: list[tuple[Version, int]] = []
         end = 0
         while end < len(content):
@@ -275,7 +280,7 @@ class JournalWriter:
         """At the end of the last whole line; what a kill has torn there goes away."""
         path = self.journal.folder / JOURNAL
         with writing(path, "the journal of updates"):
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            handle = os.open(path, _OURS, 0o644)
             try:
                 os.ftruncate(handle, end)
                 try:
