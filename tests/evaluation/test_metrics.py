@@ -160,6 +160,17 @@ def test_the_sums_of_facts_give_the_metrics():
         assert sums.value() == pytest.approx([found[name] for name in sums.names])
 
 
+def test_where_nothing_was_asked_there_is_no_interval_and_no_difference():
+    """Of a graph with numbers in qualifiers alone, say: NaN would be no JSON."""
+    from hynt.evaluation.bootstrap import _one_scope
+
+    for questions in (ranked(np.random.default_rng(0)), numbers(np.random.default_rng(0))):
+        only = type(questions)(**{name: column[questions.position > 2] for name, column in columns(questions).items()})
+        assert intervals(only, "all", samples=20)
+        assert intervals(only, "triplet", samples=20) == {}
+        assert list(_one_scope(only, only, "triplet", "realistic", 20, 0.95, 0)) == ["questions"]
+
+
 def test_bad_bootstrap_settings_are_refused():
     with pytest.raises(UsageError, match="at least one sample, not 0"):
         intervals(ranked(np.random.default_rng(0)), samples=0)

@@ -101,10 +101,13 @@ def intervals(
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> dict[str, Interval]:
-    """The bootstrap interval of each metric by name; the same seed gives the same interval."""
+    """The bootstrap interval of each metric by name; the same seed gives the same interval. A metric that nothing was
+    asked for has none.
+    """
     sums = fact_sums(questions, scope, ties)
     values = resampled([sums], samples, seed)[:, 0]
-    return {name: interval(values[:, index]) for index, name in enumerate(sums.names)}
+    found = {name: interval(values[:, index]) for index, name in enumerate(sums.names)}
+    return {name: one for name, one in found.items() if np.isfinite(one).all()}
 
 
 # Two runs on the same questions, compared in pairs.
@@ -142,6 +145,8 @@ def _one_scope(
         values = [float(each.value()[index]) for each in sums]
         differences = drawn[:, 0, index] - drawn[:, 1, index]
         low, high = interval(differences, level)
+        if not np.isfinite([*values, low, high]).all():
+            continue  # nothing was asked for it
         found[name] = {
             "first": values[0],
             "second": values[1],
