@@ -4,8 +4,8 @@
     PYTHONPATH=src python3 -m tools.ready_world --weigh --out made                # the same model, other statistics
 
 Several settings are trained, and what the validation split likes best is kept: its weights as bfloat16, without a copy
-of the graph, which lies beside it in the package. Then it is calibrated, the test split is read once, and the run
-stands in the package; the figures are in made/figures.json. Where the machine with the GPU has torch and little else,
+of the graph, which lies beside it in the package. Then it is calibrated, the test split is read once, the graph's facts
+are judged, and the run stands in the package; the figures are in made/figures.json. Where the machine with the GPU has torch and little else,
 `--only-train` stops before the calibration, and `--trained made/world.tar` goes on from there on another.
 """
 
@@ -21,21 +21,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import torch
 from safetensors.torch import load_file
 
 from benchmarks.result_file import write_measured
+from hynt.asking.examples import held_out_examples
+from hynt.asking.predictor import load
 from hynt.evaluation.combining import combined, fitted
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.results import by_scope
 from hynt.files import MANIFEST_NAME, index_text, sha256_of
+from hynt.front.auditing import audit
 from hynt.graph.storage import graph_folder, load_graph
 from hynt.kernels.device import chosen_device
+from hynt.reporting.report.measurements import measured
 from hynt.runs.checkpoint import WEIGHTS, save_tensors
 from hynt.runs.opening import load_run
 from hynt.runs.place import SavedRun
 from hynt.runs.run_folder import COMBINATION, GRAPH, MEANS, RunFolder, means_text
 from hynt.runs.training_data import training_data, training_splits
+from hynt.service.pages.doubtful import COLUMNS, DEFAULT, JUDGED, most_doubtful
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import start, train
 from hynt.training.validating import evaluator_of, fitted_means
@@ -185,8 +191,9 @@ def finish(archive: Path, package: Path, figures: Path) -> None:
         load_run(folder)
         _calibrate(folder)
         told = {split: asked(folder, split, torch.device("cpu")) for split in ("valid", "test")}
-        RunFolder.open(folder).count_read("test")
-        size = sum(path.stat().st_size for path in folder.iterdir())
+        measured(load(folder, "cpu"), "test")  # the same reading, and counted: what the pages show of the run
+        _judge(folder)
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         assert size <= LARGEST, f"the run has {size:,} bytes"
         shutil.rmtree(package, ignore_errors=True)
         shutil.copytree(folder, package)
@@ -196,10 +203,23 @@ def finish(archive: Path, package: Path, figures: Path) -> None:
 
 def _calibrate(folder: Path) -> None:
     """Adds what a run else makes when it is first asked: its calibration, and questions to begin with."""
-    from hynt.asking.examples import held_out_examples
-    from hynt.asking.predictor import load
-
     held_out_examples(load(folder, "cpu", print))
+
+
+def _judge(folder: Path) -> None:
+    """Adds the most doubtful facts of the graph, so that the page about them has something to show."""
+    with tempfile.TemporaryDirectory() as place:
+        audit(folder, Path(place) / DEFAULT.name, device="cpu")
+        keep_most_doubtful(Path(place) / DEFAULT.name, folder / DEFAULT)
+
+
+def keep_most_doubtful(found: Path, out: Path) -> None:
+    """The first rows of an audit's file, and in the metadata how many facts were judged."""
+    table = pq.read_table(found, columns=[*COLUMNS, "low_text", "high_text", "reason"])
+    judged = len(table) - table["rank"].null_count
+    kept = table.slice(0, most_doubtful(judged)).replace_schema_metadata({JUDGED: str(judged)})
+    out.parent.mkdir(exist_ok=True)
+    pq.write_table(kept, out, compression="zstd", compression_level=19)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -14,9 +15,12 @@ from hynt.cli.application import run as invoke
 from hynt.errors import UsageError
 from hynt.files import sha256_of
 from hynt.front.serving import serve
+from hynt.graph.sentences import Sentences
+from hynt.reporting.report.trust import kept_measurements
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.place import SavedRun, run_place
 from hynt.runs.run_folder import RunFolder
+from hynt.service.pages.doubtful import DEFAULT, Doubtful, most_doubtful
 from tests.conftest import ROOT
 from tools.ready_world import LARGEST, PACKAGED
 
@@ -29,12 +33,12 @@ def world():
 
 
 def files():
-    return {path.name: sha256_of(path) for path in PACKAGED.iterdir()}
+    return {str(path): sha256_of(path) for path in PACKAGED.rglob("*") if path.is_file()}
 
 
 def test_it_is_small_whole_and_of_the_promised_kind(world):
     assert world.path == PACKAGED
-    assert sum(path.stat().st_size for path in PACKAGED.iterdir()) <= LARGEST == 3_000_000
+    assert sum(path.stat().st_size for path in PACKAGED.rglob("*")) <= LARGEST == 3_000_000
     assert (world.settings.model_name, world.settings.model.dimension) == ("hynt-inductive", 64)
     assert {tensor.dtype for tensor in load_file(PACKAGED / WEIGHTS).values()} == {torch.bfloat16}
     best = world.manifest["training"]["best"]
@@ -42,6 +46,21 @@ def test_it_is_small_whole_and_of_the_promised_kind(world):
     assert world.settings.train_on == "train"
     assert not (PACKAGED / "updates").exists()
     assert "/" not in json.dumps(json.loads((PACKAGED / "environment.json").read_text()))
+
+
+def test_its_figures_and_its_most_doubtful_facts_come_with_it(world):
+    weights = world.manifest["files"][WEIGHTS]
+    kept = kept_measurements(PACKAGED, "test", weights)
+    assert kept is not None
+    assert kept["reads_of_split"] == RunFolder.open(PACKAGED).reads("test")
+    doubtful = Doubtful(PACKAGED / DEFAULT)
+    page = doubtful.page(None, 0)
+    assert page.judged == len(world.graph)
+    assert page.kept == page.total == most_doubtful(page.judged)
+    words = Sentences(world.graph)
+    for row in page.rows:
+        (fact,) = world.graph.split(row["split"]).take(np.array([row["row"]])).facts(world.graph.vocabulary)
+        assert row["fact"] == words.fact(fact)
 
 
 def test_it_answers_by_its_name_with_an_interval_and_nothing_is_written(world):

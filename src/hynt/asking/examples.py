@@ -25,6 +25,8 @@ QUESTIONS = 1024
 FEWEST = 3
 """Held-out questions from which on a relation's quality is compared."""
 MOST_QUALIFIERS = 3
+NEARLY = 0.7
+"""From this share of the best relation's quality on, one whose facts carry qualifiers is preferred."""
 
 
 class HeldOutExample(NamedTuple):
@@ -69,8 +71,9 @@ def _kept(predictor: Predictor, loaded: LoadedRun, calibration: Calibration) -> 
 
 
 def _found(loaded: LoadedRun, calibration: Calibration, device: torch.device) -> list[HeldOutExample]:
-    """A missing entity, number, head and relation, of the relations that are answered best among held-out facts. Each
-    is of a fact that was answered well itself, of the head that training knows most of. None without held-out facts.
+    """A missing entity, number, head and relation, of the relations that are answered best among held-out facts, with
+    qualifiers where those are answered nearly as well. Each is of a fact that was answered well itself, of the head
+    that training knows most of; a head is asked for beside an entity. None without held-out facts.
     """
     if calibration.missing:
         return []
@@ -83,6 +86,9 @@ def _found(loaded: LoadedRun, calibration: Calibration, device: torch.device) ->
             rows, quality, fine = _numbers(loaded, position, device)
         else:
             rows, quality, fine = _ranked(read[task].get(POSITION_GROUPS[position]))
+        if position == HEAD:
+            beside = ~loaded.graph.vocabulary.relation_is_number[table.relation[rows]]
+            rows, quality, fine = rows[beside], quality[beside], fine[beside]
         row = _best(table, rows, quality, fine, heads, {int(table.head[one.row]) for one in found})
         if row is not None:
             found.append(HeldOutExample(row, position))
@@ -98,18 +104,20 @@ def _ranked(group: HeldOut | None) -> tuple[Ids, Floats, Flags]:
 
 
 def _numbers(loaded: LoadedRun, position: int, device: torch.device) -> tuple[Ids, Floats, Flags]:
-    """The same for numbers: how small errors are beside how widely numbers are spread."""
+    """The same for numbers: from 0 to 1, how small errors are beside how widely numbers are spread."""
     found = read_numbers(loaded, SPLIT, device)
     if found is None:
         return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.bool_)
     asked = found.asked
-    quality = -asked.ratio(loaded.scaling.scale(asked.relation, found.questions.truth))
+    quality = 1 / (1 + asked.ratio(loaded.scaling.scale(asked.relation, found.questions.truth)))
     here = asked.position == position
     return asked.row[here], quality[here], quality[here] >= np.median(quality[here]) if here.any() else here[here]
 
 
 def _best(table: FactTable, rows: Ids, quality: Floats, fine: Flags, heads: Ids, taken: set[int]) -> int | None:
-    """The row of the best known head among facts that were answered well, of the relation with the best quality."""
+    """The row of the best known head among facts that were answered well, of the relation with the best quality; one
+    with qualifiers comes first where its relation is nearly as good.
+    """
     counts = table.qualifier_counts()[rows]
     fits = fine & (counts <= MOST_QUALIFIERS) & ~np.isin(table.head[rows], list(taken))
     if not fits.any():
@@ -118,5 +126,7 @@ def _best(table: FactTable, rows: Ids, quality: Floats, fine: Flags, heads: Ids,
     size = np.maximum(np.bincount(relation), 1)
     mean = np.bincount(relation, quality) / size
     few = size[relation] < FEWEST
-    order = np.lexsort((rows, -heads[table.head[rows]], -mean[relation], few, ~fits))
+    best = mean[relation][fits & ~few].max(initial=0.0)
+    told = (counts > 0) & (mean[relation] >= NEARLY * best)
+    order = np.lexsort((rows, -heads[table.head[rows]], -mean[relation], ~told, few, ~fits))
     return int(rows[order[0]])

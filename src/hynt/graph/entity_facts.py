@@ -264,7 +264,8 @@ class EntityGroups:
 
     def series(self, group: FactGroup) -> list[list[tuple[float, float]]]:
         """The lines that a head's numbers draw over time, each from (date, value) to (date, value); entities among the
-        qualifiers tell lines apart. None where no line has two dates.
+        qualifiers tell lines apart. None where no line has two dates. A fact with another number beside its date, such
+        as an isotope's mass number, is no point of a line.
         """
         if group.position or not self.graph.vocabulary.relation_is_number[group.relation]:
             return []
@@ -273,7 +274,7 @@ class EntityGroups:
             named = tuple(sorted((name, value) for name, value in fact.qualifiers if isinstance(value, str)))
             numbers = [value for _, value in fact.qualifiers if isinstance(value, Number)]
             dates = [one.value for one in numbers if one.unit == DATE_UNIT]
-            if dates and isinstance(fact.tail, Number):
+            if dates and len(dates) == len(numbers) and isinstance(fact.tail, Number):
                 lines.setdefault(named, {})[max(dates)] = fact.tail.value
         return [sorted(one.items()) for one in lines.values() if len(one) > 1][:MOST_LINES]
 

@@ -230,8 +230,11 @@ class GraphViews:
         examples = [self.fact(fact) for fact in table.take(spread).facts(graph.vocabulary)]
         return {**self.relation(name), "usual": usual, "tails": tails, "heads": len(first), "examples": examples}
 
-    def suggested(self, wanted: str, head: str, relation: str, shown: int = 8) -> list[dict[str, Any]]:
-        """What may be meant by a field that is still empty, commonest first.
+    def suggested(
+        self, wanted: str, head: str, relation: str, shown: int = 8, *, numbers: bool = False
+    ) -> list[dict[str, Any]]:
+        """What may be meant by a field that is still empty, commonest first; `numbers`: of relations only those that
+        hold them.
 
         `wanted` is a relation (of facts that `head` has, or of any), a qualifier (of facts with `relation`), a head (of
         facts with it), a tail or a value (of facts or qualifiers with it). A name that nobody has counts as not given.
@@ -241,10 +244,10 @@ class GraphViews:
         of_relation = np.isin(table.relation, own) if own else np.ones(len(table), dtype=np.bool_)
         if wanted == "relation":
             rows = np.isin(table.head, entity) if entity else np.ones(len(table), dtype=np.bool_)
-            return [self._relation(one) for one, _ in _commonest(table.relation[rows], shown)]
+            return self._commonest_relations(table.relation[rows], shown, numbers=numbers)
         if wanted == "qualifier":
             rows = of_relation[table.qualifier_owner()]
-            return [self._relation(one) for one, _ in _commonest(table.qualifier_relation[rows], shown)]
+            return self._commonest_relations(table.qualifier_relation[rows], shown, numbers=numbers)
         if wanted == "head":
             return [self._entity(one) for one, _ in _commonest(table.head[of_relation], shown)]
         if not own or graph.relations[own[0]].kind == "number":
@@ -253,6 +256,11 @@ class GraphViews:
         if wanted == "value":
             values = table.qualifier_entity[np.isin(table.qualifier_relation, own)]
         return [self._entity(one) for one, _ in _commonest(values, shown)]
+
+    def _commonest_relations(self, ids: NDArray[np.integer[Any]], shown: int, *, numbers: bool) -> list[dict[str, Any]]:
+        if numbers:
+            ids = ids[self.graph.vocabulary.relation_is_number[ids]]
+        return [self._relation(one) for one, _ in _commonest(ids, shown)]
 
     def _relation(self, identity: int) -> dict[str, Any]:
         one = self.graph.relations[identity]

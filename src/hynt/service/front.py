@@ -252,9 +252,9 @@ class Front:
         """The same with usual qualifiers, common tails and examples, for its page."""
         return await self._look(self.views.relation_in_use, name)
 
-    async def suggested(self, wanted: str, head: str, relation: str) -> dict[str, Any]:
+    async def suggested(self, wanted: str, head: str, relation: str, *, numbers: bool = False) -> dict[str, Any]:
         """What an empty field of a question may hold, commonest first."""
-        return {"items": await self._look(self.views.suggested, wanted, head, relation)}
+        return {"items": await self._look(self.views.suggested, wanted, head, relation, numbers=numbers)}
 
     async def about(self) -> dict[str, Any]:
         """The run, the graph and the state of the service."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 import re
+from datetime import date
 
 import pytest
 
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.views import GraphViews
 from hynt.service.pages.doubtful import Doubtful
+from hynt.service.pages.questions import beginnings
 from tests.browser.hostile_names import hostile_graph
 from tests.browser.service_pages import audit_rows
 from tests.service.conftest import in_thread
@@ -58,6 +60,18 @@ def test_a_series_is_drawn_small_and_told_newest_first(plain_site):
     assert relations_of(whole) == ["P1082"]
     assert "20 facts" in whole
     assert 'class="chart spark"' not in text_of(plain_site, "/entity?id=p1")
+
+
+def test_isotopes_found_year_by_year_are_no_series():
+    facts = [
+        ("tin", "abundance", float(mass), [("found", date(1800 + mass, 1, 1)), ("mass", mass)])
+        for mass in range(110, 115)
+    ]
+    facts += [("town", "people", float(year), [("date", date(year, 1, 1))]) for year in (1990, 2000, 2010)]
+    graph = graph_from_facts({"train": facts, "valid": [], "test": []})
+    (group,) = GraphViews(graph).entity_by_relation("tin", "head", "", "", 0, 10, 2)["groups"]
+    assert group["series"] == []
+    assert [one["text"] for one in beginnings(graph)["trends"]] == ["town: people"]
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,8 @@ def test_what_an_empty_field_may_hold(plain_site):
     assert suggested("relation", head="Curaçao") == ["P1082"]
     assert set(suggested("qualifier", relation="spouse")) == {"date", "place"}
     assert suggested("qualifier", relation="population") == ["date"]
+    assert suggested("relation", head="Person 1", numbers="true") == ["height"]
+    assert suggested("qualifier", relation="spouse", numbers="true") == ["date"]
     assert set(suggested("value", relation="place")) == {"town/0", "town/1", "town/2"}
     assert set(suggested("tail", relation="employer")) == {"f0", "f1"}
     assert suggested("tail", relation="population") == []
@@ -114,19 +116,24 @@ def test_a_unit_is_named_as_people_read_it():
     assert unit_in_words(with_display("kg", "lb")) == "lb"
 
 
-def test_commands_name_the_run_that_comes_with_hynt(site, tmp_path):
-    """Its folder is deep inside an installation, nothing is kept there, and an audit by it trains nothing."""
+def test_the_run_that_comes_with_hynt_has_figures_and_doubtful_facts(site, tmp_path):
+    """Those of a run of one's own are made by commands, which name it; an audit by it may train nothing."""
     from hynt.runs.place import run_place
 
+    packaged = site(FakeEngine(), run=run_place("world"))
+    assert "times this split was read" in text_of(packaged, "/about")
+    assert re.search(
+        "facts were judged, each without itself; here are the [0-9,]+ most", text_of(packaged, "/doubtful")
+    )
+    folder = Path(shutil.copytree(run_place("world"), tmp_path / "my run"))
+    shutil.rmtree(folder / "audit")
+    (folder / "measurements-test.json").unlink()
     engine = FakeEngine()
-    packaged = site(engine, run=run_place("world"))
-    engine.state.follows = True
-    assert "hynt report world --out report.html" in text_of(packaged, "/about")
-    assert "keeps the figures in the run" not in text_of(packaged, "/about")
-    doubtful = text_of(packaged, "/doubtful")
-    assert "hynt serve world --audit suspicious.parquet" in doubtful
-    assert "It judges every fact without itself, and trains nothing:" in doubtful
-    own = site(FakeEngine(), run=Path(shutil.copytree(run_place("world"), tmp_path / "my run")))
-    assert f"hynt report '{tmp_path / 'my run'}' --out report.html" in text_of(own, "/about")
+    own = site(engine, run=folder)
+    assert f"hynt report '{folder}' --out report.html" in text_of(own, "/about")
     assert "keeps the figures in the run" in text_of(own, "/about")
     assert "It trains a few models" in text_of(own, "/doubtful")
+    engine.state.follows = True
+    doubtful = text_of(own, "/doubtful")
+    assert f"hynt serve '{folder}' --audit suspicious.parquet" in doubtful
+    assert "It judges every fact without itself, and trains nothing:" in doubtful

@@ -158,13 +158,16 @@ def known_units() -> list[Unit]:
     return [_find(symbol)[0] for symbol in _table().rows]
 
 
+_RULES = "The page 'Units and dates' of the documentation says how to write units."
+
+
 def require(name: str) -> Unit:
     """The unit of a name, or an error that names the nearest known ones."""
     found = lookup(name)
     if found is not None:
         return found
     shown = name if len(name) <= 60 else name[:57] + "..."
-    raise UnknownUnit(f"unknown unit {shown!r}.", advice=f"{_nearest(name[:60])}`known_units()` lists all.")
+    raise UnknownUnit(f"unknown unit {shown!r}.", advice=f"{_nearest(name[:60])}{_RULES}")
 
 
 @lru_cache(maxsize=256)  # the same unknown unit comes in many facts

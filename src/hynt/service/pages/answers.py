@@ -18,7 +18,7 @@ from hynt.names import spelled_like
 from hynt.reporting.charts_svg import Marked, spread_chart
 from hynt.service.front import Front
 from hynt.service.http.problems import Fault, HttpProblem
-from hynt.service.pages.questions import BLANK, AskedForm
+from hynt.service.pages.questions import BLANK, AskedForm, address
 
 SUGGESTED = 6
 
@@ -48,8 +48,18 @@ async def answered(front: Front, form: AskedForm) -> dict[str, Any]:
         "guesses": answers.guesses,
         "number": await _number(front, form, found[0]),
         "changes": _changes(variants, found),
+        "all_stored": _all_stored(form),
         "why": await _why(front, form) if form.why else None,
     }
+
+
+def _all_stored(form: AskedForm) -> str | None:
+    """Where the page of an entity lists every stored answer; None where the blank is no head or tail of a fact."""
+    own = {form.tail: ("head", form.head), form.head: ("tail", form.tail)}
+    position, entity = own.get(BLANK, ("", ""))
+    if not position:
+        return None
+    return address("/entity", [("id", entity), ("position", position), ("relation", form.relation)])
 
 
 def told(result: Mapping[str, Any]) -> str:

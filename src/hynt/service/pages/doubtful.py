@@ -21,6 +21,8 @@ WORST = 0.05
 KINDS = ("entity", "number", "relation")
 DEFAULT = Path("audit") / "suspicious.parquet"
 """Where an audit of a run is looked for unless the service was told of one."""
+JUDGED = b"judged"
+"""In the metadata of a file that holds the most doubtful facts alone: how many were judged."""
 
 COLUMNS = (
     "rank",
@@ -51,6 +53,7 @@ class DoubtfulPage:
 
     rows: list[dict[str, Any]]
     total: int  # of the kind asked for
+    kept: int  # of all kinds
     judged: int  # facts in all
     not_judged: int
 
@@ -99,20 +102,26 @@ class Doubtful:
             ) from None
         ranks = table["rank"].to_numpy(zero_copy_only=False)
         self._judged = table.filter(pa.compute.is_valid(table["rank"]))
+        self._total = int((pq.read_schema(path).metadata or {}).get(JUDGED, len(self._judged)))
         self._not_judged = int((ranks != ranks).sum()) if len(ranks) else 0
 
     def page(self, kind: str | None, offset: int) -> DoubtfulPage:
         """One page, of all kinds or of one."""
         chosen = self._judged if kind is None else self._judged.filter(pa.compute.equal(self._judged["kind"], kind))
         rows = chosen.slice(offset, PAGE).to_pylist()
-        return DoubtfulPage(rows, len(chosen), len(self._judged), self._not_judged)
+        return DoubtfulPage(rows, len(chosen), len(self._judged), self._total, self._not_judged)
 
     def about(self, entity: str) -> list[dict[str, Any]]:
         """The most doubtful facts with this head or tail, of those that are among the most doubtful of all."""
-        worst = self._judged.slice(0, math.ceil(WORST * len(self._judged)))
+        worst = self._judged.slice(0, most_doubtful(self._total))
         own = pa.compute.or_kleene(*(pa.compute.equal(worst[name], entity) for name in ("head", "tail")))
         rows: list[dict[str, Any]] = worst.filter(own).slice(0, FEW).to_pylist()
         return rows
+
+
+def most_doubtful(judged: int) -> int:
+    """How many of so many facts are said to look wrong."""
+    return math.ceil(WORST * judged)
 
 
 def audit_path(run: Path, told: Path | None) -> Path | None:

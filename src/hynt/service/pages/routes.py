@@ -85,9 +85,10 @@ async def suggested(
     wanted: Literal["head", "relation", "tail", "qualifier", "value"],
     head: TextQuery = "",
     relation: TextQuery = "",
+    numbers: bool = False,
 ) -> JSONResponse:
     """For fields that have the focus and nothing in them yet."""
-    return JSONResponse(await _front(request).suggested(wanted, head.strip(), relation.strip()))
+    return JSONResponse(await _front(request).suggested(wanted, head.strip(), relation.strip(), numbers=numbers))
 
 
 @router.get("/")

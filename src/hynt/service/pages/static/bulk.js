@@ -62,7 +62,7 @@
       try {
         one = JSON.parse(line);
       } catch {
-        throw new Error(`Line ${at + 1} is no JSON.`);
+        throw new Error(`Line ${at + 1} is not JSON.`);
       }
       const given = one.qualifiers || [];
       const pairs = Array.isArray(given) ? given.map((pair) => (Array.isArray(pair) ? pair : [pair.relation, pair.value])) : Object.entries(given);
@@ -130,6 +130,7 @@
     if (!questions.length) throw new Error("The file holds no question.");
     if (questions.length > MOST) throw new Error(`The file holds ${questions.length.toLocaleString("en")} questions, and 10,000 are taken at a time.`);
     const began = performance.now();
+    told.textContent = `Asking ${questions.length.toLocaleString("en")} question${questions.length === 1 ? "" : "s"}.`;
     let done = 0;
     for (const batch of batches(questions)) {
       if (stopped) break;

@@ -52,7 +52,7 @@
 
   function hintFor(relation) {
     if (relation.is_date) return "A date: 1995, 1995-06 or 1995-06-30";
-    return relation.unit && relation.unit !== "1" ? `A number, in ${relation.unit} or with its unit` : "A number";
+    return relation.unit && relation.unit !== "1" ? `A number with its unit; without one it counts as ${relation.unit}` : "A number";
   }
 
   // What an empty field may hold, from what stands in the others: the relations of the head, the qualifiers of the
@@ -61,15 +61,17 @@
     const place = field.closest("[data-place]")?.dataset.place;
     if (!place || !field.form) return { items: [] };
     const said = (name) => {
-      const text = field.form.elements[name]?.value?.trim() || "";
+      const named = field.form.querySelector(`[name=${name}]`); // the first of several heads
+      const text = named?.value.trim() || "";
       return text === "?" ? "" : text;
     };
     const wanted = /^\d+r$/.test(place) ? "qualifier" : /^\d+v$/.test(place) ? "value" : place;
+    const numbers = field.dataset.complete === "numbers";
     const beside = await (wanted === "tail" || wanted === "value" ? relationBeside(field) : null);
     if (beside && beside.kind === "number") return { items: [], hint: hintFor(beside) };
     const relation = wanted === "value" ? beside?.id || "" : said("relation");
     if ((wanted === "tail" || wanted === "value") && !relation) return { items: [] };
-    return fetched(`/suggested?${new URLSearchParams({ wanted, head: said("head"), relation })}`);
+    return fetched(`/suggested?${new URLSearchParams({ wanted, head: said("head"), relation, numbers })}`);
   }
 
   async function suggestions(field, text) {
@@ -85,11 +87,12 @@
     return { items: found.entities || [] };
   }
 
-  function detail(item) {
+  // An id says nothing to people, unless only the ids tell two of a name apart.
+  function detail(item, isShared) {
     const parts = [];
     if (item.type) parts.push(item.type);
     if (item.kind) parts.push(item.kind === "number" ? (item.is_date ? "dates" : "numbers") : "entities");
-    if (item.id !== item.name) parts.push(item.id);
+    if (item.id !== item.name && isShared) parts.push(item.id);
     return parts.join(" · ");
   }
 
@@ -115,7 +118,7 @@
       name.textContent = item.name;
       const aside = document.createElement("span");
       aside.className = "aside";
-      aside.textContent = detail(item);
+      aside.textContent = detail(item, items.some((other) => other !== item && other.name === item.name && other.type === item.type));
       option.append(name, " ", aside);
       option.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
       option.addEventListener("click", () => choose(index));
