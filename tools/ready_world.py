@@ -5,8 +5,9 @@
 
 Several settings are trained, and what the validation split likes best is kept: its weights as bfloat16, without a copy
 of the graph, which lies beside it in the package. Then it is calibrated, the test split is read once, the graph's facts
-are judged, and the run stands in the package; the figures are in made/figures.json. Where the machine with the GPU has torch and little else,
-`--only-train` stops before the calibration, and `--trained made/world.tar` goes on from there on another.
+are judged, and the run stands in the package; the figures are in made/figures.json. Where the machine with the GPU has
+torch and little else, `--only-train` stops before the calibration, and `--trained made/world.tar` goes on from there on
+another.
 """
 
 from __future__ import annotations

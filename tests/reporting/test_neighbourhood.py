@@ -32,11 +32,12 @@ def boxes(layout: NeighbourhoodLayout) -> list[Box]:
     return [layout.centre, *nodes, *hanging]
 
 
+@pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 12])
-def test_nothing_overlaps_and_all_lies_inside(count):
+def test_nothing_overlaps_and_all_lies_inside(count, narrow):
     graph = neighbourhood(count)
     found = facts_of(graph, graph.vocabulary.entity_ids["centre"], limit=PICTURED_FACTS)
-    layout = laid_out(graph, found)
+    layout = laid_out(graph, found, narrow=narrow)
     for box in boxes(layout):
         assert box.width / 2 <= box.x <= layout.width - box.width / 2, box
         assert box.height / 2 <= box.y <= layout.height - box.height / 2, box

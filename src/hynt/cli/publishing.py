@@ -120,7 +120,7 @@ def _print_pushed(console: Console, result: dict[str, Any]) -> None:
     if not result["on_the_hub"]:
         console.print(f"it is on this machine; to send it to the hub, say hf:{_repository(result['destination'])}")
     if result["left_out"]:
-        console.print(f"left out, since no run has them: {visible(', '.join(result['left_out']))}")
+        console.print(f"left out, since a run works without them: {visible(', '.join(result['left_out']))}")
     if result["licence"] is None:
         console.print("no licence is stated: see that you may give the graph away, and say --licence")
     if not result["graph_included"]:

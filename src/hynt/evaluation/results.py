@@ -36,6 +36,7 @@ from hynt.graph.fact_table import (
     components,
     position_group,
 )
+from hynt.graph.units.conversion import display_of
 from hynt.graph.vocabulary import Floats, Ids, Vocabulary
 
 
@@ -123,7 +124,8 @@ class NumberQuestions:
             size = max(float(np.abs(one).max()) for one in errors) or 1.0  # squares of errors near 1e200 overflow
             plain = number_metrics(*(one / size for one in errors))
             found.append(
-                {"relation": named.name, "label": named.label or named.name, "unit": named.unit}
+                {"relation": named.name, "label": named.label or named.name}
+                | {"unit": named.unit, "display_unit": display_of(named.unit)}
                 | {name: value if name == "count" else size * (value or 0.0) for name, value in plain.items()}
                 | {"vs_median": scaled["vs_median"]}
                 | self._typical(chosen, named.unit)

@@ -120,7 +120,7 @@ def own_units(title: str, rows: Sequence[Found]) -> TextTable:
     cells = [
         [
             row.get("label", row["relation"]),
-            _error(row["mae"], row["unit"]),
+            _error(row["mae"], row),
             _typical(row),
             "-" if row.get("worse_than_median") is None else f"{row['worse_than_median']:.0%}",
             _number(row["scaled_mae"]),
@@ -133,10 +133,11 @@ def own_units(title: str, rows: Sequence[Found]) -> TextTable:
     )
 
 
-def _error(value: float, unit: str) -> str:
+def _error(value: float, row: Found) -> str:
     from hynt.graph.sentences import format_difference  # brings numpy, which `hynt --help` does without
+    from hynt.graph.units.conversion import with_display
 
-    return format_difference(value, unit)
+    return format_difference(value, with_display(row["unit"], row.get("display_unit", "")))
 
 
 def _typical(row: Found) -> str:
@@ -145,7 +146,7 @@ def _typical(row: Found) -> str:
         return f"× {factor:.3g}"
     if share is not None:
         return f"{share:.1%} of it"  # the relation itself may hold percents
-    return "-" if "median_error" not in row else _error(row["median_error"], row["unit"])
+    return "-" if "median_error" not in row else _error(row["median_error"], row)
 
 
 def comparison_tables(result: Found) -> list[TextTable]:

@@ -19,7 +19,7 @@ from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import POSITIONS, EntityPosition, folded
 from hynt.graph.sentences import Sentences
-from hynt.graph.vocabulary import Flags, Ids, Vocabulary, spread
+from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary, spread
 from hynt.markup import Markup, shown
 from hynt.names import plural
 from hynt.results import SHOWN, Table, box, more, pairs, quiet, table
@@ -95,10 +95,15 @@ class EntityFacts(Table):
 
 
 def facts_of(
-    graph: KnowledgeGraph, entity: int, *, limit: int | None = None, positions: Sequence[EntityPosition] = POSITIONS
+    graph: KnowledgeGraph,
+    entity: int,
+    *,
+    limit: int | None = None,
+    positions: Sequence[EntityPosition] = POSITIONS,
+    weight: Floats | None = None,
 ) -> EntityFacts:
     """The facts of an entity, by position and relation, those of a time series from the earliest to the latest; with a
-    `limit`, as many different relations as fit in it.
+    `limit`, as many different relations as fit in it, those of greater `weight` (relations,) first.
     """
     found, places, splits = [], [], []
     for split, part in graph.splits.items():
@@ -109,7 +114,8 @@ def facts_of(
         splits += [split] * len(rows)
     every, place = concatenate(found), np.concatenate(places)
     asked = place * np.int64(graph.vocabulary.relation_count) + _relation_at(every, place, entity)
-    chosen = _mixed(asked, place, every.qualifier_counts() > 0, limit)
+    weighed = np.zeros(len(every)) if weight is None else weight[asked % graph.vocabulary.relation_count]
+    chosen = _mixed(asked, place, every.qualifier_counts() > 0, weighed, limit)
     chosen = chosen[_in_time(asked[chosen], every.take(chosen), graph.vocabulary)]
     kept = every.take(chosen)
     facts = kept.facts(graph.vocabulary)
@@ -164,10 +170,15 @@ def _in_time(group: NDArray[np.int64], table: FactTable, vocabulary: Vocabulary)
 
 
 def _mixed(
-    group: NDArray[np.int64], position: NDArray[np.int8], qualified: NDArray[np.bool_], limit: int | None
+    group: NDArray[np.int64],
+    position: NDArray[np.int8],
+    qualified: NDArray[np.bool_],
+    weight: Floats,
+    limit: int | None,
 ) -> NDArray[np.int64]:
     """Rows by position and group, in order of first appearance. Where there are more than `limit`: one of each group,
-    then a second, …, with three groups of heads to one of tails and one of values, and qualified facts first.
+    then a second, …, with three groups of heads to one of tails and one of values; of those qualified facts first, then
+    those of greater `weight` (n,).
     """
     order = np.lexsort((~qualified, group))
     names, first, size = np.unique(group, return_index=True, return_counts=True)
@@ -175,13 +186,13 @@ def _mixed(
     turn[order] = np.arange(len(group)) - np.repeat(np.cumsum(size) - size, size)
     place = position[first]  # (groups,)
     bare = ~np.logical_or.reduceat(qualified[order], np.cumsum(size) - size) if len(order) else ~qualified
-    by_place = np.lexsort((first, bare, place))
+    by_place = np.lexsort((first, -weight[first], bare, place))
     rank = np.empty(len(names), dtype=np.int64)  # (groups,) which group of its position it is
     rank[by_place] = np.arange(len(names)) - np.searchsorted(place[by_place], place[by_place])
     own = np.searchsorted(names, group)
     share = np.where(position == 0, rank[own] // 3, rank[own])
     chosen = np.lexsort((rank[own], position, share, turn))[:limit]
-    return chosen[np.lexsort((chosen, first[own][chosen], position[chosen]))].astype(np.int64)
+    return chosen[np.lexsort((chosen, first[own][chosen], -weight[chosen], position[chosen]))].astype(np.int64)
 
 
 FEW = 5
@@ -253,7 +264,7 @@ class EntityGroups:
         if not len(rows):
             return []
         relation = self.table.relation[rows]
-        weight = self._weights(self.graph.entities[entity].type)[relation]
+        weight = self.weights(self.graph.entities[entity].type)[relation]
         order = np.lexsort((rows, -self._dates(rows), relation, -weight, places))
         rows, places, relation = rows[order], places[order], relation[order]
         cuts = np.flatnonzero((np.diff(relation) != 0) | (np.diff(places) != 0)) + 1
@@ -280,7 +291,7 @@ class EntityGroups:
 
     # ------------------------------------------------------------------ how
 
-    def _weights(self, type_name: str) -> NDArray[np.float64]:
+    def weights(self, type_name: str) -> Floats:
         """(relations,) how telling each is: in tenths, the share of heads of a type that have it; of equals first those
         that name about one entity a head, which say what a thing is, then those with the most facts.
         """

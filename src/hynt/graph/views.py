@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hynt.graph.entity_facts import MOST_SEARCHED, EntityGroups, FactGroup
+from hynt.graph.entity_facts import MOST_SEARCHED, EntityFacts, EntityGroups, FactGroup, facts_of
 from hynt.graph.fact import DATE_UNIT, Fact, Value
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -18,6 +19,8 @@ from hynt.graph.sentences import Sentences, format_stored
 from hynt.graph.units.conversion import display_of
 
 _LONGEST = 200  # characters of a name that is written in the place of an id
+_MOST_TYPED, _COMMON = 10_000, 0.1
+"""Entities whose types are counted, and the share from which on a type is told of."""
 BINS = 40
 """Of the distribution of a relation's numbers."""
 
@@ -117,6 +120,12 @@ class GraphViews:
             ],
         }
 
+    def telling_facts(self, identity: int, limit: int) -> EntityFacts:
+        """Some facts of an entity, of as many relations as fit, the telling ones first."""
+        return facts_of(
+            self.graph, identity, limit=limit, weight=self._groups.weights(self.graph.entities[identity].type)
+        )
+
     def fact_place(self, split: str, row: int) -> dict[str, Any] | None:
         """The fact at a row of a split, and which one of its head's facts with its relation it is; None where there is
         no such row.
@@ -206,8 +215,8 @@ class GraphViews:
         return {**self._relation(identity), "numbers": self._distribution(identity)}
 
     def relation_in_use(self, name: str, shown: int = 10) -> dict[str, Any]:
-        """A relation with what usually stands beside it: qualifiers, tails that several facts share, and facts of
-        different heads from all over the graph.
+        """A relation with what usually stands beside it: qualifiers, tails that several facts share, facts of
+        different heads from all over the graph, and the relations whose facts it qualifies.
         """
         identity = self.names.relation(name)
         table, graph = self._index.table, self.graph
@@ -225,10 +234,23 @@ class GraphViews:
             for one, count in ([] if is_number else _commonest(table.tail_entity[rows], shown))
             if count > 1
         ]
+        carriers = table.relation[np.unique(owner[table.qualifier_relation == identity])]
+        qualified = [self._relation(one) for one, _ in _commonest(carriers, shown)]
+        types = {
+            "head": self._types(table.head[rows]),
+            "tail": [] if is_number else self._types(table.tail_entity[rows]),
+        }
         first = rows[np.sort(np.unique(table.head[rows], return_index=True)[1])]
         spread = first[np.unique(np.linspace(0, len(first) - 1, min(shown, len(first))).astype(np.int64))]
         examples = [self.fact(fact) for fact in table.take(spread).facts(graph.vocabulary)]
-        return {**self.relation(name), "usual": usual, "tails": tails, "heads": len(first), "examples": examples}
+        beside = {"usual": usual, "tails": tails, "qualified": qualified, "types": types}
+        return {**self.relation(name), **beside, "heads": len(first), "examples": examples}
+
+    def _types(self, ids: NDArray[np.integer[Any]], shown: int = 2) -> list[str]:
+        """The commonest types of some entities, but for those that are rare."""
+        some = np.unique(ids)[:_MOST_TYPED].tolist()
+        counts = Counter(self.graph.entities[one].type for one in some)
+        return [name for name, count in counts.most_common(shown) if name and count >= _COMMON * len(some)]
 
     def suggested(
         self, wanted: str, head: str, relation: str, shown: int = 8, *, numbers: bool = False

@@ -240,7 +240,8 @@ def interval_chart(
     steps = round_steps(0.0, high * 1.05 or 1.0, 4)
     top = high * 1.08 or 1.0
     height = 26.0 * len(rows) + 44.0
-    plot = Plot(Scale(0.0, max(top, steps[-1]), 112.0, WIDTH - 14.0), Scale(0.0, 1.0, height - 38.0, 6.0))
+    begin = max(112.0, 16.0 + 6.7 * max(len(name) for name, *_ in rows))  # names in bold end before the plot
+    plot = Plot(Scale(0.0, max(top, steps[-1]), begin, WIDTH - 14.0), Scale(0.0, 1.0, height - 38.0, 6.0))
     parts = []
     for value in plot.x.ticks(4):
         parts.append(plot.rule(value, None, "grid"))
@@ -250,7 +251,7 @@ def interval_chart(
     parts.append(element("text", x_name, x=middle, y=height - 5, class_="name", text_anchor="middle"))
     for index, (name, value, limits, look) in enumerate(rows):
         y = 6.0 + 26.0 * index + 13.0
-        parts.append(element("text", name, x=104.0, y=y + 4, class_=f"label {look}", text_anchor="end"))
+        parts.append(element("text", name, x=begin - 8, y=y + 4, class_=f"label {look}", text_anchor="end"))
         if limits:
             left, right = plot.x.at(limits[0]), plot.x.at(limits[1])
             parts.append(element("line", x1=left, x2=right, y1=y, y2=y, class_=f"whisker {look}"))

@@ -166,6 +166,7 @@ LONGEST_TEXT = 34
 QUALIFIERS_SHOWN = 3
 
 _MARGIN, _FAN, _PADDING = 0.3, 1.0, 0.14
+_TRUNK, _BRANCH, _NARROW_MARGIN = 0.2, 0.3, 0.08
 _ROW, _HANGING, _GAP = 0.46, 0.3, 0.18
 
 
@@ -219,6 +220,7 @@ class NeighbourhoodLayout:
     footnote: str
     label_size: float = LABEL_SIZE
     small_size: float = SMALL_SIZE
+    trunk: float | None = None  # in a narrow layout, where the line runs from which every edge branches off
 
 
 @dataclass(frozen=True)
@@ -236,22 +238,38 @@ class _Content:
         return _ROW + _HANGING * (len(self.pairs) + bool(self.more)) + _GAP
 
 
-def laid_out(graph: KnowledgeGraph, facts: EntityFacts) -> NeighbourhoodLayout:
+def laid_out(graph: KnowledgeGraph, facts: EntityFacts, *, narrow: bool = False) -> NeighbourhoodLayout:
+    """Facts on both sides of the entity; or, `narrow`, all below it, for the screen of a phone."""
     words = Sentences(graph)
     name = graph.entity_labels[facts.entity]
     contents = [_content(item, graph.vocabulary.entities[facts.entity]) for item in facts.facts]
-    sides = _balanced(contents)
     title = "\n".join(textwrap.wrap(_short(name, 60), 20)) or " "
     title_width = max(text_width(line, TITLE_SIZE, bold=True) for line in title.split("\n")) + 2 * _PADDING
     title_height = 0.3 + 0.2 * title.count("\n") + _PADDING
+    whole = "Its only fact." if facts.total == 1 else f"All its {facts.total:,} facts."
+    note = f"{len(facts.facts)} of its {facts.total:,} facts." if facts.left_out else whole
+    if narrow:
+        margin, rows_high = _NARROW_MARGIN, sum(content.height for content in contents)
+        knot = margin + _TRUNK + _BRANCH
+        reach = knot + (_side_width(contents, words) - _FAN) + margin
+        width = max(reach, 2 * margin + title_width, 2 * margin + text_width(note, SMALL_SIZE))
+        height = title_height + rows_high + 3 * margin + 0.25
+        centre = Box(
+            margin + title_width / 2, height - margin - title_height / 2, title_width, title_height, title, TITLE_SIZE
+        )
+        top = height - 2 * margin - title_height
+        below = _rows(contents, 1, knot, top, words)
+        return NeighbourhoodLayout(width, height, centre, tuple(below), note, trunk=margin + _TRUNK)
+    sides = _balanced(contents)
     height = max(sum(content.height for content in side) for side in sides) + 2 * _MARGIN + 0.25
     height = max(height, title_height + 2 * _MARGIN + 0.4)
     widths = [_side_width(side, words) for side in sides]
     centre_x = _MARGIN + widths[1] + title_width / 2
     centre = Box(centre_x, height / 2 + 0.1, title_width, title_height, title, TITLE_SIZE)
-    rows = [row for side, part in zip((1, -1), sides, strict=True) for row in _rows(part, side, centre, words)]
-    whole = "Its only fact." if facts.total == 1 else f"All its {facts.total:,} facts."
-    note = f"{len(facts.facts)} of its {facts.total:,} facts." if facts.left_out else whole
+    rows = []
+    for side, part in zip((1, -1), sides, strict=True):
+        knot, top = centre.x + side * (centre.width / 2 + _FAN), centre.y + sum(one.height for one in part) / 2
+        rows += _rows(part, side, knot, top, words)
     legend = {
         " Round: entities. Square: numbers.": any(_has_number(content) for content in contents),
         " Grey: qualifiers.": any(content.pairs for content in contents),
@@ -315,12 +333,10 @@ def _edge_length(contents: list[_Content], words: Sentences) -> float:
     return max(text_width(_short(words.relation(content.label)), LABEL_SIZE) for content in contents) + 0.4
 
 
-def _rows(contents: list[_Content], side: int, centre: Box, words: Sentences) -> list[NeighbourhoodRow]:
+def _rows(contents: list[_Content], side: int, knot: float, top: float, words: Sentences) -> list[NeighbourhoodRow]:
     if not contents:
         return []
     edge = _edge_length(contents, words)
-    knot = centre.x + side * (centre.width / 2 + _FAN)
-    top = centre.y + sum(content.height for content in contents) / 2
     rows = []
     for content in contents:
         y = top - _ROW / 2 - _GAP / 2

@@ -220,22 +220,21 @@ class Front:
             return ""
         return write_fact(fact)
 
-    async def neighbourhood(self, name: str, leads: Callable[[str], str]) -> dict[str, Any]:
+    async def neighbourhood(self, name: str, leads: Callable[[str], str], *, narrow: bool = False) -> dict[str, Any]:
         """Some facts around an entity, drawn; `leads` says where the entities of the drawing lead."""
-        return await self._look(self._drawn, name, leads)
+        return await self._look(self._drawn, name, leads, narrow=narrow)
 
-    def _drawn(self, name: str, leads: Callable[[str], str]) -> dict[str, Any]:
-        from hynt.graph.entity_facts import facts_of
+    def _drawn(self, name: str, leads: Callable[[str], str], *, narrow: bool) -> dict[str, Any]:
         from hynt.reporting.neighbourhood import PICTURED_FACTS
         from hynt.reporting.report.graph import neighbourhood_drawing
 
         graph, views = self.graph, self.views
         identity = views.names.entity(name)
-        facts = facts_of(graph, identity, limit=PICTURED_FACTS)
+        facts = views.telling_facts(identity, PICTURED_FACTS)
         return {
             "id": graph.vocabulary.entities[identity],
             "name": graph.entity_labels[identity],
-            "drawing": neighbourhood_drawing(graph, facts, leads),
+            "drawing": neighbourhood_drawing(graph, facts, leads, narrow=narrow),
         }
 
     async def relations(

@@ -294,7 +294,8 @@ def test_an_unknown_unit_names_its_neighbours() -> None:
     with pytest.raises(UnknownUnit) as caught:
         to_si(1.0, "kilometr")
     assert str(caught.value) == (
-        "unknown unit 'kilometr'. Did you mean 'kilometre', 'kilometer', 'kilometres'? The page 'Units and dates' of the documentation says how to write units."
+        "unknown unit 'kilometr'. Did you mean 'kilometre', 'kilometer', 'kilometres'? "
+        "The page 'Units and dates' of the documentation says how to write units."
     )
 
 

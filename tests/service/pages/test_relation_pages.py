@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from urllib.parse import quote
 
+from hynt.service.pages.overview import pattern_of
 from tests.service.inference.fake_engine import FakeEngine
 
 
@@ -54,6 +55,19 @@ def test_a_relation_of_entities(plain_site):
     assert "Ask for one" not in only_qualifier
 
 
+def test_what_facts_look_like_is_said_in_a_line(plain_site):
+    assert "Its facts read <b>an entity · population · a number (date)</b>." in text_of(
+        plain_site, "/relation?id=P1082"
+    )
+    assert "read <b>an entity · spouse · an entity (date, place)</b>" in text_of(plain_site, "/relation?id=P26")
+    usual = [{"relation": {"name": "point in time"}, "share": 0.99}, {"relation": {"name": "sex"}, "share": 0.3}]
+    found = {"types": {"head": ["country"], "tail": []}, "name": "life expectancy", "kind": "number", "is_date": False}
+    told = pattern_of({**found, "usual": usual})
+    assert told == "country · life expectancy · a number (point in time; sometimes sex)"
+    place = text_of(plain_site, "/relation?id=place")
+    assert 'href="/relation?id=P26"' in place.split("Facts that it qualifies")[1].split("</section>")[0]
+
+
 def test_wrong_turns_to_a_relation(plain_site):
     assert plain_site.get("/relation", Accept="text/html").headers["location"] == "/relations"
     missing = plain_site.get("/relation?id=nonsense", Accept="text/html")
@@ -76,6 +90,10 @@ def test_kept_figures_are_shown():
     assert found["count"] == 2
     assert "0.500" in {value for _, value in found["metrics"]}
     assert quality_of(measured, "P2") == []
+    rows = [{"relation": "P2", "unit": "m3/year", "display_unit": "L/year", "mae": 0.0008}]
+    numbers = {"breakdowns": {"number": {"relation": [{"group": "P2", "count": 3, "rmse": 0.1}]}}}
+    ((_, first), *_) = quality_of({**numbers, "evaluation": {"number": {"per_relation": rows}}}, "P2")[0]["metrics"]
+    assert first == "0.8 L/year", "in the unit that people read"
     assert quality_of(None, "P1") == []
 
 

@@ -197,10 +197,10 @@ INCH = 88.0
 
 
 def neighbourhood_drawing(
-    graph: KnowledgeGraph, facts: EntityFacts, leads: Callable[[str], str] | None = None
+    graph: KnowledgeGraph, facts: EntityFacts, leads: Callable[[str], str] | None = None, *, narrow: bool = False
 ) -> Markup:
-    """These facts of an entity around it; `leads` says where the other entities lead, by their id."""
-    layout = laid_out(graph, facts)
+    """These facts of an entity around it, or below it; `leads` says where the other entities lead, by their id."""
+    layout = laid_out(graph, facts, narrow=narrow)
     words = Sentences(graph)
     told = "; ".join(words.fact(one.fact) for one in facts.facts)
     parts = [_row(layout, row, leads) for row in layout.rows]
@@ -217,9 +217,8 @@ def neighbourhood_drawing(
     )
     size = (round(layout.width * INCH), round(layout.height * INCH))
     title = f"Facts around {graph.entity_labels[facts.entity]}"
-    return drawing(
-        "neighbourhood-drawing", title, f"{told}.", joined(parts), size, "chart neighbourhood", leads is None
-    )
+    look = "chart neighbourhood narrow" if narrow else "chart neighbourhood"
+    return drawing("neighbourhood-drawing", title, f"{told}.", joined(parts), size, look, leads is None)
 
 
 def _row(layout: NeighbourhoodLayout, row: NeighbourhoodRow, leads: Callable[[str], str] | None) -> Markup:
@@ -229,7 +228,11 @@ def _row(layout: NeighbourhoodLayout, row: NeighbourhoodRow, leads: Callable[[st
     top, y = _y(layout, layout.centre.y), _y(layout, row.y)
     middle = (start + knot) / 2
     look = "edge dashed" if row.dashed else "edge"
-    curve = f"M{start:.1f} {top:.1f}C{middle:.1f} {top:.1f} {middle:.1f} {y:.1f} {knot:.1f} {y:.1f}H{outer:.1f}"
+    if layout.trunk is None:
+        curve = f"M{start:.1f} {top:.1f}C{middle:.1f} {top:.1f} {middle:.1f} {y:.1f} {knot:.1f} {y:.1f}H{outer:.1f}"
+    else:
+        trunk, below = _x(layout.trunk), _y(layout, layout.centre.y - layout.centre.height / 2)
+        curve = f"M{trunk:.1f} {below:.1f}V{y - 10:.1f}Q{trunk:.1f} {y:.1f} {trunk + 10:.1f} {y:.1f}H{outer:.1f}"
     parts = [
         element("path", d=curve, class_=look, fill="none"),
         element("text", row.label, x=(knot + outer) / 2, y=y - 6, class_="edge-name", text_anchor="middle"),

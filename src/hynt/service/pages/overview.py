@@ -13,7 +13,7 @@ from typing import Any
 from hynt.errors import HyntError
 from hynt.files import MANIFEST_NAME, read_index
 from hynt.graph.fact import DATE_UNIT
-from hynt.graph.sentences import format_moment, format_quantity
+from hynt.graph.sentences import format_difference, format_moment, format_quantity
 from hynt.graph.units.conversion import with_display
 from hynt.markup import Column, Markup, Row, RowGroup, element, joined, table
 from hynt.reporting.charts_svg import Marked, Plot, spread_chart
@@ -120,6 +120,23 @@ def _linked(value: Mapping[str, Any], entity: str) -> dict[str, Any]:
     return {"text": value["name"], "address": leads, "is_number": False}
 
 
+NEARLY_ALWAYS = 0.5
+"""The share of facts from which on a qualifier is said to belong to them."""
+
+
+def pattern_of(found: Mapping[str, Any]) -> str:
+    """What facts with a relation look like: country · population · a number (point in time; sometimes sex)."""
+    head, tail = (" or ".join(name.replace("_", " ") for name in found["types"][one]) for one in ("head", "tail"))
+    if found["kind"] == "number":
+        tail = "a date" if found["is_date"] else "a number"
+    often, seldom = (
+        ", ".join(one["relation"]["name"] for one in found["usual"] if (one["share"] >= NEARLY_ALWAYS) == wanted)
+        for wanted in (True, False)
+    )
+    told = "; ".join(part for part in (often, f"sometimes {seldom}" if seldom else "") if part)
+    return f"{head or 'an entity'} · {found['name']} · {tail or 'an entity'}{f' ({told})' if told else ''}"
+
+
 _ASKED = {
     "link": "asked for an entity beside it",
     "relation": "asked for the relation itself",
@@ -145,8 +162,19 @@ def quality_of(measured: Measurements | None, relation: str) -> list[dict[str, A
         for row in groups["relation"]:
             if row["group"] == relation:
                 metrics = [(WORDS[one], f"{row[one]:.3f}") for one in METRICS[task] if row.get(one) is not None]
+                metrics = [*_mean_error(measured or {}, task, relation), *metrics]
                 found.append({"asked": _ASKED[task], "count": int(row["count"]), "metrics": metrics})
     return found
+
+
+def _mean_error(measured: Measurements, task: str, relation: str) -> list[tuple[str, str]]:
+    """How far answers with numbers are off on average, in the unit that people read."""
+    rows = measured.get("evaluation", {}).get("number", {}).get("per_relation", ()) if task == "number" else ()
+    return [
+        ("mean error", format_difference(row["mae"], with_display(row["unit"], row.get("display_unit", ""))))
+        for row in rows
+        if row["relation"] == relation
+    ]
 
 
 def question_about(fact: Mapping[str, Any]) -> AskedForm:

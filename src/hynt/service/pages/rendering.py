@@ -61,8 +61,17 @@ def environment() -> Environment:
     made.filters.update(shown=lambda text: shown(str(text)), quantity=_quantity, percent=percent)
     made.filters["unit"] = lambda unit, display="": unit_in_words(with_display(unit, display))
     made.filters["leads"] = leads_to
+    made.filters["code"] = with_code
     made.filters["sentence"] = lambda text: f"{str(text)[:1].upper()}{str(text)[1:]}"
     return made
+
+
+def with_code(text: str) -> Markup:
+    """A docstring's words, with what stands in backticks as code."""
+    parts = text.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
+    )
 
 
 def leads_to(where: str) -> Markup:

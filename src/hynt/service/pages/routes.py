@@ -22,6 +22,7 @@ from hynt.service.pages.overview import (
     described,
     figures,
     measured_of,
+    pattern_of,
     quality_of,
     question_about,
     relation_chart,
@@ -95,7 +96,7 @@ async def suggested(
 async def home(request: Request, query: TextQuery = "") -> Response:
     """Search, or what to begin with."""
     if not query.strip():
-        return page(request, "home.html", **await _beginnings(request))
+        return page(request, "home.html", about=await _front(request).about(), **await _beginnings(request))
     found = await _front(request).entities(query.strip(), FOUND)
     return page(request, "search.html", found=found, header_query=query, **await _beginnings(request))
 
@@ -165,10 +166,14 @@ async def fact(request: Request, split: TextQuery, row: Offset) -> Response:
 
 
 @router.get("/neighbourhood")
-async def neighbourhood(request: Request, id: TextQuery = "") -> Response:  # noqa: A002
+async def neighbourhood(request: Request, id: TextQuery = "", narrow: bool = False) -> Response:  # noqa: A002
     """Facts around an entity, drawn: each entity of the drawing leads to its own neighbourhood."""
+
+    def leads(one: str) -> str:
+        return address("/neighbourhood", [("id", one), ("narrow", 1 if narrow else "")])
+
     try:
-        found = await _front(request).neighbourhood(id, lambda one: address("/neighbourhood", [("id", one)]))
+        found = await _front(request).neighbourhood(id, leads, narrow=narrow)
     except HttpProblem as problem:
         return problem_page(request, problem, title="Nothing is known by that name")
     return page(request, "neighbourhood.html", found=found)
@@ -204,6 +209,7 @@ async def relation(request: Request, id: TextQuery = "") -> Response:  # noqa: A
         request,
         "relation.html",
         found=found,
+        pattern=pattern_of(found) if found["facts"] else "",
         chart=relation_chart(found),
         quality=quality_of(measured, found["id"]),
         examples=[{"text": fact["text"], "address": question_about(fact).address} for fact in found["examples"]],

@@ -79,9 +79,15 @@
     if (window) window.scrollLeft = (window.scrollWidth - window.clientWidth) / 2;
   }
 
+  // A phone has room for facts below the entity, not on both sides of it.
+  function fitting(address) {
+    const isNarrow = window.matchMedia("(max-width: 44rem)").matches;
+    return isNarrow && !address.includes("narrow=") ? `${address}&narrow=1` : address;
+  }
+
   async function walk(address, focus) {
     try {
-      const fresh = await part(address, "around");
+      const fresh = await part(fitting(address), "around");
       if (!fresh) throw new Error("no drawing");
       document.getElementById("around").replaceWith(fresh);
       centred(fresh);
