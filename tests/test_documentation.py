@@ -89,6 +89,13 @@ def test_what_is_written_by_hand_is_short():
     assert sum(by_hand.values()) < 30_000, sorted(by_hand.items(), key=lambda one: -one[1])[:10]
 
 
+def test_every_page_begins_with_what_its_reader_can_do():
+    openings = "After this page|Look up|See|Read"
+    pages = [page for page in DOCS.rglob("*.md") if not re.match(r"\d{4}-", page.name) and page != DOCS / "index.md"]
+    others = [page.name for page in pages if not re.search(rf"^# .*\n\n({openings})\b", page.read_text("utf-8"))]
+    assert others == []
+
+
 @pytest.mark.parametrize("page", GENERATED, ids=lambda page: page.name)
 def test_generated_pages_are_up_to_date(page):
     made, tool = GENERATED[page]

@@ -35,7 +35,7 @@ FOR_OTHER_ROOMS = frozenset(
 
 START = """# Python API
 
-All that `import hynt` offers, made from the docstrings by `tools/api_reference.py`; a test keeps it up to date and
+Look up all that `import hynt` offers. Made from the docstrings by `tools/api_reference.py`; a test keeps it up to date and
 runs every example. Names are loaded on first use, so `import hynt` is quick.
 
 In the examples `graph` is a small part of the built-in graph [`world`](../background/world.md), `run` a run trained on
