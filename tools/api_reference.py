@@ -35,8 +35,8 @@ FOR_OTHER_ROOMS = frozenset(
 
 START = """# Python API
 
-Look up all that `import hynt` offers. Made from the docstrings by `tools/api_reference.py`; a test keeps it up to date and
-runs every example. Names are loaded on first use, so `import hynt` is quick.
+Look up all that `import hynt` offers. Made from the docstrings by `tools/api_reference.py`; a test keeps it up to date
+and runs every example. Names are loaded on first use, so `import hynt` is quick.
 
 In the examples `graph` is a small part of the built-in graph [`world`](../background/world.md), `run` a run trained on
 it, and `address` where that run is [served](../how-to/serving.md). Errors are a `hynt.HyntError` that says what
