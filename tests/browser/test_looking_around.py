@@ -11,7 +11,7 @@ from tests.browser.addresses import follow, path_of
 def test_an_entity_is_narrowed_and_walked_around(visit):
     watched = visit("/entity?id=p1", "phone")
     page = watched.page
-    page.wait_for_selector("#around svg a")
+    page.wait_for_selector("#around svg.narrow a")
     page.get_by_label("Facts with").press_sequentially("shelbyville")
     page.wait_for_url("**words=shelbyville")
     assert set(page.locator("#facts dt a").all_inner_texts()) <= {"born in", "spouse", "lives in"}

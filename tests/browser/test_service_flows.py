@@ -151,7 +151,20 @@ def test_a_field_of_numbers_says_what_it_takes(visit):
     page.get_by_label("Value of qualifier 1", exact=True).fill("20")
     assert "A date: 1995" in page.locator(".suggestions").inner_text()
     page.get_by_label("Tail", exact=True).fill("15")
-    assert "A number, in m or" in page.locator(".suggestions").inner_text()
+    assert "A number with its unit; without one it counts as m" in page.locator(".suggestions").inner_text()
+
+
+def test_empty_fields_of_trends_suggest_what_they_may_hold(visit):
+    page = visit("/trends").page
+    suggested = page.locator(".suggestions [role=option] > span:first-child")
+    page.get_by_label("Relation", exact=True).focus()
+    suggested.first.wait_for()
+    assert set(suggested.all_inner_texts()) == {"height"}, "none that holds entities"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.get_by_label("Head", exact=True).focus()
+    suggested.first.wait_for()
+    assert suggested.count() > 1
 
 
 def test_an_empty_field_says_what_it_may_hold(visit):
