@@ -2,6 +2,7 @@
 
     PYTHONPATH=src python3 -m tools.ready_world --device cuda --out made          # about a minute on an H200
     PYTHONPATH=src python3 -m tools.ready_world --weigh --out made                # the same model, other statistics
+    PYTHONPATH=src python3 -m tools.ready_world --show --out made                 # only what pages show of it
 
 Several settings are trained, and what the validation split likes best is kept: its weights as bfloat16, without a copy
 of the graph, which lies beside it in the package. Then it is calibrated, the test split is read once, the graph's facts
@@ -27,7 +28,7 @@ import torch
 from safetensors.torch import load_file
 
 from benchmarks.result_file import write_measured
-from hynt.asking.examples import held_out_examples
+from hynt.asking.examples import EXAMPLES, held_out_examples
 from hynt.asking.predictor import load
 from hynt.evaluation.combining import combined, fitted
 from hynt.evaluation.evaluator import Evaluator
@@ -37,10 +38,11 @@ from hynt.front.auditing import audit
 from hynt.graph.storage import graph_folder, load_graph
 from hynt.kernels.device import chosen_device
 from hynt.reporting.report.measurements import measured
+from hynt.reporting.report.trust import measurements_path
 from hynt.runs.checkpoint import WEIGHTS, save_tensors
 from hynt.runs.opening import load_run
 from hynt.runs.place import SavedRun
-from hynt.runs.run_folder import COMBINATION, GRAPH, MEANS, RunFolder, means_text
+from hynt.runs.run_folder import COMBINATION, GRAPH, MEANS, READS, RunFolder, means_text
 from hynt.runs.training_data import training_data, training_splits
 from hynt.service.pages.doubtful import COLUMNS, DEFAULT, JUDGED, most_doubtful
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
@@ -90,12 +92,16 @@ def main() -> None:
     parser.add_argument("--only-train", action="store_true", help=f"stop with {ARCHIVE}")
     parser.add_argument("--trained", type=Path, metavar=ARCHIVE, help="finish this one, and train nothing")
     parser.add_argument("--weigh", action="store_true", help="train nothing: weigh the packaged run anew")
+    parser.add_argument("--show", action="store_true", help="only measure and judge the packaged run anew")
     parser.add_argument("--package", type=Path, default=PACKAGED, help="where the finished run goes")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     archive = given.trained
     if archive is None:
         archive = given.out / ARCHIVE
+    if given.show:
+        show(given.package, given.out / "run")
+        return
     if given.weigh:
         weigh(PACKAGED, archive)
     elif given.trained is None:
@@ -200,6 +206,22 @@ def finish(archive: Path, package: Path, figures: Path) -> None:
         shutil.copytree(folder, package)
     write_measured(figures, {"bytes": size, **told}, "The run that comes with hynt.")
     print(f"{package}: {size:,} bytes; test {json.dumps(told['test'])}")
+
+
+def show(package: Path, copy: Path) -> None:
+    """Makes again what pages show of a run whose weights stay: questions to begin with, figures of the test split, read
+    once more, and the most doubtful facts.
+    """
+    SavedRun.open(package).copy(copy)
+    made = (EXAMPLES, READS, measurements_path(copy, "test").name, str(DEFAULT))
+    for name in (EXAMPLES, *made[2:]):
+        (copy / name).unlink(missing_ok=True)
+    _calibrate(copy)
+    measured(load(copy, "cpu"), "test")
+    _judge(copy)
+    (package / DEFAULT).parent.mkdir(exist_ok=True)
+    for name in made:
+        shutil.copyfile(copy / name, package / name)
 
 
 def _calibrate(folder: Path) -> None:
