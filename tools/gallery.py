@@ -44,14 +44,14 @@ def draw(run: Path, out: Path) -> None:
             raise SystemExit(f"failed: hynt {shlex.join(command)}")
 
 
-def photograph(run: Path, out: Path) -> None:
-    """Pages of the served run, and the top of the report, as a browser shows them."""
+def photograph(out: Path) -> None:
+    """Pages of the run that comes with hynt, and the top of the report, as a browser shows them."""
     from playwright.sync_api import sync_playwright
 
     import hynt
 
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    with sync_playwright() as driver, hynt.serve(run, port=0, wait=False) as service:
+    with sync_playwright() as driver, hynt.serve("world", port=0, wait=False) as service:
         browser = driver.chromium.launch(executable_path=chromium, headless=True, args=list(FLAGS))
         window = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         for name, address in PAGES.items():
@@ -68,7 +68,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         draw(run, out)
-        photograph(run, out)
+        photograph(out)
         for picture in sorted(out.iterdir()):
             if picture.suffix in (".svg", ".png"):
                 shutil.copyfile(picture, IMAGES / picture.name)
