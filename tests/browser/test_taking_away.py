@@ -27,6 +27,7 @@ def test_many_questions_from_a_file(visit, tmp_path):
     rows = list(csv.DictReader(downloading.value.path().read_text().splitlines()))
     assert [row["question"] for row in rows] == ["1", "2", "3"]
     assert rows[0]["text"].endswith("cm")
+    assert "object" not in rows[0]["known"]
     assert "no entity called" in rows[1]["error"]
     assert rows[2]["name"].startswith("Person") or rows[2]["name"]
     lines = [{"head": "Person 1", "relation": "height", "tail": "?", "qualifiers": [["year", {"date": "2003"}]]}]

@@ -67,6 +67,7 @@ def test_what_is_as_usual_is_left_out_of_code():
     assert "client.predict('Ann', 'knows', '?')" in python
     assert json.loads(shlex.split(curl)[-1]) == {"head": "Ann", "relation": "knows", "tail": "?"}
     assert csv_text([]) == ""
+    assert csv_text([{"known": [{"value": 1.5, "splits": ["train"]}]}]) == "known\n1.5\n"
     assert csv_text([{"a": 'x"y', "b": ["1", "2"], "c": None}]) == 'a,b,c\n"x""y",1; 2,\n'
 
 

@@ -134,7 +134,7 @@ def csv_text(rows: Iterable[Mapping[str, Any]]) -> str:
 
 def _cell(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return "; ".join(str(one["text"] if isinstance(one, dict) and "text" in one else one) for one in value)
+        return "; ".join(str(one.get("text", one.get("value", one)) if isinstance(one, dict) else one) for one in value)
     return "" if value is None else value
 
 

@@ -151,7 +151,7 @@
 
   function cell(value) {
     if (value === undefined || value === null) return "";
-    const text = Array.isArray(value) ? value.map((one) => (one.relation ? `${one.relation}=${one.value}` : one.text || one)).join("; ") : String(value);
+    const text = Array.isArray(value) ? value.map((one) => (one.relation ? `${one.relation}=${one.value}` : one.text ?? one.value ?? one)).join("; ") : String(value);
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   }
 
