@@ -161,7 +161,7 @@ def test_intervals_end_near_the_training_numbers():
 def test_what_lies_beyond_every_interval_is_missed_by_all(towns):
     table, zeros, relations = towns.split("train"), np.zeros(200, np.int64), towns.vocabulary.relation_count
     row = np.arange(200) % len(table)
-    asked = AskedNumbers(table, row, zeros + TAIL, zeros, np.zeros(200), Reach(*np.ones((2, 200))))
+    asked = AskedNumbers(table, row, zeros + TAIL, zeros, np.zeros(200), Reach(*np.ones((2, 200))), np.ones(200, bool))
     scale = ResidualScale.none(towns.vocabulary, np.zeros((relations, BINS - 1)), np.ones(relations))
     inside, beyond = (
         fit_conditional_radii(asked, np.linspace(0.0, 1.0, 200), scale, np.arange(200) < count).radius[2, 0]

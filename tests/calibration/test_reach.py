@@ -19,6 +19,7 @@ from hynt.errors import UsageError
 from hynt.files import index_text, read_index
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact_table import TAIL
+from hynt.runs.scoring import SaidNumbers
 from hynt.training.run import start, train
 from tests.training.small_graph import tiny_settings
 
@@ -92,8 +93,8 @@ def test_a_model_with_a_distribution_has_its_own_quantiles_set_right(noisy):
     noise = np.where(quiet, QUIET, LOUD)
     skewed = np.stack([0.8 * noise, 0.4 * noise], axis=1) * chance.uniform(0.8, 1.2, (count, 1))
     relation, spread = table.relation.astype(np.int64), np.ones(names.relation_count)
-    said = (table, np.arange(count), np.full(count, TAIL), relation, np.zeros(count), skewed)
-    asked = AskedNumbers.of(*said, spread)
+    said = SaidNumbers(np.zeros(count), skewed)
+    asked = AskedNumbers.of(table, np.arange(count), np.full(count, TAIL), relation, said, spread)
 
     def truths(times):
         side = np.where(chance.random((times, count)) < 0.5, -2, 1)
@@ -116,11 +117,34 @@ def test_a_model_is_believed_about_its_reach_only_where_that_makes_intervals_sho
     chance, table, names = np.random.default_rng(SEED), noisy.split("valid"), noisy.vocabulary
     count, spread = len(table), np.ones(names.relation_count)
     size, guess = (np.exp(chance.normal(size=count)) for _ in range(2))
-    said = np.stack([size if knows else guess] * 2, axis=1)
+    said = SaidNumbers(np.zeros(count), np.stack([size if knows else guess] * 2, axis=1))
     relation = table.relation.astype(np.int64)
-    asked = AskedNumbers.of(table, np.arange(count), np.full(count, TAIL), relation, np.zeros(count), said, spread)
+    asked = AskedNumbers.of(table, np.arange(count), np.full(count, TAIL), relation, said, spread)
     nothing = ResidualScale.none(names, np.zeros((names.relation_count, BINS - 1)), spread)
     assert nothing.fitted(asked, size * chance.normal(size=count))[0].own == own
+
+
+def test_answers_from_a_curve_reach_as_far_as_curves_err(noisy):
+    """Half of the questions are answered by a curve too, which errs a hundredth as much; nothing else tells which."""
+    chance, table, names = np.random.default_rng(SEED), noisy.split("train"), noisy.vocabulary
+    count, spread = 2_000, np.ones(names.relation_count)
+    rows, relation = np.arange(count) % len(table), np.zeros(count, dtype=np.int64)
+    known = chance.random(count) < 0.5
+    said = SaidNumbers(np.zeros(count), by_all=known)
+    asked = AskedNumbers.of(table, rows, np.full(count, TAIL), relation, said, spread)
+    truth = np.where(known, 0.01, 1.0) * chance.normal(size=count)
+    nothing = ResidualScale.none(names, np.zeros((names.relation_count, BINS - 1)), spread)
+    radii = fit_conditional_radii(asked, truth, nothing)
+    reach, radius = radii.reach(asked), radii.radius[radii.at(0.9), relation]
+    inside = (-radius * reach.below <= truth) & (truth <= radius * reach.above)
+    assert 0.87 <= inside[known].mean() <= 0.93
+    assert 0.87 <= inside[~known].mean() <= 0.93
+    width = reach.below + reach.above
+    assert width[~known].mean() > 50 * width[known].mean()
+    again = nothing.read(radii.scale.to_mapping(), "here")
+    assert again.reach(asked).below == pytest.approx(reach.below)
+    older = {kind: effects for kind, effects in radii.scale.to_mapping().items() if kind != "known"}
+    assert nothing.read(older, "here").reach(asked).below[0] > 0
 
 
 def test_what_is_kept_says_the_same_when_it_is_read_back(one_number, tmp_path):

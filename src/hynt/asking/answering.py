@@ -64,8 +64,8 @@ class QuestionBatch:
         if radii is not None:
             row, reach = radii.at(level), None
             if radii.scale is not None:
-                asked = (self.asked.table, rows, position, relation, said.scaled, said.reach)
-                reach = radii.reach(AskedNumbers.of(*asked, radii.scale.spread))
+                asked = AskedNumbers.of(self.asked.table, rows, position, relation, said, radii.scale.spread)
+                reach = radii.reach(asked)
             low, high = radii.ends(scaling, relation, said.scaled, level, reach)
             has_interval = np.isfinite(radii.radius[row, relation]) & np.isfinite(low) & np.isfinite(high)
             # What was measured on held-out questions promises nothing about one that is unlike all of them.

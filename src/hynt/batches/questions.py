@@ -117,6 +117,10 @@ class EncodedQuestion:
         """(rows,) bool: which of them there is an answer to; None: to all. Statistics may have none."""
         return None
 
+    def answered_by_all(self) -> Tensor | None:
+        """(rows,) bool: of several models that answer together, whether each had an answer; None: always."""
+        return None
+
 
 @runtime_checkable
 class Reader(Protocol):

@@ -305,7 +305,7 @@ def read_numbers(loaded: LoadedRun, split: str, device: torch.device) -> NumberR
         predicted = scaling.unscale(relation, said.scaled)
     refuse_non_finite(np.isfinite(predicted), taken, graph, split)
     spread = training_spread(graph, [graph.split(name) for name in loaded.known_splits], scaling)
-    asked = AskedNumbers.of(table, taken.row, taken.position, relation, said.scaled, said.reach, spread)
+    asked = AskedNumbers.of(table, taken.row, taken.position, relation, said, spread)
     questions = NumberQuestions(
         taken.row,
         taken.position,

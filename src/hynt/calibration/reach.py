@@ -1,11 +1,12 @@
 """How far an interval reaches for the question at hand, not for its relation on average.
 
 A country's population is guessed within a million or within a hundred, and the question says which: by its relation,
-the size of the answer, the entities it names and its qualifiers. Held-out errors are compared with the spread of the
-relation's training numbers, with what the model itself gives for a reach (the middle nine tenths of its distribution),
-or with what lies between, whichever makes the better intervals. The logarithm of that ratio is a sum of effects, one
-for each thing that the question says, each drawn towards zero the fewer questions speak for it. Conformal intervals are
-then made of errors divided by their expected size, which keeps their promise whatever the effects are worth.
+the size of the answer, the entities it names, its qualifiers, and whether a curve of numbers knew it. Held-out errors
+are compared with the spread of the relation's training numbers, with what the model itself gives for a reach (the
+middle nine tenths of its distribution), or with what lies between, whichever makes the better intervals. The logarithm
+of that ratio is a sum of effects, one for each thing that the question says, each drawn towards zero the fewer
+questions speak for it. Conformal intervals are then made of errors divided by their expected size, which keeps their
+promise whatever the effects are worth.
 
 The expected size of a held-out error must not have seen that error: ten times, nine tenths of the facts tell it of the
 rest.
@@ -23,14 +24,17 @@ import numpy as np
 from hynt.errors import DataError
 from hynt.files import RESTORE
 from hynt.graph.fact_table import FIRST_QUALIFIER, TAIL, FactTable, concatenate, qualifier_of
-from hynt.graph.vocabulary import Floats, Ids, Vocabulary, spread
+from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary, spread
+from hynt.runs.scoring import SaidNumbers
 
 FEWEST = 100
 """Held-out numbers from which on effects are fitted."""
 BINS = 6
 """Parts that the training numbers of a relation are cut into, of one size each: which of them an answer falls into."""
-DRAWN = {"relation": 1.0, "answer": 6.0, "entity": 6.0, "qualifier": 6.0, "value": 6.0}
+DRAWN = {"relation": 1.0, "known": 6.0, "answer": 6.0, "entity": 6.0, "qualifier": 6.0, "value": 6.0}
 """Of each kind of effect, how many questions without any effect it is averaged with."""
+KNOWN = ("some", "all")
+"""Of the statistics that answer beside a model, some or all had an answer; files older than these say neither."""
 FOLDS = 10
 """Of held-out facts: what one of them is judged by comes from the others."""
 _SWEEPS = 20
@@ -63,33 +67,29 @@ class AskedNumbers:
     relation: Ids  # (n,) of that number
     scaled: Floats  # (n,) what the model says
     own: Reach  # what the model itself gives for a reach
+    by_all: Flags  # (n,) whether all that answer together had an answer
 
     @classmethod
     def of(
-        cls,
-        table: FactTable,
-        row: Ids,
-        position: Ids,
-        relation: Ids,
-        scaled: Floats,
-        own: Floats | None,
-        spread: Floats,
+        cls, table: FactTable, row: Ids, position: Ids, relation: Ids, said: SaidNumbers, spread: Floats
     ) -> AskedNumbers:
-        """`own` (n, 2) is None for a model with one number; `spread` (relations,) is that of training numbers."""
-        least = spread[relation]
+        """What was `said` to questions; `spread` (relations,) is that of training numbers."""
+        least, own = spread[relation], said.reach
         ends = Reach(least, least) if own is None else Reach(*(np.maximum(end, _NARROWEST * least) for end in own.T))
-        return cls(table, row, position, relation, scaled, ends)
+        by_all = np.ones(len(row), dtype=np.bool_) if said.by_all is None else said.by_all
+        return cls(table, row, position, relation, said.scaled, ends, by_all)
 
     @classmethod
     def joined(cls, parts: Sequence[AskedNumbers]) -> AskedNumbers:
         """All of these, in order."""
         shift = np.cumsum([0] + [len(part.table) for part in parts[:-1]])
         row = np.concatenate([part.row + first for part, first in zip(parts, shift.tolist(), strict=True)])
-        position, relation, scaled = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("position", "relation", "scaled")
+        position, relation, scaled, by_all = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("position", "relation", "scaled", "by_all")
         )
         ends = (np.concatenate(side) for side in zip(*(part.own for part in parts), strict=True))
-        return cls(concatenate([part.table for part in parts]), row, position, relation, scaled, Reach(*ends))
+        return cls(concatenate([part.table for part in parts]), row, position, relation, scaled, Reach(*ends), by_all)
 
     def ratio(self, truth: Floats) -> Floats:
         """(n,) errors by the model's own reach on the side where the truth (n,) lies."""
@@ -100,7 +100,7 @@ class AskedNumbers:
         """These questions, in this order."""
         row, position, relation = (one[chosen] for one in (self.row, self.position, self.relation))
         own = Reach(*(end[chosen] for end in self.own))
-        return AskedNumbers(self.table, row, position, relation, self.scaled[chosen], own)
+        return AskedNumbers(self.table, row, position, relation, self.scaled[chosen], own, self.by_all[chosen])
 
 
 class Effects(NamedTuple):
@@ -228,6 +228,7 @@ class ResidualScale:
         entities = [table.head[asked.row], table.tail_entity[asked.row[beside]]]
         return {
             "relation": (everyone, relation),
+            "known": (everyone, relation * len(KNOWN) + asked.by_all),
             "answer": (everyone, relation * BINS + part),
             "entity": (np.concatenate([everyone, beside]), np.concatenate(entities).astype(np.int64)),
             "qualifier": (owner, relation[owner] * width + named),
@@ -241,6 +242,7 @@ class ResidualScale:
         names = [relation.name for relation in self.vocabulary.relations]
         entities = self.vocabulary.entities
         seconds: dict[str, Sequence[str]] = {
+            "known": KNOWN,
             "answer": [str(part) for part in range(BINS)],
             "qualifier": names,
             "value": entities,
@@ -263,7 +265,13 @@ class ResidualScale:
         """With the effects that `to_mapping` wrote; of names that this graph does not have, nothing is taken over."""
         relations, entities = self.vocabulary.relation_ids, self.vocabulary.entity_ids
         parts = {str(part): part for part in range(BINS)}
-        seconds: dict[str, Mapping[str, int]] = {"answer": parts, "qualifier": relations, "value": entities}
+        known = {name: place for place, name in enumerate(KNOWN)}
+        seconds: dict[str, Mapping[str, int]] = {
+            "known": known,
+            "answer": parts,
+            "qualifier": relations,
+            "value": entities,
+        }
         found = {}
         try:
             for kind in DRAWN:
@@ -271,7 +279,7 @@ class ResidualScale:
                     second, size = seconds[kind], self._second(kind)
                     pairs = [
                         (relations[one] * size + second[other], float(effect))
-                        for one, effects in mapping[kind].items()
+                        for one, effects in (mapping.get(kind, {}) if kind == "known" else mapping[kind]).items()
                         for other, effect in effects.items()
                         if one in relations and other in second
                     ]
@@ -293,5 +301,5 @@ class ResidualScale:
         return replace(self, constant=constant, effects=found, own=own)
 
     def _second(self, kind: str) -> int:
-        sizes = {"answer": BINS, "qualifier": self.vocabulary.relation_count, "value": self.vocabulary.entity_count}
-        return sizes[kind]
+        relations, entities = self.vocabulary.relation_count, self.vocabulary.entity_count
+        return {"known": len(KNOWN), "answer": BINS, "qualifier": relations, "value": entities}[kind]

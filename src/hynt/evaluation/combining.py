@@ -54,6 +54,8 @@ HIGHEST, AT_RANDOM = 64, 64
 """Candidates kept: the highest of each member, and some of the rest."""
 FOR_A_RELATION = 50
 """Questions from which on a relation may have weights of its own."""
+FOR_A_SHARE, LARGEST_SHARE = 20, 0.99
+"""The same for a member that answers some questions, and its largest share: what is left answers the others."""
 TO_ALL = 10.0
 """How strongly a relation's weights are drawn to those of all relations: as so many questions would."""
 TO_MEAN = 1.0
@@ -132,9 +134,8 @@ def _asked(
     def work(tile: Tile, question: EncodedQuestion) -> None:
         assert isinstance(question, CombinedQuestion)
         features, present = gather(model, question, tile, able)
-        everything = torch.ones(tile.layout.rows, dtype=torch.bool, device=question.relation.device)
-        said = [one.answered() for one in question.members]
-        answered = torch.stack([everything if one is None else one for one in said], 1)
+        always = torch.ones_like(question.relation, dtype=torch.bool)
+        answered = torch.stack([always if (one := read.answered()) is None else one for read in question.members], 1)
         at = tiling.question[tile.places][: tile.real]
         found.append((at, features[: tile.real], present[: tile.real], answered[: tile.real]))
 
@@ -335,12 +336,6 @@ def _with_some_answers(
         if own is not as_all:
             found[relation] = own
     return together, found
-
-
-FOR_A_SHARE = 20
-"""Questions from which on a relation may have a share of its own."""
-LARGEST_SHARE = 0.99
-"""Of a member that answers some questions: what is left answers the others."""
 
 
 def _least_squares(asked: Asked, prior: Tensor, usable: Tensor, strength: float) -> Tensor:

@@ -150,6 +150,11 @@ class CombinedQuestion(EncodedQuestion):
         members = tuple(one.take(rows) for one in self.members)
         return CombinedQuestion(self.encoded[rows], self.relation[rows], self.position[rows], members)
 
+    def answered_by_all(self) -> Tensor | None:
+        """(rows,) bool: whether no member was without an answer."""
+        said = [answered for one in self.members if (answered := one.answered()) is not None]
+        return torch.stack(said).all(0) if said else None
+
 
 class Combination(nn.Module):
     """A model like any other, made of models."""

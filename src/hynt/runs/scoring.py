@@ -20,7 +20,7 @@ from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
 from hynt.evaluation.evaluator import Evaluator, scoring_conditions
 from hynt.evaluation.tiles import Tile, Tiling, in_one_shape, read_each_tile, tile_rows
 from hynt.graph.fact_table import FactTable, concatenate
-from hynt.graph.vocabulary import Floats, Ids
+from hynt.graph.vocabulary import Flags, Floats, Ids
 from hynt.models.contract import (
     AnswersDistributions,
     EncodedQuestion,
@@ -85,6 +85,11 @@ class ReadTile:
         low, middle, high = (believed.quantile(share)[: len(self.which)] for share in (0.05, 0.5, 0.95))
         return torch.stack([middle - low, high - middle], dim=1)
 
+    def answered_by_all(self) -> Tensor | None:
+        """(real,) bool: whether all that answer together had an answer; None where they always have."""
+        found = self.question.answered_by_all()
+        return None if found is None else found[: len(self.which)]
+
 
 @dataclass(eq=False)
 class SaidNumbers:
@@ -92,6 +97,7 @@ class SaidNumbers:
 
     scaled: Floats  # (n,)
     reach: Floats | None = None  # (n, 2) as `ReadTile.number_reach` has it
+    by_all: Flags | None = None  # (n,) as `ReadTile.answered_by_all` has it
 
     def add(self, tile: ReadTile) -> None:
         """What is done with each tile."""
@@ -100,6 +106,10 @@ class SaidNumbers:
         if reach is not None:
             self.reach = np.zeros((len(self.scaled), 2)) if self.reach is None else self.reach
             self.reach[tile.which] = reach.cpu().numpy()
+        by_all = tile.answered_by_all()
+        if by_all is not None:
+            self.by_all = np.ones(len(self.scaled), dtype=np.bool_) if self.by_all is None else self.by_all
+            self.by_all[tile.which] = by_all.cpu().numpy()
 
 
 def read_tiles(
