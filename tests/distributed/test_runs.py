@@ -209,7 +209,7 @@ def hears_of_another_graph(workers) -> None:
         Start(settings(), TrainingState(), resumed=False).tell(workers, graph_fingerprints(GRAPH))
         return
     with pytest.raises(DataError, match="the graph of process 2 is not that of the first one"):
-        Start.heard(workers, small_graph(people=39))
+        Start.received(workers, small_graph(people=39))
 
 
 def test_a_machine_with_another_graph_refuses_to_train_along():

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from hynt.errors import DataError
 from hynt.files import RESTORE
 from hynt.graph.fact_table import FIRST_QUALIFIER, TAIL, FactTable, concatenate, qualifier_of
 from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary, spread
-from hynt.runs.scoring import SaidNumbers
+
+if TYPE_CHECKING:
+    from hynt.runs.scoring import SaidNumbers
 
 FEWEST = 100
 """Held-out numbers from which on effects are fitted."""
