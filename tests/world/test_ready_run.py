@@ -119,3 +119,16 @@ def _token(folder):
     path.write_text("a-token-of-enough-length")
     path.chmod(0o600)
     return path
+
+
+def test_whoever_is_asked_beside_changes_an_answer_by_rounding_alone(world):
+    """The shapes of its products follow the questions that are asked together."""
+    facts = [fact for fact in world.graph.facts("test") if not isinstance(fact.tail, str)][:12]
+    questions = [(one.head, one.relation, "?", [(q.relation, q.value) for q in one.qualifiers]) for one in facts]
+    questions.append(("Japan", "currency", "?"))
+    together = world.predict_many(questions, top=5)
+    for question, beside in zip(questions, together, strict=True):
+        for alone, other in zip(world.predict(question, top=5).to_dict()["answers"], beside, strict=True):
+            named = other.to_dict()
+            numbers = {name: value for name, value in alone.items() if isinstance(value, float)}
+            assert {name: named[name] for name in numbers} == pytest.approx(numbers, rel=1e-4)
