@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -23,16 +22,6 @@ from hynt.runs import journal
 from hynt.runs.journal import JOURNAL, LOCK, UPDATES, GraphChange, Journal
 
 NEW = [("Zoe", "knows", "person 1"), ("Zoe", "height", 171, [("year", 2001)]), ("Zoe", "owns", "Rex")]
-
-
-@pytest.fixture
-def folder(inductive_run, tmp_path):
-    return shutil.copytree(inductive_run, tmp_path / "run")
-
-
-@pytest.fixture
-def run(folder):
-    return hynt.load(folder, "cpu")
 
 
 def files(folder):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -13,16 +12,6 @@ import hynt
 from hynt.cli.application import run as invoke
 from hynt.errors import DataError, UsageError
 from hynt.runs.journal import Journal
-
-
-@pytest.fixture
-def folder(inductive_run, tmp_path):
-    return shutil.copytree(inductive_run, tmp_path / "run")
-
-
-@pytest.fixture
-def run(folder):
-    return hynt.load(folder, "cpu")
 
 
 def test_facts_come_from_any_format_in_the_units_and_names_of_the_graph(tmp_path, folder):
