@@ -1,6 +1,6 @@
 """`hynt-inductive`: a model that reads the graph instead of memorising its entities.
 
-    E⁰ = e₀ + W·0.3·log(1 + degrees)              f_s = LN(Σ of the other slots of the fact) + b_role
+    E⁰ = e₀ + W·0.3·log(1 + degrees)     g = LN(Σ of the other slots of the fact) + b_role, f = g + FFN(LN g)
     E ← E + attention over {E, messages f}, E ← E + FFN(E), layer by layer; R likewise; score = LN(z)·LN(E) / √d
 
 No parameter belongs to an entity or a relation. Each starts from a shared vector and its degrees, and in every layer
