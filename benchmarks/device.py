@@ -20,7 +20,8 @@ A job is a text of key=value pairs:
     split      for `train`: which split is asked at the end (default test; valid while anything is being chosen)
     breakdown  for `train`: results by relation, position, qualifiers, frequency or seen, with commas between
     asked      for `train`: the folder of another graph, whose training facts are observed and whose split is asked
-    ablation   for `train`: a change of hynt-inductive in `benchmarks/inductive_ablations.py`
+    ablation   for `train`: a change of hynt-inductive in `benchmarks/inductive_ablations.py`, or an addition in
+               `benchmarks/inductive_trials.py`, with its words after a colon
     keep       for `train`: a folder where runs stay (default: nowhere); one that is there already is only asked
     pause      for `train` with `keep`: an epoch after which a copy of the run, as far as it is, stays beside it
     set        a change of a setting, key=value; may come several times
@@ -132,9 +133,7 @@ def main() -> None:
     for job in jobs:
         say(f"{job.name}")
         if job.ablation is not None:
-            from benchmarks.inductive_ablations import ABLATIONS
-
-            ABLATIONS[job.ablation]()
+            change(job.ablation)
         found = found_of.setdefault(job.name, {})
         bench = None if job.graph_folder is None else Bench(job, device, not given.plain)
         for measure in job.measures:
@@ -154,6 +153,18 @@ def main() -> None:
         with suppress(OSError):
             _pack(given.cache_archive, cache)
     write()
+
+
+def change(words: str) -> None:
+    """Makes an ablation, or an addition that was tried, to the classes of this process."""
+    from benchmarks.inductive_ablations import ABLATIONS
+    from benchmarks.inductive_trials import TRIALS
+
+    name, _, own = words.partition(":")
+    if name in TRIALS:
+        TRIALS[name](own)
+    else:
+        ABLATIONS[name]()
 
 
 def _measured(measure: str, bench: Any, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from hynt.models.checking import check_model
 from hynt.models.combination import TaskWeights
 from hynt.models.contract import Entities, Relations, ScaledNumber
 from hynt.models.hynt_inductive import HyntInductive
-from hynt.runs.checkpoint import Interrupted
+from hynt.runs.checkpoint import BestValidation, Interrupted
 from hynt.runs.elsewhere import on_graph
-from hynt.runs.opening import load_run
+from hynt.runs.opening import best_name, load_run
 from hynt.runs.run_folder import RunFolder
 from hynt.sharing.push_and_pull import packed_names
 from hynt.training.run import start, train
@@ -161,3 +161,47 @@ def test_without_it_one_file_serves_all(tmp_path):
     assert [path.name for path in made.path.glob("weights*")] == ["weights.safetensors"]
     assert "best_of_tasks" not in made.manifest["training"]
     assert load_file(made.path / "weights.safetensors")
+
+
+def trained_on_both(**chosen):
+    return tiny_settings(
+        train_on="train+valid", schedule={"epochs": 4, "period": 4}, validation={"chosen": chosen} if chosen else {}
+    )
+
+
+def test_epochs_chosen_before_serve_their_tasks_where_nothing_validates(tmp_path):
+    made = train(start(small_graph(), trained_on_both(relation=2), tmp_path / "run", CPU), CPU)
+    assert made.manifest["training"]["best_of_tasks"] == {"relation": {"epoch": 2}}
+    assert made.manifest["training"]["weights_of_epoch"] == 4
+
+    stopper = Stopper()
+    half_way = start(small_graph(), trained_on_both(relation=2), tmp_path / "half-way", CPU)
+    with pytest.raises(Interrupted):
+        train(half_way, CPU, StopAfter(2, stopper), stopper)
+    of_epoch_two = load_file(half_way.checkpoints / best_name(BestValidation(0, 2)) / "weights.safetensors")
+    resumed = train(RunFolder.open(half_way.path), CPU)
+    whole = train(start(small_graph(), trained_on_both(), tmp_path / "whole", CPU), CPU)
+    last = load_file(whole.path / "weights.safetensors")
+    assert any(not torch.equal(value, last[name]) for name, value in of_epoch_two.items())
+    for one in (made, resumed):
+        model = load_run(one.path).model
+        assert isinstance(model, TaskWeights)
+        for task, expected in ((Task.RELATION, of_epoch_two), (Task.LINK, last), (Task.NUMBER, last)):
+            given = dict(model.of(task).named_parameters())
+            assert all(torch.equal(given[name], value) for name, value in expected.items() if name in given), task
+    assert load_run(made.path).described()["epochs_of_tasks"] == {"relation": 2}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"validation": {"chosen": {"link": 2}}}, "validation.chosen.link is for train_on=train[+]valid"),
+        (
+            {"train_on": "train+valid", "validation": {"chosen": {"number": 9}}, "schedule": {"epochs": 4}},
+            "validation.chosen.number is 9, beyond the 4 epochs",
+        ),
+    ],
+)
+def test_epochs_that_cannot_be_kept_are_refused(wanted, words):
+    with pytest.raises((UsageError, ValueError), match=words):
+        tiny_settings(**wanted)

@@ -122,7 +122,10 @@ def _how_to_go_on(graph: str, out: Path | None, processes: int) -> str:
 
 def _print_summary(console: Console, summary: dict[str, Any]) -> None:
     console.print(f"{summary['model']} trained in {duration(summary['seconds'])}, kept in {summary['run']}")
-    bests = list(summary.get("best_of_tasks", {}).values()) or [one for one in (summary.get("best"),) if one]
+    of_tasks = summary.get("best_of_tasks", {})
+    bests = [one for one in of_tasks.values() or (summary.get("best"),) if one and "value" in one]
+    if chosen := {task: one["epoch"] for task, one in of_tasks.items() if "value" not in one}:
+        console.print("weights of " + ", ".join(f"epoch {epoch} for {task}s" for task, epoch in chosen.items()))
     if bests:
         told = "; ".join(f"{best['metric']} {best['value']:.4f} at epoch {best['epoch']}" for best in bests)
         console.print(f"best on validation: {told}")

@@ -135,7 +135,7 @@ class BestValidation:
 
     phase: int
     epoch: int
-    value: float
+    value: float | None = None  # None: the epoch was chosen before training
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,21 @@ class Schedule:
 
 
 @dataclass(frozen=True)
+class TaskEpochs:
+    """Where nothing validates, the epochs whose weights answer each task, as a run on train alone chose them; None: the
+    last.
+    """
+
+    link: Positive | None = None
+    relation: Positive | None = None
+    number: Positive | None = None
+
+    def of(self, epoch: int) -> list[str]:
+        """The tasks that keep the weights of this epoch, counted from 1."""
+        return [task for task, chosen in vars(self).items() if chosen == epoch]
+
+
+@dataclass(frozen=True)
 class Validation:
     """When the model is tried on the validation split, and on what it is judged."""
 
@@ -83,6 +98,7 @@ class Validation:
     facts: Positive | None = None  # how many facts of the split are asked about, drawn once; None: all
     first: Positive = 1  # the epoch before which `every` does not count
     each_task: bool = False  # keep the best weights of each task, and answer each with its own
+    chosen: TaskEpochs = field(default_factory=TaskEpochs)  # with train_on=train+valid
 
     def metrics_of_tasks(self) -> dict[str, str]:
         """By which metric each task chooses its own weights; empty where one choice serves all."""
@@ -125,6 +141,14 @@ class TrainingSettings:
                 "training on train+valid leaves no validation split to stop early on: drop validation.patience, "
                 "or train on train alone"
             )
+
+        for task, epoch in vars(self.validation.chosen).items():
+            if epoch is not None and self.train_on != "train+valid":
+                raise ValueError(
+                    f"validation.chosen.{task} is for train_on=train+valid: on train alone the validation split chooses"
+                )
+            if epoch is not None and epoch > self.schedule.epochs:
+                raise ValueError(f"validation.chosen.{task} is {epoch}, beyond the {self.schedule.epochs} epochs")
 
     def for_phases(self) -> PhaseSettings:
         """What a model is told when it makes its phases."""

@@ -238,7 +238,8 @@ def _finish(
         summary |= (
             {
                 "best_of_tasks": {
-                    task: {"epoch": one.epoch, "metric": metrics[task], "value": one.value}
+                    task: {"epoch": one.epoch}
+                    | ({} if one.value is None else {"metric": metrics[task], "value": one.value})
                     for task, one in bests.items()
                 }
             }

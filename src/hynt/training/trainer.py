@@ -285,7 +285,7 @@ class _PhaseLoop:
         over = epoch == self.phase.epochs or out_of_time
         if self.trainer.validate is not None and (over or epoch in self._validation_epochs() or self._validation_due()):
             self._validate()
-        elif over or self._save_is_due():
+        elif self._keeps_for_tasks() or over or self._save_is_due():
             self._save()
         return out_of_time or self._gave_up()
 
@@ -361,7 +361,9 @@ class _PhaseLoop:
     def _is_best(self, before: BestValidation | None, metric: str, value: float) -> bool:
         """A later phase began with the best weights: what it added is kept, even where the metric does not see it."""
         is_first = before is None or before.phase < self.progress.phase
-        return not math.isnan(value) and (before is None or is_first or _is_better(metric, value, before.value))
+        if math.isnan(value) or before is None or before.value is None or is_first:
+            return not math.isnan(value)
+        return _is_better(metric, value, before.value)
 
     def _better_tasks(self, results: Mapping[str, Any]) -> dict[str, BestValidation]:
         """The tasks that were answered better than before, where each keeps weights of its own."""
@@ -371,6 +373,14 @@ class _PhaseLoop:
             if self._is_best(self.progress.best_of_tasks.get(task), metric, value):
                 found[task] = BestValidation(self.progress.phase, self.progress.epoch, value)
         return found
+
+    def _keeps_for_tasks(self) -> bool:
+        """Where nothing validates: whether this epoch's weights are to answer some task."""
+        progress = self.progress
+        tasks = [] if progress.phase else self.settings.validation.chosen.of(progress.epoch)
+        chosen = {task: BestValidation(progress.phase, progress.epoch) for task in tasks}
+        self.progress = replace(progress, best_of_tasks=progress.best_of_tasks | chosen)
+        return bool(chosen)
 
     def _report(self, *, wait: bool) -> None:
         for record in self.ledger.ready(wait=wait):
