@@ -93,7 +93,7 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
     from hynt.graph.storage import load_graph
     from hynt.kernels.device import chosen_device
     from hynt.runs.run_folder import describe_environment
-    from hynt.training.resolve_settings import GRIDS
+    from hynt.training.resolve_settings import GRIDS, PRESETS
 
     device = chosen_device(work["device"])
     if device.type == "cuda":
@@ -108,11 +108,14 @@ def do_one(work: Mapping[str, Any], out: Path) -> None:
         rows = trivial_rows(place, Trial("frequency", changes=tuple(work["changes"])).settings(graph, device))
         write(out, rows | of_place)
         return
-    plain = Trial(work["model"], work["preset"], work["seed"])
+    # Named, the preset of the paper stays as it is: unnamed, a run for one's own graph answers with statistics too.
+    of_paper = f"{work['model']}-paper"
+    preset = work["preset"] or (of_paper if of_paper in PRESETS else None)
+    plain = Trial(work["model"], preset, work["seed"])
     budget = BUDGET.get(work["model"], Budget())
     trial = Trial(
         work["model"],
-        work["preset"],
+        preset,
         work["seed"],
         work["seconds"],
         min(work["validations"], budget.validations or work["validations"]),
