@@ -378,3 +378,18 @@ def test_tiny_numbers_are_told_apart_by_their_size_too():
     batch = asked_batch(data.facts, torch.ones(60, dtype=torch.int64), torch.arange(60))
     found = model.score(model.read(batch), Relations()).argmax(1)
     assert found.tolist() == data.facts.relation.tolist()
+
+
+def test_runs_that_are_nearly_alike_are_not_set_against_each_other_for_outliers():
+    """Two of a hundred numbers are far off, and by chance the difference of two runs points there."""
+    chance = np.random.default_rng(0)
+    truth = torch.from_numpy(chance.uniform(0.2, 0.4, 100))
+    said = truth.unsqueeze(1) + torch.from_numpy(chance.normal(0, 0.01, (100, 5)))
+    truth[[3, 50]] += 0.5
+    said[[3, 50], 0] += 0.06
+    everyone = torch.ones(100, 5, dtype=torch.bool)
+    asked = Asked(said.unsqueeze(1), everyone[:, :1], np.arange(100) // 50, truth, everyone)
+    found = _numbers(asked, [True] * 5, trained=5)
+    for row in (found.everywhere, *found.relations.values()):
+        assert min(row) >= 0
+        assert sum(row) == pytest.approx(1)

@@ -68,11 +68,6 @@ def steps(runner: Any, count: int, seed: int = 0) -> None:
     torch.cuda.synchronize()
 
 
-def difference(one: Any, other: Any) -> float:
-    pairs = zip(one.model.parameters(), other.model.parameters(), strict=True)
-    return max(float((a - b).abs().max()) for a, b in pairs)
-
-
 def mean_difference(one: Any, other: Any) -> float:
     pairs = [(a - b).detach().abs().flatten() for a, b in zip(one, other, strict=True)]
     return float(torch.cat(pairs).mean())
@@ -122,7 +117,8 @@ def randomness_follows_the_seed() -> None:
         for step in range(10):
             runner.run(items.items(step % len(items)), 100 * seed + step)
     torch.cuda.synchronize()
-    same, other = difference(runs[0], runs[1]), difference(runs[0], runs[2])
+    first, again, another = (list(one.model.parameters()) for one in runs)
+    same, other = mean_difference(first, again), mean_difference(first, another)  # the mean: see captured_equals_eager
     assert same < 0.1 * other, f"same seed {same}, other seed {other}"
 
 

@@ -339,8 +339,27 @@ def _with_some_answers(
 
 
 def _least_squares(asked: Asked, prior: Tensor, usable: Tensor, strength: float) -> Tensor:
-    """(members,) that add up to 1, drawn to `prior`, which does too."""
+    """(members,) of at least 0 that add up to 1, drawn to `prior`, which does too.
+
+    Free of that bound, runs that are nearly alike are set against each other for the sake of a few outliers. A member
+    that would get less than 0 is left out, the lowest first, and the others are fitted anew.
+    """
     use = torch.nonzero(usable).squeeze(1)
+    while True:
+        weights = _adding_up_to_one(asked, _kept(prior, use), use, strength)
+        if bool((weights[use] >= 0).all()):
+            return weights
+        use = use[use != use[weights[use].argmin()]]
+
+
+def _kept(prior: Tensor, use: Tensor) -> Tensor:
+    """(members,) the same among those in `use` alone; the first of them where it has nothing there."""
+    kept = torch.zeros_like(prior).index_copy(0, use, prior[use])
+    return kept / kept.sum() if kept.sum() > 0 else _one_hot(len(prior), int(use[0]))
+
+
+def _adding_up_to_one(asked: Asked, prior: Tensor, use: Tensor, strength: float) -> Tensor:
+    """(members,) that add up to 1, drawn to `prior`, which does too; those not in `use` get 0."""
     values = asked.features[:, 0]
     rest = asked.target - values @ prior
     # Shifting weight from the first member to another moves the answer by how far the two differ.
