@@ -65,6 +65,10 @@ EVERYWHERE: frozenset[Capability] = frozenset(
         (Task.NUMBER, Position.QUALIFIER_VALUE),
     }
 )
+OF_TRIPLETS: frozenset[Capability] = frozenset(
+    {(Task.LINK, Position.HEAD), (Task.LINK, Position.TAIL), (Task.NUMBER, Position.TAIL)}
+)
+"""What models of plain triplets can be asked."""
 """Every task at every position it can have."""
 
 

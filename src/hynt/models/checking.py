@@ -195,7 +195,9 @@ def _require(held: bool, otherwise: str) -> None:
 def _check_claims(model: Any) -> None:
     _require(isinstance(model, nn.Module), "a model must be a torch module")
     _require(isinstance(model, Model), "a model must have sizes, answers, reads, streams, read, score and phases")
-    declared = isinstance(model.streams, tuple) and all(_is_stream(stream) for stream in model.streams)
+    declared = isinstance(model.streams, tuple) and all(
+        isinstance(kind, type) and issubclass(kind, ItemStream) for kind in model.streams
+    )
     _require(declared, "streams must be a tuple of ItemStream classes")
     _require(bool(model.answers), "the model answers nothing")
     _require(model.answers <= EVERYWHERE, f"no fact has {set(model.answers) - EVERYWHERE}")
@@ -354,10 +356,6 @@ def _check_gradients(model: Any, asked: _EveryQuestion) -> None:
     _require(bool(gradients), "no answer depends on any parameter")
     _require(all(bool(torch.isfinite(g).all()) for g in gradients), "a gradient is not finite")
     _require(any(bool((g != 0).any()) for g in gradients), "all gradients are zero")
-
-
-def _is_stream(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, ItemStream)
 
 
 def _check_phases(model: Any, train: FactTensors) -> None:

@@ -17,6 +17,7 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.questions import (
     EVERYWHERE,
+    OF_TRIPLETS,
     READS_A_FACT,
     Candidates,
     Capability,
@@ -38,6 +39,7 @@ from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 __all__ = [
     "EVERYWHERE",
+    "OF_TRIPLETS",
     "READS_A_FACT",
     "AnswersDistributions",
     "Attention",

@@ -9,26 +9,22 @@ others make. Numbers are tokens by their literals.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from hynt.batches.corruption import LossKind, Pool
-from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.fact_tensors import Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Count, Range, Share
 from hynt.kernels.convolved_minimum import KERNEL, convolved_minimum, moments, windows_of
 from hynt.kernels.device import HAS_TRITON
 from hynt.kernels.swept_minimum import SweptMinimum
-from hynt.kernels.triplet_sweep import FactQuestion, fact_vectors, read_fact, score_whole, sweep
-from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
-from hynt.models.layers.relatedness import MaskedBatchNorm, uniform_table
-from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen, read_tokens, score_candidates, token_count
-from hynt.objectives.negatives import NegativeFacts, negative_phases
-from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
+from hynt.kernels.triplet_sweep import fact_vectors
+from hynt.models.layers.relatedness import MaskedBatchNorm, TripletModel, uniform_table
+from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen, token_count
 
 
 @dataclass(frozen=True)
@@ -106,16 +102,15 @@ class RowConvolution(nn.Module):
         return functional.relu(folded)
 
 
-class Hinge(nn.Module):
+class Hinge(TripletModel):
     """Two convolutions, a minimum, and a linear output."""
 
-    streams: ClassVar[tuple[type[ItemStream], ...]] = (NegativeFacts,)
-    reads: ClassVar[frozenset[Part]] = READS_A_FACT
-    answers: ClassVar[frozenset[Capability]] = EVERYWHERE
+    settings: HingeSettings
+    of_triplet: RowConvolution
+    of_qualifier: RowConvolution
 
     def __init__(self, sizes: Sizes, settings: HingeSettings, literals: LiteralValues) -> None:
-        super().__init__()
-        self.sizes, self.settings, self.literals = sizes, settings, literals
+        super().__init__(sizes, settings, literals)
         self.entity = uniform_table(token_count(sizes), settings.dimension)
         self.relation = uniform_table(sizes.relations, settings.dimension)
         self.of_triplet = RowConvolution(3, settings.filters)
@@ -125,19 +120,10 @@ class Hinge(nn.Module):
         nn.init.zeros_(self.output.bias)
         self.kernel = SweptMinimum(self.output)
 
-    @classmethod
-    def build(cls, sizes: Sizes, train: FactTensors, settings: HingeSettings) -> Hinge:
-        """A new model; training facts say which literals each relation has."""
-        return cls(sizes, settings, LiteralValues.of(train))
-
-    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
-        """One phase: true facts beside false ones made from them."""
-        return negative_phases(self, self.settings, train, settings)
-
     def fact_score(self, triplet: Tensor, qualifiers: Tensor) -> Tensor:
         """() S of one fact from the vectors (3, d) of h, r, t and (n, 2, d) of its qualifiers, as the paper has it.
 
-        What follows gives the same by `hynt.kernels.triplet_sweep`, for whole batches and for all candidates.
+        `TripletModel` gives the same by `hynt.kernels.triplet_sweep`, for whole batches and for all candidates.
         """
         alpha = self.of_triplet(triplet.unsqueeze(0))
         beta = self.of_qualifier(torch.cat([triplet.expand(len(qualifiers), -1, -1), qualifiers], 1))
@@ -150,13 +136,9 @@ class Hinge(nn.Module):
         scores: Tensor = self.output(features)
         return scores.squeeze(-1)
 
-    def vectors(self, ids: Tensor) -> Tensor:
-        """(…, d) vectors of visible entities and literals (…)."""
-        return read_tokens(ids, self.entity, self.sizes, self.settings.unseen)
-
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) logits of whole facts."""
-        return self.fused_scores(batch, real) if HAS_TRITON and real.is_cuda else score_whole(self, batch, real)
+        return self.fused_scores(batch, real) if HAS_TRITON and real.is_cuda else super().score_facts(batch, real)
 
     def fused_scores(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """The same by `hynt.kernels.convolved_minimum`, which keeps no features."""
@@ -170,13 +152,3 @@ class Hinge(nn.Module):
         weight = self.output.weight.view(len(self.of_triplet.bias), -1)
         scores = convolved_minimum(images, pairs, present, slot_row, layout, triplet, both, weight)
         return scores + self.output.bias
-
-    def read(self, batch: MaskedBatch) -> FactQuestion:
-        """The visible parts of each fact as ids; they are embedded when candidates are scored."""
-        return read_fact(batch)
-
-    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
-        """Logits of the facts that candidates make, or the numbers."""
-        assert isinstance(question, FactQuestion)
-        numbers = self.settings.numbers
-        return score_candidates(question, candidates, partial(sweep, self), self.sizes, self.literals, numbers)

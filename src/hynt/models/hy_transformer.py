@@ -19,24 +19,12 @@ from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.questions import Grouping
 from hynt.config.declarations import Count, Rate, Share
 from hynt.graph.fact_table import HEAD, TAIL, component_count
-from hynt.models.contract import (
-    READS_A_FACT,
-    Candidates,
-    Capability,
-    EncodedQuestion,
-    Part,
-    Position,
-    ScaledNumber,
-    Tokens,
-)
-from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, token_rows, token_scores
+from hynt.models.contract import OF_TRIPLETS, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part, Position
+from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, answered_by_table, token_rows
 from hynt.models.layers.transformer import TokenGroup, Transformer
 from hynt.objectives.grouped_questions import GroupedQuestions
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
-OF_TRIPLETS: frozenset[Capability] = frozenset(
-    {(Task.LINK, Position.HEAD), (Task.LINK, Position.TAIL), (Task.NUMBER, Position.TAIL)}
-)
 OF_QUALIFIERS: frozenset[Capability] = frozenset(
     {(Task.LINK, Position.QUALIFIER_VALUE), (Task.NUMBER, Position.QUALIFIER_VALUE)}
 )
@@ -140,7 +128,5 @@ class HyTransformer(nn.Module):
         """Products with the table, or the number of a literal that the relation had in training."""
         if not isinstance(question, TokenQuestion):
             raise ValueError("this model answers questions it has read itself")
-        if isinstance(candidates, ScaledNumber):
-            scores = token_scores(question.encoded, question.table, Tokens(), self.sizes)
-            return self.literals.answer(scores, question.relation, self.settings.numbers)
-        return token_scores(question.encoded, question.table, candidates, self.sizes)
+        numbers = self.settings.numbers
+        return answered_by_table(question, question.table, candidates, self.sizes, self.literals, numbers)

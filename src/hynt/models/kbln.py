@@ -20,12 +20,11 @@ from torch.nn.functional import embedding
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Count, Positive, Rate
-from hynt.models.contract import Candidates, Capability, EncodedQuestion, EntityIds, EntityRange, Part
+from hynt.models.contract import Candidates, EntityIds, EntityRange
 from hynt.models.layers.triplets import (
-    TRIPLE_ANSWERS,
-    TRIPLE_READS,
     Attributes,
     NumberHead,
+    TripleModel,
     TripleQuestion,
     candidate_rows,
     check_links,
@@ -33,7 +32,6 @@ from hynt.models.layers.triplets import (
     links_then_numbers,
     products,
     triple_question,
-    triple_scores,
 )
 from hynt.objectives.attribute_triples import AttributeTriples, CellReduce
 from hynt.objectives.grouped_questions import GroupedQuestions
@@ -62,12 +60,11 @@ class KblnSettings:
     """How the head for numbers is fitted once links are learned."""
 
 
-class Kbln(nn.Module):
+class Kbln(TripleModel):
     """Latent and numeric expert, and the head for numbers."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (GroupedQuestions, NumberHeadFit)
-    answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
-    reads: ClassVar[frozenset[Part]] = TRIPLE_READS
+    settings: KblnSettings
     literals: Tensor  # (entities, attributes) float32, 0 where there is none
     has: Tensor  # (entities, attributes) bool
     cell_count: Tensor  # (entities,) int64 how many of the cells, which come entity by entity, are an entity's
@@ -84,8 +81,7 @@ class Kbln(nn.Module):
         differences: Differences,
         settings: KblnSettings,
     ) -> None:
-        super().__init__()
-        self.sizes, self.settings, self.attributes = sizes, settings, attributes
+        super().__init__(sizes, attributes, settings)
         rows = sizes.relations * (2 if settings.directions == "reciprocal" else 1)
         self.entities = nn.Parameter(nn.init.xavier_normal_(torch.empty(sizes.entities, settings.dimension)))
         self.relations = nn.Parameter(nn.init.xavier_normal_(torch.empty(rows, settings.dimension)))
@@ -127,10 +123,6 @@ class Kbln(nn.Module):
         entity, relation, asks_head = known_parts(batch)
         vector = embedding(self._directed(relation, asks_head), self.relations)
         return triple_question(batch, self.dropout(embedding(entity, self.entities)) * self.dropout(vector))
-
-    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
-        """Logits of links, or numbers."""
-        return triple_scores(self, question, candidates)
 
     def links(self, question: TripleQuestion, candidates: Candidates) -> Tensor:
         """(rows, candidates) both experts together."""

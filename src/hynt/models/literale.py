@@ -18,12 +18,11 @@ from torch.nn.functional import embedding
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Count, Positive, Rate
-from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part
+from hynt.models.contract import Candidates
 from hynt.models.layers.triplets import (
-    TRIPLE_ANSWERS,
-    TRIPLE_READS,
     Attributes,
     NumberHead,
+    TripleModel,
     TripleQuestion,
     candidate_rows,
     check_links,
@@ -31,7 +30,6 @@ from hynt.models.layers.triplets import (
     links_then_numbers,
     products,
     triple_question,
-    triple_scores,
 )
 from hynt.objectives.attribute_triples import AttributeTriples, CellReduce
 from hynt.objectives.grouped_questions import GroupedQuestions
@@ -108,19 +106,17 @@ class LiteraleSettings:
             raise ValueError(f"a vector of {self.dimension} numbers makes no picture that ConvE could look at")
 
 
-class Literale(nn.Module):
+class Literale(TripleModel):
     """Tables, gates, the model behind, and the head for numbers."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (GroupedQuestions, NumberHeadFit)
-    answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
-    reads: ClassVar[frozenset[Part]] = TRIPLE_READS
+    settings: LiteraleSettings
     literals: Tensor  # (entities, literal width) float32
 
     def __init__(
         self, sizes: Sizes, attributes: Attributes, triples: AttributeTriples, settings: LiteraleSettings
     ) -> None:
-        super().__init__()
-        self.sizes, self.settings, self.attributes = sizes, settings, attributes
+        super().__init__(sizes, attributes, settings)
         dimension, base = settings.dimension, settings.base
         self.parts = 2 if base == "complex" else 1  # real and imaginary
         rows = sizes.relations * (2 if settings.directions == "reciprocal" else 1)
@@ -181,10 +177,6 @@ class Literale(nn.Module):
             1,
         )
         return triple_question(batch, query)
-
-    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
-        """Logits of links, or numbers."""
-        return triple_scores(self, question, candidates)
 
     def links(self, question: TripleQuestion, candidates: Candidates) -> Tensor:
         """(rows, candidates) products with the enriched vectors of the candidates."""

@@ -16,18 +16,16 @@ from torch.nn.functional import embedding
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Count, Range, Rate
-from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part
+from hynt.models.contract import Candidates
 from hynt.models.layers.triplets import (
-    TRIPLE_ANSWERS,
-    TRIPLE_READS,
     Attributes,
+    TripleModel,
     TripleQuestion,
     candidate_rows,
     check_links,
     known_parts,
     products,
     triple_question,
-    triple_scores,
 )
 from hynt.objectives.attribute_triples import AlternatingTasks, AttributeTriples
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
@@ -81,16 +79,14 @@ class AttributeNetwork(nn.Module):
         return torch.cat(parts) if parts else candidates.new_zeros(0, candidates.shape[-2])
 
 
-class MtKgnn(nn.Module):
+class MtKgnn(TripleModel):
     """Head and tail are told apart by nothing: DistMult is symmetric, and so is this."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (AlternatingTasks,)
-    answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
-    reads: ClassVar[frozenset[Part]] = TRIPLE_READS
+    settings: MtKgnnSettings
 
     def __init__(self, sizes: Sizes, attributes: Attributes, settings: MtKgnnSettings) -> None:
-        super().__init__()
-        self.sizes, self.settings, self.attributes = sizes, settings, attributes
+        super().__init__(sizes, attributes, settings)
         dimension = settings.dimension
         self.entities = nn.Parameter(nn.init.xavier_normal_(torch.empty(sizes.entities, dimension)))
         self.relations = nn.Parameter(nn.init.xavier_normal_(torch.empty(sizes.relations, dimension)))
@@ -117,10 +113,6 @@ class MtKgnn(nn.Module):
         entity, relation, _ = known_parts(batch)
         known, vector = embedding(entity, self.entities), embedding(relation, self.relations)
         return triple_question(batch, self.dropout(known) * self.dropout(vector))
-
-    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
-        """Logits of links, or numbers."""
-        return triple_scores(self, question, candidates)
 
     def links(self, question: TripleQuestion, candidates: Candidates) -> Tensor:
         """(rows, candidates) S."""

@@ -9,22 +9,16 @@ what the authors' code does one role at a time ("NaLP-Fix").
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import embedding, linear, relu
 
 from hynt.batches.corruption import LossKind, Pool
-from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import MaskedBatch
+from hynt.batches.fact_tensors import Sizes
 from hynt.config.declarations import Count, Share
-from hynt.kernels.pair_sweep import PairQuestion, read_pairs, score_whole
-from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
-from hynt.models.layers.relatedness import Relatedness, score_pairs
+from hynt.models.layers.relatedness import PairModel, Relatedness
 from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen
-from hynt.objectives.negatives import NegativeFacts, negative_phases
-from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 
 @dataclass(frozen=True)
@@ -42,33 +36,21 @@ class NalpSettings:
     unseen: Unseen = "own"  # what stands for a literal that training lacks
 
 
-class Nalp(nn.Module):
+class Nalp(PairModel):
     """Roles, values, and the relatedness of their pairs."""
 
-    streams: ClassVar[tuple[type[ItemStream], ...]] = (NegativeFacts,)
-    reads: ClassVar[frozenset[Part]] = READS_A_FACT
-    answers: ClassVar[frozenset[Capability]] = EVERYWHERE
+    settings: NalpSettings
 
     def __init__(self, sizes: Sizes, settings: NalpSettings, literals: LiteralValues) -> None:
-        super().__init__()
-        self.sizes, self.settings, self.literals = sizes, settings, literals
+        super().__init__(sizes, settings, literals)
         own = (settings.dimension, settings.filters, settings.hidden, settings.unseen)
         self.relatedness = Relatedness(sizes, *own)
         self.channels = (self.relatedness,)
 
-    @classmethod
-    def build(cls, sizes: Sizes, train: FactTensors, settings: NalpSettings) -> Nalp:
-        """A new model; training facts say which literals each relation has."""
-        return cls(sizes, settings, LiteralValues.of(train))
-
-    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
-        """One phase: true facts beside false ones made from them."""
-        return negative_phases(self, self.settings, train, settings)
-
     def fact_score(self, roles: Tensor, values: Tensor) -> Tensor:
         """() S of one fact from the (m,) ids of its roles and values, as the paper has it: every ρ_ij written down.
 
-        What follows gives the same by `hynt.kernels.pair_sweep`, for whole batches and for all candidates.
+        `PairModel` gives the same by `hynt.kernels.pair_sweep`, for whole batches and for all candidates.
         """
         own = self.relatedness
         pairs = torch.cat([embedding(roles, own.role), embedding(values, own.value)], 1)  # (m, 2d) [p_i; x_i]
@@ -77,16 +59,3 @@ class Nalp(nn.Module):
         rho = relu(linear(every, own.relate, own.relate_bias))  # (m, m, hidden)
         score: Tensor = own.output(rho.amin((0, 1)))
         return score.squeeze()
-
-    def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
-        """(rows,) logits of whole facts."""
-        return score_whole(self.channels, batch, real)
-
-    def read(self, batch: MaskedBatch) -> PairQuestion:
-        """The minima over the visible pairs."""
-        return read_pairs(self.channels, batch)
-
-    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
-        """Logits of the facts that candidates make, or the numbers."""
-        assert isinstance(question, PairQuestion)
-        return score_pairs(self.channels, question, candidates, self.sizes, self.literals, self.settings.numbers)

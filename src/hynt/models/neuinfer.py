@@ -8,24 +8,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from hynt.batches.corruption import LossKind, Pool
-from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import MaskedBatch
+from hynt.batches.fact_tensors import Sizes
 from hynt.config.declarations import Count, Share
-from hynt.kernels.triplet_sweep import FactQuestion, read_fact, score_whole, sweep
-from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
-from hynt.models.layers.relatedness import uniform_table
-from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen, read_tokens, score_candidates, token_count
-from hynt.objectives.negatives import NegativeFacts, negative_phases
-from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
+from hynt.models.layers.relatedness import TripletModel, uniform_table
+from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen, token_count
 
 Depth = Literal[1, 2]
 
@@ -88,17 +82,14 @@ class PartsNetwork(nn.Module):
         return x
 
 
-class NeuInfer(nn.Module):
+class NeuInfer(TripletModel):
     """A network for triplets, one for triplets with a qualifier, and two outputs."""
 
-    streams: ClassVar[tuple[type[ItemStream], ...]] = (NegativeFacts,)
-    reads: ClassVar[frozenset[Part]] = READS_A_FACT
-    answers: ClassVar[frozenset[Capability]] = EVERYWHERE
+    settings: NeuInferSettings
     kernel = None  # its scores are not linear in the minima
 
     def __init__(self, sizes: Sizes, settings: NeuInferSettings, literals: LiteralValues) -> None:
-        super().__init__()
-        self.sizes, self.settings, self.literals = sizes, settings, literals
+        super().__init__(sizes, settings, literals)
         d, g = settings.dimension, settings.hidden
         self.entity, self.relation = uniform_table(token_count(sizes), d), uniform_table(sizes.relations, d)
         validity = [3 * d - 3 * d // 2] if settings.validity_layers == 1 else [2 * d, d]
@@ -110,17 +101,10 @@ class NeuInfer(nn.Module):
         _initialise(self.validity_output)
         _initialise(self.compatibility_output)
 
-    @classmethod
-    def build(cls, sizes: Sizes, train: FactTensors, settings: NeuInferSettings) -> NeuInfer:
-        """A new model; training facts say which literals each relation has."""
-        return cls(sizes, settings, LiteralValues.of(train))
-
-    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
-        """One phase: true facts beside false ones made from them."""
-        return negative_phases(self, self.settings, train, settings)
-
     def finish(self, triplet: Tensor, lowest: Tensor | None, has_any: Tensor) -> Tensor:
-        """log p − log(1 − p) with p = w·σ(a) + (1 − w)·σ(c), or p = σ(a) where there is no qualifier."""
+        """log p − log(1 − p) with p = w·σ(a) + (1 − w)·σ(c), or p = σ(a) where there is no qualifier: softplus of it,
+        or of its negative, is the cross entropy of p.
+        """
         valid: Tensor = self.validity_output(triplet).squeeze(-1)
         if lowest is None:
             return valid
@@ -131,24 +115,6 @@ class NeuInfer(nn.Module):
         true = torch.logaddexp(functional.logsigmoid(valid) + one, functional.logsigmoid(agrees) + other)
         false = torch.logaddexp(functional.logsigmoid(-valid) + one, functional.logsigmoid(-agrees) + other)
         return torch.where(has_any, true - false, valid)
-
-    def vectors(self, ids: Tensor) -> Tensor:
-        """(…, d) vectors of visible entities and literals (…)."""
-        return read_tokens(ids, self.entity, self.sizes, self.settings.unseen)
-
-    def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
-        """(rows,) logits of whole facts: softplus of them, or of their negative, is the cross entropy of p."""
-        return score_whole(self, batch, real)
-
-    def read(self, batch: MaskedBatch) -> FactQuestion:
-        """The visible parts of each fact as ids; they are embedded when candidates are scored."""
-        return read_fact(batch)
-
-    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
-        """Logits of the facts that candidates make, or the numbers."""
-        assert isinstance(question, FactQuestion)
-        numbers = self.settings.numbers
-        return score_candidates(question, candidates, partial(sweep, self), self.sizes, self.literals, numbers)
 
 
 def _initialise(layer: nn.Module) -> None:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, Relations
 from hynt.models.shared_facts import listed
-from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
+from hynt.models.training_statistics import MadeAtOnce
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,21 +36,19 @@ LEAST_LIFT = -8.0
 """Of a relation that never has numbers like this one."""
 
 
-class NumberBeside(nn.Module):
+class NumberBeside(MadeAtOnce):
     """A relation scores by how much oftener than others it has numbers like the one beside it: years, say, or shares.
 
     The score is the logarithm of that factor. Bins grow finer: what a fine one says of a relation with few numbers in
     it is drawn to what the coarse one says.
     """
 
-    streams: ClassVar[tuple[type[ItemStream], ...]] = ()
     answers: ClassVar[frozenset[Capability]] = frozenset(pair for pair in EVERYWHERE if pair[0] is Task.RELATION)
     reads: ClassVar[frozenset[Part]] = frozenset({Part.NUMBERS})
 
     def __init__(self, sizes: Sizes, place: Tensor, number: Tensor) -> None:
         """Of (k,) float64 numbers at (k,) int64 places: relation, plus `relations` where it is of a qualifier."""
-        super().__init__()
-        self.sizes = sizes
+        super().__init__(sizes)
         self.numbers = torch.bincount(place, minlength=2 * sizes.relations).double()
         self.bins: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # bins, their offsets, who is there, how often
         for bins in _like(number):
@@ -67,10 +65,6 @@ class NumberBeside(nn.Module):
         in_qualifier = facts.qualifier_relation[:-1][values].long() + sizes.relations
         number = torch.cat([facts.tail_value[tails], facts.qualifier_value[:-1][values]])
         return cls(sizes, torch.cat([facts.relation[tails].long(), in_qualifier]), number)
-
-    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
-        """No phases: it is made from the training facts at once."""
-        return []
 
     def read(self, batch: MaskedBatch) -> NumberBesideQuestion:
         """The number beside the relation; a masked one is never looked at."""

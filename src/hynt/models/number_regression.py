@@ -13,13 +13,20 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, ScaledNumber
-from hynt.models.training_statistics import NeighbourSums, head_sums, neighbour_sums, numbers_of, relation_means
-from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, ScaledNumber
+from hynt.models.training_statistics import (
+    NUMBERS,
+    MadeAtOnce,
+    NeighbourSums,
+    head_sums,
+    neighbour_sums,
+    numbers_of,
+    relation_means,
+)
 
 OTHERS = 128
 """The head's numbers are read for so many relations, those with most numbers."""
@@ -85,19 +92,18 @@ class _Means(NamedTuple):
         return torch.where(met, (self.total[place] - less) / (self.numbers[place] - left + 1), 0.0)
 
 
-class NumberRegression(nn.Module):
+class NumberRegression(MadeAtOnce):
     """A number is what least squares make of other numbers."""
 
     _training: tuple[_Context, Tensor, Tensor]
 
-    streams: ClassVar[tuple[type[ItemStream], ...]] = ()
-    answers: ClassVar[frozenset[Capability]] = frozenset(pair for pair in EVERYWHERE if pair[0] is Task.NUMBER)
+    answers: ClassVar[frozenset[Capability]] = NUMBERS
     reads: ClassVar[frozenset[Part]] = frozenset({Part.QUALIFIERS})
 
     def __init__(self, facts: FactTensors) -> None:
-        super().__init__()
         facts = facts.to("cpu")
-        self.sizes, self._mean = facts.sizes, relation_means(facts)
+        super().__init__(facts.sizes)
+        self._mean = relation_means(facts)
         context, value, fact = _of_facts(facts)
         apart = value - self._mean[context.relation]
         groups = facts.sizes.relations + 1
@@ -117,10 +123,6 @@ class NumberRegression(nn.Module):
     def build(cls, sizes: Sizes, train: FactTensors, settings: object) -> NumberRegression:  # noqa: ARG003
         """The weights of every relation with numbers in the training facts."""
         return cls(train)
-
-    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
-        """No phases: it is made from the training facts at once."""
-        return []
 
     def read(self, batch: MaskedBatch) -> NumberQuestion:
         """What stands beside the number; a masked one is never looked at."""

@@ -15,14 +15,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import MaskedBatch, Task
+from hynt.batches.masked_batch import MaskedBatch
 from hynt.graph.content_hash import mixed
-from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, ScaledNumber
-from hynt.models.training_statistics import numbers_of, relation_means
-from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, ScaledNumber
+from hynt.models.training_statistics import NUMBERS, MadeAtOnce, numbers_of, relation_means
 
 FAMILIES = 2
 """Curves through facts whose qualifiers hold the same entities, and through all."""
@@ -77,17 +76,16 @@ class _Points(NamedTuple):
     met: Integers  # how many these are
 
 
-class NumberSeries(nn.Module):
+class NumberSeries(MadeAtOnce):
     """A number is what the line between its neighbours says."""
 
-    streams: ClassVar[tuple[type[ItemStream], ...]] = ()
-    answers: ClassVar[frozenset[Capability]] = frozenset(pair for pair in EVERYWHERE if pair[0] is Task.NUMBER)
+    answers: ClassVar[frozenset[Capability]] = NUMBERS
     reads: ClassVar[frozenset[Part]] = frozenset({Part.QUALIFIERS, Part.NUMBERS})
 
     def __init__(self, facts: FactTensors) -> None:
-        super().__init__()
         facts = facts.to("cpu")
-        self.sizes, self._mean = facts.sizes, relation_means(facts)
+        super().__init__(facts.sizes)
+        self._mean = relation_means(facts)
         held, contexts = _of_facts(facts)
         first, second = _pairs(held.owner)
         owner = held.owner[first]
@@ -108,10 +106,6 @@ class NumberSeries(nn.Module):
     def build(cls, sizes: Sizes, train: FactTensors, settings: object) -> NumberSeries:  # noqa: ARG003
         """The curves of the training facts."""
         return cls(train)
-
-    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
-        """No phases: it is made from the training facts at once."""
-        return []
 
     def read(self, batch: MaskedBatch) -> SeriesQuestion:
         """Follows the curves of the other numbers that a question shows; a masked one is never looked at."""

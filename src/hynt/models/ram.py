@@ -20,18 +20,8 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Count, Rate
 from hynt.graph.fact_table import HEAD, TAIL, qualifier_of
-from hynt.models.contract import (
-    EVERYWHERE,
-    READS_A_FACT,
-    Candidates,
-    Capability,
-    EncodedQuestion,
-    Part,
-    ScaledNumber,
-    Task,
-    Tokens,
-)
-from hynt.models.layers.tokens import LiteralValues, NumberReading, token_rows, token_scores
+from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part, Task
+from hynt.models.layers.tokens import LiteralValues, NumberReading, answered_by_table, token_rows
 from hynt.objectives.masked_facts import MaskedComponents
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
@@ -94,10 +84,8 @@ class Ram(nn.Module):
 
     def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Products of question vectors and entities, or the numbers."""
-        if isinstance(candidates, ScaledNumber):
-            scores = token_scores(question.encoded, self.entity, Tokens(), self.sizes)
-            return self.literals.answer(scores, question.relation, self.settings.numbers)
-        return token_scores(question.encoded, self.entity, candidates, self.sizes)
+        numbers = self.settings.numbers
+        return answered_by_table(question, self.entity, candidates, self.sizes, self.literals, numbers)
 
     def _read(self, batch: MaskedBatch, span: Span, unseen: Tensor | None) -> Tensor:
         """(size, m·d) the question vectors of a segment, whose facts have up to n = capacity + 2 positions."""

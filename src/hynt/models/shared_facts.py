@@ -16,22 +16,13 @@ from itertools import pairwise
 from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.graph.fact_table import HEAD
-from hynt.models.contract import (
-    Candidates,
-    Capability,
-    EncodedQuestion,
-    Entities,
-    EntityIds,
-    EntityRange,
-    Part,
-    Position,
-)
-from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
+from hynt.models.contract import Candidates, Capability, EncodedQuestion, Entities, EntityIds, EntityRange, Position
+from hynt.models.training_statistics import MadeAtOnce
 
 MOST_PAIRS, FEW_PAIRS, FEW_TRAITS = 20_000_000, 2_000_000, 100
 """Rules are made from so many pairs of traits, those of the entities with the fewest, which say most: of all entities
@@ -53,25 +44,13 @@ class TraitQuestion(EncodedQuestion):
     side: Tensor  # (rows,) int64 the relation where a tail is asked for, the relation after all others for a head
 
 
-class _Rules(nn.Module, ABC):
+class _Rules(MadeAtOnce, ABC):
     """A statistic that answers heads and tails from the entity at the other end."""
 
-    streams: ClassVar[tuple[type[ItemStream], ...]] = ()
     answers: ClassVar[frozenset[Capability]] = frozenset({(Task.LINK, Position.HEAD), (Task.LINK, Position.TAIL)})
-    reads: ClassVar[frozenset[Part]] = frozenset()
     offsets: Tensor  # (entities + 2,) int64 what is listed of entity e is at offsets[e] … offsets[e + 1]
     rule: Tensor  # (p,) int64 keys of rules, ascending
     share: Tensor  # (p,) float32 squared share of cases in which a rule holds
-
-    def __init__(self, sizes: Sizes, **tables: Tensor) -> None:
-        super().__init__()
-        self.sizes = sizes
-        for name, table in tables.items():
-            self.register_buffer(name, table)
-
-    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
-        """No phases: it is made from the training facts at once."""
-        return []
 
     def read(self, batch: MaskedBatch) -> TraitQuestion:
         """The entity at the other end of the triplet, and the relation."""

@@ -21,9 +21,8 @@ from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.questions import Grouping
 from hynt.config.declarations import Count, Range, Rate, Share
 from hynt.graph.fact_table import HEAD
-from hynt.models.contract import READS_A_FACT, Candidates, Capability, EncodedQuestion, Part, ScaledNumber, Tokens
-from hynt.models.hy_transformer import OF_TRIPLETS
-from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, token_rows, token_scores
+from hynt.models.contract import OF_TRIPLETS, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
+from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, answered_by_table, token_rows
 from hynt.models.layers.transformer import TokenGroup, TransformerLayer
 from hynt.objectives.grouped_questions import GroupedQuestions
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
@@ -295,10 +294,8 @@ class Stare(nn.Module):
         """Products with the encoded entities, or the number of a literal that the relation had in training."""
         if not isinstance(question, TokenQuestion):
             raise ValueError("this model answers questions it has read itself")
-        if isinstance(candidates, ScaledNumber):
-            scores = token_scores(question.encoded, question.table, Tokens(), self.sizes)
-            return self.literals.answer(scores, question.relation, self.settings.numbers)
-        return token_scores(question.encoded, question.table, candidates, self.sizes)
+        numbers = self.settings.numbers
+        return answered_by_table(question, question.table, candidates, self.sizes, self.literals, numbers)
 
 
 def _sorted(batch: MaskedBatch, value: Tensor, span: Span, values: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -6,21 +6,16 @@ Types are latent vectors. A fact is as true as the worse of relatedness and fit:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from hynt.batches.corruption import LossKind, Pool
-from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import MaskedBatch
+from hynt.batches.fact_tensors import Sizes
 from hynt.config.declarations import Count, Share
-from hynt.kernels.pair_sweep import PairQuestion, read_pairs, role_count, score_whole
-from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
-from hynt.models.layers.relatedness import Relatedness, score_pairs, uniform_table
+from hynt.kernels.pair_sweep import role_count
+from hynt.models.layers.relatedness import PairModel, Relatedness, uniform_table
 from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen, read_tokens, token_count
-from hynt.objectives.negatives import NegativeFacts, negative_phases
-from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 
 @dataclass(frozen=True)
@@ -77,39 +72,14 @@ class TypeFit(nn.Module):
         return scores.squeeze(-1)
 
 
-class Tnalp(nn.Module):
+class Tnalp(PairModel):
     """Relatedness and the fit of types."""
 
-    streams: ClassVar[tuple[type[ItemStream], ...]] = (NegativeFacts,)
-    reads: ClassVar[frozenset[Part]] = READS_A_FACT
-    answers: ClassVar[frozenset[Capability]] = EVERYWHERE
+    settings: TnalpSettings
 
     def __init__(self, sizes: Sizes, settings: TnalpSettings, literals: LiteralValues) -> None:
-        super().__init__()
-        self.sizes, self.settings, self.literals = sizes, settings, literals
+        super().__init__(sizes, settings, literals)
         own = (settings.dimension, settings.filters, settings.hidden, settings.unseen)
         self.relatedness = Relatedness(sizes, *own)
         self.type_fit = TypeFit(sizes, settings.type_dimension, settings.type_hidden, settings.unseen)
         self.channels = (self.relatedness, self.type_fit)
-
-    @classmethod
-    def build(cls, sizes: Sizes, train: FactTensors, settings: TnalpSettings) -> Tnalp:
-        """A new model; training facts say which literals each relation has."""
-        return cls(sizes, settings, LiteralValues.of(train))
-
-    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
-        """One phase: true facts beside false ones made from them."""
-        return negative_phases(self, self.settings, train, settings)
-
-    def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
-        """(rows,) logits of whole facts."""
-        return score_whole(self.channels, batch, real)
-
-    def read(self, batch: MaskedBatch) -> PairQuestion:
-        """The minima over the visible pairs, of both channels."""
-        return read_pairs(self.channels, batch)
-
-    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
-        """Logits of the facts that candidates make, or the numbers."""
-        assert isinstance(question, PairQuestion)
-        return score_pairs(self.channels, question, candidates, self.sizes, self.literals, self.settings.numbers)

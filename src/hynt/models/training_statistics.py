@@ -1,15 +1,37 @@
-"""Counts and means of a training split: all that the trivial reference models know."""
+"""Counts and means of a training split: all that the trivial reference models know, and what these models share."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from hynt.batches.fact_slots import HEAD_ROLE, QUALIFIER_ROLE, ROLES, TAIL_ROLE
-from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import Task
+from hynt.models.contract import EVERYWHERE, Capability, Part
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
+
+NUMBERS: frozenset[Capability] = frozenset(pair for pair in EVERYWHERE if pair[0] is Task.NUMBER)
+
+
+class MadeAtOnce(nn.Module):
+    """A statistic: it learns nothing by steps, and what it knows are tables of counts and means."""
+
+    streams: ClassVar[tuple[type[ItemStream], ...]] = ()
+    reads: ClassVar[frozenset[Part]] = frozenset()
+
+    def __init__(self, sizes: Sizes, **tables: Tensor) -> None:
+        super().__init__()
+        self.sizes = sizes
+        for name, table in tables.items():
+            self.register_buffer(name, table)
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
+        """No phases: the model is made from the training facts at once."""
+        return []
 
 
 class TrainingNumbers(NamedTuple):

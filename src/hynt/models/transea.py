@@ -16,18 +16,16 @@ from torch.nn.functional import embedding, normalize
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.config.declarations import Count, Range, Share
-from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part
+from hynt.models.contract import Candidates
 from hynt.models.layers.triplets import (
-    TRIPLE_ANSWERS,
-    TRIPLE_READS,
     Attributes,
+    TripleModel,
     TripleQuestion,
     candidate_rows,
     check_links,
     known_parts,
     products,
     triple_question,
-    triple_scores,
 )
 from hynt.objectives.attribute_triples import AttributeTriples, TranslatedTriples
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
@@ -45,16 +43,14 @@ class TranseaSettings:
     distance: Literal["l1", "squared-l2"] = "l1"
 
 
-class Transea(nn.Module):
+class Transea(TripleModel):
     """The parameters are four tables: entities, relations, attributes and one bias per attribute."""
 
     streams: ClassVar[tuple[type[ItemStream], ...]] = (TranslatedTriples,)
-    answers: ClassVar[frozenset[Capability]] = TRIPLE_ANSWERS
-    reads: ClassVar[frozenset[Part]] = TRIPLE_READS
+    settings: TranseaSettings
 
     def __init__(self, sizes: Sizes, attributes: Attributes, settings: TranseaSettings) -> None:
-        super().__init__()
-        self.sizes, self.settings, self.attributes = sizes, settings, attributes
+        super().__init__(sizes, attributes, settings)
         self.entities = nn.Parameter(torch.empty(sizes.entities, settings.dimension))
         self.relations = nn.Parameter(torch.empty(sizes.relations, settings.dimension))
         self.directions = nn.Parameter(torch.empty(attributes.count, settings.dimension))
@@ -81,12 +77,8 @@ class Transea(nn.Module):
         place = normalize(embedding(entity, self.entities)) + sign * normalize(embedding(relation, self.relations))
         return triple_question(batch, place)
 
-    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
-        """Links by −D, so that the nearer candidate scores higher, and numbers as v̂."""
-        return triple_scores(self, question, candidates)
-
     def links(self, question: TripleQuestion, candidates: Candidates) -> Tensor:
-        """(rows, candidates) −D."""
+        """(rows, candidates) −D: the nearer candidate scores higher."""
         places, rows = question.encoded.float(), normalize(candidate_rows(self.entities, candidates), dim=-1)
         if rows.dim() == 3:
             apart = places.unsqueeze(1) - rows

@@ -16,13 +16,15 @@ from torch import Tensor, nn
 
 from hynt.batches.fact_slots import ROLES, role_at
 from hynt.batches.fact_tensors import FactTensors, Sizes
-from hynt.batches.masked_batch import MaskedBatch, Task
+from hynt.batches.masked_batch import MaskedBatch
 from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, Relations, ScaledNumber
 from hynt.models.number_beside import NumberBeside
 from hynt.models.number_regression import NumberRegression
 from hynt.models.number_series import NumberSeries
 from hynt.models.shared_facts import SharedFacts, TwoSteps, listed, scores_of
 from hynt.models.training_statistics import (
+    NUMBERS,
+    MadeAtOnce,
     NeighbourSums,
     answer_counts,
     head_sums,
@@ -32,9 +34,6 @@ from hynt.models.training_statistics import (
     relation_means,
     relation_medians,
 )
-from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
-
-NUMBERS: frozenset[Capability] = frozenset(pair for pair in EVERYWHERE if pair[0] is Task.NUMBER)
 
 
 @dataclass(frozen=True)
@@ -64,32 +63,16 @@ class PlaceQuestion(EncodedQuestion):
     in_qualifier: Tensor  # (rows,) bool
 
 
-class _MadeAtOnce(nn.Module):
-    """A model that learns nothing by steps."""
-
-    streams: ClassVar[tuple[type[ItemStream], ...]] = ()
-
-    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:  # noqa: ARG002
-        """No phases: the model is made from the training facts at once."""
-        return []
-
-
-class RelationMean(_MadeAtOnce):
+class RelationMean(MadeAtOnce):
     """A number is the mean of its relation's numbers."""
 
     answers: ClassVar[frozenset[Capability]] = NUMBERS
-    reads: ClassVar[frozenset[Part]] = frozenset()
     value: Tensor  # (relations + 1,) float32 scaled
-
-    def __init__(self, sizes: Sizes, value: Tensor) -> None:
-        super().__init__()
-        self.sizes = sizes
-        self.register_buffer("value", value.float())
 
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: TrivialSettings) -> RelationMean:  # noqa: ARG003
         """The mean of each relation's numbers in the training facts."""
-        return cls(sizes, relation_means(train))
+        return cls(sizes, value=relation_means(train).float())
 
     def read(self, batch: MaskedBatch) -> EncodedQuestion:
         """The relation is all it looks at."""
@@ -108,27 +91,19 @@ class RelationMedian(RelationMean):
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: TrivialSettings) -> RelationMedian:  # noqa: ARG003
         """The median of each relation's numbers in the training facts."""
-        return cls(sizes, relation_medians(train))
+        return cls(sizes, value=relation_medians(train).float())
 
 
-class NeighbourMean(_MadeAtOnce):
+class NeighbourMean(MadeAtOnce):
     """A number is the mean of the same relation's numbers among the head's neighbours, one or two steps away.
 
     It is shrunk to the relation's mean: the fewer neighbours have a number, the nearer it stays.
     """
 
     answers: ClassVar[frozenset[Capability]] = NUMBERS
-    reads: ClassVar[frozenset[Part]] = frozenset()
     mean: Tensor  # (relations + 1,) float32 scaled, of the relation
     key: Tensor  # (p,) int64 relation × entities + entity, ascending
     estimate: Tensor  # (p,) float32 scaled, the shrunk mean for that relation and entity
-
-    def __init__(self, sizes: Sizes, mean: Tensor, key: Tensor, estimate: Tensor) -> None:
-        super().__init__()
-        self.sizes = sizes
-        self.register_buffer("mean", mean.float())
-        self.register_buffer("key", key)
-        self.register_buffer("estimate", estimate.float())
 
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: NeighbourMeanSettings) -> NeighbourMean:
@@ -136,7 +111,7 @@ class NeighbourMean(_MadeAtOnce):
         mean, near = relation_means(train), cls.sums(train)
         of_relation = mean[near.key // sizes.entities]
         estimate = (near.total + settings.shrinkage * of_relation) / (near.numbers + settings.shrinkage)
-        return cls(sizes, mean, near.key, estimate)
+        return cls(sizes, mean=mean.float(), key=near.key, estimate=estimate.float())
 
     @staticmethod
     def sums(train: FactTensors) -> NeighbourSums:
@@ -170,30 +145,21 @@ class HeadMean(NeighbourMean):
         return head_sums(train)
 
 
-class Frequency(_MadeAtOnce):
+class Frequency(MadeAtOnce):
     """An entity scores how often it stands at this position of this relation; a relation how often it occurs."""
 
     scores_are_counts: ClassVar[bool] = True
 
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE - NUMBERS
-    reads: ClassVar[frozenset[Part]] = frozenset()
     offsets: Tensor  # ((relations + 1) × ROLES + 1,) int64 entities of place i are offsets[i] … offsets[i + 1]
     entity: Tensor  # (e,) int64
     times: Tensor  # (e,) float32 how often
     relations: Tensor  # (2, relations) float32 how often each is a primary relation, and one of a qualifier
 
-    def __init__(self, sizes: Sizes, offsets: Tensor, entity: Tensor, times: Tensor, relations: Tensor) -> None:
-        super().__init__()
-        self.sizes = sizes
-        self.register_buffer("offsets", offsets)
-        self.register_buffer("entity", entity)
-        self.register_buffer("times", times)
-        self.register_buffer("relations", relations)
-
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: TrivialSettings) -> Frequency:  # noqa: ARG003
         """How often each entity stands at each place, and how often each relation occurs, in the training facts."""
-        return cls(sizes, *answer_counts(train), relation_counts(train))
+        return cls(sizes, **answer_counts(train)._asdict(), relations=relation_counts(train))
 
     def read(self, batch: MaskedBatch) -> PlaceQuestion:
         """The relation and the position are all it looks at."""
@@ -228,26 +194,19 @@ class CompanyQuestion(EncodedQuestion):
     seen: Tensor  # (rows, most) int64 entities, and relations as entities + 1 + their ids; filled up with masked ones
 
 
-class CoOccurrence(_MadeAtOnce):
+class CoOccurrence(MadeAtOnce):
     """A candidate scores how often it stands in facts of the head and the tail: logarithms of counts, added."""
 
     answers: ClassVar[frozenset[Capability]] = EVERYWHERE - NUMBERS
-    reads: ClassVar[frozenset[Part]] = frozenset()
     offsets: Tensor  # (entities + relations + 3,) int64 the company of what is seen as i is offsets[i] … offsets[i + 1]
     company: Tensor  # (p,) int64 an entity, or entities + a relation
     weight: Tensor  # (p,) float32 log(1 + how often)
 
-    def __init__(self, sizes: Sizes, offsets: Tensor, company: Tensor, times: Tensor) -> None:
-        super().__init__()
-        self.sizes = sizes
-        self.register_buffer("offsets", offsets)
-        self.register_buffer("company", company)
-        self.register_buffer("weight", torch.log1p(times))
-
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: TrivialSettings) -> CoOccurrence:  # noqa: ARG003
         """The company of every entity and relation in the training facts."""
-        return cls(sizes, *pair_counts(train))
+        offsets, company, times = pair_counts(train)
+        return cls(sizes, offsets=offsets, company=company, weight=torch.log1p(times))
 
     def read(self, batch: MaskedBatch) -> CompanyQuestion:
         tail = torch.where(batch.tail_is_number, self.sizes.mask_entity, batch.tail_entity)

@@ -1,17 +1,28 @@
-"""How related the pairs of a fact are: the heart of NaLP, and half of tNaLP, pooled without forming pairs of pairs."""
+"""What models share that tell true facts from false ones: NaLP, tNaLP, HINGE and NeuInfer.
+
+First how related the pairs of a fact are: the heart of NaLP, and half of tNaLP, pooled without forming pairs of pairs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.batches.fact_tensors import Sizes
-from hynt.kernels.pair_sweep import Channel, PairQuestion, role_count, score_relations, score_values
-from hynt.models.contract import Candidates, Relations
-from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen, read_tokens, score_candidates, token_count
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch
+from hynt.kernels import pair_sweep, triplet_sweep
+from hynt.kernels.pair_sweep import Channel, PairQuestion, role_count
+from hynt.kernels.swept_minimum import SweptMinimum
+from hynt.kernels.triplet_sweep import FactQuestion, PartLayer
+from hynt.models.contract import EVERYWHERE, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part, Relations
+from hynt.models.layers.tokens import LiteralValues, Unseen, read_tokens, score_candidates, token_count
+from hynt.objectives.negatives import NegativeFacts, negative_phases
+from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 
 def uniform_table(rows: int, dimension: int) -> nn.Parameter:
@@ -125,19 +136,83 @@ class MaskedBatchNorm(nn.Module):
         return scale, self.bias - self.running_mean * scale
 
 
-def score_pairs(
-    channels: Sequence[Channel],
-    question: PairQuestion,
-    candidates: Candidates,
-    sizes: Sizes,
-    literals: LiteralValues,
-    numbers: NumberReading,
-) -> Tensor:
-    """What a model answers that is nothing but its channels."""
-    if isinstance(candidates, Relations):  # asked of a triplet, each makes two pairs
-        return score_relations(channels, question, sizes.relations)
+# What models share that tell true facts from false ones, and take literals for tokens.
 
-    def score(asked: PairQuestion, ids: Tensor) -> Tensor:
-        return score_values(channels, asked, ids, sizes.relations)
 
-    return score_candidates(question, candidates, score, sizes, literals, numbers)
+class TellsTruth(nn.Module):
+    """A model that is trained to tell facts from what is no fact."""
+
+    streams: ClassVar[tuple[type[ItemStream], ...]] = (NegativeFacts,)
+    reads: ClassVar[frozenset[Part]] = READS_A_FACT
+    answers: ClassVar[frozenset[Capability]] = EVERYWHERE
+    settings: Any  # the model's own
+
+    def __init__(self, sizes: Sizes, settings: Any, literals: LiteralValues) -> None:
+        super().__init__()
+        self.sizes, self.settings, self.literals = sizes, settings, literals
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: Any) -> Self:
+        """A new model; training facts say which literals each relation has."""
+        return cls(sizes, settings, LiteralValues.of(train))
+
+    def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
+        """One phase: true facts beside false ones made from them."""
+        return negative_phases(self, self.settings, train, settings)
+
+
+class PairModel(TellsTruth):
+    """Nothing but channels, which look at pairs of role and value."""
+
+    channels: tuple[Channel, ...]
+
+    def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
+        """(rows,) logits of whole facts."""
+        return pair_sweep.score_whole(self.channels, batch, real)
+
+    def read(self, batch: MaskedBatch) -> PairQuestion:
+        """The minima over the visible pairs, of each channel."""
+        return pair_sweep.read_pairs(self.channels, batch)
+
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
+        """Logits of the facts that candidates make, or the numbers."""
+        assert isinstance(question, PairQuestion)
+        if isinstance(candidates, Relations):  # asked of a triplet, each makes two pairs
+            return pair_sweep.score_relations(self.channels, question, self.sizes.relations)
+
+        def score(asked: PairQuestion, ids: Tensor) -> Tensor:
+            return pair_sweep.score_values(self.channels, asked, ids, self.sizes.relations)
+
+        return score_candidates(question, candidates, score, self.sizes, self.literals, self.settings.numbers)
+
+
+class TripletModel(TellsTruth, ABC):
+    """Layers that look at triplets, and at triplets with one qualifier."""
+
+    entity: nn.Parameter
+    relation: nn.Parameter
+    of_triplet: PartLayer
+    of_qualifier: PartLayer
+    kernel: SweptMinimum | None
+
+    @abstractmethod
+    def finish(self, triplet: Tensor, lowest: Tensor | None, has_any: Tensor) -> Tensor:
+        """Scores from what the layers make, as `TripletNetwork` has it."""
+
+    def vectors(self, ids: Tensor) -> Tensor:
+        """(…, d) vectors of visible entities and literals (…)."""
+        return read_tokens(ids, self.entity, self.sizes, self.settings.unseen)
+
+    def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
+        """(rows,) logits of whole facts."""
+        return triplet_sweep.score_whole(self, batch, real)
+
+    def read(self, batch: MaskedBatch) -> FactQuestion:
+        """The visible parts of each fact as ids; they are embedded when candidates are scored."""
+        return triplet_sweep.read_fact(batch)
+
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
+        """Logits of the facts that candidates make, or the numbers."""
+        assert isinstance(question, FactQuestion)
+        score = partial(triplet_sweep.sweep, self)
+        return score_candidates(question, candidates, score, self.sizes, self.literals, self.settings.numbers)

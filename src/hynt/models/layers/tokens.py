@@ -203,6 +203,21 @@ def token_scores(
     raise ValueError(f"a table of tokens scores entities and literals, not {type(candidates).__name__}")
 
 
+def answered_by_table(
+    question: EncodedQuestion,
+    table: Tensor,
+    candidates: Candidates,
+    sizes: Sizes,
+    literals: LiteralValues,
+    numbers: NumberReading,
+) -> Tensor:
+    """Products with the rows of the table, or the number of a literal that the relation had in training."""
+    if isinstance(candidates, ScaledNumber):
+        scores = token_scores(question.encoded, table, Tokens(), sizes)
+        return literals.answer(scores, question.relation, numbers)
+    return token_scores(question.encoded, table, candidates, sizes)
+
+
 def _products(encoded: Tensor, rows: Tensor, bias: Tensor | None) -> Tensor:
     count = len(rows)
     bias = None if bias is None else bias[:count]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from hynt.batches.fact_tensors import FactTensors
-from hynt.batches.masked_batch import MaskedBatch, Task
+from hynt.batches.fact_tensors import FactTensors, Sizes
+from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.questions import Grouping
 from hynt.errors import UsageError
 from hynt.graph.fact_table import HEAD
 from hynt.models.contract import (
+    OF_TRIPLETS,
     Candidates,
     Capability,
     EncodedQuestion,
@@ -22,7 +24,6 @@ from hynt.models.contract import (
     EntityIds,
     EntityRange,
     Part,
-    Position,
     ScaledNumber,
 )
 from hynt.models.training_statistics import relation_means
@@ -99,13 +100,6 @@ def products(queries: Tensor, rows: Tensor) -> Tensor:
 # What models of plain triplets make of a question: the entity that is known, the relation, and a number if there is
 # one. Qualifiers are not looked at.
 
-TRIPLE_ANSWERS: frozenset[Capability] = frozenset(
-    {(Task.LINK, Position.HEAD), (Task.LINK, Position.TAIL), (Task.NUMBER, Position.TAIL)}
-)
-"""What a model of triplets and their numbers can be asked."""
-
-TRIPLE_READS: frozenset[Part] = frozenset({Part.NUMBERS})
-
 
 @dataclass(frozen=True, eq=False)
 class TripleQuestion(EncodedQuestion):
@@ -136,43 +130,48 @@ def triple_question(batch: MaskedBatch, encoded: Tensor) -> TripleQuestion:
     return TripleQuestion(encoded, relation, entity, asks_head, batch.tail_number, has_number)
 
 
-class TripleModel(Protocol):
-    """What `triple_scores` asks of a model."""
+class TripleModel(nn.Module, ABC):
+    """A model of plain triplets, some of which end in a number."""
 
-    training: bool
-    attributes: Attributes
+    answers: ClassVar[frozenset[Capability]] = OF_TRIPLETS
+    reads: ClassVar[frozenset[Part]] = frozenset({Part.NUMBERS})
+    settings: Any  # the model's own
 
+    def __init__(self, sizes: Sizes, attributes: Attributes, settings: Any) -> None:
+        super().__init__()
+        self.sizes, self.settings, self.attributes = sizes, settings, attributes
+
+    @abstractmethod
     def links(self, question: TripleQuestion, candidates: Candidates) -> Tensor:
         """(rows, candidates) scores from the relation triples."""
-        ...
 
+    @abstractmethod
     def numbers(self, entity: Tensor, attribute: Tensor) -> Tensor:
         """(rows,) scaled numbers of entities (rows,)."""
-        ...
 
+    @abstractmethod
     def numbers_of_candidates(self, attribute: Tensor, candidates: Candidates) -> Tensor:
         """(rows, candidates) the number that each candidate would have."""
-        ...
 
+    def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
+        """Numbers by regression; entities by link. Who has a given number: whoever's predicted number is nearest.
 
-def triple_scores(model: TripleModel, question: EncodedQuestion, candidates: Candidates) -> Tensor:
-    """Numbers by regression; entities by link. Who has a given number: whoever's predicted number is nearest.
-
-    Training never asks the last, so it is not computed then.
-    """
-    if not isinstance(question, TripleQuestion):
-        raise ValueError("this model answers questions it has read itself")
-    attribute = model.attributes.of_relation[question.relation]
-    if isinstance(candidates, ScaledNumber):
-        return model.attributes.settled(question.relation, model.numbers(question.entity, attribute)).float()
-    scores = model.links(question, candidates).float()
-    if model.training:
-        return scores
-    rows = torch.nonzero(question.has_number).squeeze(1)
-    if not len(rows):
-        return scores
-    predicted = model.attributes.settled(question.relation[rows], _numbers(model, attribute[rows], rows, candidates))
-    return scores.index_copy(0, rows, -(predicted.float() - question.number[rows].unsqueeze(1)).abs())
+        Training never asks the last, so it is not computed then.
+        """
+        if not isinstance(question, TripleQuestion):
+            raise ValueError("this model answers questions it has read itself")
+        attribute = self.attributes.of_relation[question.relation]
+        if isinstance(candidates, ScaledNumber):
+            return self.attributes.settled(question.relation, self.numbers(question.entity, attribute)).float()
+        scores = self.links(question, candidates).float()
+        if self.training:
+            return scores
+        rows = torch.nonzero(question.has_number).squeeze(1)
+        if not len(rows):
+            return scores
+        found = _numbers(self, attribute[rows], rows, candidates)
+        predicted = self.attributes.settled(question.relation[rows], found)
+        return scores.index_copy(0, rows, -(predicted.float() - question.number[rows].unsqueeze(1)).abs())
 
 
 def _numbers(model: TripleModel, attribute: Tensor, rows: Tensor, candidates: Candidates) -> Tensor:
