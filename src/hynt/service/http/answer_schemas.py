@@ -4,19 +4,26 @@ together as plain values.
 
 from __future__ import annotations
 
-from typing import Literal
+import json
+from importlib.resources import files
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from hynt import __version__
 from hynt.asking.answers import KnownNumber, MissingQualifier, RankedAnswer, SimilarEntity, StoredAnswer
 from hynt.explanation.explanations import Explained, Influence
 from hynt.graph.lookup import EntityPosition, Match
-from hynt.service.http import described_examples as examples
 from hynt.service.http.problems import Fault
 
+_EXAMPLES = json.loads((files("hynt.service.http") / "examples.json").read_text(encoding="utf-8"))
+"""What a run of `world` said, shortened; tests hold them to the models."""
 
-def _shown(*found: examples.Example) -> ConfigDict:
-    return ConfigDict(json_schema_extra={"examples": list(found)})
+
+def _shown(*found: dict[str, Any] | str) -> ConfigDict:
+    """With these examples, given as they are or by name."""
+    named = [_EXAMPLES[one] if isinstance(one, str) else one for one in found]
+    return ConfigDict(json_schema_extra={"examples": named})
 
 
 class NumberAnswerModel(BaseModel):
@@ -38,7 +45,7 @@ class NumberAnswerModel(BaseModel):
 class AnswersModel(BaseModel):
     """What the graph holds for a question, and the model's answers, best first."""
 
-    model_config = _shown(examples.ANSWERS, examples.NUMBER)
+    model_config = _shown("answers", "number")
 
     question: str
     hole: str
@@ -56,7 +63,7 @@ class AnswersModel(BaseModel):
 class ResultsModel(BaseModel):
     """The answers to each question of a batch, in its order."""
 
-    model_config = _shown({"results": [examples.ANSWERS]})
+    model_config = _shown({"results": [_EXAMPLES["answers"]]})
 
     results: list[AnswersModel]
 
@@ -76,7 +83,7 @@ class FoundEntityModel(EntityModel):
 
 
 class EntitiesModel(BaseModel):
-    model_config = _shown(examples.ENTITIES)
+    model_config = _shown("entities")
 
     query: str
     entities: list[FoundEntityModel]
@@ -107,7 +114,7 @@ class FactModel(BaseModel):
 
 
 class EntityFactsModel(BaseModel):
-    model_config = _shown(examples.ENTITY_FACTS)
+    model_config = _shown("entity_facts")
 
     entity: EntityModel
     counts: dict[str, int]
@@ -127,7 +134,7 @@ class RelationModel(NamedModel):
 
 
 class RelationsModel(BaseModel):
-    model_config = _shown({"relations": [examples.RELATION], "total": 93, "offset": 0})
+    model_config = _shown({"relations": [_EXAMPLES["relation"]], "total": 93, "offset": 0})
 
     relations: list[RelationModel]
     total: int
@@ -145,7 +152,7 @@ class DistributionModel(BaseModel):
 
 
 class RelationNumbersModel(RelationModel):
-    model_config = _shown(examples.RELATION_NUMBERS)
+    model_config = _shown("relation_numbers")
 
     numbers: DistributionModel | None
 
@@ -157,7 +164,7 @@ class DescribedEntityModel(NamedModel):
 class UpdateModel(BaseModel):
     """What became of the graph. `version` is the one to wait for in the header `Hynt-Version` of answers."""
 
-    model_config = _shown(examples.UPDATE)
+    model_config = _shown("update")
 
     version: int
     changed: bool
@@ -169,7 +176,7 @@ class UpdateModel(BaseModel):
 
 
 class SimilarModel(BaseModel):
-    model_config = _shown(examples.SIMILAR)
+    model_config = _shown("similar")
 
     entity: DescribedEntityModel
     similar: list[SimilarEntity]
@@ -192,7 +199,7 @@ class ProposalModel(BaseModel):
 
 
 class ProposalsModel(BaseModel):
-    model_config = _shown(examples.PROPOSALS)
+    model_config = _shown("proposals")
 
     entity: DescribedEntityModel
     proposals: list[ProposalModel]
@@ -210,7 +217,7 @@ class AttentionModel(BaseModel):
 
 
 class ExplanationModel(AnswersModel):
-    model_config = _shown(examples.EXPLANATION)
+    model_config = _shown("explanation")
 
     about: Explained | None
     influences: list[Influence]
@@ -245,7 +252,7 @@ class TrendHeadModel(NamedModel):
 class TrendModel(BaseModel):
     """How a number moves along an axis."""
 
-    model_config = _shown(examples.TREND)
+    model_config = _shown("trend")
 
     relation: str
     relation_name: str
@@ -270,7 +277,7 @@ class TrendModel(BaseModel):
 class ProblemModel(BaseModel):
     """A refusal in the form of RFC 9457, with a pointer to each fault."""
 
-    model_config = _shown(examples.PROBLEM)
+    model_config = _shown("problem")
 
     type: str
     title: str
@@ -288,7 +295,7 @@ class EndpointModel(BaseModel):
 class IndexModel(BaseModel):
     """What a service offers to programs."""
 
-    model_config = _shown(examples.INDEX)
+    model_config = _shown(_EXAMPLES["index"] | {"hynt": __version__})
 
     hynt: str
     graph: str

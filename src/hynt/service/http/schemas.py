@@ -82,8 +82,6 @@ class Question(_QuestionFields):
     """A fact with exactly one ? in it."""
 
     model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
         json_schema_extra={
             "examples": [
                 {
@@ -97,7 +95,7 @@ class Question(_QuestionFields):
                 },
                 {"head": "?", "relation": "shares border with", "tail": "Brazil", "top": 3, "candidates": ["type"]},
             ]
-        },
+        }
     )
 
     top: Annotated[StrictInt, Field(ge=1, le=TOP, description="How many answers to give.")] = 10
@@ -107,8 +105,6 @@ class Questions(_Strict):
     """Several questions; all are answered, or none is."""
 
     model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
         json_schema_extra={
             "examples": [
                 {
@@ -118,7 +114,7 @@ class Questions(_Strict):
                     ]
                 }
             ]
-        },
+        }
     )
 
     questions: Annotated[list[Question], Field(min_length=1, max_length=BATCH)]
@@ -135,9 +131,7 @@ class ExplainedQuestion(_QuestionFields):
     """A question, and the answer to explain where it is not the first one."""
 
     model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        json_schema_extra={"examples": [{"head": "Japan", "relation": "capital", "tail": "?", "answer": "Tokyo"}]},
+        json_schema_extra={"examples": [{"head": "Japan", "relation": "capital", "tail": "?", "answer": "Tokyo"}]}
     )
 
     answer: TextField | None = None
@@ -147,11 +141,9 @@ class TrendQuestion(_Strict):
     """A number of some heads along a qualifier that holds dates or numbers."""
 
     model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
         json_schema_extra={
             "examples": [{"heads": ["Brazil", "India"], "relation": "total fertility rate", "points": 20}]
-        },
+        }
     )
 
     heads: Annotated[list[TextField], Field(min_length=1, max_length=HEADS)]
@@ -224,8 +216,6 @@ class GivenFacts(_Strict):
     """Facts to add, or to take away; all of them or none."""
 
     model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
         json_schema_extra={
             "examples": [
                 {
@@ -234,7 +224,7 @@ class GivenFacts(_Strict):
                     "key": "map-1",
                 }
             ]
-        },
+        }
     )
 
     facts: Annotated[list[GivenFact], Field(min_length=1, max_length=BATCH)]
