@@ -56,11 +56,9 @@ class QueryEngine(Protocol):
 
     def give(self, name: str, source: list[Path] | pa.Table) -> None:
         """Name a table for the steps to come: Parquet files of one schema, or a small table in memory."""
-        ...
 
     def run(self, step: QueryStep, work: BuildFolder) -> list[Path]:
         """Run a step, keep its result under its name, and give the Parquet files that hold it, in order."""
-        ...
 
 
 def steps(file_name: str) -> list[QueryStep]:
@@ -202,7 +200,7 @@ class SparkEngine:
     def parse(
         self, tasks: list[FileRange], job: ParseJob, work: BuildFolder, check: Checker, progress: ParseListener
     ) -> list[PartSummary]:
-        sizes = [_bytes_of(task) for task in tasks]
+        sizes = [(size_of(Path(one.path)) if one.end is None else one.end) - one.start for one in tasks]
         done, facts = 0, 0
         folder = str(work.path.resolve())
         summaries: list[PartSummary] = []
@@ -278,10 +276,6 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         yield
-
-
-def _bytes_of(task: FileRange) -> int:
-    return (size_of(Path(task.path)) if task.end is None else task.end) - task.start
 
 
 def _first_line(problem: BaseException) -> str:

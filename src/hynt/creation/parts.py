@@ -39,6 +39,7 @@ from hynt.creation.sources.source import (
     ParsedValue,
     Parser,
     ParseSettings,
+    Selected,
     Selector,
     get_source,
 )
@@ -130,7 +131,10 @@ def cut(
             if block.too_long:
                 too_long.append(block.offset)
             else:
-                lines, others = _document(block, kind) if task.is_document else select(block.data, block.offset)
+                if task.is_document:
+                    lines, others = Selected(kind.document_lines(block.data), Counter())
+                else:
+                    lines, others = select(block.data, block.offset)
                 held += lines
                 counts.update(others)
                 kept += sum(len(line) for _, line in lines)
@@ -196,10 +200,6 @@ def _blocks(stream: DumpStream, task: FileRange, longest: int) -> Iterator[LineB
     if len(data) > longest:
         raise DataError(f"the document has more than {longest:,} bytes.", where=task.path, advice="Give a dump.")
     yield LineBlock(0, data)
-
-
-def _document(block: LineBlock, kind: DumpSource) -> tuple[list[tuple[int, bytes]], Counts]:
-    return kind.document_lines(block.data), Counter()
 
 
 class _PartColumns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -151,18 +151,6 @@ _CHOICES = {
     "mixed_relations": ("split", "drop"),
 }
 _PATHS = ("entities", "redirects", "mediators", "primaries", "work", "rejects")
-_AS_THEY_ARE = (
-    "subclasses",
-    "everything",
-    "language",
-    "keep_tails",
-    "min_tail_uses",
-    "max_qualifiers",
-    "max_bad_lines",
-    "keep_work",
-    "name",
-    "licence",
-)
 
 
 def creation_options(**words: Unpack[CreationWords]) -> CreationOptions:
@@ -182,20 +170,21 @@ def creation_options(**words: Unpack[CreationWords]) -> CreationOptions:
     chosen = {name: _one_of(given[name], name, known) for name, known in _CHOICES.items() if name in given}
     if "mixed_relations" in chosen:
         chosen["mixed_relations"] = "split" if chosen["mixed_relations"] == "split" else "error"
-    plain: dict[str, Any] = {name: given[name] for name in _AS_THEY_ARE if name in given}
-    plain |= {name: Path(given[name]) for name in _PATHS if given.get(name) is not None}
+    plain = {one.name: given[one.name] for one in fields(CreationOptions) if given.get(one.name) is not None}
+    plain |= {name: Path(plain[name]) for name in _PATHS if name in plain} | chosen
     rules = given.get("outlier_rules")
     return CreationOptions(
-        **chosen,
-        **plain,
-        types=tuple(given.get("instance_of") or ()),
-        mappings=tuple(Path(one) for one in given.get("mapping") or ()),
-        assembly=AssemblyPolicy(
-            split=SplitRule.of(given.get("split", SplitRule.shares), given.get("seed", 0)),
-            remove_leakage=not given.get("keep_leakage", False),
-            outlier_rules=None if rules is None else read_outlier_rules(Path(rules)),
-        ),
-        engine=EngineOptions(**machine),
+        **plain
+        | {
+            "types": tuple(given.get("instance_of") or ()),
+            "mappings": tuple(Path(one) for one in given.get("mapping") or ()),
+            "assembly": AssemblyPolicy(
+                split=SplitRule.of(given.get("split", SplitRule.shares), given.get("seed", 0)),
+                remove_leakage=not given.get("keep_leakage", False),
+                outlier_rules=None if rules is None else read_outlier_rules(Path(rules)),
+            ),
+            "engine": EngineOptions(**machine),
+        }
     )
 
 

@@ -18,6 +18,7 @@ from hynt.creation.options import Selection
 from hynt.creation.reading import Scan
 from hynt.creation.sources.source import (
     Counts,
+    DumpSource,
     Named,
     NodeValue,
     Parsed,
@@ -50,7 +51,7 @@ _TOPICS = tuple(_START + start for start in _ENTITY_STARTS)
 _PROPERTIES_REMEMBERED = 1_000_000
 
 
-class FreebaseDump:
+class FreebaseDump(DumpSource):
     """The last dump of Freebase, or triples in its form."""
 
     name = "freebase"
@@ -141,12 +142,6 @@ class FreebaseDump:
             return Parsed([ParsedFact(subject, predicate, held)], [], [], [], counts)
 
         return parse
-
-    def is_document(self, start: bytes) -> bool:  # noqa: ARG002
-        return False
-
-    def document_lines(self, data: bytes) -> list[tuple[int, bytes]]:  # noqa: ARG002
-        raise AssertionError("never asked: no part of a Freebase dump is a document")
 
 
 class _OfMediator(dict[bytes, bool]):

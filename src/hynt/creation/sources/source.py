@@ -7,11 +7,12 @@ datatype says what a value is; nothing is a number because it looks like one.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -141,27 +142,29 @@ Parser = Callable[[bytes], Parsed]
 """Takes a line; raises RecordProblem where it cannot be read. Pure: the same line always gives the same rows."""
 
 
-class DumpSource(Protocol):
+class DumpSource(ABC):
     """A kind of dump that graphs can be created from: how its lines are chosen and parsed."""
 
     name: str
     suffixes: tuple[str, ...]  # of its files, before any compression suffix
 
+    @abstractmethod
     def prepare(self, dump: Scan, selection: Selection, settings: ParseSettings, /) -> tuple[Selection, ParseSettings]:
         """What has to be known of the whole dump before a line of it can be parsed."""
-        ...
 
+    @abstractmethod
     def selector(self, selection: Selection, settings: ParseSettings) -> Selector: ...
 
+    @abstractmethod
     def parser(self, selection: Selection, settings: ParseSettings) -> Parser: ...
 
-    def is_document(self, start: bytes) -> bool:
+    def is_document(self, start: bytes) -> bool:  # noqa: ARG002
         """Whether a file that starts so is one document and not lines."""
-        ...
+        return False
 
-    def document_lines(self, data: bytes) -> list[tuple[int, bytes]]:
+    def document_lines(self, data: bytes) -> list[tuple[int, bytes]]:  # noqa: ARG002
         """The entities of such a document."""
-        ...
+        raise AssertionError(f"never asked: no part of a {self.name} dump is a document")
 
 
 # Every kind of dump by its name, in one place; a parser's module is imported when its dump is first read.

@@ -13,6 +13,7 @@ from hynt.creation.options import Selection
 from hynt.creation.reading import Scan
 from hynt.creation.sources.source import (
     Counts,
+    DumpSource,
     Named,
     Parsed,
     ParsedFact,
@@ -49,7 +50,7 @@ _DOCUMENT = re.compile(rb'\s*\{\s*"(?:entities|success)"\s*:|\s*\[?\s*\{\s*\n|\s
 _LABEL_ENDINGS = ((LATITUDE, " (latitude)"), (LONGITUDE, " (longitude)"))
 
 
-class WikidataDump:
+class WikidataDump(DumpSource):
     """Entity dumps, `latest-all.json` and its parts, and answers of wbgetentities or Special:EntityData."""
 
     name = "wikidata"

@@ -17,6 +17,7 @@ from hynt.creation.options import Selection
 from hynt.creation.reading import Scan
 from hynt.creation.sources.source import (
     Counts,
+    DumpSource,
     Named,
     NodeValue,
     Parsed,
@@ -58,7 +59,7 @@ _CLASSES = frozenset({"rdf:type", "rdfs:subClassOf"})
 _PROVENANCE = frozenset({"<extractionSource>", "<extractionTechnique>"})
 
 
-class YagoDump:
+class YagoDump(DumpSource):
     """A folder of YAGO3's themes."""
 
     name = "yago"
@@ -146,12 +147,6 @@ class YagoDump:
             )
 
         return parse
-
-    def is_document(self, start: bytes) -> bool:  # noqa: ARG002
-        return False
-
-    def document_lines(self, data: bytes) -> list[tuple[int, bytes]]:  # noqa: ARG002
-        raise AssertionError("never asked: no part of YAGO is a document")
 
 
 def bare(token: str) -> str:
