@@ -166,3 +166,15 @@ def paragraphs(*texts: Content) -> Markup:
 def folded(summary: str, *content: Content) -> Markup:
     """What few will want to read, one click away."""
     return element("details", element("summary", summary), *content)
+
+
+def long_table(title: str, columns: Sequence[Column], rows: Sequence[Row], most: int, rest: str = "more") -> Markup:
+    """A card with a table of the first rows; the others are one click away."""
+    shown, others = rows[:most], rows[most:]
+    folded_table = table(f"{title}, the others", columns, [RowGroup("", others)], hide_caption=True)
+    return element(
+        "div",
+        table(title, columns, [RowGroup("", shown)]),
+        folded(f"{len(others):,} {rest}", folded_table) if others else None,
+        class_="card",
+    )

@@ -66,6 +66,23 @@ class Plot:
         at = self.y.at(0.0 if y is None else y)
         return element("line", x1=self.x.start, x2=self.x.end, y1=at, y2=at, class_=class_)
 
+    def base(self, name: str = "", below: float = 33.0) -> list[Markup]:
+        """The line that the plot stands on, and what it is called."""
+        start, end, y = self.x.start, self.x.end, self.y.start
+        line = element("line", x1=start, x2=end, y1=y, y2=y, class_="axis")
+        if not name:
+            return [line]
+        return [line, element("text", name, x=(start + end) / 2, y=y + below, class_="name", text_anchor="middle")]
+
+    def ticks_below(self, count: int, below: float, text: Callable[[float], str] | None = None) -> list[Markup]:
+        """Short lines under the plot, each with its value."""
+        found: list[Markup] = []
+        for value in self.x.ticks(count):
+            at, told = self.x.at(value), (text or self.x.text)(value)
+            found.append(element("line", x1=at, x2=at, y1=self.y.start, y2=self.y.start + 4, class_="axis"))
+            found.append(element("text", told, x=at, y=self.y.start + below, class_="tick", text_anchor="middle"))
+        return found
+
 
 def plot_area(
     x: tuple[float, float],
@@ -84,19 +101,13 @@ def plot_area(
 
 def axes_of(plot: Plot, x_name: str, y_name: str, text: Callable[[float], str] | None = None) -> Markup:
     """Grid lines, ticks and the names of both axes; `text` says a tick otherwise than its axis does."""
-    x_text, y_text = text or plot.x.text, text or plot.y.text
+    y_text = text or plot.y.text
     parts = []
     for value in plot.y.ticks(4):
         at = plot.y.at(value)
         parts.append(plot.rule(None, value, "grid"))
         parts.append(element("text", y_text(value), x=plot.x.start - 6, y=at + 3.5, class_="tick", text_anchor="end"))
-    for value in plot.x.ticks(5):
-        at = plot.x.at(value)
-        parts.append(element("line", x1=at, x2=at, y1=plot.y.start, y2=plot.y.start + 4, class_="axis"))
-        parts.append(element("text", x_text(value), x=at, y=plot.y.start + 16, class_="tick", text_anchor="middle"))
-    parts.append(element("line", x1=plot.x.start, x2=plot.x.end, y1=plot.y.start, y2=plot.y.start, class_="axis"))
-    middle = (plot.x.start + plot.x.end) / 2
-    parts.append(element("text", x_name, x=middle, y=plot.y.start + 33, class_="name", text_anchor="middle"))
+    parts += [*plot.ticks_below(5, 16, text), *plot.base(x_name)]
     if y_name:
         parts.append(
             element(
@@ -316,13 +327,7 @@ def spread_chart(
     parts += [diamond(plot.x.at(value), plot.y.start, "known", 5.0) for value in marked.known]
     if marked.answer is not None:
         parts.append(plot.rule(marked.answer, None, "answer"))
-    for value in plot.x.ticks(4):
-        at = plot.x.at(value)
-        parts.append(element("line", x1=at, x2=at, y1=plot.y.start, y2=plot.y.start + 4, class_="axis"))
-        parts.append(
-            element("text", plot.x.text(value), x=at, y=plot.y.start + 17, class_="tick", text_anchor="middle")
-        )
-    parts.append(element("line", x1=plot.x.start, x2=plot.x.end, y1=plot.y.start, y2=plot.y.start, class_="axis"))
+    parts += [*plot.ticks_below(4, 17), *plot.base()]
     told = _spread_told(edges, counts, marked, log=log)
     return drawing(identity, title, told, joined(parts), size, "chart distribution")
 
@@ -353,8 +358,6 @@ def histogram_chart(identity: str, title: str, rows: Sequence[tuple[str, int]], 
             element("text", f"{count:,}", x=middle, y=plot.y.at(count) - 4, class_="tick", text_anchor="middle")
         )
         parts.append(element("text", name, x=middle, y=plot.y.start + 14, class_="tick", text_anchor="middle"))
-    parts.append(element("line", x1=plot.x.start, x2=plot.x.end, y1=plot.y.start, y2=plot.y.start, class_="axis"))
-    middle = (plot.x.start + plot.x.end) / 2
-    parts.append(element("text", x_name, x=middle, y=plot.y.start + 31, class_="name", text_anchor="middle"))
+    parts += plot.base(x_name, 31)
     told = "; ".join(f"{name}: {count:,}" for name, count in rows)
     return drawing(identity, title, f"{told}.", joined(parts), size)

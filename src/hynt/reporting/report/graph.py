@@ -13,20 +13,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.statistics import count_table
-from hynt.markup import (
-    Column,
-    Content,
-    Markup,
-    Row,
-    RowGroup,
-    definitions,
-    element,
-    figure,
-    folded,
-    joined,
-    section,
-    table,
-)
+from hynt.markup import Column, Content, Markup, Row, definitions, element, figure, joined, long_table, section
 from hynt.reporting.charts_svg import distribution, drawing, histogram_chart, share_bar
 from hynt.reporting.neighbourhood import (
     PICTURED_FACTS,
@@ -132,12 +119,7 @@ def _relations(graph: KnowledgeGraph, facts: FactTable) -> Markup:
                 ]
             )
         )
-    shown, more = rows[:MOST_RELATIONS], rows[MOST_RELATIONS:]
-    found = [table("Relations, the most used first", columns, [RowGroup("", shown)])]
-    if more:
-        rest = table("The other relations", columns, [RowGroup("", more)], hide_caption=True)
-        found.append(folded(f"{len(more):,} more relations", rest))
-    return element("div", *found, class_="card")
+    return long_table("Relations, the most used first", columns, rows, MOST_RELATIONS, "more relations")
 
 
 def _kind(kind: str, unit: str) -> str:

@@ -14,8 +14,8 @@ from hynt.markup import (
     RowGroup,
     element,
     figure,
-    folded,
     joined,
+    long_table,
     paragraphs,
     section,
     table,
@@ -181,19 +181,7 @@ def _own_units(evaluation: Measured) -> Markup:
     """Numbers relation by relation, in their units and without any, the most asked first."""
     cells = own_units("", sorted(evaluation["number"]["per_relation"], key=lambda row: -row["count"]))
     columns = [Column(cells.columns[0]), *(Column(title, "number") for title in cells.columns[1:])]
-    made = [Row(row) for row in cells.rows]
-    parts: list[Content] = [
-        table("Numbers in their units", columns, [RowGroup("", made[:MOST_RELATIONS])]),
-        folded(
-            f"{len(made) - MOST_RELATIONS:,} more",
-            table(
-                "Numbers in their units, the others", columns, [RowGroup("", made[MOST_RELATIONS:])], hide_caption=True
-            ),
-        )
-        if len(made) > MOST_RELATIONS
-        else None,
-    ]
-    return element("div", *parts, class_="card")
+    return long_table("Numbers in their units", columns, [Row(row) for row in cells.rows], MOST_RELATIONS)
 
 
 def _task_chart(measured: Measured, task: str, paper: Mapping[str, Any]) -> Markup:
@@ -255,11 +243,7 @@ def _breakdown(task: str, metric: str, grouping: str, rows: Sequence[Measured]) 
         )
         for row in told
     ]
-    shown, more = made[:MOST_RELATIONS], made[MOST_RELATIONS:]
-    rest = folded(
-        f"{len(more):,} more", table(f"{title}, the others", columns, [RowGroup("", more)], hide_caption=True)
-    )
-    return element("div", table(title, columns, [RowGroup("", shown)]), rest if more else None, class_="card")
+    return long_table(title, columns, made, MOST_RELATIONS)
 
 
 def _figure(value: float | None) -> str:
