@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hynt.errors import UsageError
@@ -78,6 +79,23 @@ class PlainValues(ABC):
         return self.to_dict() == other if isinstance(other, Mapping) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundValues(PlainValues):
+    """A result that was put together as plain values."""
+
+    found: Mapping[str, Any]  # as JSON has it
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain values that JSON can hold."""
+        return dict(self.found)
+
+
+def text_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells under their headings as lines of text, each column as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (columns, *rows)]
 
 
 def arrow_table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:

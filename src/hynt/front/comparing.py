@@ -17,7 +17,7 @@ from hynt.front.jobs import TemporaryFolder, Watching, watched
 from hynt.front.run import Run
 from hynt.front.training import AnyGraph, opened_graph, say_hint
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.results import PlainValues, Table, arrow_table, box, quiet, table
+from hynt.results import FoundValues, Table, arrow_table, box, quiet, table, text_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,10 +27,11 @@ MINUTES_WORTH_COMPILING = 5.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelComparison(PlainValues, Table):
-    """What each model reached, beside trivial ones: a table with a row per model and seed."""
+class ModelComparison(FoundValues, Table):
+    """What each model reached, beside trivial ones: a table with a row per model and seed. Its plain values are rows,
+    trivial, failed, files, and what was asked.
+    """
 
-    found: Mapping[str, Any]  # as JSON has it: rows, trivial, failed, files
     folder: Path
     kept: TemporaryFolder | None  # where nobody said where to keep it
 
@@ -43,10 +44,6 @@ class ModelComparison(PlainValues, Table):
     def run(self, model: str, seed: int = 0) -> Run:
         """The run of a model, to be asked."""
         return Run(self.folder / "runs" / f"{model}-{seed}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The comparison as plain values that JSON can hold."""
-        return dict(self.found)
 
     def to_arrow(self) -> pa.Table:
         """An Arrow table: model, seed, what it cost, and the metrics of the test split; null where it answers not."""
@@ -71,8 +68,7 @@ class ModelComparison(PlainValues, Table):
         from hynt.comparison.table import quality_table
 
         cells = quality_table(self.found)
-        widths = [max(map(len, column)) for column in zip(cells.columns, *cells.rows, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (cells.columns, *cells.rows)]
+        lines = text_rows(cells.columns, cells.rows)
         best = self.found.get("recommended")
         return "\n".join([*lines, best["sentence"]] if best else lines)
 

@@ -16,7 +16,7 @@ from hynt.evaluation.tables import GROUPINGS, evaluation_tables, headline, row_n
 from hynt.front.jobs import Watching, in_processes, options, watched
 from hynt.front.recorded_run import RecordedRun
 from hynt.names import advice_on
-from hynt.results import PlainValues, Table, arrow_table, box, quiet, table
+from hynt.results import FoundValues, Table, arrow_table, box, quiet, table, text_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,14 +34,8 @@ METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "rmse", "mae", "vs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EvaluationReport(PlainValues, Table):
+class EvaluationReport(FoundValues, Table):
     """How well a run answers a split, by task and scope: a table with a row for the run and for each trivial model."""
-
-    found: Mapping[str, Any]  # as JSON has it
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as plain values that JSON can hold."""
-        return dict(self.found)
 
     def metric(self, path: str) -> float:
         """One number by its path, such as "link.all.mrr"; NaN where no question gives it."""
@@ -72,9 +66,7 @@ class EvaluationReport(PlainValues, Table):
     def __repr__(self) -> str:
         lines = [headline(self.found)]
         for one in evaluation_tables(self.found):
-            widths = [max(len(cell) for cell in column) for column in zip(one.columns, *one.rows, strict=True)]
-            lines += [one.title] if one.title else []
-            lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (one.columns, *one.rows)]
+            lines += [*([one.title] if one.title else []), *text_rows(one.columns, one.rows)]
         return "\n".join([*lines, *self.found.get("notes", ())])
 
     def _repr_html_(self) -> str:
@@ -229,19 +221,13 @@ def breakdowns_of(found: Evaluation, loaded: LoadedRun, groupings: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CalibrationReport(PlainValues):
-    """What was fitted on the validation split, and what was measured on another."""
-
-    found: Mapping[str, Any]  # as JSON has it: calibration, and measured where a split was named
+class CalibrationReport(FoundValues):
+    """What was fitted on the validation split (`calibration`), and what was measured on another (`measured`)."""
 
     @property
     def calibrated(self) -> bool:
         """Whether there was something to fit on."""
         return bool(self.found["calibration"]["calibrated"])
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as plain values that JSON can hold."""
-        return dict(self.found)
 
     def rows(self) -> list[list[str]]:
         """Task, split, temperature, calibration error before and after, and questions, as text."""

@@ -16,7 +16,7 @@ from hynt.files import check_new_folder
 from hynt.front.jobs import Watching, watched
 from hynt.front.run import Run
 from hynt.front.training import AnyGraph, train
-from hynt.results import PlainValues, box, pairs, quiet
+from hynt.results import FoundValues, box, pairs, quiet
 
 if TYPE_CHECKING:
     from hynt.sweeping.space import Space
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SweepReport(PlainValues):
-    """How the trials went, and the best of them."""
+class SweepReport(FoundValues):
+    """How the trials went (`trials`, `problems`), and the best of them (`best`, `preset`)."""
 
-    found: Mapping[str, Any]  # as JSON has it: trials, best, preset, …
     graph: AnyGraph
 
     @property
@@ -44,10 +43,6 @@ class SweepReport(PlainValues):
     def train(self, out: str | os.PathLike[str] | None = None, **more: Any) -> Run:
         """A run with the best settings, on the whole graph."""
         return train(self.graph, str(self.found["model"]), self.preset, out, **more)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as plain values that JSON can hold."""
-        return dict(self.found)
 
     def __repr__(self) -> str:
         best = self.best
@@ -125,7 +120,7 @@ def sweep(
         model,
         to_mapping(chosen),
         wanted,
-        _possible(trials, sampler, wanted),
+        trials if sampler != "grid" else min(trials, math.prod(map(len, wanted.grid().values()))),  # it has an end
         place,
         pruner,
         sampler,
@@ -159,11 +154,6 @@ def _not_left_if_refused(out: Path) -> Iterator[None]:
                 (out / TRIALS).rmdir()
                 out.rmdir()
         raise
-
-
-def _possible(trials: int, sampler: str, space: Space) -> int:
-    """A grid has an end: no point is tried twice."""
-    return min(trials, math.prod(map(len, space.grid().values()))) if sampler == "grid" else trials
 
 
 def _swept(
