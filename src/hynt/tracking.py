@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeGuard
 
-from hynt.config import to_mapping
+from hynt.config import flat, to_mapping
 from hynt.errors import UsageError
 from hynt.names import advice_on
 from hynt.runs.checkpoint import EpochRecord, Interrupted, ValidationRecord, Watcher
@@ -49,24 +49,12 @@ class Tracker(Protocol):
 
     def begin(self, run: Tracked) -> None:
         """Training begins, or goes on."""
-        ...
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Numbers of one epoch, by names such as `loss/link` and `valid/link/all/mrr`."""
-        ...
 
     def end(self, how: Ending) -> None:
         """Training has ended, and `how`; no more numbers come."""
-        ...
-
-
-def flat(mapping: Mapping[str, Any], between: str, path: str = "") -> dict[str, Any]:
-    """Nested tables as one, names joined."""
-    found: dict[str, Any] = {}
-    for name, value in mapping.items():
-        place = f"{path}{between}{name}" if path else str(name)
-        found |= flat(value, between, place) if isinstance(value, Mapping) else {place: value}
-    return found
 
 
 def missing(library: str, extra: str) -> UsageError:

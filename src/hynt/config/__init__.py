@@ -16,12 +16,13 @@ Why not a string-keyed dictionary or a validation library: see docs/decisions/00
 """
 
 from hynt.config.declarations import Constraint, Range, from_mapping, to_mapping
-from hynt.config.overrides import dump_toml, load_toml, read_toml, to_toml, with_overrides
+from hynt.config.overrides import dump_toml, flat, load_toml, read_toml, to_toml, with_overrides
 
 __all__ = [
     "Constraint",
     "Range",
     "dump_toml",
+    "flat",
     "from_mapping",
     "load_toml",
     "read_toml",

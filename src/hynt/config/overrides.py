@@ -48,6 +48,15 @@ def overrides_of(settings: Mapping[str, Any], within: str = "") -> Iterator[str]
             yield f"{path}={toml_value(list(value) if isinstance(value, tuple) else value)}"
 
 
+def flat(mapping: Mapping[str, Any], between: str = ".", within: str = "") -> dict[str, Any]:
+    """Nested tables as one, names joined."""
+    found: dict[str, Any] = {}
+    for name, value in mapping.items():
+        path = f"{within}{between}{name}" if within else str(name)
+        found |= flat(value, between, path) if isinstance(value, Mapping) else {path: value}
+    return found
+
+
 def _parts(path: str, override: str) -> list[str]:
     """The names in a dotted path, by TOML's own rules, so that a quoted name may hold a dot."""
     try:

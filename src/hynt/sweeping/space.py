@@ -16,14 +16,14 @@ name.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
-from hynt.config import read_toml, with_overrides
+from hynt.config import flat, read_toml, with_overrides
+from hynt.config.overrides import toml_value
 from hynt.errors import UsageError
 from hynt.names import advice_on
 from hynt.runs.settings import RunSettings
@@ -88,7 +88,7 @@ class Varied:
 
     def changes(self, value: Any) -> list[str]:
         """The value as `--set` takes it, for each setting that moves with this one."""
-        return [f"{path}={written(self.tidy(value))}" for path in (self.path, *self.also)]
+        return [f"{path}={toml_value(self.tidy(value))}" for path in (self.path, *self.also)]
 
     def to_mapping(self) -> dict[str, Any]:
         """As it stands in a file."""
@@ -160,7 +160,7 @@ class Space:
 
     def _try(self, settings: RunSettings, path: str, value: Any) -> None:
         try:
-            with_overrides(settings, [f"{path}={written(value)}"])
+            with_overrides(settings, [f"{path}={toml_value(value)}"])
         except UsageError as problem:
             if isinstance(problem.__cause__, ValueError):
                 return  # a check across settings: what the others will be is not known yet
@@ -169,7 +169,7 @@ class Space:
 
 def _takes(settings: RunSettings, path: str, value: Any) -> bool:
     try:
-        with_overrides(settings, [f"{path}={written(value)}"])
+        with_overrides(settings, [f"{path}={toml_value(value)}"])
     except UsageError:
         return False
     return True
@@ -204,9 +204,9 @@ def space_from(mapping: Mapping[str, Any], source: str) -> Space:
     if not varied:
         raise UsageError("the space varies nothing.", where=source, advice="Add lines under [space].")
     _refuse_repeats(varied, source)
-    settings = dict(_flat(mapping.get("settings", {})))
+    settings = flat(mapping.get("settings", {}))
     relative = _relative(mapping.get(_RELATIVE, []), settings, varied, f"{source}: {_RELATIVE}")
-    return Space(varied, tuple(f"{path}={written(value)}" for path, value in settings.items()), source, relative)
+    return Space(varied, tuple(f"{path}={toml_value(value)}" for path, value in settings.items()), source, relative)
 
 
 def _relative(given: Any, settings: Mapping[str, Any], varied: Sequence[Varied], where: str) -> tuple[str, ...]:
@@ -229,26 +229,6 @@ def _is_count(value: Any) -> bool:
 
 def _scaled(value: float, share: float) -> int:
     return max(1, round(value * share))
-
-
-def written(value: Any) -> str:
-    """A value as TOML, and `--set`, write it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(written(item) for item in value)}]"
-    return repr(value)
-
-
-def _flat(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in table.items():
-        place = f"{path}.{name}" if path else name
-        if isinstance(value, dict):
-            yield from _flat(value, place)
-        else:
-            yield place, value
 
 
 def _leaves(table: Mapping[str, Any], source: str, path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -281,7 +261,7 @@ def _varied(path: str, form: Mapping[str, Any], source: str) -> Varied:
         scalars = isinstance(values, list) and all(isinstance(value, bool | int | float | str) for value in values)
         if not scalars or not values or "step" in form:
             raise UsageError("choices is a list of numbers, words or true and false, without step", where=where)
-        if len(set(map(written, values))) < len(values):
+        if len(set(map(toml_value, values))) < len(values):
             raise UsageError("a choice is listed twice", where=where)
         return Varied(path, tuple(also), choices=tuple(values))
     return _range(path, tuple(also), form, values, where, log=said[0] == "log_range")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -17,11 +17,12 @@ import numpy as np
 
 from hynt import __version__
 from hynt.asking.predictor import Predictor
-from hynt.config import to_mapping
+from hynt.config import flat, to_mapping
 from hynt.errors import DataError, UsageError
 from hynt.files import read_json
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import values_over_time
+from hynt.graph.sentences import format_difference
 from hynt.markup import Content, Markup, definitions, element, figure, folded, joined, legend, section
 from hynt.reporting.charts_svg import curve_chart
 from hynt.reporting.report.graph import entity_to_draw, graph_section, neighbourhood_section
@@ -32,7 +33,7 @@ from hynt.reporting.trend_chart import series_chart, series_title
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import read_record, whole_run
 from hynt.runs.run_folder import ENVIRONMENT
-from hynt.trends.trends import Series, Trend, difference_text, trend
+from hynt.trends.trends import Series, Trend, trend
 
 NAVIGATION = (
     ("metrics", "Metrics"),
@@ -152,7 +153,7 @@ def training_section(loaded: LoadedRun) -> Markup:
     epochs, validations = training_records(loaded.run.metrics)
     charts: list[Markup] = []
     many = len({phase for phase, _ in epochs}) > 1
-    for phase, part in _losses(epochs):
+    for phase, part in dict.fromkeys((phase, part) for phase, one in epochs for part in one["loss"]):
         points = [
             (float(one["epoch"]), float(one["loss"][part]))
             for name, one in epochs
@@ -193,11 +194,6 @@ def training_records(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list
     return epochs, validations
 
 
-def _losses(epochs: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str]]:
-    """The phases and the parts of their loss, in order of appearance."""
-    return list(dict.fromkeys((phase, part) for phase, one in epochs for part in one["loss"]))
-
-
 def _training_summary(loaded: LoadedRun) -> str:
     training = loaded.run.manifest.get("training", {})
     seconds = float(training.get("seconds", 0.0))
@@ -214,7 +210,7 @@ def _training_summary(loaded: LoadedRun) -> str:
 def settings_section(loaded: LoadedRun) -> Markup:
     """All settings, and where the run was made."""
     groups: dict[str, list[tuple[str, Content]]] = {}
-    for name, value in _flat(to_mapping(loaded.settings)):
+    for name, value in flat(to_mapping(loaded.settings)).items():
         group, _, key = name.rpartition(".")
         groups.setdefault(group or "run", []).append((key.replace("_", " "), _value(value)))
     cards = [
@@ -229,16 +225,6 @@ def settings_section(loaded: LoadedRun) -> Markup:
         element("div", *cards, class_="cards"),
         folded("Where it was trained", definitions(pairs)),
     )
-
-
-def _flat(mapping: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
-    for name, value in mapping.items():
-        if isinstance(value, Mapping):
-            found += _flat(value, f"{before}{name}.")
-        else:
-            found.append((f"{before}{name}", value))
-    return found
 
 
 def _value(value: Any) -> str:
@@ -322,5 +308,5 @@ def trend_figure(identity: str, found: Trend, one: Series, split: str) -> Markup
     if held:
         error = float(np.abs(one.known - one.predicted.value)[is_held].mean())
         count = "one held-out value" if held == 1 else f"{held} held-out values"
-        caption = f"Mean error of {count}: {difference_text(error, found.unit)}."
+        caption = f"Mean error of {count}: {format_difference(error, found.unit)}."
     return figure(series_chart(identity, found, drawn), joined([element("b", series_title(found, one)), caption]))
