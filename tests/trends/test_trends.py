@@ -10,8 +10,9 @@ import torch
 
 from hynt.asking.predictor import load
 from hynt.errors import UsageError
+from hynt.graph.sentences import format_difference
 from hynt.training.run import start, train
-from hynt.trends.trends import COLUMNS, difference_text, trend
+from hynt.trends.trends import COLUMNS, trend
 from tests.training.small_graph import tiny_settings
 from tests.trends.seasons_graph import seasons_graph
 
@@ -131,8 +132,8 @@ def test_tables_agree(seasons):
 
 
 def test_differences_in_words():
-    assert difference_text(0.123456, "m") == "0.123 m"
-    assert difference_text(1.5, "date") == "1.5 years"
+    assert format_difference(0.123456, "m") == "0.123 m"
+    assert format_difference(1.5, "date") == "1.5 years"
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,6 @@ def _error(found: Trend, one: Series, *, trained_on: bool) -> str:
     error = one.mean_error(trained_on=trained_on)
     if error is None:
         return "-"
-    from hynt.trends.trends import difference_text
+    from hynt.graph.sentences import format_difference
 
-    return difference_text(error, found.unit)
+    return format_difference(error, found.unit)

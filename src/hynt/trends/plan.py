@@ -1,5 +1,5 @@
-"""What a trend asks: the same number of one or several heads at many points in time, beside
-what the graph knows of it. No torch here.
+"""What a trend asks: the same number of one or several heads at many points in time, beside what the graph knows of it.
+No torch here.
 
 Facts of one head may come in several series: life expectancy of women, of men, of all. The entities among their other
 qualifiers tell the series apart; the one with the most values is taken, and the rest is counted and named. Numbers
@@ -192,7 +192,8 @@ class _Planning:
         _check_size(heads, points)
         identity = self._number_relation(relation)
         over_identity = self._over(identity, over)
-        ids = [self._head(head, identity) for head in heads]
+        with located("head"):
+            ids = [self.names.entity(head, "head", identity) for head in heads]
         if len(set(ids)) < len(ids):
             raise UsageError("a head was given twice.", where="heads", advice="Name each head once.")
         known = [known_values(self.graph, head, identity, over_identity) for head in ids]
@@ -215,10 +216,6 @@ class _Planning:
         )
         condition = ", ".join(pair_texts(first[0].words)[1:])  # the first qualifier is the axis
         return TrendPlan(identity, over_identity, at, first[0], condition, series, tuple(notes))
-
-    def _head(self, head: str, relation: int) -> int:
-        with located("head"):
-            return self.names.entity(head, "head", relation)
 
     def _number_relation(self, relation: str) -> int:
         with located("relation"):

@@ -21,7 +21,8 @@ from hynt.asking.predictor import LEVEL, Predictor
 from hynt.asking.question import as_pairs
 from hynt.errors import UsageError
 from hynt.graph.fact_table import TAIL, FactTable, concatenate
-from hynt.graph.sentences import format_difference, format_quantity
+from hynt.graph.lookup import NameLookup
+from hynt.graph.sentences import format_quantity
 from hynt.graph.units.conversion import display_of, with_display
 from hynt.graph.vocabulary import Floats
 from hynt.results import PlainValues, Table, arrow_table, box, pandas_or_refusal, quiet, table
@@ -246,11 +247,6 @@ def _series_from(head: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> 
 _KINDS = ("curve", "known")
 
 
-def difference_text(difference: float, unit: str) -> str:
-    """A difference to three digits, with its unit; one of dates is in years."""
-    return format_difference(difference, unit)
-
-
 def _head_summary(one: Series) -> dict[str, Any]:
     inside, held_out = one.covered or (None, int((~one.trained_on).sum()))
     return {
@@ -276,6 +272,7 @@ def trend(
     end: Any = None,
     points: int = POINTS,
     level: float = LEVEL,
+    names: NameLookup | None = None,
 ) -> Trend:
     """A number of some heads along a qualifier, which is the date that the relation's facts carry most unless named.
 
@@ -284,7 +281,7 @@ def trend(
     named = [heads] if isinstance(heads, str) else heads
     pairs = as_pairs(qualifiers)
     try:
-        plan = plan_trend(predictor.graph, named, relation, over, pairs, start, end, points, predictor.names)
+        plan = plan_trend(predictor.graph, named, relation, over, pairs, start, end, points, names or predictor.names)
     except UsageError as problem:  # the axis is the first qualifier of each question, and the caller gave the others
         given = re.sub(r"qualifier (\d+)$", lambda found: f"qualifier {max(1, int(found[1]) - 1)}", problem.where)
         raise problem.at(given) from None

@@ -28,7 +28,7 @@ def main(run: str, device: str) -> int:
     try:
         from hynt.asking.predictor import load
 
-        predictor = load(Path(run), device, note=lambda text: _note(replies, text))
+        predictor = load(Path(run), device, note=lambda text: _send(replies, Frame({"note": text})))
         answering = FollowingJobs(predictor, lambda version: _send(replies, Frame({"version": version})))
         answering.now.warm_up()
         examples = answering.now.examples()
@@ -68,10 +68,6 @@ def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
     jobs = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return replies, jobs
-
-
-def _note(replies: BinaryIO, text: str) -> None:
-    _send(replies, Frame({"note": text}))
 
 
 _ONE_AT_A_TIME = threading.Lock()

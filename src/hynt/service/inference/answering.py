@@ -7,7 +7,6 @@ that a wrong question harms nobody else's.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -161,26 +160,17 @@ class RunJobs:
 
     def _trends(self, job: Mapping[str, Any]) -> dict[str, Any]:
         from hynt.calibration.intervals import check_level
-        from hynt.trends.plan import plan_trend
-        from hynt.trends.trends import trend_of
+        from hynt.trends.trends import trend
 
         check_level(job["level"])
         pairs = [(pair["relation"], pair["value"]) for pair in job["qualifiers"]]
+        asked = {name: job[name] for name in ("over", "start", "end", "points", "level")}
         try:
-            plan = plan_trend(
-                self.predictor.graph,
-                job["heads"],
-                job["relation"],
-                job["over"],
-                pairs,
-                job["start"],
-                job["end"],
-                job["points"],
-                self.names,
-            )
-            return trend_of(self.predictor, plan, job["level"]).to_dict()
+            found = trend(self.predictor, job["heads"], job["relation"], qualifiers=pairs, names=self.names, **asked)
         except UsageError as problem:
-            raise problem.at(_place_in_trend(problem.where)) from None
+            where = {"head": "heads", "from, to": "start", "qualifier": "over"}.get(problem.where, problem.where)
+            raise problem.at(where) from None
+        return found.to_dict()
 
     def _similar(self, job: Mapping[str, Any]) -> dict[str, Any]:
         named = self._named(job["entity"])
@@ -203,12 +193,6 @@ class RunJobs:
         graph = self.predictor.graph
         one = graph.entities[identity]
         return {"id": one.name, "name": graph.entity_labels[identity], "type": one.type}
-
-
-def _place_in_trend(where: str) -> str:
-    """The library numbers a trend's qualifiers with the axis as the first."""
-    where = {"head": "heads", "from, to": "start", "qualifier": "over"}.get(where, where)
-    return re.sub(r"qualifier (\d+)$", lambda found: f"qualifier {max(1, int(found[1]) - 1)}", where)
 
 
 def _cut(answers: Answers, top: int) -> Answers:
