@@ -27,7 +27,7 @@ from hynt.models.layers.triplets import (
     products,
     triple_question,
 )
-from hynt.objectives.attribute_triples import AlternatingTasks, AttributeTriples
+from hynt.objectives.attribute_triples import AlternatingTasks
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings
 
 VALUES_AT_ONCE = 1 << 25
@@ -94,11 +94,6 @@ class MtKgnn(TripleModel):
         self.of_heads = AttributeNetwork(dimension, settings.hidden)
         self.of_tails = AttributeNetwork(dimension, settings.hidden)
         self.dropout = nn.Dropout(settings.dropout)
-
-    @classmethod
-    def build(cls, sizes: Sizes, train: FactTensors, settings: MtKgnnSettings) -> MtKgnn:
-        """Looks at the training facts only to learn which relations are attributes."""
-        return cls(sizes, Attributes(AttributeTriples.of(train), train), settings).to(train.device)
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
         """Links and numbers by turns, each with an optimiser of its own; both move the entities."""

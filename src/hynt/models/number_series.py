@@ -20,6 +20,7 @@ from torch import Tensor
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.graph.content_hash import mixed
+from hynt.graph.vocabulary import Flags, Floats, Ids
 from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, ScaledNumber
 from hynt.models.training_statistics import NUMBERS, MadeAtOnce, numbers_of, relation_means
 
@@ -32,9 +33,7 @@ TELLING = 0.2
 FEWEST = 10
 """Of fewer points than these nothing is known of a kind of curves."""
 
-Integers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +51,18 @@ class SeriesQuestion(EncodedQuestion):
 class _Held(NamedTuple):
     """Numbers that facts or questions hold, (n,) each."""
 
-    owner: Integers  # which fact or question
-    place: Integers  # relation, plus `relations` + 1 in a qualifier
-    value: Values  # scaled
+    owner: Ids  # which fact or question
+    place: Ids  # relation, plus `relations` + 1 in a qualifier
+    value: Floats  # scaled
 
 
 class _Contexts(NamedTuple):
     """What facts or questions are about besides their numbers."""
 
     kind: Keys  # (n,) their relation and those of their qualifiers that hold entities
-    key: NDArray[np.uint64]  # (FAMILIES, n) their head and relation, with those qualifiers and without
+    key: Keys  # (FAMILIES, n) their head and relation, with those qualifiers and without
 
-    def take(self, rows: Integers) -> _Contexts:
+    def take(self, rows: Ids) -> _Contexts:
         return _Contexts(self.kind[rows], self.key[:, rows])
 
 
@@ -71,9 +70,9 @@ class _Points(NamedTuple):
     """Points of curves, (k,) each, by curve and then by x."""
 
     curve: Keys
-    x: Values
-    y: Values  # the mean of those at this x
-    met: Integers  # how many these are
+    x: Floats
+    y: Floats  # the mean of those at this x
+    met: Ids  # how many these are
 
 
 class NumberSeries(MadeAtOnce):
@@ -132,7 +131,7 @@ class NumberSeries(MadeAtOnce):
             raise ValueError(f"this model answers numbers it has read itself, not {type(candidates).__name__}")
         return question.value
 
-    def _at(self, curve: Keys, x: Values) -> tuple[Values, NDArray[np.bool_], NDArray[np.bool_]]:
+    def _at(self, curve: Keys, x: Floats) -> tuple[Floats, Flags, Flags]:
         """(n,) what curves say at `x`, whether that lies between two points, and whether there is such a curve."""
         if not len(self._curve):
             nothing = np.zeros(len(x), dtype=np.bool_)
@@ -148,7 +147,7 @@ class NumberSeries(MadeAtOnce):
         value, inside = self._between(left, right, x)
         return value, inside, self._curve[at] == curve
 
-    def _between(self, left: Integers, right: Integers, x: Values) -> tuple[Values, NDArray[np.bool_]]:
+    def _between(self, left: Ids, right: Ids, x: Floats) -> tuple[Floats, Flags]:
         """(n,) the value at `x` on the line through the points `left` and `right`, no further than these reach."""
         from_x, to_x = self._points.x[left], self._points.x[right]
         width = to_x - from_x
@@ -156,7 +155,7 @@ class NumberSeries(MadeAtOnce):
         value = self._points.y[left] + share * (self._points.y[right] - self._points.y[left])
         return value, (width > 0) & (from_x <= x) & (x <= to_x) | (to_x == x) | (from_x == x)
 
-    def _errors(self, kind: Keys, y: Values, point: Integers) -> tuple[Keys, Values]:
+    def _errors(self, kind: Keys, y: Floats, point: Ids) -> tuple[Keys, Floats]:
         """Of every kind of curve, within it and at its ends, the mean squared error in telling each training number
         from the others: kinds + within, ascending, and the errors.
         """
@@ -176,7 +175,7 @@ class NumberSeries(MadeAtOnce):
         enough = count >= FEWEST
         return keys[enough], square[enough] / count[enough]
 
-    def _error_of(self, kind: Keys, inside: NDArray[np.bool_], relation: Integers) -> Values:
+    def _error_of(self, kind: Keys, inside: Flags, relation: Ids) -> Floats:
         """(n,) what to expect of curves of these kinds: the relation's variance where training has none to tell."""
         unknown = self._variance[relation]
         if not len(self._kinds):
@@ -185,7 +184,7 @@ class NumberSeries(MadeAtOnce):
         at = np.searchsorted(self._kinds, key).clip(max=len(self._kinds) - 1)
         return np.where(self._kinds[at] == key, self._error[at], unknown)
 
-    def _variances(self, held: _Held) -> Values:
+    def _variances(self, held: _Held) -> Floats:
         """(relations + 1,) of each relation's numbers."""
         size = self.sizes.relations + 1
         relation = held.place % size
@@ -194,7 +193,7 @@ class NumberSeries(MadeAtOnce):
         return np.bincount(relation, apart**2, minlength=size) / np.maximum(count, 1)
 
 
-def _pairs(owner: Integers) -> tuple[Integers, Integers]:
+def _pairs(owner: Ids) -> tuple[Ids, Ids]:
     """Two numbers of one fact, in every order, where `owner` (n,) ascends: places in it."""
     _, start, count = np.unique(owner, return_index=True, return_counts=True)
     per_number = np.repeat(count, count)
@@ -205,7 +204,7 @@ def _pairs(owner: Integers) -> tuple[Integers, Integers]:
     return first[different], second[different]
 
 
-def _curves(contexts: _Contexts, y: Integers, x: Integers) -> tuple[Keys, Keys]:
+def _curves(contexts: _Contexts, y: Ids, x: Ids) -> tuple[Keys, Keys]:
     """(FAMILIES × n,) the kinds of curves of the places y and x (n,) in these contexts, and the curves themselves."""
     pair = _scrambled(_scrambled(contexts.kind + y.astype(np.uint64)) + x.astype(np.uint64))
     kind = np.concatenate([_scrambled(pair + np.uint64(family)) for family in range(FAMILIES)])

@@ -27,7 +27,7 @@ from hynt.models.layers.triplets import (
     products,
     triple_question,
 )
-from hynt.objectives.attribute_triples import AttributeTriples, TranslatedTriples
+from hynt.objectives.attribute_triples import TranslatedTriples
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
 
 
@@ -57,11 +57,6 @@ class Transea(TripleModel):
         self.bias = nn.Parameter(torch.zeros(attributes.count))
         for table in (self.entities, self.relations, self.directions):
             nn.init.xavier_uniform_(table)
-
-    @classmethod
-    def build(cls, sizes: Sizes, train: FactTensors, settings: TranseaSettings) -> Transea:
-        """Looks at the training facts only to learn which relations are attributes."""
-        return cls(sizes, Attributes(AttributeTriples.of(train), train), settings).to(train.device)
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
         """Triplets beside false ones, and attribute triples."""

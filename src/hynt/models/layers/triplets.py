@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -140,6 +140,11 @@ class TripleModel(nn.Module, ABC):
     def __init__(self, sizes: Sizes, attributes: Attributes, settings: Any) -> None:
         super().__init__()
         self.sizes, self.settings, self.attributes = sizes, settings, attributes
+
+    @classmethod
+    def build(cls, sizes: Sizes, train: FactTensors, settings: Any) -> Self:
+        """Looks at the training facts only to learn which relations are attributes."""
+        return cls(sizes, Attributes(AttributeTriples.of(train), train), settings).to(train.device)
 
     @abstractmethod
     def links(self, question: TripleQuestion, candidates: Candidates) -> Tensor:
