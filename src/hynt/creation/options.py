@@ -11,8 +11,8 @@ from typing import Literal
 
 from hynt.creation.reading import LONGEST_LINE
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.formats.format import ReadOptions, ReadReport, UnitRule
-from hynt.formats.opening import text_lines
+from hynt.formats.declarations import lines_of
+from hynt.formats.format import UnitRule
 from hynt.formats.values import check_name
 from hynt.graph.assembly import AssemblyPolicy
 from hynt.graph.encoding import MixedRelations
@@ -165,7 +165,7 @@ def select(
 
 def read_ids(path: Path) -> Iterator[str]:
     """The first cell of each line; blank lines and lines that start with # are no ids."""
-    for line, where in _lines(path):
+    for line, where in lines_of(path):
         name = line.split("\t")[0].strip()
         if name and not name.startswith("#"):
             yield _checked(name, where)
@@ -173,7 +173,7 @@ def read_ids(path: Path) -> Iterator[str]:
 
 def read_pairs(path: Path) -> Iterator[tuple[str, str]]:
     """Two ids per line, with a tab between; such a file maps one id to another."""
-    for line, where in _lines(path):
+    for line, where in lines_of(path):
         if not line.strip() or line.startswith("#"):
             continue
         cells = [cell.strip() for cell in line.split("\t")]
@@ -201,15 +201,6 @@ def followed(steps: dict[str, str], where: str) -> dict[str, str]:
             target = steps[target]
         ends[name] = target
     return ends
-
-
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    report = ReadReport()
-    for line in text_lines(path, ReadOptions(), report):
-        yield line, report.where
-    if report.rejected:
-        problem = report.problems[0]
-        raise DataError(problem.what, where=problem.where, advice=problem.advice)
 
 
 def _checked(name: str, where: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from hynt.creation.sources.source import PART_TABLES, DumpSource
 from hynt.errors import DataError
 from hynt.files import WorkFolder, whole_file
 from hynt.formats.opening import unreadable
-from hynt.formats.parts import COMPRESSION_SUFFIXES, bare_name
+from hynt.formats.parts import COMPRESSION_SUFFIXES, bare_name, natural_order
 
 RANGE_BYTES = 1 << 30
 _SAMPLE_BYTES = 1 << 16
@@ -61,7 +60,7 @@ def find_files(source: Path, kind: DumpSource) -> list[Path]:
             advice="Give the dump itself, or the folder that holds its parts.",
         )
     by_name: dict[str, Path] = {}
-    for path in sorted(found, key=lambda path: _natural(path.name)):
+    for path in sorted(found, key=lambda path: natural_order(path.name)):
         rival = by_name.setdefault(bare_name(path.name), path)
         if rival is not path:
             raise DataError(
@@ -110,10 +109,6 @@ def _start(path: Path) -> bytes:
         return stream.read(_START_BYTES)
     finally:
         stream.close()
-
-
-def _natural(name: str) -> list[tuple[int, int, str]]:
-    return [(0, int(piece[:18]), piece) if piece.isdecimal() else (1, 0, piece) for piece in re.split(r"(\d+)", name)]
 
 
 LAYOUT = 4

@@ -228,7 +228,7 @@ def read_id_map(path: Path) -> list[str]:
     names: dict[int, str] = {}
     declared = None
     seen: set[str] = set()
-    for line, where in _lines(path):
+    for line, where in lines_of(path):
         cells = line.split("\t")
         if where.endswith(":1") and len(cells) == 1 and _is_id(line):
             declared = int(line)
@@ -257,7 +257,7 @@ def read_id_map(path: Path) -> list[str]:
 def read_labels(path: Path) -> dict[str, str]:
     """Labels by id, from lines of `id TAB label`; a later line for the same id must agree."""
     labels: dict[str, str] = {}
-    for line, where in _lines(path):
+    for line, where in lines_of(path):
         cells = line.split("\t")
         if len(cells) != 2 or not cells[0] or not cells[1]:
             raise DataError("is no pair of an id and a label.", where=where, advice="Write: id TAB label.")
@@ -267,7 +267,7 @@ def read_labels(path: Path) -> dict[str, str]:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[dict[str, str], str]]:
-    for line, where in _lines(path):
+    for line, where in lines_of(path):
         try:
             record = read_object(line)
         except RecordProblem as problem:
@@ -282,7 +282,7 @@ def _json_rows(path: Path) -> Iterator[tuple[dict[str, str], str]]:
 
 def _table_rows(path: Path) -> Iterator[tuple[dict[str, str], str]]:
     header: list[str] | None = None
-    for line, where in _lines(path):
+    for line, where in lines_of(path):
         cells = line.split("\t")
         if header is None:
             header = cells
@@ -302,7 +302,7 @@ def _table_rows(path: Path) -> Iterator[tuple[dict[str, str], str]]:
             yield dict(zip(header, cells, strict=True)), where
 
 
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
+def lines_of(path: Path) -> Iterator[tuple[str, str]]:
     """Lines that are not blank, with their places; the first one that is no clean text is an error."""
     report = ReadReport()
     for line in text_lines(path, ReadOptions(), report):

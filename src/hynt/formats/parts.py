@@ -51,10 +51,10 @@ def find_parts(source: Path, format: Format) -> list[SourceFile]:  # noqa: A002 
     if named:
         parts = [part for part, _ in named]
         _refuse_rivals(source, named)
-        parts.sort(key=lambda part: (_ORDER.index(part.split or ""), _natural(part.path.name)))
+        parts.sort(key=lambda part: (_ORDER.index(part.split or ""), natural_order(part.path.name)))
     else:
         parts = [SourceFile(path, None) for path, stem in candidates if stem.lower() not in SIDECAR_STEMS]
-        parts.sort(key=lambda part: _natural(part.path.name))
+        parts.sort(key=lambda part: natural_order(part.path.name))
     if not parts:
         wanted = " or ".join(f"*{suffix}" for suffix in format.suffixes)
         raise DataError(
@@ -163,7 +163,7 @@ def _refuse_rivals(source: Path, parts: list[tuple[SourceFile, str | None]]) -> 
         seen[(part.split, shard)] = part.path
 
 
-def _natural(name: str) -> list[tuple[int, int, str]]:
+def natural_order(name: str) -> list[tuple[int, int, str]]:
     """A sort key by which part-2 comes before part-10."""
     return [(0, int(piece[:18]), piece) if piece.isdecimal() else (1, 0, piece) for piece in re.split(r"(\d+)", name)]
 

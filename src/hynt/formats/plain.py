@@ -11,7 +11,7 @@ Ids that the folder's id maps know are read as the names they stand for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,24 +33,18 @@ def read_triples(path: Path, options: ReadOptions, report: ReadReport) -> Iterat
     """The facts of a file of triples, or of the StarE paper's statements with tabs."""
     names = _Names(path)
 
-    def parse(line: str) -> Fact | None:
-        cells = split_cells(line)
-        if cells is None:
-            return None
+    def fact(cells: list[str]) -> Fact:
         if len(cells) < 3 or not len(cells) & 1 or "" in cells:
             raise wrong_shape(cells, "a tab")
         return names.fact(cells)
 
-    return facts_from_lines(path, options, report, parse)
+    return _facts_of_cells(path, options, report, fact)
 
 
 def read_hype(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
     """The facts of a file with the relation first."""
 
-    def parse(line: str) -> Fact | None:
-        cells = split_cells(line)
-        if cells is None:
-            return None
+    def fact(cells: list[str]) -> Fact:
         if len(cells) < 3 or "" in cells:
             what = f"{len(cells)} columns where a fact has at least 3: relation, head, tail."
             raise RecordProblem("missing-columns", what, "Separate them with a tab.")
@@ -58,17 +52,14 @@ def read_hype(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[
         pairs = (Qualifier(f"{relation}{place}", value) for place, value in enumerate(others, start=2))
         return Fact(head, relation, tail, tuple(pairs))
 
-    return facts_from_lines(path, options, report, parse)
+    return _facts_of_cells(path, options, report, fact)
 
 
 def read_temporal(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
     """The facts of a file with one or two columns of times, or with YAGO's `<occursSince>` and a date."""
     names = _Names(path)
 
-    def parse(line: str) -> Fact | None:
-        cells = split_cells(line)
-        if cells is None:
-            return None
+    def fact(cells: list[str]) -> Fact:
         if not 3 <= len(cells) <= 5 or "" in cells:
             raise wrong_shape(cells, "a tab") if len(cells) < 3 or "" in cells else _too_many(cells)
         times = cells[3:]
@@ -89,7 +80,7 @@ def read_temporal(path: Path, options: ReadOptions, report: ReadReport) -> Itera
                 qualifiers.append(Qualifier(relation, _time(text)))
         return names.fact(cells[:3])._replace(qualifiers=tuple(qualifiers))
 
-    return facts_from_lines(path, options, report, parse)
+    return _facts_of_cells(path, options, report, fact)
 
 
 def read_openke(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
@@ -117,6 +108,18 @@ def read_openke(path: Path, options: ReadOptions, report: ReadReport) -> Iterato
                     "unknown-id", f"the id map does not have {shortened(cell)}.", "Get the files again."
                 )
         return names.fact([head, relation, tail])
+
+    return facts_from_lines(path, options, report, parse)
+
+
+def _facts_of_cells(
+    path: Path, options: ReadOptions, report: ReadReport, fact: Callable[[list[str]], Fact]
+) -> Iterator[Fact]:
+    """The facts of a file by the cells of its lines; blank lines are none."""
+
+    def parse(line: str) -> Fact | None:
+        cells = split_cells(line)
+        return None if cells is None else fact(cells)
 
     return facts_from_lines(path, options, report, parse)
 
