@@ -81,42 +81,30 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Answers": "hynt.asking.answers",
-    "Client": "hynt.service.client",
-    "DataError": "hynt.errors",
-    "Fact": "hynt.graph.fact",
-    "HyntError": "hynt.errors",
-    "KnowledgeGraph": "hynt.graph.knowledge_graph",
-    "Number": "hynt.graph.fact",
-    "Qualifier": "hynt.graph.fact",
-    "Run": "hynt.front.run",
-    "UsageError": "hynt.errors",
-    "audit": "hynt.front.auditing",
-    "check_model": "hynt.models.checking",
-    "compare": "hynt.front.comparing",
-    "create": "hynt.front.creating",
-    "draw": "hynt.front.publishing",
-    "ensemble": "hynt.front.ensembling",
-    "estimate": "hynt.front.training",
-    "export_graph": "hynt.front.graphs",
-    "fact": "hynt.graph.fact",
-    "graph_from_facts": "hynt.formats.from_python",
-    "graph_from_table": "hynt.formats.from_python",
-    "import_graph": "hynt.front.graphs",
-    "list_formats": "hynt.front.graphs",
-    "list_graphs": "hynt.front.graphs",
-    "list_models": "hynt.front.graphs",
-    "list_published": "hynt.front.graphs",
-    "load": "hynt.front.run",
-    "load_graph": "hynt.graph.storage",
-    "number": "hynt.graph.fact",
-    "pull": "hynt.front.publishing",
-    "push": "hynt.front.publishing",
-    "read_graph": "hynt.front.graphs",
-    "serve": "hynt.front.serving",
-    "sweep": "hynt.front.sweeping",
-    "train": "hynt.front.training",
+    name: module
+    for module, names in {
+        "hynt.asking.answers": "Answers",
+        "hynt.errors": "DataError HyntError UsageError",
+        "hynt.formats.from_python": "graph_from_facts graph_from_table",
+        "hynt.front.auditing": "audit",
+        "hynt.front.comparing": "compare",
+        "hynt.front.creating": "create",
+        "hynt.front.ensembling": "ensemble",
+        "hynt.front.graphs": "export_graph import_graph list_formats list_graphs list_models list_published read_graph",
+        "hynt.front.publishing": "draw pull push",
+        "hynt.front.run": "Run load",
+        "hynt.front.serving": "serve",
+        "hynt.front.sweeping": "sweep",
+        "hynt.front.training": "estimate train",
+        "hynt.graph.fact": "Fact Number Qualifier fact number",
+        "hynt.graph.knowledge_graph": "KnowledgeGraph",
+        "hynt.graph.storage": "load_graph",
+        "hynt.models.checking": "check_model",
+        "hynt.service.client": "Client",
+    }.items()
+    for name in names.split()
 }
+"""The module that each public name lives in."""
 
 
 def __getattr__(name: str) -> Any:

@@ -65,7 +65,7 @@ def export_onnx(loaded: LoadedRun, out: Path, capacity: int | None = None) -> di
         )
     onnx, runtime = _libraries()
     capacity = capacity or default_capacity(loaded)
-    weights = sum(tensor.nbytes for tensor in _module(loaded).state_dict().values())
+    weights = sum(tensor.nbytes for tensor in cast(nn.Module, loaded.trained).state_dict().values())
     if weights > _LARGEST:
         raise UsageError(f"the weights have {weights:,} bytes, more than an ONNX file can hold.", where="--out")
     scoring = ScoringModule(loaded.trained, capacity).eval()
@@ -161,12 +161,6 @@ def _compared(runtime: Any, file: Path, scoring: ScoringModule, questions: Trial
             what = f"{OUTPUTS[task]} of the exported model are up to {far[OUTPUTS[task]]:.2g} from torch's"
             raise DataError(f"{what}, so it is not kept.", where=str(file), advice="Please report it.")
     return far
-
-
-def _module(loaded: LoadedRun) -> nn.Module:
-    model: Any = loaded.trained
-    assert isinstance(model, nn.Module)
-    return model
 
 
 def _libraries() -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ from hynt.calibration.calibration import Calibration
 from hynt.calibration.reach import AskedNumbers
 from hynt.graph.content_hash import Hashes, question_keys
 from hynt.graph.fact_table import ENTITY_KIND, RELATION_KIND, component_starts
-from hynt.graph.known_answers import AnswerIndex, KnownAnswers
+from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.vocabulary import Flags, Floats, Ids, spread
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import whole_run
@@ -92,9 +92,8 @@ class QuestionBatch:
 
         def may(which: Ids) -> Callable[[int, int], Tensor | None]:
             """For the questions of a tile, which candidates of a chunk are allowed."""
-            row, known = _known_pairs(
-                index, start[which], np.where(allowed.only_unknown[chosen[which]], size[which], 0)
-            )
+            row, slots = spread(start[which], np.where(allowed.only_unknown[chosen[which]], size[which], 0))
+            known = index.known.answers[slots].astype(np.int64)
             held_row, held = allowed.held_by(chosen[which])
             row, known = np.concatenate([row, held_row]), np.concatenate([known, held])
 
@@ -186,12 +185,6 @@ class QuestionBatch:
 def task_of(kind: int) -> str:
     """The task whose temperature a ranked kind of answer has."""
     return "relation" if kind == RELATION_KIND else "link"
-
-
-def _known_pairs(index: AnswerIndex, start: Ids, size: Ids) -> tuple[Ids, Ids]:
-    """(p,) rows and (p,) known answers, of rows whose known answers start at `start` and are `size` many."""
-    row, slots = spread(start, size)
-    return row, index.known.answers[slots].astype(np.int64)
 
 
 # The best candidates of a tile of questions, and the sum that makes their scores probabilities.

@@ -153,7 +153,7 @@ class Corrupter:
         """
         facts, device = self.facts, self.facts.device
         asked = self._position(rows, of_relation, where)
-        place = self._place(rows, asked)
+        place = relation_at(self.facts, rows, asked) * ROLES + role_at(asked)
         start, size = self.offsets[place], self.offsets[place + 1] - self.offsets[place]
         in_place, others = self._ranges(rows, asked)
         entity, relation = torch.zeros_like(rows), torch.zeros_like(rows)
@@ -195,11 +195,6 @@ class Corrupter:
             return torch.full_like(rows, self.corruption.pool == "seen", dtype=torch.bool), every
         is_number = value_at(self.facts, rows, asked) > self.facts.sizes.mask_entity
         return is_number, torch.where(is_number, every, self.facts.sizes.entities)
-
-    def _place(self, rows: Tensor, asked: Tensor) -> Tensor:
-        """(n,) int64 relation × ROLES + role, of a value at position `asked`."""
-        relation = relation_at(self.facts, rows, asked)
-        return relation * ROLES + role_at(asked)
 
 
 def value_at(facts: FactTensors, rows: Tensor, asked: Tensor) -> Tensor:

@@ -134,11 +134,9 @@ class Reader(Protocol):
 
     def read(self, batch: MaskedBatch) -> EncodedQuestion:
         """Encodes what is visible, once. Rows come out in the order of the batch."""
-        ...
 
     def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """(rows, candidates), higher is better; for `ScaledNumber` (rows,) scaled values."""
-        ...
 
 
 class Observer(Protocol):
@@ -146,11 +144,9 @@ class Observer(Protocol):
 
     def observe(self, facts: FactTensors) -> None:
         """What the questions to come are asked of, until other facts are given."""
-        ...
 
     def predicts(self, relation: Tensor) -> Tensor:
         """(n,) bool: whether it knows enough numbers of these relations, (n,) int64, to say one."""
-        ...
 
 
 def position_of(asked: Tensor) -> Tensor:

@@ -70,9 +70,9 @@ def update(
     if log:
         if facts or remove or remove_entities or merge or corrections or out:
             raise UsageError("a log changes nothing.", where="--log", advice="Ask for it by itself.")
-        listed = [asdict(one) for one in opened.versions()]
-        told: dict[str, Any] = {"run": str(run), "version": opened.version, "versions": listed}
-        deliver(told, as_json=as_json, save=None, text=lambda console: _print_log(console, listed))
+        log_lines = [asdict(one) for one in opened.versions()]
+        told: dict[str, Any] = {"run": str(run), "version": opened.version, "versions": log_lines}
+        deliver(told, as_json=as_json, save=None, text=lambda console: _print_log(console, log_lines))
         return
     if out is not None:
         check_new_folder(out, "--out")
@@ -94,17 +94,12 @@ def update(
         if out is not None:  # an unchanged copy is not what was asked for
             leftovers.remove(out)
         raise
-    result = {"run": str(run), "changed": later.version > before, **_told(later.versions())}
+    listed = later.versions()
+    result = {"run": str(run), "changed": later.version > before, **(asdict(listed[-1]) if listed else {"version": 0})}
     if facts is not None and result["changed"]:
         journal = Journal(later.path)
         result["notes"] = overlooked(journal.change(journal.versions()[later.version - 1]), opened.graph)
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
-
-
-def _told(versions: list[Any]) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(versions[-1]) if versions else {"version": 0}
 
 
 def _print(console: Console, result: dict[str, Any]) -> None:

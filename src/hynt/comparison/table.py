@@ -78,14 +78,14 @@ def quality_table(comparison: Mapping[str, Any]) -> TextTable:
     """Metrics of the test split; means and deviations where there are several seeds. A dash: not answered."""
     models = {**grouped(comparison["rows"]), **{name: [row] for name, row in comparison["trivial"].items()}}
     everyone = [row["test"]["realistic"] for rows in models.values() for row in rows]
-    titles = [title for title, column in COLUMNS.items() if any(_is_told(one, *column) for one in everyone)]
+    # Older comparisons lack some metrics, and so does a graph without such questions.
+    titles = [
+        title
+        for title, (task, scope, metric, _) in COLUMNS.items()
+        if any(metric in one.get(task, {}).get(scope, {}) for one in everyone)
+    ]
     cells = [[model, *(_metric(rows, *COLUMNS[title]) for title in titles)] for model, rows in models.items()]
     return TextTable("", ["model", *titles], cells, len(titles))
-
-
-def _is_told(test: Mapping[str, Any], task: str, scope: str, metric: str, digits: int) -> bool:  # noqa: ARG001
-    """Whether a row knows a metric at all: older comparisons lack some, and so does a graph without such questions."""
-    return metric in test.get(task, {}).get(scope, {})
 
 
 def _metric(rows: Sequence[Mapping[str, Any]], task: str, scope: str, metric: str, digits: int) -> str:

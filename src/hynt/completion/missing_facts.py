@@ -110,7 +110,8 @@ def propose(predictor: Predictor, options: ProposalOptions, progress: Progress =
     for batch in questions.batches():
         each, lost = answers.proposals(batch)
         each = each if belief is None else replace(each, probability=belief.probability(_answered(each)))
-        kept = each.where(_is_good(each, options))
+        is_narrow = ~each.is_number | (each.width <= options.widest)
+        kept = each.where((each.probability >= options.threshold) & is_narrow)
         asked, without, made, passed = asked + len(batch), without + lost, made + len(each), passed + len(kept)
         found = found.joined(kept)
         if options.per_relation is not None:
@@ -135,11 +136,6 @@ def _chosen(predictor: Predictor, peers: Peers, options: ProposalOptions) -> Ids
             advice="Name relations of facts.",
         )
     return np.array(named, dtype=np.int64)
-
-
-def _is_good(made: ProposedFacts, options: ProposalOptions) -> NDArray[np.bool_]:
-    good: NDArray[np.bool_] = made.probability >= options.threshold
-    return good & (~made.is_number | (made.width <= options.widest))
 
 
 # How likely proposals are true, told by what hiding the validation facts empties.

@@ -63,7 +63,8 @@ class MissingQuestions:
             self.unasked += len(lacking.entity) if usual is None else 0
             if usual is None:
                 continue
-            for few in _pieces(lacking):
+            for first in range(0, len(lacking.entity), AT_ONCE):
+                few = lacking.take(np.arange(first, min(first + AT_ONCE, len(lacking.entity))))
                 if waiting and sum(len(one) for one in waiting) + len(few.entity) > AT_ONCE:
                     yield _joined(waiting)
                     waiting = []
@@ -90,11 +91,6 @@ class MissingQuestions:
         position = np.full(count, TAIL, dtype=np.int64)
         asked = AskedFacts.of_triplets(table, position, self._predictor.graph.vocabulary.relation_is_number)
         return MissingBatch(asked, lacking.share, lacking.peers)
-
-
-def _pieces(lacking: Lacking) -> Iterator[Lacking]:
-    for first in range(0, len(lacking.entity), AT_ONCE):
-        yield lacking.take(np.arange(first, min(first + AT_ONCE, len(lacking.entity))))
 
 
 def _joined(parts: list[MissingBatch]) -> MissingBatch:

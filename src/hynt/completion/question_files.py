@@ -66,11 +66,9 @@ class QuestionFile(Protocol):
 
     def batches(self, size: int, skip: int = 0) -> Iterator[FileBatch]:
         """The questions after the first `skip`, at most `size` at a time; together they are all, in order."""
-        ...
 
     def done(self) -> float:
         """How much of the file has been read by the batches so far, from 0 to 1."""
-        ...
 
 
 def open_questions(path: Path) -> QuestionFile:

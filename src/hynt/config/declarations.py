@@ -33,11 +33,9 @@ class Constraint(Protocol):
 
     def admits(self, value: Any) -> bool:
         """Whether the value, already of the declared type, satisfies the constraint."""
-        ...
 
     def __str__(self) -> str:
         """The rule in words, to follow "must be"."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -104,11 +104,9 @@ def fit_weights(
                     if asked is not None:
                         fitted = _numbers if task == "number" else _ranks
                         groups[capability] = fitted(asked, able, trained)
-    return Weights(tuple(names), {one: group for one, group in groups.items() if not _is_first_alone(group)})
-
-
-def _is_first_alone(group: GroupWeights) -> bool:
-    return not group.relations and group.everywhere == _unit(len(group.everywhere), 0)
+    first_alone = (1.0, *(0.0 for _ in names[1:]))
+    kept = {one: group for one, group in groups.items() if group.relations or group.everywhere != first_alone}
+    return Weights(tuple(names), kept)
 
 
 def _asked(
@@ -426,10 +424,6 @@ def _group(
 
 def _one_hot(count: int, at: int) -> Tensor:
     return torch.nn.functional.one_hot(torch.tensor(at), count).double()
-
-
-def _unit(count: int, at: int) -> tuple[float, ...]:
-    return tuple(float(index == at) for index in range(count))
 
 
 def combined(models: Sequence[Model], facts: FactTensors, weights: Weights) -> Combination:

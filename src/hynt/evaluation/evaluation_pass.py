@@ -14,7 +14,7 @@ from torch import Tensor
 from hynt.errors import DataError
 from hynt.evaluation.metrics import KIND_OF_TASK, TaskName
 from hynt.evaluation.results import NumberQuestions, RankedQuestions
-from hynt.evaluation.tiles import KnownSlots, Tally, Tile, Tiling, read_each_tile, tally
+from hynt.evaluation.tiles import KnownSlots, Tile, Tiling, read_each_tile, tally
 from hynt.graph.fact_table import HEAD, Components, position_name
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.seen_values import SeenValues
@@ -85,7 +85,8 @@ class EvaluationPass:
             found = tally(scored(question), count, targets[at], known, chunk, allowed)
             for kept, one in zip(results, found, strict=True):
                 if one is not None:
-                    _keep(kept, at, one)
+                    for target, column in zip(kept, (one.better, one.ties, one.candidates), strict=True):
+                        target[at] = column
             finite[at] = found[0].finite
 
         self._ask(tiling, parts, work)
@@ -212,11 +213,6 @@ def _seen_mask(seen: SeenValues, place: Ids, count: int, device: torch.device) -
     found = torch.zeros(len(distinct), count, dtype=torch.bool, device=device)
     found[owner, value] = True
     return found[row]
-
-
-def _keep(kept: list[Tensor], at: slice, found: Tally) -> None:
-    for target, column in zip(kept, (found.better, found.ties, found.candidates), strict=True):
-        target[at] = column
 
 
 def refuse_non_finite(finite: NDArray[np.generic], questions: Components, graph: KnowledgeGraph, split: str) -> None:

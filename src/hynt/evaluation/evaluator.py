@@ -49,7 +49,6 @@ class Workers(Protocol):
 
     def gathered(self, tensor: Tensor) -> Tensor:
         """The sum over all processes, the same for all of them."""
-        ...
 
 
 class OneWorker:

@@ -193,7 +193,9 @@ def explain_asked(
             one.says,
             one.change,
             **outcome._asdict(),
-            context_attention=_context_attention(attention, one),
+            context_attention=None
+            if attention is None or one.qualifier is None  # only a qualifier that was removed is looked at there
+            else float(attention.on_context[1 + one.qualifier]),
             prediction_attention=_prediction_attention(attention, one),
         )
         for one, outcome in zip(taken, outcomes, strict=True)
@@ -276,13 +278,6 @@ def attention_weights(model: ShowsAttention, batch: MaskedBatch) -> AttentionWei
         for one in (found.context, found.prediction, found.encoded)
     )
     return AttentionWeights(cast(Floats, context), prediction, found.parts, encoded)
-
-
-def _context_attention(attention: AttentionWeights | None, one: _Taken) -> float | None:
-    """How much the context transformer looked at a qualifier that was removed."""
-    if attention is None or one.qualifier is None:
-        return None
-    return float(attention.on_context[1 + one.qualifier])
 
 
 def _prediction_attention(attention: AttentionWeights | None, one: _Taken) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
     if header is None or report.line != 1:  # else the first good line would be taken for the header
         raise DataError("the header is no clean UTF-8 text.", where=f"{path}:1", advice="Save the file as UTF-8.")
     delimiter = choose_delimiter(bare_name(path.name).lower(), header, options)
-    records = csv_records(_chained(header, lines), delimiter, options.max_line_bytes, report)
+    records = csv_records(chain([header], lines), delimiter, options.max_line_bytes, report)
     first = next(records)
     if first.problem is not None:
         raise DataError.of(first.problem, f"{path}:1")
@@ -51,11 +52,6 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
         yield from rows.facts(record)
         report.line = end  # a record may span lines; the problem names its first, reading goes on after its last
     rows.note_unused_names()
-
-
-def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from rest
 
 
 class _EdgeRows:

@@ -65,7 +65,6 @@ class FactReader(Protocol):
 class Writer(Protocol):
     def __call__(self, graph: KnowledgeGraph, path: Path) -> Iterable[Path]:
         """Write the graph to a file or folder that does not exist yet; the files written."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -162,8 +162,6 @@ class _Checked:
         )
 
 
-__all__ = ["facts_from_lines", "open_bytes", "text_lines", "unreadable"]
-
 BLOCK_BYTES = 2**20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _CONTROL_BYTES = CONTROL_CHARACTERS.encode("ascii")
@@ -222,7 +220,8 @@ def _blocks(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[by
         first = True
         while data := stream.read(BLOCK_BYTES):
             if first:
-                _refuse_utf16(path, data)
+                if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+                    raise DataError("is UTF-16 text.", where=str(path), advice="Save it as UTF-8.")
                 data = data.removeprefix(_BYTE_ORDER_MARK)
                 first = False
             end = data.rfind(b"\n")
@@ -254,11 +253,6 @@ def _long_line(limit: int, where: str) -> DataError:
         where=where,
         advice="A record is one line: check that this is a text file with one fact per line.",
     )
-
-
-def _refuse_utf16(path: Path, start: bytes) -> None:
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError("is UTF-16 text.", where=str(path), advice="Save it as UTF-8.")
 
 
 def _clean_lines(block: bytes) -> list[str] | None:

@@ -183,9 +183,5 @@ def _check_installed(extra: str, packages: Sequence[str]) -> None:
 
 
 def _announce(url: str) -> None:
-    _say(f"Serving at {url} (Ctrl-C to stop)")
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"Serving at {url} (Ctrl-C to stop)\n")
     sys.stderr.flush()

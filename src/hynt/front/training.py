@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,13 +76,14 @@ def train(
     >>> hynt.train(graph, "frequency", out="runs/frequency").path.name
     'frequency'
     """
+    from hynt.config.overrides import overrides_of
     from hynt.distributed.launch import is_launched
     from hynt.training.resolve_settings import SettingsRequest
 
     if resume and start_from is not None:
         what = "a run that is resumed starts from its own weights."
         raise UsageError(what, where="--from", advice="Leave out --resume, or --from.")
-    said = (*changes, *_written(settings))
+    said = (*changes, *overrides_of(settings))
     if (processes > 1 or is_launched()) and not resume and start_from is None:
         model = model or "hynt"  # every process must take the same, and not every model can be shared
     if processes > 1 and not is_launched():
@@ -106,6 +106,8 @@ def train(
         folder, kept = _folder(out, resume)
         _train_in_processes(graph, folder, words, processes)
         return Run(folder, device, kept=kept)
+    from hynt.distributed.worker_group import current_workers
+    from hynt.interruption import stopping_on_signals
     from hynt.kernels.device import chosen_device
 
     target = chosen_device(device)
@@ -113,7 +115,7 @@ def train(
     request = SettingsRequest(model, preset, epochs, seed, train_on, scale_on, said, minutes, until_done=True)
     folder, kept = _folder(out, resume)
     trackers = _trackers(track)
-    with _workers(target) as workers, _stopping() as stopper:
+    with current_workers(target) as workers, stopping_on_signals() as stopper:
         workers.watch(stopper)
         if workers.rank:
             from hynt.training.process import follow
@@ -158,13 +160,14 @@ def estimate(
     >>> found.epochs, found.parameters > 0, found.seconds > 0
     (10, True, True)
     """
+    from hynt.config.overrides import overrides_of
     from hynt.kernels.device import chosen_device
     from hynt.training.estimate import estimate as measured
     from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 
     target = chosen_device(device)
     loaded, _ = opened_graph(graph)
-    said = (*changes, *_written(settings))
+    said = (*changes, *overrides_of(settings))
     request = SettingsRequest(model, preset, epochs, seed, train_on, scale_on, said, minutes, until_done=True)
     return measured(loaded, resolve_settings(request, loaded, on_gpu=target.type == "cuda"), target)
 
@@ -172,12 +175,6 @@ def estimate(
 def is_first_process() -> bool:
     """Whether this process speaks for the job: the only one, or the first of several."""
     return os.environ.get("RANK", "0") == "0"
-
-
-def _written(settings: dict[str, Any]) -> tuple[str, ...]:
-    from hynt.config.overrides import overrides_of
-
-    return tuple(overrides_of(settings))
 
 
 def opened_graph(graph: AnyGraph) -> tuple[KnowledgeGraph, Path | None]:
@@ -322,18 +319,6 @@ def say_scales(graph: KnowledgeGraph, names: Sequence[str], note: Callable[[str]
         few = [labels[ids[name]] for name in names[:NAMED]]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         note(f"on a log scale: {', '.join(few)}{more}; --set log_relations=[] keeps all numbers linear")
-
-
-def _workers(device: torch.device) -> AbstractContextManager[Any]:
-    from hynt.distributed.worker_group import current_workers
-
-    return current_workers(device)
-
-
-def _stopping() -> AbstractContextManager[Any]:
-    from hynt.interruption import stopping_on_signals
-
-    return stopping_on_signals()
 
 
 def _nobody(text: str) -> None:

@@ -111,7 +111,9 @@ class Assembler:
             report["outliers"] = self._drop_outliers(self.policy.outlier_rules, relations, kept)
         if self.policy.remove_leakage:
             leaks = find_leakage(self.store, is_number, len(entities), threshold=self.policy.leakage_threshold)
-            removed = np.isin(self._column("relation"), [leak.removed for leak in leaks])
+            removed = np.isin(
+                np.concatenate([chunk.relation for chunk in self.store]), [leak.removed for leak in leaks]
+            )
             report["leakage"] = {
                 "removed_facts": int(removed.sum()),
                 "relations": [leak.to_mapping([relation.name for relation in relations]) for leak in leaks],
@@ -159,9 +161,6 @@ class Assembler:
             kept[start : start + len(chunk)][outliers.breaking(chunk)] = False
             start += len(chunk)
         return outliers.to_mapping()
-
-    def _column(self, name: str) -> NDArray[np.int32]:
-        return np.concatenate([getattr(chunk, name) for chunk in self.store])
 
     def _hold_out(self, added: Flags, split: NDArray[np.int8], kept: Flags, hashes: Hashes) -> dict[str, int]:
         """Take added facts that valid or test asks for out of `kept`: they would give the answers away."""

@@ -81,16 +81,13 @@ class Model(Reader, Protocol):
     @property
     def answers(self) -> frozenset[Capability]:
         """What it can be asked."""
-        ...
 
     @property
     def reads(self) -> frozenset[Part]:
         """The parts of a fact that it looks at."""
-        ...
 
     def phases(self, train: FactTensors, settings: PhaseSettings) -> list[Phase]:
         """The stages of its training. A later one may be missing where the facts give it nothing to learn from."""
-        ...
 
 
 def unpredictable(model: Model, relation: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
@@ -108,7 +105,6 @@ class AnswersDistributions(Protocol):
 
     def distribution(self, question: EncodedQuestion) -> NumberDistribution:
         """What it believes of the numbers asked for, on its scale."""
-        ...
 
 
 class Attention(NamedTuple):
@@ -126,7 +122,6 @@ class ShowsAttention(Protocol):
 
     def attention(self, batch: MaskedBatch) -> Attention:
         """Of a batch of one question, read without dropout."""
-        ...
 
 
 @runtime_checkable
@@ -135,7 +130,6 @@ class StatesEntities(Protocol):
 
     def entity_states(self) -> Tensor:
         """(entities, width) the vectors, for the facts observed at the moment."""
-        ...
 
 
 @runtime_checkable
@@ -145,7 +139,6 @@ class ReadsSeveralMasks(Protocol):
     @property
     def reads_several_masks(self) -> bool:
         """Whether it does; a combination does where all its members do."""
-        ...
 
 
 def reads_several_masks(model: Model) -> bool:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from hynt.files import check_place, write_whole
+from hynt.files import write_whole
 from hynt.graph.entity_facts import EntityFact, EntityFacts
 from hynt.graph.fact import Number, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.sentences import Sentences
-from hynt.reporting.scales import COLOURS, check_drawable, hynt_style, new_figure, picture, suffix_of, text_width
+from hynt.reporting.scales import COLOURS, hynt_style, new_figure, picture, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,16 +35,8 @@ _BOXES = {  # fill, line
 }
 
 
-def check_picture(path: Path) -> None:
-    """Refuse what cannot be drawn before any work is done."""
-    suffix_of(path, SUFFIXES, "--out")
-    check_place(path, "--out")
-    check_drawable("--out")
-
-
 def draw_neighbourhood(graph: KnowledgeGraph, facts: EntityFacts, path: Path) -> None:
     """Draw these facts of an entity to a file, whose suffix says the format. The file appears whole or not at all."""
-    check_picture(path)
     with hynt_style():
         layout = laid_out(graph, facts)
         figure = new_figure(layout.width, layout.height)

@@ -86,9 +86,13 @@ def trend_figure(trend: Trend) -> Figure:
                 axes.set_yscale("log")
             _draw(axes, trend, trend.series[place], room)
             axes.set_ylim(*limits)
-            _mark_range(axes, trend, limits)
+            for end in trend.training_range or ():  # where the panel reaches so far
+                if limits[0] <= end <= limits[1]:
+                    axes.axhline(end, color=GREY, linewidth=1.0, linestyle=(0, (1, 2.5)), zorder=2)
             axes.tick_params(labelbottom=place + columns >= count, labelleft=place % columns == 0)
-        _ticks(panels[0], trend, limits, logarithmic)
+        first, last = panels[0].get_xlim()
+        set_ticks(panels[0].xaxis, Scale(first, last, unit=trend.over_unit), 5)
+        set_ticks(panels[0].yaxis, Scale(*limits, log=logarithmic, unit=trend.unit), 6)
         _words(figure, trend, width, height)
     return figure
 
@@ -157,18 +161,6 @@ def _limits(trend: Trend, logarithmic: bool) -> tuple[float, float]:
             low, high = least, most
     room = 0.06 * (high - low) or max(abs(high), 1.0) * 0.1
     return low - room, high + room
-
-
-def _mark_range(axes: Axes, trend: Trend, limits: tuple[float, float]) -> None:
-    """Dotted lines at the relation's least and greatest training number, where the panel reaches so far."""
-    for end in trend.training_range or ():
-        if limits[0] <= end <= limits[1]:
-            axes.axhline(end, color=GREY, linewidth=1.0, linestyle=(0, (1, 2.5)), zorder=2)
-
-
-def _ticks(axes: Axes, trend: Trend, limits: tuple[float, float], logarithmic: bool) -> None:
-    set_ticks(axes.xaxis, Scale(*axes.get_xlim(), unit=trend.over_unit), 5)
-    set_ticks(axes.yaxis, Scale(*limits, log=logarithmic, unit=trend.unit), 6)
 
 
 def _words(figure: Figure, trend: Trend, width: float, height: float) -> None:

@@ -1,9 +1,9 @@
 """States of observed facts that outlive the process: a fresh one answers without reading the graph anew.
 
-They lie in the user's cache folder and never in a run, so no run that was fetched brings any; a folder that others may
-write to is not used. A file is named by the
-hash of all that its states are made from (weights, facts, ranks of numbers, the code itself), so none is ever stale; it
-carries the hash of its own content, and one that is damaged is made again. The oldest go when there are too many.
+They lie in the user's cache folder and never in a run, so no run that was fetched brings any; a folder that others
+may write to is not used. A file is named by the hash of all that its states are made from (weights, facts, ranks of
+numbers, the code itself), so none is ever stale; it carries the hash of its own content, and one that is damaged is
+made again. The oldest go when there are too many.
 """
 
 from __future__ import annotations

@@ -155,7 +155,8 @@ def blind_copy(source: KnowledgeGraph | str | os.PathLike[str], target: Path) ->
     if not target.exists():
         with new_folder(target) as staging:
             for name in manifest.files:
-                _copy(folder / name, staging / name)
+                with writing(staging / name, f"a copy of {folder / name}"):
+                    shutil.copyfile(folder / name, staging / name)
             (staging / MANIFEST_NAME).write_text(manifest.to_json(), encoding="utf-8")
     elif read_manifest(target) != manifest:
         raise _another_graph(target)
@@ -196,11 +197,6 @@ def without_test(manifest: Manifest) -> Manifest:
     files = {name: record for name, record in manifest.files.items() if name != f"{HIDDEN}.parquet"}
     counts = {name: count for name, count in manifest.counts.items() if name != HIDDEN}
     return replace(manifest, files=files, counts=counts)
-
-
-def _copy(source: Path, target: Path) -> None:
-    with writing(target, f"a copy of {source}"):
-        shutil.copyfile(source, target)
 
 
 # A worker takes trials until there are enough, here or in a process of its own.

@@ -147,13 +147,10 @@ def _telling_what_is_kept(run: RunFolder) -> Iterator[None]:
         yield
     except Unwritable as problem:
         progress, folder = last_good(run)
-        kept = "No checkpoint was made yet." if folder is None else f"The checkpoint {_after(progress)} is kept."
+        where = f"after epoch {progress.epoch}" if not progress.step else f"within epoch {progress.epoch + 1}"
+        kept = "No checkpoint was made yet." if folder is None else f"The checkpoint {where} is kept."
         advice = "Make room, then go on with the same command and --resume."
         raise DataError(f"{problem.what} {kept}", where=problem.where, advice=advice) from None
-
-
-def _after(progress: TrainingState) -> str:
-    return f"after epoch {progress.epoch}" if not progress.step else f"within epoch {progress.epoch + 1}"
 
 
 def _trained(

@@ -31,11 +31,9 @@ class StepRunner(Protocol):
 
     def run(self, items: StepItems, seed: int) -> None:
         """One step; all its randomness comes from `seed`."""
-        ...
 
     def has_failed(self) -> bool:
         """Whether a loss is known not to have been finite. Never waits for the device."""
-        ...
 
 
 class EagerStep:

@@ -156,19 +156,15 @@ class Keeper(Protocol):
 
     def epoch_done(self, record: EpochRecord) -> None:
         """An epoch's losses are known."""
-        ...
 
     def validated(self, record: ValidationRecord) -> None:
         """The validation split was tried."""
-        ...
 
     def save(self, progress: TrainingState, optimisation: Optimisation, *, best: bool) -> None:
         """Keep weights, optimiser state and progress; `best` says that these weights are the best so far."""
-        ...
 
     def take_best(self, progress: TrainingState) -> None:
         """Give the model the best weights so far: a later phase builds on them."""
-        ...
 
 
 @dataclass
@@ -222,7 +218,7 @@ class _PhaseLoop:
 
     def run(self) -> TrainingState:
         source = EpochSource(self.phase.stream, self.settings.seed, self.phase.epochs, self.trainer.device)
-        over = self._stops_early()  # a run that is resumed after its last validation
+        over = self._gave_up() or self._is_out_of_time()  # a run that is resumed after its last validation
         while self.progress.epoch < self.phase.epochs and not over:
             self._epoch(source)
             over = self._settle()
@@ -288,9 +284,6 @@ class _PhaseLoop:
         elif self._keeps_for_tasks() or over or self._save_is_due():
             self._save()
         return out_of_time or self._gave_up()
-
-    def _stops_early(self) -> bool:
-        return self._gave_up() or self._is_out_of_time()
 
     def _gave_up(self) -> bool:
         patience = self.settings.validation.patience
