@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hynt.asking.answers import Answers, NumberAnswer
-    from hynt.explanation.explanations import Explanation, Influence
+    from hynt.explanation.explanations import Explanation
 
 
 @with_option_groups
@@ -137,10 +137,12 @@ def _print_explanation(console: Console, found: Explanation, out: Path | None) -
         columns = ["without", "says", "", "probability", "change", "rank", "first answer"]
     looked, rows = found.attention is not None, []
     for one in found.influences:
-        shares = [_share(one.context_attention), _share(one.prediction_attention)] if looked else []
-        widths = _signed(one.change_in_widths, 2)
-        cells = (*found.cells(one), widths) if found.about is None else _ranked_cells(one)
-        rows.append((one.part, one.says, one.change, *cells, *shares))
+        shares = (one.context_attention, one.prediction_attention) if looked else ()
+        cells = (*found.cells(one), _signed(one.change_in_widths, 2))
+        if found.about is not None:
+            cells = (f"{one.probability:.4f}", _signed(one.probability_change, 4), str(one.rank), one.answer or "")
+        told = ("" if share is None else f"{share:.0%}" for share in shares)
+        rows.append((one.part, one.says, one.change, *cells, *told))
     if rows:
         print_table(console, columns + ["context attention", "prediction attention"] * looked, rows)
     if found.attention is not None:
@@ -151,16 +153,8 @@ def _print_explanation(console: Console, found: Explanation, out: Path | None) -
         console.print(f"written: {out}", soft_wrap=True)
 
 
-def _share(share: float | None) -> str:
-    return "" if share is None else f"{share:.0%}"
-
-
 def _signed(value: float | None, digits: int) -> str:
     """A change, with the minus sign that numbers have everywhere; one that rounds to nothing has no sign."""
     if value is None:
         return ""
     return f"{value:+.{digits}f}".replace("-", "−") if round(value, digits) else f"{0:.{digits}f}"
-
-
-def _ranked_cells(one: Influence) -> tuple[str, ...]:
-    return f"{one.probability:.4f}", _signed(one.probability_change, 4), str(one.rank), one.answer or ""

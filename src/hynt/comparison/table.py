@@ -51,6 +51,7 @@ def cost_table(comparison: Mapping[str, Any]) -> TextTable:
     for model, rows in grouped(comparison["rows"]).items():
         first = rows[0]
         limited = sum(row["budget_limited"] for row in rows)
+        speeds = [row["facts_per_second"] for row in rows if row["facts_per_second"] is not None]
         cells.append(
             [
                 model,
@@ -60,18 +61,13 @@ def cost_table(comparison: Mapping[str, Any]) -> TextTable:
                 f"{fmean(row['epochs'] for row in rows):.0f}",
                 str(first["schedule_epochs"]),
                 f"{fmean(row['train_seconds'] for row in rows):.0f}",
-                _speed(rows),
+                f"{fmean(speeds):,.0f}" if speeds else "–",
                 "yes" if limited else "no",
             ]
         )
     for name, row in comparison["trivial"].items():
         cells.append([name, reads_text(row), answers_text(row), *["–"] * 6])
     return TextTable("", titles, cells, 6)
-
-
-def _speed(rows: Sequence[Mapping[str, Any]]) -> str:
-    known = [row["facts_per_second"] for row in rows if row["facts_per_second"] is not None]
-    return f"{fmean(known):,.0f}" if known else "–"
 
 
 def quality_table(comparison: Mapping[str, Any]) -> TextTable:

@@ -107,6 +107,7 @@ class Evaluator:
                 else:
                     found[task], milder = evaluation_pass.ranks(task, one)
                     constrained = milder or constrained
+        read = "+".join(self.observed) + (" without duplicates of asked facts" if self.without_duplicates else "")
         unanswered = {task: len(of_task(self.questions, task)) - len(one) for task, one in chosen.items()}
         return Evaluation(
             self.graph.vocabulary,
@@ -114,7 +115,7 @@ class Evaluator:
             constrained,
             self.ties,
             self.protocol()
-            | ({"observed": self._observed_words()} if reads_observed else {})
+            | ({"observed": read} if reads_observed else {})
             | {"unanswered": {task: count for task, count in unanswered.items() if count}, "memory_back_off": smaller},
         )
 
@@ -166,9 +167,6 @@ class Evaluator:
         if self.shuffle_literals:
             table = with_shuffled_numbers(table, self.graph.vocabulary.relation_is_number)
         return FactTensors.from_table(table, self.graph.vocabulary, self.scaling, self.device, self.literals)
-
-    def _observed_words(self) -> str:
-        return "+".join(self.observed) + (" without duplicates of asked facts" if self.without_duplicates else "")
 
     @cached_property
     def medians(self) -> Floats:

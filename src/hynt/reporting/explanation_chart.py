@@ -59,7 +59,9 @@ def _bars(axes: Axes, explanation: Explanation, shown: Sequence[Influence]) -> N
     bare(axes, grid="x")
     axes.spines["bottom"].set_visible(False)
     axes.axvline(0, color=GREY, linewidth=1.0, zorder=3)
-    changes = [_change(one) for one in shown]
+    changes = [
+        one.probability_change if one.probability_change is not None else one.value_change or 0.0 for one in shown
+    ]
     for place, (one, change) in enumerate(zip(shown, changes, strict=True)):
         colour = TEAL if explanation.about is None else ORANGE if change < 0 else BLUE
         axes.barh(place, change, height=0.62, color=colour, alpha=_LOOKS[one.change], linewidth=0, zorder=2)
@@ -154,10 +156,6 @@ def _number(explanation: Explanation) -> NumberAnswer:
     first = explanation.answers[0]
     assert isinstance(first, NumberAnswer)
     return first
-
-
-def _change(one: Influence) -> float:
-    return one.probability_change if one.probability_change is not None else one.value_change or 0.0
 
 
 def _named(one: Influence) -> str:

@@ -198,7 +198,9 @@ class _Planning:
             raise UsageError("a head was given twice.", where="heads", advice="Name each head once.")
         known = [known_values(self.graph, head, identity, over_identity) for head in ids]
         chosen, notes = ([], []) if qualifiers else usual_series(self.graph, known)
-        given = list(qualifiers) if qualifiers else [self._written(pair) for pair in chosen]
+        names = self.graph.vocabulary.entities
+        usual = [(self.graph.relations[one].name, names[other]) for one, other in chosen]
+        given = list(qualifiers) or usual
 
         def asked(head: int, at: float) -> AskedFact:
             pairs = [(self.graph.relations[over_identity].name, at), *given]
@@ -269,9 +271,6 @@ class _Planning:
             return "Its facts carry no numbers at all: choose another relation."
         shown = ", ".join(repr(self.graph.relation_labels[one]) for one, _ in carried.most_common(5))
         return f"Its facts carry these numbers: {shown}. Name one of them as the axis."
-
-    def _written(self, pair: tuple[int, int]) -> tuple[str, str]:
-        return self.graph.relations[pair[0]].name, self.graph.vocabulary.entities[pair[1]]
 
     def _axis(
         self, values: Sequence[KnownValues], relation: int, over: int, start: Any, end: Any, points: int
