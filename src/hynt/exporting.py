@@ -155,7 +155,7 @@ def _compared(runtime: Any, file: Path, scoring: ScoringModule, questions: Trial
         rows = questions.rows[task]
         theirs, ours = found[OUTPUTS[task]][rows], truth
         if not np.isfinite(theirs).all():
-            raise DataError(f"the exported model gives {OUTPUTS[task]} that are no finite numbers.", where=str(file))
+            raise DataError(f"the exported model gives {OUTPUTS[task]} that are not finite numbers.", where=str(file))
         far[OUTPUTS[task]] = float(np.abs(theirs - ours).max(initial=0.0))
         if far[OUTPUTS[task]] > TOLERANCE * max(1.0, float(np.abs(ours).max(initial=0.0))):
             what = f"{OUTPUTS[task]} of the exported model are up to {far[OUTPUTS[task]]:.2g} from torch's"

@@ -156,8 +156,8 @@ def test_questions_of_python_users(predictor):
         (("p2", "born in", "Atlantis"), "question 2", "the question has no blank."),
         (("Nobody", "born in", "?"), "question 2, head", "the graph has no entity called 'Nobody'."),
         (("p0", "?", "1e9"), "question 2, relation", "the number is far outside the training range of every relation."),
-        ({"head": "p2", "relatoin": "born in", "tail": "?"}, "question 2", "'relatoin' is no part of a question."),
-        ("p2 born in ?", "question 2", "'p2 born in ?' is no fact."),
+        ({"head": "p2", "relatoin": "born in", "tail": "?"}, "question 2", "'relatoin' is not part of a question."),
+        ("p2 born in ?", "question 2", "'p2 born in ?' is not a fact."),
     ],
 )
 def test_a_refusal_says_which_question_it_is_about(predictor, question, where, word):

@@ -136,7 +136,7 @@ def test_numbers_have_no_candidates(predictor):
 def test_wrong_calls_are_told(predictor):
     with pytest.raises(UsageError, match="the question was given twice"):
         predictor.predict(("p2", "born in", "?"), head="p2")
-    with pytest.raises(UsageError, match="is no fact"):
+    with pytest.raises(UsageError, match="is not a fact"):
         predictor.predict("p2 born in ?")
     with pytest.raises(UsageError, match="0 answers cannot be given"):
         predictor.predict(("p2", "born in", "?"), top=0)

@@ -99,8 +99,8 @@ def test_qualifiers_stay_with_their_row_when_several_relations_are_tried(towns):
         (("?", "born in", "?"), "the question has 2 blanks: head and tail."),
         (("p0", "born in", "t0", [("?", "?")]), "2 blanks: relation of qualifier 1 and value of qualifier 1."),
         (("p0", "born in", "?", [("place", "")]), "the question has no value of qualifier 1."),
-        (("p0", "born in", "?", "place=t1"), "is no list of qualifiers"),
-        (("p0", "born in", "?", [("place",)]), "is no qualifier"),
+        (("p0", "born in", "?", "place=t1"), "is not a list of qualifiers"),
+        (("p0", "born in", "?", [("place",)]), "is not a qualifier"),
         (("p0", 5, "?"), "the relation is 5, which is not text."),
         ((5, "born in", "?"), "the head is 5, and an entity is wanted there."),
         (("p0", "?", "80 kg"), "no relation of this graph holds numbers such as '80 kg'"),
@@ -183,7 +183,7 @@ def test_a_qualifier_is_cut_where_a_relation_ends():
     assert pair_from_text("x=y=c", names) == ("x=y", "c")
     assert pair_from_text("?=a=b", names) == ("?", "a=b")
     assert pair_from_text("when=?", names) == ("when", "?")
-    with pytest.raises(UsageError, match="'when' is no qualifier"):
+    with pytest.raises(UsageError, match="'when' is not a qualifier"):
         pair_from_text("when", names)
 
 

@@ -53,8 +53,8 @@ def test_weights_that_are_no_numbers_are_refused(hynt, away, tmp_path, value):
     tensors["relation"][0, 0] = value
     save_file(tensors, away / "weights.safetensors")
     sign_run(away)
-    assert "'relation' holds a value that is no finite number" in pulled(hynt, away, tmp_path)
-    with pytest.raises(DataError, match="no finite number"):
+    assert "'relation' holds a value that is not a finite number" in pulled(hynt, away, tmp_path)
+    with pytest.raises(DataError, match="not a finite number"):
         load_run(away)
 
 

@@ -106,7 +106,7 @@ def test_a_value_that_is_not_positive_is_refused_when_the_log_scale_is_chosen_ev
 
 
 def test_a_log_scale_for_a_relation_without_numbers_is_refused():
-    with pytest.raises(UsageError, match="'likes' is no relation with numbers, so it has no log scale"):
+    with pytest.raises(UsageError, match="'likes' is not a relation with numbers, so it has no log scale"):
         NumberScaling.fit([table(HEIGHT, [1.0])], VOCABULARY, log_relations=["likes"])
 
 

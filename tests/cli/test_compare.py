@@ -75,7 +75,7 @@ def test_seeds_are_averaged(hynt, saved, tmp_path):
         (["--models", "transae"], "unknown model 'transae'"),
         (["--models", "frequency"], "frequency learns nothing"),
         (["--models", ","], "no model was named"),
-        (["--seeds", "one"], "'one' is no list of seeds"),
+        (["--seeds", "one"], "'one' is not a list of seeds"),
         (["--task", "links"], "unknown task 'links'"),
         (["world", "--graph", "moon"], "two graphs were given: world and moon"),
     ],

@@ -67,7 +67,7 @@ def test_json_and_picture(run, hynt, tmp_path):
         (["--head", "p2", "--relation", "spouse", "--tail", "p9"], "the question has no blank."),
         (["--head", "?", "--relation", "spouse", "--tail", "?"], "the question has 2 blanks: head and tail."),
         (["--head", "Persn 2", "--relation", "spouse", "--tail", "?"], "The nearest are 'Person 2'"),
-        ([*SPOUSE, "--qualifier", "place"], "'place' is no qualifier."),
+        ([*SPOUSE, "--qualifier", "place"], "'place' is not a qualifier."),
         ([*SPOUSE, "--answer", "Nobody"], "the graph has no entity called 'Nobody'."),
         ([*SPOUSE, "--level", "0.7"], "there are no intervals of 0.7."),
         ([*SPOUSE, "--out", "why.pdf"], "why.pdf does not say what to write."),

@@ -84,7 +84,7 @@ def test_a_demo_does_not_take_a_folder_of_something_else_for_a_run(hynt, tmp_pat
     (tmp_path / "notes.txt").write_text("mine")
     done = hynt("demo", "--out", tmp_path, "--epochs", "1")
     assert done.code == 2
-    assert f"{tmp_path} is there and is no run.\n  where: --out" in done.err
+    assert f"{tmp_path} is there and is not a run.\n  where: --out" in done.err
 
 
 def test_a_comparison_has_an_end(hynt, tmp_path):

@@ -77,7 +77,7 @@ def test_json_is_what_python_has(run, hynt, tmp_path):
         (["--head", "Springfeld", "--relation", "temperature"], "The nearest are 'Springfield'"),
         (["--head", "t0", "--relation", "area"], "no fact of 'area' carries a date as a qualifier."),
         ([*WARMTH, "--over", "time of day"], "'time of day' holds entities"),
-        ([*WARMTH, "--qualifier", "time of day"], "'time of day' is no qualifier."),
+        ([*WARMTH, "--qualifier", "time of day"], "'time of day' is not a qualifier."),
         ([*WARMTH, "--qualifier", "time of day=nigth"], "where: value of --qualifier 1"),
         ([*WARMTH, "--qualifier", "time of day=night", "--qualifier", "hour=7"], "where: relation of --qualifier 2"),
         ([*WARMTH, "--points", "1"], "a curve cannot have 1 points."),

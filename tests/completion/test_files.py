@@ -134,7 +134,7 @@ def test_files_that_are_none_are_refused(tmp_path):
         ("absent.jsonl", "the file of questions does not exist"),
         (".", "the file of questions is a folder"),
         ("q.csv", "the name does not say what the file holds"),
-        ("broken.parquet", "is no readable Parquet file"),
+        ("broken.parquet", "is not a readable Parquet file"),
         ("short.parquet", "the column relation is missing"),
         ("cut.jsonl.gz", "the gzip data ends too early"),
     ]:

@@ -154,8 +154,8 @@ def test_accepted_proposals_are_facts_again(predictor, found, tmp_path):
 @pytest.mark.parametrize(
     "wanted,word",
     [
-        (ProposalOptions(threshold=1.5), "1.5 is no threshold"),
-        (ProposalOptions(share=-1), "-1 is no share"),
+        (ProposalOptions(threshold=1.5), "1.5 is not a threshold"),
+        (ProposalOptions(share=-1), "-1 is not a share"),
         (ProposalOptions(budget=0), "the budget is 0"),
         (ProposalOptions(per_relation=0), "the per_relation is 0"),
         (ProposalOptions(widest=0), "no interval is as narrow as 0"),

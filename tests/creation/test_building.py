@@ -310,5 +310,5 @@ def test_a_folder_without_a_dump(tmp_path):
 def test_sizes_of_memory():
     assert [memory_bytes(text) for text in ("512MB", "1GB", "1.5 GiB", "2g")] == [512 << 20, 1 << 30, 3 << 29, 2 << 30]
     for text in ("much", "1", "GB", "1e3GB", "-1GB", "١GB"):
-        with pytest.raises(UsageError, match="is no size of memory"):
+        with pytest.raises(UsageError, match="is not a size of memory"):
             memory_bytes(text)

@@ -267,7 +267,7 @@ def test_statistics_keep_the_contract(name, monkeypatch):
     ("members", "everywhere", "said"),
     [
         ((), (), "1 models, 0 members"),
-        (("hynt", "zap"), (1.0, 1.0), "'zap' is no statistic"),
+        (("hynt", "zap"), (1.0, 1.0), "'zap' is not a statistic"),
         (("hynt", "relation-mean"), (1.0, 0.5), "'relation-mean' answers no link at a tail"),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_unit_beside_what_is_no_number_is_refused(tmp_path):
     assert [(problem.reason, problem.what, problem.advice) for problem in report.problems] == [
         (
             "unit-without-number",
-            "the tail '80' has the unit 'kg' and is no number.",
+            "the tail '80' has the unit 'kg' and is not a number.",
             "Say --numeric 'mass', or leave the unit empty.",
         ),
         ("unit-of-date", "a date has no unit, and here it is 'years'.", "Leave the unit empty."),
@@ -254,7 +254,7 @@ def test_a_bad_header_is_an_error(tmp_path, text, options, message):
         ({"head": "hed"}, "has no column 'hed'. Did you mean head? Known here: head, relation, tail."),
         ({"numeric": ("head",)}, "the column 'head' holds heads or relations, which are never numbers."),
         ({"numeric": ("x",), "dates": ("x",)}, "'x' is named both as a number and as a date."),
-        ({"delimiter": "::"}, "'::' is no delimiter. Give one character, or one of comma, semicolon, tab, pipe."),
+        ({"delimiter": "::"}, "'::' is not a delimiter. Give one character, or one of comma, semicolon, tab, pipe."),
     ],
 )
 def test_wrong_options_are_wrong_use(tmp_path, options, message):
@@ -265,13 +265,13 @@ def test_wrong_options_are_wrong_use(tmp_path, options, message):
 
 @pytest.mark.parametrize("damage", [b"\xff", b"\x00"])
 def test_a_row_never_takes_the_place_of_a_damaged_header(tmp_path, damage):
-    with pytest.raises(DataError, match=r"facts\.csv:1: the header is no clean UTF-8 text"):
+    with pytest.raises(DataError, match=r"facts\.csv:1: the header is not clean UTF-8 text"):
         read(b"head,relation,tail" + damage + b"\nhead,relation,tail\nA,r,B\n", tmp_path)
 
 
 def test_a_name_that_fits_nothing_is_noted(tmp_path):
     _, report = read("head,relation,tail,year\nA,r,B,1\n", tmp_path, numeric=("year", "yaer"))
-    assert [note[1:3] for note in report.notes] == [("unused-name", "'yaer' is no column and no relation here.")]
+    assert [note[1:3] for note in report.notes] == [("unused-name", "'yaer' is neither a column nor a relation here.")]
 
 
 def test_a_quote_that_never_closes_is_an_error_in_bounded_memory(tmp_path):

@@ -57,7 +57,7 @@ def test_label_files_are_given_by_path(tmp_path):
         (
             "entities.tsv",
             "label\nUniverse\n",
-            "entities.tsv:1: the first line is no header with an id column. Name the columns: id, label, …",
+            "entities.tsv:1: the first line is not a header with an id column. Name the columns: id, label, …",
         ),
         (
             "entities.tsv",
@@ -91,15 +91,15 @@ def test_label_files_are_given_by_path(tmp_path):
         (
             "relations.tsv",
             "id\tkind\nr\tnumber2\n",
-            "relations.tsv:2: 'number2' is no kind of a relation. Did you mean number? Known here: entity, "
+            "relations.tsv:2: 'number2' is not a kind of a relation. Did you mean number? Known here: entity, "
             "discrete, number, numeric.",
         ),
         (
             "relations.tsv",
             "id\tscale\nr\tLOG\n",
-            "relations.tsv:2: 'LOG' is no scale of a relation. Did you mean log? Known here: linear, log.",
+            "relations.tsv:2: 'LOG' is not a scale of a relation. Did you mean log? Known here: linear, log.",
         ),
-        ("entity2id.txt", "Q1\tx\n", "entity2id.txt:1: is no pair of a name and an id. Write: name TAB id."),
+        ("entity2id.txt", "Q1\tx\n", "entity2id.txt:1: is not a pair of a name and an id. Write: name TAB id."),
         (
             "entity2id.txt",
             "Q1\t0\nQ2\t2\n",
@@ -132,7 +132,7 @@ def test_two_tables_for_one_thing_are_refused(tmp_path):
 @pytest.mark.parametrize("line", ["Q1", "Q1\t", "\tx", "Q1\ta\tb", "Q1\tx\nQ1\ty"])
 def test_bad_label_files_are_refused(tmp_path, line):
     (tmp_path / "names").write_text(line + "\n")
-    with pytest.raises(DataError, match=r"names:\d: ('Q1' is listed twice|is no pair of an id and a label)"):
+    with pytest.raises(DataError, match=r"names:\d: ('Q1' is listed twice|is not a pair of an id and a label)"):
         read_declarations(tmp_path, entity_labels=tmp_path / "names")
 
 

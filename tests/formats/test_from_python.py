@@ -72,9 +72,9 @@ def test_numbers_of_numpy_are_numbers():
     [
         (
             ("a", "r"),
-            "train fact 2: ('a', 'r') is no fact. Give (head, relation, tail) or (head, relation, tail, qualif",
+            "train fact 2: ('a', 'r') is not a fact. Give (head, relation, tail) or (head, relation, tail, qualif",
         ),
-        ("abc", "train fact 2: 'abc' is no fact."),
+        ("abc", "train fact 2: 'abc' is not a fact."),
         (
             (1, "r", "b"),
             "train fact 2: the head is 1, which is not text. Entities and relations are strings: use str(…).",
@@ -83,8 +83,8 @@ def test_numbers_of_numpy_are_numbers():
         (("a", "r", None), "train fact 2: the tail is None. Give a string, a number, a date or a hynt Number."),
         (("a", "r", True), "train fact 2: the tail is True."),
         (("a", "r2", float("nan")), "train fact 2: 'nan' is not a finite number."),
-        (("a", "r", "b", "q"), "train fact 2: 'q' is no list of qualifiers. Give pairs (relation, value)."),
-        (("a", "r", "b", [("q",)]), "train fact 2: ('q',) is no qualifier. Give pairs (relation, value)."),
+        (("a", "r", "b", "q"), "train fact 2: 'q' is not a list of qualifiers. Give pairs (relation, value)."),
+        (("a", "r", "b", [("q",)]), "train fact 2: ('q',) is not a qualifier. Give pairs (relation, value)."),
         (("a", "r", "b", [("q", None)]), "train fact 2: the qualifier 'q' is None."),
         (
             ("a", "r", 5),
@@ -99,11 +99,11 @@ def test_a_wrong_fact_is_named(fact, message):
 
 
 def test_wrong_use_is_said():
-    with pytest.raises(UsageError, match="'dev' is no split"):
+    with pytest.raises(UsageError, match="'dev' is not a split"):
         graph_from_facts({"dev": [("a", "r", "b")]})
     with pytest.raises(UsageError, match="valid and test are given twice"):
         graph_from_facts({"train": [("a", "r", "b")]}, test=[("a", "r", "b")])
-    with pytest.raises(UsageError, match="list is no table"):
+    with pytest.raises(UsageError, match="list is not a table"):
         graph_from_table([("a", "r", "b")])
     with pytest.raises(DataError, match="there are no facts"):
         graph_from_facts([])

@@ -67,7 +67,7 @@ def test_a_declared_relation_of_any_format_holds_numbers(tmp_path):
     report, outcome = check_source(path, "tsv", options)
     assert outcome["counts"]["number_relations"] == 1
     assert report.noted == {"unused-name": 1}
-    assert "'latitude' is no column and no relation here." in report.notes[0].what
+    assert "'latitude' is neither a column nor a relation here." in report.notes[0].what
     path.write_text(TRIPLES + "/m/3\tlongitude\teast\n", encoding="utf-8")
     report, _ = check_source(path, "tsv", options)
     assert report.rejected == {"bad-number": 1}

@@ -142,7 +142,7 @@ def test_a_damaged_file_is_an_error(tmp_path, change):
     path.write_bytes({"empty": b"", "text": b"head,relation\n", "truncated": data[:-50], "flipped": data}[change])
     with pytest.raises(DataError) as problem:
         read_file(path, "parquet")
-    assert str(problem.value).startswith(f"{path}: is no readable Parquet file: ")
+    assert str(problem.value).startswith(f"{path}: is not a readable Parquet file: ")
     assert str(problem.value).endswith("It is incomplete, damaged or of another kind: get it again.")
 
 

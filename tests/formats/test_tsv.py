@@ -57,9 +57,9 @@ def test_a_mark_says_what_a_cell_is(cell, value):
             "bad-date",
             "impossible date: year 2016, month 20, day 11 is not in the Gregorian calendar.",
         ),
-        ("a\tr\t@soon", "bad-date", "'soon' is no date."),
+        ("a\tr\t@soon", "bad-date", "'soon' is not a date."),
         ("a\tr\t@", "bad-date", "'@' is not a date."),
-        ("a\tr\tb\\x", "bad-escape", "\\x is no escape."),
+        ("a\tr\tb\\x", "bad-escape", "\\x is not an escape."),
         ("a\tr\tb\\", "bad-escape", "a backslash ends the cell."),
     ],
 )

@@ -51,9 +51,9 @@ def test_it_follows_names_content_and_seed_alone():
 
 
 def test_shares_that_make_no_sense_are_refused():
-    with pytest.raises(UsageError, match="inductive: 1 is no share"):
+    with pytest.raises(UsageError, match="inductive: 1 is not a share"):
         GRAPH.hold_out(1.0)
-    with pytest.raises(UsageError, match="observed: 0 is no share"):
+    with pytest.raises(UsageError, match="observed: 0 is not a share"):
         GRAPH.hold_out(0.1, observed=0)
     with pytest.raises(UsageError, match="holding out 0 entities leaves 3 facts to train on and 0 to ask about"):
         hynt.graph_from_facts({"train": [("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a")]}).hold_out(0.001)

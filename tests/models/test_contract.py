@@ -96,7 +96,7 @@ class DependsOnOrder(Hynt):
 
 
 class NotFinite(Hynt):
-    """Gives a score that is no number."""
+    """Gives a score that is not a number."""
 
     def score(self, question, candidates):
         return super().score(question, candidates) / 0.0

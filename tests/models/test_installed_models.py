@@ -114,7 +114,7 @@ def test_what_is_wrong_with_a_package_is_told_and_keeps_no_other_model_out(insta
         "the model 'broken' of broken-models 1.5 cannot be imported from broken_module:ENTRY: "
         "ModuleNotFoundError: No module named 'no_such_module_anywhere'. Repair that package, or remove it."
     )
-    with pytest.raises(UsageError, match="odd_module:ENTRY, is no ModelEntry but a dict"):
+    with pytest.raises(UsageError, match="odd_module:ENTRY, is not a ModelEntry but a dict"):
         MODELS.get("odd")
     with pytest.raises(UsageError, match="AttributeError"):
         MODELS.get("gone")

@@ -150,7 +150,7 @@ def test_what_if(run):
         (("person 1", "height", hynt.number(2, "m")), "fact 1, height: 'height' has no unit, but 'm' was given"),
         (("person 1", "size", hynt.number(2, "shoes")), "fact 1: unknown unit 'shoes'"),
         (("person 0", "born in", "town 0"), "fact 1: the graph holds this already: (person 0, born in, town 0)"),
-        (("person 1", "born in"), "fact 1: ('person 1', 'born in') is no fact"),
+        (("person 1", "born in"), "fact 1: ('person 1', 'born in') is not a fact"),
     ],
 )
 def test_a_fact_that_does_not_fit_is_refused(run, fact, told):

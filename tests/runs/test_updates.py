@@ -248,7 +248,7 @@ def test_changes_that_nobody_wrote_are_refused_though_their_hash_agrees(tmp_path
     version = Version(1, "2026-01-01", "x", hashlib.sha256(content).hexdigest())
     (tmp_path / UPDATES / JOURNAL).write_bytes(_line(version))
     (found,) = Journal(tmp_path).versions()
-    with pytest.raises(DataError, match=r"000001\.jsonl: these are no changes of a graph"):
+    with pytest.raises(DataError, match=r"000001\.jsonl: these are not changes of a graph"):
         Journal(tmp_path).change(found)
 
 

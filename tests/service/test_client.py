@@ -86,7 +86,7 @@ def test_nobody_there():
 
 @pytest.mark.parametrize("url", ["localhost:8000", "file:///etc/passwd", "ftp://host/", "http://"])
 def test_addresses_that_are_none(url):
-    with pytest.raises(UsageError, match="is no address of a service"):
+    with pytest.raises(UsageError, match="is not an address of a service"):
         Client(url)
 
 
@@ -111,7 +111,7 @@ def test_many_questions_go_in_requests_that_are_short_enough():
 
 
 @pytest.mark.parametrize(
-    "status, told", [(302, "the service answered 302 Found"), (200, "whatever answers here is no service of hynt")]
+    "status, told", [(302, "the service answered 302 Found"), (200, "whatever answers here is not a service of hynt")]
 )
 def test_it_does_not_follow_and_is_not_fooled(status, told):
     class Elsewhere(BaseHTTPRequestHandler):

@@ -100,5 +100,5 @@ def test_a_hub_that_cannot_be_reached_is_told_in_words(original, hub, tmp_path, 
 
 def test_what_is_no_name_of_a_repository():
     for wrong in ("hf:towns", "hf:a/b/c", "hf:a/../b", "hf:ann/towns@a b"):
-        with pytest.raises(UsageError, match="is no repository"):
+        with pytest.raises(UsageError, match="is not a repository"):
             Repository.of(wrong)

@@ -200,7 +200,7 @@ def test_a_list_that_asks_for_other_files_is_refused(given, tmp_path, name):
     files = json.loads((given / LIST).read_text())["files"]
     files[name] = "0" * 64
     (given / LIST).write_text(index_text({"kind": "hynt run", "files": files}))
-    with pytest.raises(DataError, match="which is no file of a run"):
+    with pytest.raises(DataError, match="which is not a file of a run"):
         pull(str(given), tmp_path / "pulled")
 
 

@@ -171,12 +171,12 @@ def test_a_value_that_its_setting_cannot_take_is_named(text, where, what):
         (
             "relative_to_epochs = ['b']\n[settings]\nschedule.epochs = 9\n[space]\na = { choices = [1] }",
             "S.toml: relative_to_epochs",
-            "'b' is no whole number",
+            "'b' is not a whole number",
         ),
         (
             "relative_to_epochs = ['a']\n[settings]\nschedule.epochs = 9\n[space]\na = { range = [1, 9], step = 2 }",
             "S.toml: relative_to_epochs",
-            "'a' is no whole number",
+            "'a' is not a whole number",
         ),
     ],
 )

@@ -149,7 +149,7 @@ def test_differences_in_words():
         (["t0"], "temperature", {"over": "observers"}, "no fact of 'temperature' carries the qualifier 'observers'."),
         (["t0"], "temperature", {"over": "nothing"}, "the graph has no relation called 'nothing'."),
         (["t0"], "temperature", {"start": 2000, "end": 1990}, "the trend would go from 2000 to 1990."),
-        (["t0"], "temperature", {"start": "soon"}, "'soon' is no date."),
+        (["t0"], "temperature", {"start": "soon"}, "'soon' is not a date."),
         (["t0"], "temperature", {"points": 1}, "a curve cannot have 1 points."),
         (["t0"], "temperature", {"level": 0.7}, "there are no intervals of 0.7."),
         (["t0"], "temperature", {"qualifiers": [("point in time", 2000)]}, "is the axis, and was given as a qualifier"),

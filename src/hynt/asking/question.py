@@ -69,7 +69,7 @@ def pair_from_text(text: str, names: NameLookup) -> tuple[str, str]:
     cuts = [place for place, letter in enumerate(text) if letter == "="]
     if not cuts:
         raise UsageError(
-            f"{text[:60]!r} is no qualifier.",
+            f"{text[:60]!r} is not a qualifier.",
             where="--qualifier",
             advice="Write it as relation=value, with '?' for what is asked.",
         )
@@ -89,12 +89,12 @@ def _is_relation(name: str, names: NameLookup) -> bool:
 
 def _pairs(qualifiers: Sequence[Any]) -> list[tuple[Any, Any]]:
     if isinstance(qualifiers, str):
-        raise UsageError(f"{qualifiers!r:.60} is no list of qualifiers.", advice="Give pairs (relation, value).")
+        raise UsageError(f"{qualifiers!r:.60} is not a list of qualifiers.", advice="Give pairs (relation, value).")
     found = []
     for number, pair in enumerate(qualifiers, 1):
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise UsageError(
-                f"{pair!r:.60} is no qualifier.", where=f"qualifier {number}", advice="Give pairs (relation, value)."
+                f"{pair!r:.60} is not a qualifier.", where=f"qualifier {number}", advice="Give pairs (relation, value)."
             )
         found.append((pair[0], pair[1]))
     return found
@@ -131,13 +131,13 @@ def parts_of(question: Any, where: str = "") -> QuestionParts:
         for key in question:
             if key not in _KEYS:
                 raise UsageError(
-                    f"{key!r:.60} is no part of a question.", where=where, advice=advice_on(str(key)[:100], _KEYS)
+                    f"{key!r:.60} is not part of a question.", where=where, advice=advice_on(str(key)[:100], _KEYS)
                 )
         head, relation, tail, qualifiers = (question.get(key) for key in _KEYS)
         return QuestionParts(head, relation, tail, () if qualifiers is None else as_pairs(qualifiers))
     if isinstance(question, str) or not isinstance(question, Sequence) or len(question) not in (3, 4):
         raise UsageError(
-            f"{question!r:.60} is no fact.",
+            f"{question!r:.60} is not a fact.",
             where=where,
             advice="Give (head, relation, tail) or (head, relation, tail, qualifiers).",
         )

@@ -44,7 +44,7 @@ def number_for(relation: Relation, written: Any, where: str) -> Number:
     if isinstance(written, numbers.Real) and not isinstance(written, bool):
         return _converted(relation, float(written), repr(written), "", where)
     if not isinstance(written, str):
-        raise UsageError(f"{written!r:.40} is no number.", where=where, advice=_advice(relation))
+        raise UsageError(f"{written!r:.40} is not a number.", where=where, advice=_advice(relation))
     return _date(written, where) if relation.unit == DATE_UNIT else _quantity(relation, written, where)
 
 
@@ -104,7 +104,7 @@ def _converted(relation: Relation, value: float, literal: str, unit: str, where:
     if relation.unit in _NO_UNIT and known is not None and known.si_unit != "1":
         raise UsageError(f"{name!r} has no unit, but {unit!r} was given.", where=where, advice=_advice(relation))
     if DATE_UNIT in (unit, relation.unit):
-        raise UsageError(f"a number in {unit!r} is no value of {name!r}.", where=where, advice=_advice(relation))
+        raise UsageError(f"a number in {unit!r} is not a value of {name!r}.", where=where, advice=_advice(relation))
     try:
         converted = convert(value, unit, relation.unit or "1")
         return Number(converted, repr(converted), relation.unit)

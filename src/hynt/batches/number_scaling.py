@@ -191,7 +191,7 @@ def _log_flags(vocabulary: Vocabulary, names: Iterable[str]) -> NDArray[np.bool_
     numeric = [relation.name for relation in vocabulary.relations if relation.kind == "number"]
     for name in names:
         if name not in numeric:
-            what = f"{name!r} is no relation with numbers, so it has no log scale."
+            what = f"{name!r} is not a relation with numbers, so it has no log scale."
             raise UsageError(what, advice=advice_on(name, numeric))
         flags[vocabulary.relation_ids[name]] = True
     return flags

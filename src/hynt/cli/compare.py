@@ -73,7 +73,9 @@ def compare(
 def _seeds(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts or not all(part.isdecimal() for part in parts):
-        raise UsageError(f"{text!r} is no list of seeds.", where="--seeds", advice="Say, for example, --seeds 0,1,2.")
+        raise UsageError(
+            f"{text!r} is not a list of seeds.", where="--seeds", advice="Say, for example, --seeds 0,1,2."
+        )
     return list(dict.fromkeys(int(part) for part in parts))
 
 

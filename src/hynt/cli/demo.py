@@ -72,7 +72,7 @@ def _kept(console: Console, out: Path | None) -> Run | None:
     if out is None or not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return None
     if not (out / MANIFEST_NAME).exists():
-        raise UsageError(f"{out} is there and is no run.", where="--out", advice="Choose another folder.")
+        raise UsageError(f"{out} is there and is not a run.", where="--out", advice="Choose another folder.")
     run = Run(out, "cpu")
     if "training" not in run.manifest:
         raise UsageError(f"{out} holds an unfinished run.", where="--out", advice="Choose another folder.")

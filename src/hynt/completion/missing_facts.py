@@ -52,7 +52,7 @@ class ProposalOptions:
         for name in ("threshold", "share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(
-                    f"{getattr(self, name):g} is no {name}.", where=name, advice="Give a number from 0 to 1."
+                    f"{getattr(self, name):g} is not a {name}.", where=name, advice="Give a number from 0 to 1."
                 )
         for name in ("budget", "per_relation", "top"):
             if getattr(self, name) is not None and getattr(self, name) < 1:

@@ -274,7 +274,7 @@ def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
 def _broken(path: Path, problem: Exception) -> UsageError:
     lines = str(problem).splitlines()
     return UsageError(
-        f"is no readable Parquet file: {lines[0].rstrip('.') if lines else type(problem).__name__}.",
+        f"is not a readable Parquet file: {lines[0].rstrip('.') if lines else type(problem).__name__}.",
         where=str(path),
         advice="It is incomplete, damaged or of another kind: write it again.",
     )

@@ -87,7 +87,7 @@ class CreationOptions:
             )
         if not 0 <= self.max_bad_lines <= 1:
             raise UsageError(
-                f"{self.max_bad_lines} is no share of lines.",
+                f"{self.max_bad_lines} is not a share of lines.",
                 where="--max-bad-lines",
                 advice="Give 0 to 1, such as 0.001.",
             )
@@ -99,7 +99,9 @@ def memory_bytes(text: str) -> int:
     scale = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}.get(number[-1:])
     digits = number[:-1].strip() if scale else ""
     if scale is None or not digits.replace(".", "", 1).isdecimal() or not digits.isascii():
-        raise UsageError(f"{text!r} is no size of memory.", where="--memory", advice="Give for instance 512MB or 1GB.")
+        raise UsageError(
+            f"{text!r} is not a size of memory.", where="--memory", advice="Give for instance 512MB or 1GB."
+        )
     return int(float(digits) * scale)
 
 

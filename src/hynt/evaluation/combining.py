@@ -430,7 +430,9 @@ def combined(models: Sequence[Model], facts: FactTensors, weights: Weights) -> C
     """Trained models, in the order of the weights' first members, and the statistics that the others name."""
     strange = [name for name in weights.members[len(models) :] if name not in STATISTICS]
     if strange or len(weights.members) < len(models):
-        said = f"{strange[0]!r} is no statistic" if strange else f"{len(models)} models, {len(weights.members)} members"
+        said = (
+            f"{strange[0]!r} is not a statistic" if strange else f"{len(models)} models, {len(weights.members)} members"
+        )
         raise _unfit(said)
     used = weights.only(weights.used(), len(models))
     members = [*models, *(cast(Model, statistic(name, facts)) for name in used.members[len(models) :])]

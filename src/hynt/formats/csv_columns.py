@@ -68,7 +68,7 @@ def choose_delimiter(path_name: str, header: str, options: ReadOptions) -> str:
         delimiter = DELIMITERS.get(options.delimiter, options.delimiter)
         if len(delimiter) != 1 or delimiter in '"\r\n':
             raise UsageError(
-                f"{options.delimiter!r} is no delimiter.",
+                f"{options.delimiter!r} is not a delimiter.",
                 where="--delimiter",
                 advice=f"Give one character, or one of {', '.join(DELIMITERS)}.",
             )

@@ -37,7 +37,7 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
     if header is None and not report.line:
         raise DataError("the file is empty.", where=str(path), advice="The first line names the columns.")
     if header is None or report.line != 1:  # else the first good line would be taken for the header
-        raise DataError("the header is no clean UTF-8 text.", where=f"{path}:1", advice="Save the file as UTF-8.")
+        raise DataError("the header is not clean UTF-8 text.", where=f"{path}:1", advice="Save the file as UTF-8.")
     delimiter = choose_delimiter(bare_name(path.name).lower(), header, options)
     records = csv_records(chain([header], lines), delimiter, options.max_line_bytes, report)
     first = next(records)
@@ -97,7 +97,9 @@ class _EdgeRows:
     def note_unused_names(self) -> None:
         """A name given with --numeric or --dates that fits nothing in the file may be a slip of the pen."""
         for name in sorted(self._unused):
-            self._report.note("unused-name", f"{name!r} is no column and no relation here.", "Check its spelling.")
+            self._report.note(
+                "unused-name", f"{name!r} is neither a column nor a relation here.", "Check its spelling."
+            )
 
     def _edge(self, head: NameColumn, relation: NameColumn | None, tail: NameColumn, fields: list[str]) -> Fact:
         subject = _identity(fields, head, "head")
@@ -204,7 +206,7 @@ def _in_unit(value: Value, unit: str, relation: str) -> Value:
     if isinstance(value, str):
         raise RecordProblem(
             "unit-without-number",
-            f"the tail {shortened(value)!r} has the unit {shortened(unit)!r} and is no number.",
+            f"the tail {shortened(value)!r} has the unit {shortened(unit)!r} and is not a number.",
             f"Say --numeric {shortened(relation)!r}, or leave the unit empty.",
         )
     if value.unit == DATE_UNIT and unit != DATE_UNIT:

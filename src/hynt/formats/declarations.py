@@ -156,7 +156,7 @@ def _relation(row: dict[str, str], where: str) -> RelationDeclaration:
     for column, known in vocabularies:
         if row[column] not in known:
             raise DataError(
-                f"{shortened(row[column])!r} is no {column} of a relation.",
+                f"{shortened(row[column])!r} is not a {column} of a relation.",
                 where=where,
                 advice=advice_on(row[column][:100], [name for name in known if name]),
             )
@@ -234,7 +234,7 @@ def read_id_map(path: Path) -> list[str]:
             declared = int(line)
             continue
         if len(cells) != 2 or not cells[0] or not _is_id(cells[1]):
-            raise DataError("is no pair of a name and an id.", where=where, advice="Write: name TAB id.")
+            raise DataError("is not a pair of a name and an id.", where=where, advice="Write: name TAB id.")
         if cells[0] in seen:
             raise _twice(cells[0], where)
         if int(cells[1]) in names:
@@ -260,7 +260,7 @@ def read_labels(path: Path) -> dict[str, str]:
     for line, where in lines_of(path):
         cells = line.split("\t")
         if len(cells) != 2 or not cells[0] or not cells[1]:
-            raise DataError("is no pair of an id and a label.", where=where, advice="Write: id TAB label.")
+            raise DataError("is not a pair of an id and a label.", where=where, advice="Write: id TAB label.")
         if labels.setdefault(cells[0], cells[1]) != cells[1]:
             raise _twice(cells[0], where)
     return labels
@@ -288,7 +288,7 @@ def _table_rows(path: Path) -> Iterator[tuple[dict[str, str], str]]:
             header = cells
             if len(set(header)) != len(header) or not set(header) & set(ID_COLUMNS):
                 raise DataError(
-                    "the first line is no header with an id column.",
+                    "the first line is not a header with an id column.",
                     where=where,
                     advice="Name the columns: id, label, …",
                 )

@@ -138,7 +138,7 @@ def _assembled(
 
     unknown = [part for part in given if part not in SPLITS]
     if unknown:
-        raise UsageError(f"{unknown[0]!r} is no split.", advice=f"Splits are {', '.join(SPLITS)}.")
+        raise UsageError(f"{unknown[0]!r} is not a split.", advice=f"Splits are {', '.join(SPLITS)}.")
     details = {entity: Entity(entity, label) for entity, label in labels.items()}
     options = {"convert_units": convert_units, "mixed": mixed_relations}
     rule = SplitRule.of(split) if isinstance(split, str) else split
@@ -175,21 +175,21 @@ def as_fact(given: Any) -> Fact:
     if isinstance(given, str) or not isinstance(given, Sequence) or len(given) not in (3, 4):
         raise RecordProblem(
             "not-a-fact",
-            f"{given!r:.60} is no fact.",
+            f"{given!r:.60} is not a fact.",
             "Give (head, relation, tail) or (head, relation, tail, qualifiers).",
         )
     head, relation, tail = given[:3]
     pairs = given[3] if len(given) == 4 else ()
     if isinstance(pairs, str) or not isinstance(pairs, Sequence):
         raise RecordProblem(
-            "not-a-qualifier", f"{pairs!r:.60} is no list of qualifiers.", "Give pairs (relation, value)."
+            "not-a-qualifier", f"{pairs!r:.60} is not a list of qualifiers.", "Give pairs (relation, value)."
         )
     return Fact(_name(head, "head"), _name(relation, "relation"), _value(tail, "tail"), tuple(map(_qualifier, pairs)))
 
 
 def _qualifier(pair: Any) -> Qualifier:
     if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise RecordProblem("not-a-qualifier", f"{pair!r:.60} is no qualifier.", "Give pairs (relation, value).")
+        raise RecordProblem("not-a-qualifier", f"{pair!r:.60} is not a qualifier.", "Give pairs (relation, value).")
     return Qualifier(_name(pair[0], "qualifier relation"), _value(pair[1], f"qualifier {pair[0]!r}"))
 
 
@@ -286,7 +286,8 @@ def as_arrow(table: Any) -> pa.Table:
             advice="Give each column one type, or use graph_from_facts.",
         ) from None
     raise UsageError(
-        f"{type(table).__name__} is no table.", advice="Give a pandas, polars or Arrow table, or use graph_from_facts."
+        f"{type(table).__name__} is not a table.",
+        advice="Give a pandas, polars or Arrow table, or use graph_from_facts.",
     )
 
 

@@ -216,7 +216,7 @@ def _quoted(token: str) -> Number:
     if found is None:
         raise RecordProblem(
             "bad-literal",
-            f"{shortened(token)} is no literal that this format knows.",
+            f"{shortened(token)} is not a literal that this format knows.",
             'Numbers are written as "3.73"^^<km2>, "62" or 62, dates as "1949-12-25"^^xsd:date; text is not read.',
         )
     lexical, iri, prefixed = found.groups()

@@ -243,7 +243,7 @@ class _Import:
                         self.tell("reading")
             unused = marked.unused if unused is None else {name: None for name in marked.unused if name in unused}
         for name in unused or ():
-            report.note("unused-name", f"{name!r} is no column and no relation here.", "Check its spelling.")
+            report.note("unused-name", f"{name!r} is neither a column nor a relation here.", "Check its spelling.")
         missed = 0 if corrections is None else corrections.to_mapping()["not_found"]
         if missed:
             report.hints.append(f"{missed:,} of the corrections are about facts that the source does not hold.")

@@ -110,7 +110,7 @@ def _file_size(path: Path) -> int:
 def _broken(path: Path, problem: Exception) -> DataError:
     lines = str(problem).splitlines()
     return DataError(
-        f"is no readable Parquet file: {lines[0].rstrip('.') if lines else type(problem).__name__}.",
+        f"is not a readable Parquet file: {lines[0].rstrip('.') if lines else type(problem).__name__}.",
         where=str(path),
         advice="It is incomplete, damaged or of another kind: get it again.",
     )

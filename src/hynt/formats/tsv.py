@@ -111,7 +111,7 @@ def _unescaped(text: str) -> str:
 def _unescape(found: re.Match[str]) -> str:
     character = _UNESCAPED.get(found[1])
     if character is None:
-        what = f"\\{found[1]} is no escape" if found[1] else "a backslash ends the cell"
+        what = f"\\{found[1]} is not an escape" if found[1] else "a backslash ends the cell"
         raise RecordProblem(
             "bad-escape", f"{what}.", "Write a backslash as \\\\; the others are \\t \\n \\r \\= \\@ \\|."
         )

@@ -170,7 +170,7 @@ class Publishable(RecordedRun):
                 f"no report is made of {split!r}.", where="split", advice=f"Choose {' or '.join(REPORTED_SPLITS)}."
             )
         if out is not None and Path(out).suffix.lower() not in (".html", ".htm"):
-            raise UsageError(f"{Path(out).name} is no page.", where="out", advice="Give a file that ends in .html.")
+            raise UsageError(f"{Path(out).name} is not a page.", where="out", advice="Give a file that ends in .html.")
         if out is not None:
             check_place(Path(out), "out")
         trained.graph.split(split)

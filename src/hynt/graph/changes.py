@@ -289,7 +289,9 @@ def hold_out(graph: KnowledgeGraph, share: float, seed: int = 0, observed: float
     """Holds out a `share` of the entities; `observed` is the share of their facts that is read and not asked."""
     for name, value in (("inductive", share), ("observed", observed)):
         if not 0 < value < 1:
-            raise UsageError(f"{value:g} is no share.", where=name, advice="Give one above 0 and below 1, such as 0.1.")
+            raise UsageError(
+                f"{value:g} is not a share.", where=name, advice="Give one above 0 and below 1, such as 0.1."
+            )
     vocabulary = graph.vocabulary
     chosen = np.flatnonzero((_drawn(name_hashes(vocabulary.entities), seed) < share) & ~_hubs(graph)).astype(np.int64)
     touched = {name: names_any(table, vocabulary, chosen) for name, table in graph.splits.items()}

@@ -114,7 +114,7 @@ class Weights:
         try:
             members = tuple(mapping["members"])
             if not isinstance(mapping["members"], list) or not all(isinstance(name, str) for name in members):
-                raise ValueError("the members are no list of names")
+                raise ValueError("the members are not a list of names")
 
             def row(values: Any) -> tuple[float, ...]:
                 found = tuple(float(value) for value in values)

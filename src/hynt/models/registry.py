@@ -211,11 +211,13 @@ def _load_offered(name: str, kind: type[Any]) -> Any:
     if not isinstance(entry, kind):
         found = type(entry).__name__
         raise UsageError(
-            f"the model {name!r} of {_package_of(point)}, {point.value}, is no {kind.__name__} but a {found}.",
+            f"the model {name!r} of {_package_of(point)}, {point.value}, is not a {kind.__name__} but a {found}.",
             advice="Let the entry point name what hynt.models.registry.entry_of made.",
         )
     if not is_dataclass(entry.settings):
-        raise UsageError(f"the settings of the model {name!r} of {_package_of(point)} are no dataclass.", advice=advice)
+        raise UsageError(
+            f"the settings of the model {name!r} of {_package_of(point)} are not a dataclass.", advice=advice
+        )
     return entry
 
 

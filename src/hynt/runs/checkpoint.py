@@ -113,7 +113,7 @@ def fill_tensors(path: Path, targets: Mapping[str, Tensor]) -> None:
             )
         if not torch.isfinite(tensor).all():
             raise DataError(
-                f"{name!r} holds a value that is no finite number, so nothing can be answered with it.",
+                f"{name!r} holds a value that is not a finite number, so nothing can be answered with it.",
                 where=str(path),
                 advice=RESTORE,
             )

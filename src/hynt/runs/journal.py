@@ -178,7 +178,7 @@ class Journal:
         try:
             return GraphChange.from_lines(path.read_text(encoding="utf-8"))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-            raise DataError("these are no changes of a graph.", where=str(path), advice=RESTORE) from None
+            raise DataError("these are not changes of a graph.", where=str(path), advice=RESTORE) from None
 
     def count_added(self, known: AddedFacts, version: int | None = None) -> AddedFacts:
         """Counts what has come since `known` was counted last, up to a version, or to the newest one."""
@@ -351,7 +351,7 @@ def _from_plain(plain: Mapping[str, Any]) -> Fact:
         if not isinstance(one, dict):
             return _name(one)
         if not math.isfinite(number := float(one["number"])):
-            raise ValueError(f"{number} is no number of a fact")
+            raise ValueError(f"{number} is not a number of a fact")
         return Number(number, _name(one["literal"]), _name(one["unit"]))
 
     pairs = tuple(Qualifier(_name(relation), value(one)) for relation, one in plain.get("qualifiers", ()))

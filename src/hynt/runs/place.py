@@ -192,7 +192,7 @@ def read_record(path: Path) -> list[dict[str, Any]]:
         except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict) or not {"phase", "epoch"} <= set(record):
-            raise _damaged(f"{path}:{number}", "this line is no record")
+            raise _damaged(f"{path}:{number}", "this line is not a record")
         found.append(record)
     return found
 

@@ -50,7 +50,7 @@ class Client:
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 60.0) -> None:
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
-            raise UsageError(f"{url!r} is no address of a service.", where="url", advice="Say http://HOST:PORT.")
+            raise UsageError(f"{url!r} is not an address of a service.", where="url", advice="Say http://HOST:PORT.")
         self.url, self.timeout, self._token = url.rstrip("/"), timeout, token
         # A token is for this service and for nobody it may point to; a proxy would see it too.
         self._opener = build_opener(_NoRedirects, ProxyHandler({}))
@@ -189,7 +189,7 @@ class Client:
                 raise _refusal(error, error.read()) from None
         except ValueError:
             raise ServiceProblem(
-                "whatever answers here is no service of hynt.", where=self.url, advice="Is the address right?"
+                "whatever answers here is not a service of hynt.", where=self.url, advice="Is the address right?"
             ) from None
         except (URLError, OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)

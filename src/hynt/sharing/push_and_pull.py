@@ -115,7 +115,7 @@ def read_list(folder: Path) -> dict[str, str]:
         raise DataError("the list of files is not one of hynt's.", where=str(path), advice=AGAIN)
     for name, digest in files.items():
         if name not in NAMES or not isinstance(digest, str) or not _HASH.match(digest):
-            raise DataError(f"the list holds {name!r}, which is no file of a run.", where=str(path), advice=AGAIN)
+            raise DataError(f"the list holds {name!r}, which is not a file of a run.", where=str(path), advice=AGAIN)
     for name in NEEDED:
         if name not in files:
             raise DataError(f"the list lacks {name}, which every run has.", where=str(path), advice=AGAIN)
@@ -139,7 +139,7 @@ class Repository:
         found = _REPOSITORY.match(text)
         if found is None:
             advice = f"Write {HUB}owner/name, or {HUB}owner/name@revision."
-            raise UsageError(f"{text!r} is no repository on the hub.", advice=advice)
+            raise UsageError(f"{text!r} is not a repository on the hub.", advice=advice)
         return cls(found["name"], found["revision"])
 
 

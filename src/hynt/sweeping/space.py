@@ -218,7 +218,7 @@ def _relative(given: Any, settings: Mapping[str, Any], varied: Sequence[Varied],
     ways = {one.path: one.step is None and all(map(_is_count, one.samples())) for one in varied}
     for path in given:
         if not (ways.get(path) or _is_count(settings.get(path))):
-            what = f"{path!r} is no whole number under [settings], nor choices or a range of them under [space]"
+            what = f"{path!r} is not a whole number under [settings], nor choices or a range of them under [space]"
             raise UsageError(what, where=where)
     return tuple(given)
 

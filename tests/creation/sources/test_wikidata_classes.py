@@ -59,8 +59,8 @@ def test_the_quick_test_says_no_to_none_of_its_type(others):
 @pytest.mark.parametrize(
     "options, problem, words",
     [
-        ({"types": ("film",)}, UsageError, "'film' is no Wikidata item. Give its id, such as Q11424."),
-        ({"types": ("P31",)}, UsageError, "'P31' is no Wikidata item."),
+        ({"types": ("film",)}, UsageError, "'film' is not a Wikidata item. Give its id, such as Q11424."),
+        ({"types": ("P31",)}, UsageError, "'P31' is not a Wikidata item."),
     ],
 )
 def test_names_that_are_none(options, problem, words, tmp_path):

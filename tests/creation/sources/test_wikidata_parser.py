@@ -282,8 +282,8 @@ def test_types_decide_where_they_are_asked_for():
     [
         (b'{"type":"item","id":"Q1"', "Input data was truncated"),
         (b'{"type":"item","id":"Q1","claims":7}', "Expected `object | array | null`, got `int`"),
-        (b'{"type":"item","id":"../Q1"}', "'../Q1' is no Wikidata id."),
-        (b'{"type":"item"}', "'' is no Wikidata id."),
+        (b'{"type":"item","id":"../Q1"}', "'../Q1' is not a Wikidata id."),
+        (b'{"type":"item"}', "'' is not a Wikidata id."),
         (b'{"type":"item","id":"Q1","labels":{"en":{"value":"\xff"}}}', "utf-8"),
         (b'{"type":"item","id":"Q1","new":' + b"[" * 100_000, "nested too deeply"),
         (b"null", "Expected `object`, got `null`"),

@@ -317,7 +317,7 @@ def test_a_base_makes_relative_addresses_whole(tmp_path):
     assert read_file(path, "rdf", base="http://x.org/")[0] == [
         Fact("http://x.org/a", "http://x.org/knows", "http://x.org/b")
     ]
-    with pytest.raises(UsageError, match="'here' is no base"):
+    with pytest.raises(UsageError, match="'here' is not a base"):
         read_file(path, "rdf", base="here")
 
 

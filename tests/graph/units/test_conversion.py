@@ -367,5 +367,5 @@ def test_a_number_that_would_vanish_is_refused():
 
 
 def test_nan_is_no_number_rather_than_a_large_one():
-    with pytest.raises(DataError, match="NaN is no number"):
+    with pytest.raises(DataError, match="NaN is not a number"):
         to_si(float("nan"), "nm")

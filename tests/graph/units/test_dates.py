@@ -93,7 +93,7 @@ def test_a_predicted_number_is_told_as_the_day_it_lies_in() -> None:
     assert format_date(12_000.0) == "+12000-01-01"
     assert format_date(-42.8, "month") == "-0043-03"
     for value in (math.nan, math.inf):
-        with pytest.raises(UnreadableDate, match=r"is no decimal year\. A date needs a finite number\."):
+        with pytest.raises(UnreadableDate, match=r"is not a decimal year\. A date needs a finite number\."):
             to_calendar(value)
 
 
@@ -233,9 +233,9 @@ def test_wikidata_times(text: str, precision: int | None, expected: tuple[float,
 
 
 def test_wikidata_times_that_are_refused() -> None:
-    with pytest.raises(UnreadableDate, match=r"'1999' is no Wikidata time\. Expected a time like"):
+    with pytest.raises(UnreadableDate, match=r"'1999' is not a Wikidata time\. Expected a time like"):
         parse_wikidata_time("1999")
-    with pytest.raises(UnreadableDate, match="15 is no Wikidata time precision"):
+    with pytest.raises(UnreadableDate, match="15 is not a Wikidata time precision"):
         parse_wikidata_time("+1999-01-01T00:00:00Z", 15)
     with pytest.raises(UnreadableDate, match=r"has year 0, which Wikidata's count lacks\. 1 BCE is -0001"):
         parse_wikidata_time("+0000-01-01T00:00:00Z")

@@ -247,7 +247,7 @@ def test_command_writes_and_says(run, capfd):
 @pytest.mark.parametrize(
     "options, word",
     [
-        (["--out", "page.pdf"], "page.pdf is no page"),
+        (["--out", "page.pdf"], "page.pdf is not a page"),
         (["--out", "nowhere/page.html"], "there is no folder nowhere"),
         (["--out", "page.html", "--split", "train"], "no report is made of 'train'"),
         (["--out", "page.html", "--entity", "Persn 1"], "The nearest are 'Person 1'"),

@@ -124,7 +124,7 @@ class FreebaseDump(DumpSource):
         def parse(line: bytes) -> Parsed:
             triple = _triple(line)
             if triple is None:
-                raise RecordProblem("bad-line", "the line is no triple of Freebase.", "Get the dump again.")
+                raise RecordProblem("bad-line", "the line is not a triple of Freebase.", "Get the dump again.")
             subject, predicate, value = triple
             if not predicate or not subject:
                 return nothing("other-vocabulary")

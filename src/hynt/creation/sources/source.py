@@ -213,7 +213,7 @@ def read_literal(token: str) -> TypedLiteral:
     """Take a literal apart; a RecordProblem "bad-literal" where it is none."""
     found = _LITERAL.fullmatch(token)
     if found is None:
-        raise RecordProblem("bad-literal", f"{token[:40]!r} is no literal.", "Get the dump again.")
+        raise RecordProblem("bad-literal", f"{token[:40]!r} is not a literal.", "Get the dump again.")
     text, language, address, prefixed = found.groups()
     if address is not None and address.startswith(XSD):
         return TypedLiteral(text, "", address.removeprefix(XSD), True)
@@ -263,6 +263,6 @@ def unescaped(text: str) -> str:
                 return chr(number)
         elif code in _ESCAPED:
             return _ESCAPED[code]
-        raise RecordProblem("bad-literal", f"\\{code} is no escape.", "Get the dump again.")
+        raise RecordProblem("bad-literal", f"\\{code} is not an escape.", "Get the dump again.")
 
     return _ESCAPE.sub(character, text)

@@ -235,7 +235,7 @@ def _refuse_foreign_names(selection: Selection, dump: Scan) -> None:
     for name in sorted(selection.types):
         if not (name.startswith("Q") and IDENTITY.fullmatch(name)):
             raise UsageError(
-                f"{name!r} is no Wikidata item.", where="--instance-of", advice="Give its id, such as Q11424."
+                f"{name!r} is not a Wikidata item.", where="--instance-of", advice="Give its id, such as Q11424."
             )
     if selection.entities is not None and not any(map(IDENTITY.fullmatch, selection.entities)):
         raise DataError(
@@ -254,7 +254,7 @@ def _refuse_foreign_names(selection: Selection, dump: Scan) -> None:
 def checked_property(name: str) -> str:
     """The id of a property; anything else spoils the line."""
     if not (name.startswith("P") and name[1:].isascii() and name[1:].isdecimal()):
-        raise RecordProblem("bad-json", f"{name[:40]!r} is no Wikidata property.", "Get the dump again.")
+        raise RecordProblem("bad-json", f"{name[:40]!r} is not a Wikidata property.", "Get the dump again.")
     return name
 
 

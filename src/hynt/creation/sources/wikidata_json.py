@@ -225,7 +225,7 @@ class SnakValues:
 def checked_identity(identity: str) -> str:
     """An id in Wikidata's own form; anything else is a RecordProblem."""
     if IDENTITY.fullmatch(identity) is None:
-        raise RecordProblem("bad-value", f"{identity[:40]!r} is no Wikidata id.", "Get the dump again.")
+        raise RecordProblem("bad-value", f"{identity[:40]!r} is not a Wikidata id.", "Get the dump again.")
     return identity
 
 

@@ -57,7 +57,7 @@ def blocks(path: Path, kind: str, options: ReadOptions, report: ReadReport) -> I
         load_pyoxigraph().NamedNode(options.base or "urn:none")
     except ValueError as problem:
         advice = "Give a whole address, such as http://example.org/."
-        raise UsageError(f"{options.base!r} is no base: {problem}.", where="--base", advice=advice) from None
+        raise UsageError(f"{options.base!r} is not a base: {problem}.", where="--base", advice=advice) from None
     with closing(open_bytes(path, options, ReadReport())) as stream:
         start = b""
         while len(start) <= SMALL_DOCUMENT and (more := stream.read(SMALL_DOCUMENT + 1)):

@@ -189,7 +189,7 @@ def _linear(factor: Fraction, offset: Fraction) -> Conversion:
 def _finite(conversion: Conversion, value: float, symbol: str, wanted: str) -> float:
     result = conversion(value)
     if math.isnan(value):
-        raise DataError("NaN is no number, in any unit.", advice="Leave the value out.")
+        raise DataError("NaN is not a number, in any unit.", advice="Leave the value out.")
     if not math.isfinite(result):
         raise DataError(f"{value} {symbol} is too large a number once in {wanted}.", advice="Correct the number.")
     if result == 0 and value and not conversion.shift:

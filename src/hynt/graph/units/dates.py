@@ -94,7 +94,7 @@ def lenient_decimal_year(year: int, month: int, day: int) -> float:
 def to_calendar(value: float, precision: DatePrecision = "day") -> CalendarDate:
     """The day that a decimal year lies in; month and year are those of that day."""
     if not math.isfinite(value):
-        raise UnreadableDate(f"{value} is no decimal year.", advice="A date needs a finite number.")
+        raise UnreadableDate(f"{value} is not a decimal year.", advice="A date needs a finite number.")
     year = math.floor(value)
     days_before = _DAYS_BEFORE_LEAP if is_leap_year(year) else _DAYS_BEFORE
     day_index = math.floor((value - year) * days_before[13] + _SAME)
@@ -167,7 +167,11 @@ def parse_wikidata_time(
     """
     found = _WIKIDATA.fullmatch(text)
     if found is None or (precision is not None and not 0 <= precision <= 14):
-        what = f"{_shown(text)} is no Wikidata time" if found is None else f"{precision} is no Wikidata time precision"
+        what = (
+            f"{_shown(text)} is not a Wikidata time"
+            if found is None
+            else f"{precision} is not a Wikidata time precision"
+        )
         raise UnreadableDate(
             f"{what}.", advice="Expected a time like +1999-12-31T00:00:00Z and a precision from 0 to 14."
         )
@@ -219,4 +223,4 @@ def _shown(text: str) -> str:
 def _unreadable(text: str) -> UnreadableDate:
     if _WILDCARD_YEAR.fullmatch(text[:64]):
         return UnreadableDate(f"{_shown(text)} leaves digits of its year open.", advice="A date needs a whole year.")
-    return UnreadableDate(f"{_shown(text)} is no date.", advice=_ISO_ADVICE)
+    return UnreadableDate(f"{_shown(text)} is not a date.", advice=_ISO_ADVICE)

@@ -277,7 +277,7 @@ def parse(body: bytes) -> Any:
         value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
         json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        raise _malformed(f"the body is no JSON: {error.msg}, at line {error.lineno}, column {error.colno}.") from None
+        raise _malformed(f"the body is not JSON: {error.msg}, at line {error.lineno}, column {error.colno}.") from None
     except UnicodeEncodeError:
         raise _malformed("the body has half a character (a lone surrogate).") from None
     except (ValueError, RecursionError):  # a whole number of thousands of digits, for one
@@ -329,7 +329,7 @@ def _malformed(detail: str) -> HttpProblem:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise _malformed(f"{name} is no JSON number.")
+    raise _malformed(f"{name} is not a JSON number.")
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

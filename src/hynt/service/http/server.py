@@ -326,7 +326,7 @@ class GuardedConnection(H11Protocol):
         if status == 431:
             self.refuse(HttpProblem(431, f"the headers are longer than {HEADER_BYTES:,} bytes."))
         else:
-            self.refuse(HttpProblem(400, "this is no HTTP request that can be read."))
+            self.refuse(HttpProblem(400, "this is not an HTTP request that can be read."))
 
     def refuse(self, problem: HttpProblem) -> None:
         """Answers in place of the application, and hangs up."""
